@@ -1,1 +1,33 @@
-//! placeholder
+//! The nouns of a race as they are written to disk, and the two files that hold them.
+//!
+//! Owns: the plan, the machine's facts, epochs, slices, findings; the journal (append-safe, one line per event)
+//! and the document (`deadheat.record/1`, the public JSON contract).
+//! Must not know: how anything is measured, decided or shown.
+#![warn(missing_docs)]
+
+mod document;
+mod epoch;
+mod finding;
+mod histogram;
+mod journal;
+mod machine;
+mod plan;
+
+pub use document::{
+    Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Result as ContenderResult, ScenarioResult,
+    VerdictWord, schema_json,
+};
+pub use epoch::{
+    ContenderEpoch, Difference, Epoch, ExternalReading, Outcomes, Pilot, PilotContender, Round, Slice, Usage,
+};
+pub use finding::{Finding, Severity};
+pub use histogram::{EncodedHistogram, HistogramError, QUANTILES};
+pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
+pub use machine::{CgroupKind, Machine, Pinning};
+pub use plan::{
+    BodyRule, Claim, Contender, JsonRule, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape, Share,
+    Source, StatusRule, Volatile,
+};
+
+/// The schema that this version reads and writes. Keys are stable within the number.
+pub const SCHEMA: &str = "deadheat.record/1";

@@ -1,1 +1,42 @@
-//! placeholder
+//! Numbers in, numbers out: how deadheat turns paired observations into a verdict.
+//!
+//! Owns the estimators, the intervals, the stopping boundaries, the verdicts, the warm-up cut and the ranking. It must
+//! not know what was measured, on which machine or by whom, and it reads no clock, file, environment or thread-local
+//! randomness: a seed comes in.
+//!
+//! [`referee`] is the entry that a race uses; the other modules are its parts, each usable alone.
+//!
+//! ```
+//! use deadheat_stats::{EpochRatio, Progress, Referee, Rules, Verdict};
+//!
+//! let referee = Referee::new(Rules::default())?;
+//! // One pair of contenders, six epochs, the contender about 10 % ahead in each.
+//! let epochs: Vec<_> =
+//!     [1.09_f64, 1.11, 1.10, 1.12, 1.10, 1.09].iter().filter_map(|r| EpochRatio::single(r.ln())).collect();
+//! let judgement = referee.judge(&[epochs], Progress::Running)?;
+//! assert_eq!(judgement.pairs[0].verdict, Verdict::Faster);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![warn(missing_docs)]
+
+pub mod boundary;
+pub mod holm;
+pub mod interval;
+pub mod letters;
+pub mod ratio;
+pub mod referee;
+pub mod slope;
+pub mod student;
+pub mod verdict;
+pub mod warmup;
+
+pub use boundary::{Boundaries, Paths};
+pub use interval::{LogInterval, Sample};
+pub use letters::compact_letters;
+pub use ratio::{EpochRatio, epoch_log_ratio};
+pub use referee::{
+    JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,
+};
+pub use slope::{Climb, Slope, climbs, slope};
+pub use verdict::{Direction, Ruling, Verdict};
+pub use warmup::{WarmupLimits, mser5, warmup_length_s};

@@ -1,0 +1,197 @@
+//! The document that `race --json` writes: schema `deadheat.record/1`, a public contract.
+//!
+//! It holds the whole record and, beside it, the results and comparisons that were derived from it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Machine, Metric, Outcomes, Record, Shape};
+
+/// The record with what was derived from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Document {
+    /// `deadheat.record/1`.
+    pub schema: String,
+    /// The study's name; `ad-hoc` for commands given on the command line.
+    pub study: String,
+    /// Every random order comes from it.
+    pub seed: u64,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// Who was raced.
+    pub contenders: Vec<ContenderSummary>,
+    /// Every difference that a parity check found; empty when all contenders agree.
+    pub parity: Vec<ParitySummary>,
+    /// One entry per scenario.
+    pub scenarios: Vec<ScenarioResult>,
+    /// Findings that are not about one scenario.
+    pub findings: Vec<Finding>,
+    /// Whether the race came to its planned end; false while it runs and after an interruption.
+    pub complete: bool,
+    /// Everything planned and observed, raw.
+    pub record: Record,
+}
+
+/// One contender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContenderSummary {
+    /// Unique.
+    pub name: String,
+    /// What its version command printed.
+    pub version: Option<String>,
+    /// How it was started.
+    pub command: String,
+    /// `raced`, or why it was not.
+    pub status: String,
+}
+
+/// One difference between contenders or against the contract.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ParitySummary {
+    /// Who.
+    pub contender: String,
+    /// The probe that was asked.
+    pub probe: String,
+    /// Where in the answer.
+    pub path: String,
+    /// What it should have been.
+    pub expected: String,
+    /// What it was.
+    pub got: String,
+}
+
+/// Latency quantiles; a percentile is absent (null) with fewer than 100 requests beyond it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantiles {
+    /// Lowest.
+    pub min: Option<u64>,
+    /// Mean.
+    pub mean: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 75th percentile.
+    pub p75: Option<u64>,
+    /// 90th percentile.
+    pub p90: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p99_9: Option<u64>,
+    /// 99.99th percentile.
+    pub p99_99: Option<u64>,
+    /// Highest.
+    pub max: Option<u64>,
+}
+
+/// What one contender did in one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Result {
+    /// Who.
+    pub contender: String,
+    /// Mean over epochs of the mean of the slices' rates.
+    pub throughput_rps: Option<f64>,
+    /// Of all requests of all epochs, from the intended time.
+    pub latency_ns: Quantiles,
+    /// CPU time of the whole process tree per completion, in microseconds.
+    pub cpu_us_per_request: Option<f64>,
+    /// CPU time of the tree as a share of the contender's cores while it was loaded, 0 to 1.
+    pub cpu_share: Option<f64>,
+    /// Proportional set size of the tree at the end of an epoch, median over epochs.
+    pub rss_bytes: Option<u64>,
+    /// Highest proportional set size of the tree seen.
+    pub peak_rss_bytes: Option<u64>,
+    /// From spawn to the first complete answer, median over epochs.
+    pub cold_start_ns: Option<u64>,
+    /// How the requests ended.
+    pub outcomes: Outcomes,
+    /// Answers by status.
+    pub status: BTreeMap<u16, u64>,
+    /// Compact letters, best first: contenders that share one are not told apart.
+    pub letters: String,
+}
+
+/// The five verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VerdictWord {
+    /// Better than the baseline.
+    Faster,
+    /// Worse than the baseline.
+    Slower,
+    /// Within the margin.
+    Equivalent,
+    /// Not told apart.
+    Inconclusive,
+    /// A gate failed.
+    Invalid,
+}
+
+/// One pair, compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The other side.
+    pub baseline: String,
+    /// The side that the verdict speaks of.
+    pub contender: String,
+    /// What was compared.
+    pub metric: Metric,
+    /// Contender over baseline; none before anything was measured.
+    pub ratio: Option<f64>,
+    /// Lower end of the interval; none with fewer than two epochs.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// The error rate that the interval spends, after Holm.
+    pub alpha: f64,
+    /// What can be said.
+    pub verdict: VerdictWord,
+    /// Whether a difference was found that lies within the margin.
+    pub negligible: bool,
+    /// Epochs that the comparison rests on.
+    pub epochs: usize,
+    /// Standard deviation of the epochs' log ratios.
+    pub sd_log_ratio: Option<f64>,
+    /// The smallest ratio that this race could have detected (with a power of 90 %).
+    pub detectable_ratio: Option<f64>,
+    /// Epochs that would be needed to decide at the margin.
+    pub epochs_needed: Option<usize>,
+    /// The ratio of the totals, nothing trimmed.
+    pub total_ratio: Option<f64>,
+    /// Whether the interval is not yet a look's: the race was interrupted or is still running.
+    pub provisional: bool,
+    /// Contender over baseline in each epoch, in time order.
+    pub epoch_ratios: Vec<f64>,
+}
+
+/// One scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioResult {
+    /// Its name.
+    pub name: String,
+    /// Closed or open.
+    pub shape: Shape,
+    /// Epochs that were measured.
+    pub epochs: usize,
+    /// One entry per raced contender, in plan order.
+    pub results: Vec<Result>,
+    /// Every pair that was asked for.
+    pub comparisons: Vec<Comparison>,
+    /// What weakens the numbers.
+    pub findings: Vec<Finding>,
+    /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, or `unfinished`.
+    pub ended: String,
+}
+
+/// The JSON Schema of the document, pretty-printed.
+///
+/// # Errors
+/// None in practice: the schema is made from the types.
+pub fn schema_json() -> std::result::Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Document))?;
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,210 @@
+//! What was observed: the pilot, epochs, rounds, slices. Raw, in time order, nothing dropped.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{EncodedHistogram, Finding};
+
+/// How the requests that were due ended; every request ends in exactly one of these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcomes {
+    /// Answered as expected.
+    pub ok: u64,
+    /// Answered with another status.
+    pub status: u64,
+    /// Answered with another body.
+    pub mismatch: u64,
+    /// No connection.
+    pub connect: u64,
+    /// The connection broke while the answer was read.
+    pub read: u64,
+    /// The connection broke while the request was written.
+    pub write: u64,
+    /// No answer in time.
+    pub timeout: u64,
+    /// An answer that is not HTTP.
+    pub protocol: u64,
+    /// Unanswered when the slice ended.
+    pub cut: u64,
+}
+
+impl Outcomes {
+    /// All requests that were due.
+    pub fn total(&self) -> u64 {
+        self.ok + self.failed()
+    }
+
+    /// All that did not end as expected.
+    pub fn failed(&self) -> u64 {
+        self.wrong() + self.connect + self.read + self.write + self.timeout + self.protocol + self.cut
+    }
+
+    /// Complete answers that were not the expected ones.
+    pub fn wrong(&self) -> u64 {
+        self.status + self.mismatch
+    }
+
+    /// Adds what another stretch of load counted.
+    pub fn add(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.status += other.status;
+        self.mismatch += other.mismatch;
+        self.connect += other.connect;
+        self.read += other.read;
+        self.write += other.write;
+        self.timeout += other.timeout;
+        self.protocol += other.protocol;
+        self.cut += other.cut;
+    }
+}
+
+/// One contender's load in the discarded pilot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PilotContender {
+    /// Who.
+    pub contender: String,
+    /// Completions per second in each window, in time order.
+    pub window_rates_per_s: Vec<f64>,
+    /// Where the MSER-5 cut lies, in nanoseconds from the first request; none when there were too few windows.
+    pub cut_ns: Option<u64>,
+}
+
+/// The discarded pilot of a scenario and the warm-up length found by it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pilot {
+    /// The scenario that it was for.
+    pub scenario: String,
+    /// Length of a window.
+    pub window_ns: u64,
+    /// One entry per contender.
+    pub contenders: Vec<PilotContender>,
+    /// The warm-up that every contender gets in every epoch.
+    pub warmup_ns: u64,
+}
+
+/// A short stretch of load on one contender while the others are frozen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Slice {
+    /// Index into the plan's contenders.
+    pub contender: usize,
+    /// Start, from the start of the epoch.
+    pub start_ns: u64,
+    /// From the first request to the last answer of the drain.
+    pub elapsed_ns: u64,
+    /// Completions per second between the first and the last completion that count; none when nothing was answered.
+    pub rate_per_s: Option<f64>,
+    /// All completions, drain included.
+    pub completions: u64,
+    /// CPU time of the generator's threads.
+    pub load_cpu_ns: u64,
+    /// Time that the generator's threads were runnable and did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_run_delay_ns: Option<u64>,
+    /// Requests that did not end as expected.
+    pub failed: u64,
+}
+
+/// What the machine did to our cores during a round, read from outside the contenders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExternalReading {
+    /// Share of the round in which the hypervisor ran something else on our cores, 0 to 1.
+    pub steal_share: f64,
+    /// Share of our cores' time that processes other than ours used, 0 to 1; none where it cannot be told.
+    pub foreign_share: Option<f64>,
+}
+
+/// One slice for every contender, in the order in which they ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    /// In the order in which they ran.
+    pub slices: Vec<Slice>,
+    /// What the machine did meanwhile.
+    pub external: ExternalReading,
+    /// Why the whole round is left out for all contenders; only ever an external signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<String>,
+}
+
+/// What a contender's whole process tree used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// CPU time over the slices.
+    pub cpu_ns: u64,
+    /// Where the CPU time was read: `cpuacct`, `cpu.stat` or `schedstat`.
+    pub cpu_source: String,
+    /// Proportional set size summed over the tree, after the last round.
+    pub pss_bytes: Option<u64>,
+    /// Highest sum of proportional set sizes seen in the epoch.
+    pub peak_pss_bytes: Option<u64>,
+    /// Processes in the tree after the last round.
+    pub processes: usize,
+}
+
+/// One contender's part of an epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContenderEpoch {
+    /// Index into the plan's contenders.
+    pub contender: usize,
+    /// From spawn to the first complete answer.
+    pub cold_start_ns: u64,
+    /// Requests answered in the warm-up.
+    pub warmup_requests: u64,
+    /// Time that the warm-up took.
+    pub warmup_ns: u64,
+    /// Completions over the rounds.
+    pub completions: u64,
+    /// Busy time over the rounds: the slices' elapsed times added up.
+    pub loaded_ns: u64,
+    /// How the requests ended.
+    pub outcomes: Outcomes,
+    /// Answers by status.
+    pub status: std::collections::BTreeMap<u16, u64>,
+    /// Connections opened again within slices.
+    pub reconnects: u64,
+    /// Answers after which the contender closed the connection.
+    pub closed_by_server: u64,
+    /// Latency from the intended time.
+    pub latency: EncodedHistogram,
+    /// What the process tree used.
+    pub usage: Usage,
+    /// The contender's log file.
+    pub log: std::path::PathBuf,
+}
+
+/// A fresh start of every contender: the unit of replication.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Epoch {
+    /// The scenario's name.
+    pub scenario: String,
+    /// From 1, within the scenario.
+    pub number: usize,
+    /// Start in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// How long it took as a whole.
+    pub took_ns: u64,
+    /// One entry per contender, in plan order.
+    pub contenders: Vec<ContenderEpoch>,
+    /// In time order; every other round runs in the mirrored order of the one before.
+    pub rounds: Vec<Round>,
+    /// What was seen in this epoch alone.
+    pub findings: Vec<Finding>,
+}
+
+/// One difference between what a contender answered and what it should have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Who.
+    pub contender: String,
+    /// The probe that was asked.
+    pub probe: String,
+    /// Where: `status`, `header cache-control`, a JSON path, `body`.
+    pub path: String,
+    /// What the contract demands or what the other contenders answer.
+    pub expected: String,
+    /// What was answered.
+    pub got: String,
+    /// `contract`, or the contender whose answer was the measure.
+    pub against: String,
+    /// `before`, `epoch N` or `under load`.
+    pub when: String,
+}

@@ -1,0 +1,73 @@
+//! Histograms as they stand in a record: HdrHistogram V2, compressed, base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The quantiles that every latency table holds, with their names in the JSON contract.
+pub const QUANTILES: [(&str, f64); 7] = [
+    ("p50", 0.50),
+    ("p75", 0.75),
+    ("p90", 0.90),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99_9", 0.999),
+    ("p99_99", 0.9999),
+];
+
+/// Why a histogram could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistogramError {
+    /// It could not be written.
+    #[error("the histogram could not be encoded: {0}")]
+    Encode(String),
+    /// The text is not base64.
+    #[error("the histogram is not base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// The bytes are not a compressed V2 histogram.
+    #[error("the histogram is not HdrHistogram V2 (compressed): {0}")]
+    Decode(String),
+    /// Two histograms could not be merged.
+    #[error("histograms could not be merged: {0}")]
+    Merge(String),
+}
+
+/// A histogram of nanoseconds: HdrHistogram V2, compressed, base64.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct EncodedHistogram(pub String);
+
+impl EncodedHistogram {
+    /// Encodes a histogram of nanoseconds.
+    pub fn encode(histogram: &Histogram<u64>) -> Result<Self, HistogramError> {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(histogram, &mut bytes)
+            .map_err(|error| HistogramError::Encode(format!("{error:?}")))?;
+        Ok(Self(STANDARD.encode(bytes)))
+    }
+
+    /// Decodes what [`Self::encode`] wrote.
+    pub fn decode(&self) -> Result<Histogram<u64>, HistogramError> {
+        let bytes = STANDARD.decode(&self.0)?;
+        Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| HistogramError::Decode(format!("{error:?}")))
+    }
+
+    /// Merges several into one histogram; none when there are none.
+    pub fn merge<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Option<Histogram<u64>>, HistogramError> {
+        let mut merged: Option<Histogram<u64>> = None;
+        for encoded in all {
+            let one = encoded.decode()?;
+            match &mut merged {
+                None => merged = Some(one),
+                Some(sum) => sum.add(&one).map_err(|error| HistogramError::Merge(format!("{error:?}")))?,
+            }
+        }
+        Ok(merged)
+    }
+}

@@ -1,0 +1,344 @@
+//! The journal: one JSON object per line, each on disk before the next thing starts.
+//!
+//! A line that a crash cut short is left out when the journal is read and cut off before it is continued, so that
+//! killing the program loses at most the epoch in flight.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Difference, Document, Epoch, Finding, Machine, Pilot, Plan, SCHEMA};
+
+/// How a race, or one part of it, came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// Every pair was decided at a look.
+    Decided,
+    /// The largest number of epochs was reached.
+    Maximum,
+    /// The time budget was used up.
+    Budget,
+    /// Parity or a gate left fewer than two contenders.
+    Stopped,
+}
+
+/// One line of the journal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+pub enum Line {
+    /// Always the first.
+    Header {
+        /// [`SCHEMA`].
+        schema: String,
+        /// Version of the program that wrote it.
+        version: String,
+        /// Start in milliseconds since 1970.
+        started_unix_ms: u64,
+        /// What will be done.
+        plan: Box<Plan>,
+        /// Where.
+        machine: Box<Machine>,
+    },
+    /// All differences that one parity check found.
+    Parity {
+        /// Empty when everybody agreed.
+        differences: Vec<Difference>,
+        /// Contenders that are not raced from here on.
+        out: Vec<String>,
+    },
+    /// The warm-up length of a scenario was found.
+    Pilot(Pilot),
+    /// An epoch was completed.
+    Epoch(Box<Epoch>),
+    /// Something was noticed outside an epoch.
+    Finding {
+        /// The scenario that it weakens; none for the whole race.
+        scenario: Option<String>,
+        /// What was noticed.
+        finding: Finding,
+    },
+    /// A scenario is over.
+    Scenario {
+        /// Its name.
+        scenario: String,
+        /// Why it is over.
+        end: End,
+    },
+    /// The race was continued from this record.
+    Resumed {
+        /// When, in milliseconds since 1970.
+        unix_ms: u64,
+    },
+    /// The race is over.
+    Done,
+}
+
+/// A whole journal, read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Record {
+    /// Version of the program that started it.
+    pub version: String,
+    /// Start in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// What was to be done.
+    pub plan: Plan,
+    /// Where.
+    pub machine: Machine,
+    /// All differences that parity checks found.
+    pub differences: Vec<Difference>,
+    /// Contenders that were put out of the race.
+    pub out: Vec<String>,
+    /// One pilot per scenario.
+    pub pilots: Vec<Pilot>,
+    /// All epochs, in time order.
+    pub epochs: Vec<Epoch>,
+    /// Findings outside epochs: the scenario's name, or none for the whole race.
+    pub findings: Vec<(Option<String>, Finding)>,
+    /// Scenarios that are over, and why.
+    pub ended: Vec<(String, End)>,
+    /// When it was continued, in milliseconds since 1970.
+    pub resumed_unix_ms: Vec<u64>,
+    /// Whether the race came to its planned end.
+    pub done: bool,
+}
+
+/// Why a record could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be opened or read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line in the middle is not a line of a journal.
+    #[error("{path}:{line}: not a line of a deadheat record: {source}; the file is damaged or not a record")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The file does not begin with a header.
+    #[error("{path}: not a deadheat record: {found}; a record begins with a header of schema {SCHEMA}")]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// What stands there.
+        found: String,
+    },
+    /// A record of another schema.
+    #[error("{path}: schema {found}, and this version reads {SCHEMA}; use the version of deadheat that wrote it")]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// The schema found.
+        found: String,
+    },
+}
+
+/// Why a record could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the record {path} could not be written: {source}; free space or choose another place with --record FILE")]
+pub struct WriteError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+/// A journal that is open for writing.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Starts a journal; the file must not exist yet.
+    pub fn create(path: &Path) -> Result<Self, WriteError> {
+        let failed = |source| WriteError { path: path.into(), source };
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        let file = OpenOptions::new().append(true).create_new(true).open(path).map_err(failed)?;
+        sync_folder(path).map_err(failed)?;
+        Ok(Self { path: path.into(), file })
+    }
+
+    /// Opens a journal to continue it; a last line that was cut short is cut off.
+    pub fn resume(path: &Path) -> Result<Self, WriteError> {
+        let failed = |source| WriteError { path: path.into(), source };
+        let text = std::fs::read(path).map_err(failed)?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        file.set_len(whole as u64).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        file.sync_data().map_err(failed)?;
+        Ok(Self { path: path.into(), file })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a line and waits until it is on disk.
+    pub fn append(&mut self, line: &Line) -> Result<(), WriteError> {
+        let mut text = serde_json::to_vec(line)
+            .map_err(|error| WriteError { path: self.path.clone(), source: error.into() })?;
+        text.push(b'\n');
+        self.file
+            .write_all(&text)
+            .and_then(|()| self.file.sync_data())
+            .map_err(|source| WriteError { path: self.path.clone(), source })
+    }
+}
+
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
+}
+
+/// Reads a record: a journal, or the document that `--json` writes.
+pub fn read(path: &Path) -> Result<Record, ReadError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
+    match serde_json::from_str::<Document>(&text) {
+        Ok(document) => from_document(path, document),
+        Err(error) if is_document(&text) => Err(ReadError::Line { path: path.into(), line: error.line(), source: error }),
+        Err(_) => read_journal(path, &text),
+    }
+}
+
+/// Whether the whole text is one JSON object that is no line of a journal.
+fn is_document(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.get("line").is_none())
+}
+
+fn from_document(path: &Path, document: Document) -> Result<Record, ReadError> {
+    if document.schema == SCHEMA {
+        Ok(document.record)
+    } else {
+        Err(ReadError::Schema { path: path.into(), found: document.schema })
+    }
+}
+
+fn read_journal(path: &Path, text: &str) -> Result<Record, ReadError> {
+    let whole = text.rfind('\n').map_or("", |at| &text[..at]);
+    let mut lines = whole.lines().enumerate();
+    let first = lines.next().map_or("", |(_, line)| line);
+    let mut record = match serde_json::from_str::<Line>(first) {
+        Ok(Line::Header { schema, .. }) if schema != SCHEMA => {
+            return Err(ReadError::Schema { path: path.into(), found: schema });
+        }
+        Ok(Line::Header { version, started_unix_ms, plan, machine, .. }) => {
+            Record::new(version, started_unix_ms, *plan, *machine)
+        }
+        Ok(_) => return Err(ReadError::NotARecord { path: path.into(), found: "another line comes first".into() }),
+        Err(error) => return Err(ReadError::NotARecord { path: path.into(), found: error.to_string() }),
+    };
+    for (index, line) in lines {
+        let line = serde_json::from_str(line).map_err(|source| ReadError::Line {
+            path: path.into(),
+            line: index + 1,
+            source,
+        })?;
+        record.apply(line);
+    }
+    Ok(record)
+}
+
+impl Record {
+    /// A record in which nothing has happened yet.
+    pub fn new(version: String, started_unix_ms: u64, plan: Plan, machine: Machine) -> Self {
+        Self {
+            version,
+            started_unix_ms,
+            plan,
+            machine,
+            differences: Vec::new(),
+            out: Vec::new(),
+            pilots: Vec::new(),
+            epochs: Vec::new(),
+            findings: Vec::new(),
+            ended: Vec::new(),
+            resumed_unix_ms: Vec::new(),
+            done: false,
+        }
+    }
+
+    /// The line that a journal of this record begins with.
+    pub fn header(&self) -> Line {
+        Line::Header {
+            schema: SCHEMA.into(),
+            version: self.version.clone(),
+            started_unix_ms: self.started_unix_ms,
+            plan: Box::new(self.plan.clone()),
+            machine: Box::new(self.machine.clone()),
+        }
+    }
+
+    /// All lines of a journal that reads back as this record.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![self.header()];
+        if !self.differences.is_empty() || !self.out.is_empty() {
+            lines.push(Line::Parity { differences: self.differences.clone(), out: self.out.clone() });
+        }
+        lines.extend(self.pilots.iter().cloned().map(Line::Pilot));
+        lines.extend(self.epochs.iter().cloned().map(|epoch| Line::Epoch(Box::new(epoch))));
+        for (scenario, finding) in &self.findings {
+            lines.push(Line::Finding { scenario: scenario.clone(), finding: finding.clone() });
+        }
+        for (scenario, end) in &self.ended {
+            lines.push(Line::Scenario { scenario: scenario.clone(), end: *end });
+        }
+        lines.extend(self.resumed_unix_ms.iter().map(|unix_ms| Line::Resumed { unix_ms: *unix_ms }));
+        if self.done {
+            lines.push(Line::Done);
+        }
+        lines
+    }
+
+    /// Takes in one more line.
+    pub fn apply(&mut self, line: Line) {
+        match line {
+            Line::Header { .. } => {}
+            Line::Parity { differences, out } => {
+                self.differences.extend(differences);
+                self.out.extend(out);
+            }
+            Line::Pilot(pilot) => self.pilots.push(pilot),
+            Line::Epoch(epoch) => self.epochs.push(*epoch),
+            Line::Finding { scenario, finding } => self.findings.push((scenario, finding)),
+            Line::Scenario { scenario, end } => self.ended.push((scenario, end)),
+            Line::Resumed { unix_ms } => {
+                self.resumed_unix_ms.push(unix_ms);
+                self.done = false;
+            }
+            Line::Done => self.done = true,
+        }
+    }
+
+    /// Contenders that are still in the race, as indices into the plan.
+    pub fn racing(&self) -> Vec<usize> {
+        let contenders = &self.plan.contenders;
+        (0..contenders.len()).filter(|index| !self.out.contains(&contenders[*index].name)).collect()
+    }
+
+    /// The epochs of one scenario, in time order.
+    pub fn epochs_of<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a Epoch> {
+        self.epochs.iter().filter(move |epoch| epoch.scenario == scenario)
+    }
+
+    /// Why a scenario is over; none while it is not.
+    pub fn end_of(&self, scenario: &str) -> Option<End> {
+        self.ended.iter().rev().find(|(name, _)| name == scenario).map(|(_, end)| *end)
+    }
+}

@@ -1,0 +1,317 @@
+//! What will be done: resolved from flags and study, with nothing left to look up. A record holds it whole, so that
+//! a race can be resumed from the record alone.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Pinning;
+
+/// Everything that a race does, decided before it starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The study's name; `ad-hoc` for commands given on the command line.
+    pub study: String,
+    /// One line about the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The folder that holds `study.toml`; the current folder for commands given on the command line.
+    pub folder: PathBuf,
+    /// The study's own folder for what it makes: dataset, sockets, generated configuration.
+    pub work: PathBuf,
+    /// The dataset's file, where the study has one; handed to contenders as `DATASET` and `{dataset}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<PathBuf>,
+    /// Programs that contenders need and that are not raced.
+    #[serde(default)]
+    pub services: Vec<Service>,
+    /// Who is raced, in the order given.
+    pub contenders: Vec<Contender>,
+    /// Contenders that were left out, with the reason and the remedy.
+    #[serde(default)]
+    pub skipped: Vec<(String, String)>,
+    /// The contract: requests and what every contender must answer to them.
+    pub probes: Vec<Probe>,
+    /// The loads, raced one after the other.
+    pub scenarios: Vec<ScenarioPlan>,
+    /// How to measure and decide.
+    pub method: Method,
+    /// Which cores belong to whom.
+    pub pinning: Pinning,
+    /// Published numbers that the study lists.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+}
+
+/// Where a contender or service listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Listen {
+    /// A free TCP port of the loopback, chosen anew at every start: `PORT` and `{port}`.
+    FreePort,
+    /// A TCP port of the loopback that the contender cannot be told.
+    Port(u16),
+    /// A unix socket in the work folder, chosen by the runner: `SOCKET` and `{socket}`.
+    Socket,
+}
+
+/// One implementation that is raced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Contender {
+    /// Unique within the plan.
+    pub name: String,
+    /// A shell command; `{port}`, `{socket}`, `{dataset}`, `{work}` and `{study}` are replaced at each start.
+    pub command: String,
+    /// The folder in which the command runs.
+    pub folder: PathBuf,
+    /// Added to the environment, with the same replacements.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Where it listens.
+    pub listen: Listen,
+    /// Names of services that must be up before it starts.
+    #[serde(default)]
+    pub services: Vec<String>,
+    /// What its version command printed, first line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// A program that contenders need and that is not raced, such as a database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Service {
+    /// Unique within the plan. Its port reaches contenders as `{NAME.port}` and `NAME_PORT`, a socket likewise.
+    pub name: String,
+    /// A shell command with the same replacements as a contender's.
+    pub command: String,
+    /// The folder in which the command runs.
+    pub folder: PathBuf,
+    /// Added to the environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Where it listens; it is ready when it accepts a connection there.
+    pub listen: Listen,
+}
+
+/// Which statuses an answer may have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatusRule {
+    /// Any from 200 to 399.
+    Success,
+    /// Exactly one of these.
+    OneOf(Vec<u16>),
+}
+
+impl StatusRule {
+    /// Whether the rule allows `status`.
+    pub fn allows(&self, status: u16) -> bool {
+        match self {
+            Self::Success => (200..400).contains(&status),
+            Self::OneOf(list) => list.contains(&status),
+        }
+    }
+}
+
+/// One request and what every contender must answer to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Probe {
+    /// Unique within the plan.
+    pub name: String,
+    /// Request method.
+    pub method: String,
+    /// Request target: path and query.
+    pub path: String,
+    /// Request headers.
+    #[serde(default)]
+    pub request_headers: BTreeMap<String, String>,
+    /// Request body.
+    #[serde(default)]
+    pub request_body: String,
+    /// Which statuses the contract allows.
+    pub status: StatusRule,
+    /// Answer headers that the contract fixes: lower-case name and exact value.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Answer headers that must agree between contenders, lower-case.
+    #[serde(default)]
+    pub agree_headers: Vec<String>,
+    /// Rules for the answer's body.
+    pub body: BodyRule,
+    /// Whether scenarios may load contenders with it.
+    pub under_load: bool,
+}
+
+/// How bodies are compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BodyRule {
+    /// Values that the contract demands, by JSON path.
+    #[serde(default)]
+    pub json: Vec<JsonRule>,
+    /// JSON paths whose value may differ, each with the pattern that it must match.
+    #[serde(default)]
+    pub volatile: Vec<Volatile>,
+    /// The whole body that the contract demands, compared by structure where it is JSON, else by bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<String>,
+    /// Whether contenders' bodies are compared with each other.
+    pub agree: bool,
+}
+
+/// A value that the contract demands at a JSON path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonRule {
+    /// Such as `$.items[0].id`; `[*]` stands for every element.
+    pub path: String,
+    /// The value.
+    pub value: serde_json::Value,
+}
+
+/// A JSON path whose value may differ from answer to answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Volatile {
+    /// Such as `$.token`; `[*]` stands for every element.
+    pub path: String,
+    /// A regular expression that the value's text must match.
+    pub pattern: String,
+    /// A regular expression that the value's text must not match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not: Option<String>,
+    /// Whether contenders that are asked at the same moment must give the same value.
+    #[serde(default)]
+    pub agree: bool,
+}
+
+/// The form of a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Shape {
+    /// Each connection waits for its answer before it sends again.
+    Closed {
+        /// How many connections.
+        connections: u32,
+    },
+    /// Requests are due at a rate, whatever the answers do.
+    Open {
+        /// How many connections at the most.
+        connections: u32,
+        /// Requests per second.
+        rate_per_s: f64,
+        /// Whether the gaps are exponential (Poisson) or all the same.
+        poisson: bool,
+    },
+}
+
+impl Shape {
+    /// How many connections the load holds open.
+    pub fn connections(&self) -> u32 {
+        match self {
+            Self::Closed { connections } | Self::Open { connections, .. } => *connections,
+        }
+    }
+}
+
+/// One probe's share of a scenario's requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Share {
+    /// The probe's name.
+    pub probe: String,
+    /// Its weight among the scenario's requests.
+    pub weight: u32,
+}
+
+/// One load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioPlan {
+    /// Unique within the plan.
+    pub name: String,
+    /// Closed or open.
+    pub shape: Shape,
+    /// What is requested.
+    pub requests: Vec<Share>,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Completions per second; more is better.
+    Throughput,
+    /// CPU time of the contender's tree per completion; less is better.
+    Cpu,
+    /// Median latency; less is better.
+    P50,
+    /// 99th percentile of latency; less is better.
+    P99,
+}
+
+/// How to measure and decide.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Method {
+    /// `quick` or `full`.
+    pub profile: String,
+    /// Every random order comes from it.
+    pub seed: u64,
+    /// What is compared.
+    pub metric: Metric,
+    /// The contender that the others are compared with.
+    pub baseline: String,
+    /// Whether every pair is compared, or each contender with the baseline only.
+    pub all_pairs: bool,
+    /// Two-sided error rate of the whole race.
+    pub alpha: f64,
+    /// Ratios within 1 +- margin count as equivalent, for example 0.03.
+    pub margin: f64,
+    /// Numbers of epochs after which it is asked whether the race is decided; the last is the maximum.
+    pub looks: Vec<usize>,
+    /// Length of a slice.
+    pub slice_ns: u64,
+    /// The first part of each slice that is left out.
+    pub settle_ns: u64,
+    /// Rounds per epoch, even.
+    pub rounds: u32,
+    /// How long each contender is loaded in the pilot.
+    pub pilot_ns: u64,
+    /// Shortest and longest warm-up.
+    pub warmup_ns: (u64, u64),
+    /// Every warm-up answers at least so many requests.
+    pub warmup_requests: u64,
+    /// No epoch starts that would end after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns: Option<u64>,
+    /// A contender must answer its first probe within this time.
+    pub ready_ns: u64,
+    /// A request unanswered for so long is a timeout.
+    pub timeout_ns: u64,
+}
+
+/// A published number with its source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// Where it was published.
+    pub source: String,
+    /// The contender that it is about.
+    pub contender: String,
+    /// What it measures, as the study names it: `throughput_rps`, `p99_ms`.
+    pub metric: String,
+    /// The number.
+    pub value: f64,
+    /// The scenario in which it can be tested here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// What the reader should know beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A study's requests, or one that was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// A folder with a `study.toml`.
+    Study(PathBuf),
+    /// Commands on the command line.
+    AdHoc,
+}

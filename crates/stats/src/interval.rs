@@ -1,0 +1,217 @@
+//! Mean, spread and interval of log ratios, and how far a race of a given size can see.
+//!
+//! Owns fixed-size arithmetic: n values in, an interval out for a critical value that the caller chose. It must not
+//! know looks, spending or verdicts.
+
+use crate::student::{two_sided_quantile, upper_quantile};
+
+/// The chance with which a race should notice a difference of the size it calls detectable.
+pub const POWER: f64 = 0.9;
+
+/// More epochs than this are never asked for; [`epochs_needed`] then says nothing.
+pub const MOST_EPOCHS: usize = 1_000_000;
+
+/// Degrees of freedom at which Student's t is as good as normal; over [`MOST_EPOCHS`].
+const MANY_DEGREES: usize = 1_000_000_000;
+
+/// Size, mean and standard deviation of a sample. Units are those of the values: here natural logs of ratios.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// How many values there are; at least one.
+    pub n: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation with n - 1 in the denominator; `None` for a single value. Exactly 0 if all values are equal.
+    pub sd: Option<f64>,
+}
+
+impl Sample {
+    /// Summarises `values`; `None` if there are none or if one is not finite.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let first = *values.first()?;
+        if !values.iter().all(|x| x.is_finite()) {
+            return None;
+        }
+        let n = values.len();
+        // Deviations from the first value: equal values give their own mean and a spread of exactly zero, where a plain
+        // sum would leave a spread of rounding errors and with it an interval that means nothing.
+        let mean = first + values.iter().map(|x| x - first).sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+        let sd = (n > 1).then(|| (squares / (n - 1) as f64).sqrt());
+        Some(Self { n, mean, sd })
+    }
+
+    /// Standard error of the mean, sd / sqrt(n); `None` for a single value.
+    pub fn standard_error(&self) -> Option<f64> {
+        self.sd.map(|sd| sd / (self.n as f64).sqrt())
+    }
+
+    /// |t| = |mean| / standard error, the evidence against a mean of zero. Infinite if the values do not vary around a
+    /// mean other than zero, 0 if all are zero; `None` for a single value.
+    pub fn abs_t(&self) -> Option<f64> {
+        self.standard_error().map(|se| if self.mean == 0.0 { 0.0 } else { self.mean.abs() / se })
+    }
+
+    /// mean +- `critical` * standard error; `critical` in standard errors, positive. `None` for a single value.
+    pub fn interval(&self, critical: f64) -> Option<LogInterval> {
+        let se = self.standard_error()?;
+        // Without spread the interval is the mean itself, also under an infinite critical value.
+        let half = if se == 0.0 { 0.0 } else { critical * se };
+        Some(LogInterval { low: self.mean - half, high: self.mean + half })
+    }
+
+    /// The ordinary t interval at level `alpha` (two-sided), for a sample whose size was fixed before. `None` for a
+    /// single value.
+    pub fn t_interval(&self, alpha: f64) -> Option<LogInterval> {
+        self.interval(two_sided_quantile(alpha, self.n.checked_sub(1)?))
+    }
+}
+
+/// An interval of the natural log of a ratio. Never NaN; `low <= high`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogInterval {
+    /// Lower end, natural log.
+    pub low: f64,
+    /// Upper end, natural log.
+    pub high: f64,
+}
+
+impl LogInterval {
+    /// Whether the two differ: 0 (a ratio of one) lies outside.
+    pub fn excludes_zero(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+
+    /// Whether the whole interval lies strictly between `-margin_ln` and `margin_ln`.
+    pub fn is_within(&self, margin_ln: f64) -> bool {
+        -margin_ln < self.low && self.high < margin_ln
+    }
+
+    /// Both ends as ratios; an end beyond what a float can hold is `None`.
+    pub fn as_ratios(&self) -> (Option<f64>, Option<f64>) {
+        let ratio = |ln: f64| Some(ln.exp()).filter(|r| r.is_finite());
+        (ratio(self.low), ratio(self.high))
+    }
+}
+
+/// The smallest ratio (over 1) that n epochs with this spread tell from 1 with a chance of 90 %:
+/// exp((t_{1-alpha/2,n-1} + t_{0.9,n-1}) * sd / sqrt(n)).
+///
+/// `sd` of the log ratios, at least 0; `alpha` two-sided. `None` for n < 2, for an sd that is not a number of at least
+/// 0, or if the ratio is beyond a float. The usual sample-size formula, with t in place of normal quantiles; it speaks
+/// of one look at n epochs, so a group-sequential race sees about a tenth less far.
+pub fn detectable_ratio(sd: f64, n: usize, alpha: f64) -> Option<f64> {
+    let ratio = detectable_ln(sd, n, alpha)?.exp();
+    ratio.is_finite().then_some(ratio)
+}
+
+/// The fewest epochs (at least 2) whose detectable ratio is no larger than exp(`margin_ln`).
+///
+/// With so many epochs a difference as large as the margin is noticed, and an interval around no difference fits in the
+/// margin, with a chance of 90 %. `None` if it would take over [`MOST_EPOCHS`], or for a margin or sd without meaning.
+pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64) -> Option<usize> {
+    if !(sd >= 0.0 && margin_ln > 0.0) {
+        return None;
+    }
+    let enough = |n: usize| detectable_ln(sd, n, alpha).is_some_and(|seen| seen <= margin_ln);
+    // As many as if the spread were known are too few or just enough, for t quantiles lie above the normal ones.
+    let known = normal_quantiles(alpha) * sd / margin_ln;
+    if known.is_nan() || known * known >= MOST_EPOCHS as f64 {
+        return None;
+    }
+    let (mut short, mut step) = (((known * known) as usize).max(2) - 1, 1);
+    while !enough(short + step) {
+        short += step;
+        step *= 2;
+        if short >= MOST_EPOCHS {
+            return None;
+        }
+    }
+    let mut reached = short + step;
+    while reached - short > 1 {
+        let middle = short + (reached - short) / 2;
+        if enough(middle) { reached = middle } else { short = middle }
+    }
+    Some(reached)
+}
+
+/// z_{1-alpha/2} + z_{0.9}: what [`detectable_ln`]'s quantiles come to with ever more epochs.
+fn normal_quantiles(alpha: f64) -> f64 {
+    two_sided_quantile(alpha, MANY_DEGREES) + upper_quantile(1.0 - POWER, MANY_DEGREES)
+}
+
+fn detectable_ln(sd: f64, n: usize, alpha: f64) -> Option<f64> {
+    let degrees = n.checked_sub(1).filter(|&degrees| degrees > 0)?;
+    if !(sd >= 0.0 && sd.is_finite()) {
+        return None;
+    }
+    let quantiles = two_sided_quantile(alpha, degrees) + upper_quantile(1.0 - POWER, degrees);
+    Some(if sd == 0.0 { 0.0 } else { quantiles * sd / (n as f64).sqrt() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn hand_computed_interval() {
+        // 1..5: mean 3, sd sqrt(2.5), t_{0.975,4} = 2.776445.
+        let sample = Sample::of(&[4.0, 1.0, 5.0, 2.0, 3.0]).unwrap();
+        assert_eq!((sample.n, sample.mean), (5, 3.0));
+        assert!((sample.sd.unwrap() - 2.5_f64.sqrt()).abs() < 1e-15);
+        let interval = sample.t_interval(0.05).unwrap();
+        let half = 2.776_445_105 * (0.5_f64).sqrt();
+        assert!((interval.low - (3.0 - half)).abs() < 1e-8);
+        assert!((interval.high - (3.0 + half)).abs() < 1e-8);
+    }
+
+    #[test]
+    fn equal_values_have_no_spread_at_all() {
+        let sample = Sample::of(&[0.1; 7]).unwrap();
+        assert_eq!((sample.mean, sample.sd), (0.1, Some(0.0)));
+        assert_eq!(sample.abs_t(), Some(f64::INFINITY));
+        assert_eq!(sample.interval(f64::INFINITY), Some(LogInterval { low: 0.1, high: 0.1 }));
+        assert_eq!(Sample::of(&[0.0; 3]).unwrap().abs_t(), Some(0.0));
+    }
+
+    #[test]
+    fn too_little_to_say() {
+        assert_eq!(Sample::of(&[]), None);
+        assert_eq!(Sample::of(&[1.0, f64::NAN]), None);
+        let one = Sample::of(&[1.0]).unwrap();
+        assert_eq!((one.sd, one.abs_t(), one.t_interval(0.05)), (None, None, None));
+        assert_eq!(detectable_ratio(0.01, 1, 0.05), None);
+        assert_eq!(epochs_needed(10.0, 0.025, 0.001), None);
+        assert_eq!(epochs_needed(0.01, 0.025, 0.0), None);
+        assert_eq!(epochs_needed(f64::NAN, 0.025, 0.03), None);
+        assert_eq!(epochs_needed(0.0, 0.025, 0.03), Some(2));
+    }
+
+    #[test]
+    fn detectable_ratio_by_hand() {
+        // n = 30, alpha 0.05: t_{0.975,29} = 2.045230, t_{0.9,29} = 1.311434.
+        let expected = ((2.045_230 + 1.311_434) * 0.04 / 30.0_f64.sqrt()).exp();
+        assert!((detectable_ratio(0.04, 30, 0.05).unwrap() - expected).abs() < 1e-7);
+        assert_eq!(detectable_ratio(0.0, 2, 0.05), Some(1.0));
+    }
+
+    #[test]
+    fn an_interval_back_transformed() {
+        let (low, high) = LogInterval { low: -0.01, high: 800.0 }.as_ratios();
+        assert_eq!((low, high), (Some((-0.01_f64).exp()), None));
+    }
+
+    proptest! {
+        #[test]
+        fn epochs_needed_is_the_smallest_that_suffices(sd in 0.0001_f64..3.0, alpha in 0.001_f64..0.2) {
+            let margin = 1.03_f64.ln();
+            let n = epochs_needed(sd, alpha, margin).unwrap();
+            prop_assert!(n >= 2);
+            prop_assert!(detectable_ratio(sd, n, alpha).unwrap().ln() <= margin * (1.0 + 1e-9));
+            if n > 2 {
+                prop_assert!(detectable_ratio(sd, n - 1, alpha).is_none_or(|r| r.ln() > margin * (1.0 - 1e-9)));
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The looks of a race, taken in order over epochs that are all there already.
+//!
+//! Owns how verdicts are taken at a look and what is said between looks. It must not know how critical values come
+//! about.
+
+use super::critical::Critical;
+use super::{Judgement, Next, PairJudgement, Progress, Rules, TooNoisy};
+use crate::holm::Holm;
+use crate::interval::{Sample, detectable_ratio, epochs_needed};
+use crate::ratio::EpochRatio;
+use crate::verdict::{Verdict, rule_on};
+
+/// Estimates closer than this on the log scale differ by the rounding of sums and not by slow slices.
+const ROUNDING: f64 = 1e-9;
+
+/// Standard errors by which trimmed and total ratio must differ to be called intermittent.
+const INTERMITTENT: f64 = 2.0;
+
+/// A first look is too noisy if the margin would take over so many times the most epochs.
+const TOO_MANY_TIMES: usize = 2;
+
+/// Judges `pairs`, which are at least one and equally long, at most the most epochs.
+pub(super) fn judge(
+    rules: &Rules,
+    critical: &Critical,
+    pairs: &[Vec<EpochRatio>],
+    progress: Progress,
+) -> Judgement {
+    let trimmed: Vec<Vec<f64>> = pairs.iter().map(|p| p.iter().map(|e| e.trimmed()).collect()).collect();
+    let epochs = trimmed[0].len();
+    let mut race = Replay::new(rules, critical, &trimmed);
+    for (look, &n) in rules.looks.iter().enumerate().take_while(|(_, n)| **n <= epochs) {
+        race.take_look(n, |sharing| critical.planned(look, sharing));
+        if look == 0 {
+            race.weigh_noise(n);
+        }
+    }
+    if progress == Progress::Ended && epochs >= 2 && epochs < rules.max_epochs && !race.all_decided() {
+        race.take_look(epochs, |sharing| critical.last(epochs, sharing));
+    }
+    Judgement {
+        pairs: (0..pairs.len()).map(|i| race.judgement(i, &pairs[i])).collect(),
+        next: race.next(epochs, progress),
+        look: race.look,
+        too_noisy: race.too_noisy(),
+    }
+}
+
+/// What the looks so far have said of a pair.
+#[derive(Clone)]
+struct Standing {
+    verdict: Verdict,
+    negligible: bool,
+    decided_at: Option<usize>,
+    /// Factor of the standard error at the last look.
+    critical: f64,
+    /// Standard deviation at the first look, if it was too noisy there.
+    noisy_sd: Option<f64>,
+}
+
+struct Replay<'a> {
+    rules: &'a Rules,
+    critical: &'a Critical,
+    trimmed: &'a [Vec<f64>],
+    holm: Holm,
+    standings: Vec<Standing>,
+    look: Option<usize>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(rules: &'a Rules, critical: &'a Critical, trimmed: &'a [Vec<f64>]) -> Self {
+        let open = Standing {
+            verdict: Verdict::Inconclusive,
+            negligible: false,
+            decided_at: None,
+            critical: f64::INFINITY,
+            noisy_sd: None,
+        };
+        let pairs = trimmed.len();
+        Self { rules, critical, trimmed, holm: Holm::new(pairs), standings: vec![open; pairs], look: None }
+    }
+
+    /// One look after `n` epochs; `boundary` is the critical value where alpha is shared by so many pairs.
+    fn take_look(&mut self, n: usize, boundary: impl Fn(usize) -> f64) {
+        let samples: Vec<Option<Sample>> = self.trimmed.iter().map(|x| Sample::of(&x[..n])).collect();
+        let evidence: Vec<f64> = samples.iter().map(|s| s.and_then(|s| s.abs_t()).unwrap_or(0.0)).collect();
+        self.holm.look(&evidence, &boundary);
+        for (pair, sample) in samples.iter().enumerate() {
+            let critical = boundary(self.holm.sharing(pair));
+            self.standings[pair].critical = critical;
+            if let Some(sample) = sample {
+                self.stand(pair, sample, critical);
+            }
+        }
+        self.look = Some(n);
+    }
+
+    /// The verdict on one pair at a look. A pair that was told apart stays so; an equivalent one stays so unless it is
+    /// told apart now.
+    fn stand(&mut self, pair: usize, sample: &Sample, critical: f64) {
+        let Some(interval) = sample.interval(critical) else { return };
+        let differs = self.holm.rejected(pair);
+        let ruling = rule_on(differs, &interval, self.rules.margin_ln(), self.rules.direction);
+        let standing = &mut self.standings[pair];
+        standing.negligible = ruling.negligible;
+        let is_news = match standing.verdict {
+            Verdict::Inconclusive => ruling.verdict.is_decided(),
+            Verdict::Equivalent => differs,
+            _ => false,
+        };
+        if is_news {
+            standing.verdict = ruling.verdict;
+            standing.decided_at = Some(sample.n);
+        }
+    }
+
+    /// At the first look: which pairs will not get to the margin.
+    fn weigh_noise(&mut self, n: usize) {
+        let (margin, most) = (self.rules.margin_ln(), TOO_MANY_TIMES * self.rules.max_epochs);
+        for pair in 0..self.standings.len() {
+            let sd = Sample::of(&self.trimmed[pair][..n]).and_then(|s| s.sd);
+            let too_noisy = |sd: &f64| epochs_needed(*sd, self.alpha(pair), margin).is_none_or(|e| e > most);
+            self.standings[pair].noisy_sd = sd.filter(too_noisy);
+        }
+    }
+
+    /// The noisiest of the pairs that were too noisy at the first look and are open.
+    fn too_noisy(&self) -> Option<TooNoisy> {
+        let open = self.standings.iter().enumerate().filter(|(_, s)| !s.verdict.is_decided());
+        let (pair, sd) =
+            open.filter_map(|(pair, s)| Some((pair, s.noisy_sd?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(TooNoisy {
+            pair,
+            epochs_needed: epochs_needed(sd, self.alpha(pair), self.rules.margin_ln()),
+            detectable_ratio: detectable_ratio(sd, self.rules.max_epochs, self.alpha(pair)),
+        })
+    }
+
+    fn alpha(&self, pair: usize) -> f64 {
+        self.rules.alpha / self.holm.sharing(pair) as f64
+    }
+
+    fn all_decided(&self) -> bool {
+        self.standings.iter().all(|s| s.verdict.is_decided())
+    }
+
+    fn next(&self, epochs: usize, progress: Progress) -> Next {
+        if self.all_decided() {
+            return Next::Decided;
+        }
+        match self.rules.looks.iter().find(|&&look| look > epochs) {
+            Some(&next_look) if progress != Progress::Ended => Next::GoOn { next_look },
+            _ => Next::Exhausted,
+        }
+    }
+
+    fn judgement(&self, pair: usize, epochs: &[EpochRatio]) -> PairJudgement {
+        let sample = Sample::of(&self.trimmed[pair]);
+        let totals: Vec<f64> = epochs.iter().map(|e| e.total()).collect();
+        let total = Sample::of(&totals);
+        let standing = &self.standings[pair];
+        let n = epochs.len();
+        let provisional = self.look != Some(n);
+        let (sd, alpha) = (sample.and_then(|s| s.sd), self.alpha(pair));
+        let interval = sample.filter(|s| s.n >= 2).and_then(|s| {
+            s.interval(if provisional {
+                self.critical.provisional(n, self.holm.sharing(pair))
+            } else {
+                standing.critical
+            })
+        });
+        let (low, high) = interval.map_or((None, None), |i| i.as_ratios());
+        PairJudgement {
+            ratio: sample.and_then(as_ratio),
+            low,
+            high,
+            alpha,
+            verdict: standing.verdict,
+            negligible: standing.negligible,
+            decided_at: standing.decided_at,
+            epochs: n,
+            sd_log_ratio: sd,
+            detectable_ratio: sd.and_then(|sd| detectable_ratio(sd, n, alpha)),
+            epochs_needed: sd.and_then(|sd| epochs_needed(sd, alpha, self.rules.margin_ln())),
+            intermittent: sample.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t)),
+            provisional,
+            total_ratio: total.and_then(as_ratio),
+        }
+    }
+}
+
+fn as_ratio(sample: Sample) -> Option<f64> {
+    Some(sample.mean.exp()).filter(|ratio| ratio.is_finite())
+}
+
+/// See [`PairJudgement::intermittent`] for the choice of standard error.
+fn is_intermittent(trimmed: &Sample, total: &Sample) -> bool {
+    let apart = (trimmed.mean - total.mean).abs();
+    trimmed.standard_error().is_some_and(|se| apart > INTERMITTENT * se + ROUNDING)
+}

@@ -1,0 +1,101 @@
+//! Quantiles of Student's t distribution, asked for by their tail.
+//!
+//! Owns the one place where the crate asks `statrs` for a quantile. It must not know what the quantile is for.
+
+use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
+
+/// The value that a Student t variable with `degrees` degrees of freedom exceeds with probability `tail`.
+///
+/// `tail` in (0, 0.5] and `degrees` of at least 1. A `tail` of 0 or less gives infinity (a bound that nothing passes),
+/// a `tail` over 0.5 gives 0. The tail and not its complement is asked for, because 1 - 0.00001 has lost digits that
+/// the tail still has.
+pub fn upper_quantile(tail: f64, degrees: usize) -> f64 {
+    if tail <= 0.0 || tail.is_nan() || degrees == 0 {
+        return f64::INFINITY;
+    }
+    if tail >= 0.5 {
+        return 0.0;
+    }
+    let (Ok(student), Ok(normal)) = (StudentsT::new(0.0, 1.0, degrees as f64), Normal::new(0.0, 1.0)) else {
+        return f64::INFINITY;
+    };
+    // Newton's method, because `StudentsT::inverse_cdf` loses digits for many degrees of freedom. The tail is convex in
+    // t and the normal quantile lies below t's, so that each step goes up and none goes too far. The distribution is
+    // symmetric, and its lower tail is the one that keeps its digits.
+    let mut t = -normal.inverse_cdf(tail);
+    loop {
+        let step = (student.cdf(-t) - tail) / student.pdf(t);
+        if !step.is_finite() {
+            return f64::INFINITY;
+        }
+        t += step;
+        if step <= 1e-13 * t {
+            return t;
+        }
+    }
+}
+
+/// The half-width factor of a two-sided interval at level `alpha`: `t` with P(|T| > t) = `alpha`.
+pub fn two_sided_quantile(alpha: f64, degrees: usize) -> f64 {
+    upper_quantile(alpha / 2.0, degrees)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any printed t table: (tail, degrees, t).
+    const PRINTED: [(f64, usize, f64); 12] = [
+        (0.025, 1, 12.706),
+        (0.025, 2, 4.303),
+        (0.025, 5, 2.571),
+        (0.025, 9, 2.262),
+        (0.025, 29, 2.045),
+        (0.05, 4, 2.132),
+        (0.1, 5, 1.476),
+        (0.1, 29, 1.311),
+        (0.005, 7, 3.499),
+        (0.005, 120, 2.617),
+        (0.0005, 5, 6.869),
+        (0.001, 5, 5.893),
+    ];
+
+    #[test]
+    fn agrees_with_printed_tables() {
+        for (tail, degrees, expected) in PRINTED {
+            let found = upper_quantile(tail, degrees);
+            assert!(
+                (found - expected).abs() <= 0.0006,
+                "tail {tail}, {degrees} degrees: {found} is not {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn closed_forms_for_one_and_two_degrees() {
+        for tail in [0.4, 0.1, 0.01, 1e-4, 1e-7] {
+            let cauchy = 1.0 / (std::f64::consts::PI * tail).tan();
+            assert!((upper_quantile(tail, 1) / cauchy - 1.0).abs() < 1e-9);
+            let two: f64 = (1.0 - 2.0 * tail) / (2.0 * tail * (1.0 - tail)).sqrt();
+            assert!((upper_quantile(tail, 2) / two - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn inverts_the_distribution_function() {
+        for degrees in [1, 2, 5, 29, 1_000, 1_000_000] {
+            for tail in [0.3, 0.0125, 1e-6] {
+                let student = StudentsT::new(0.0, 1.0, degrees as f64).unwrap();
+                let back = student.cdf(-upper_quantile(tail, degrees));
+                assert!((back / tail - 1.0).abs() < 1e-8, "{degrees} degrees, {tail}: {back}");
+            }
+        }
+    }
+
+    #[test]
+    fn limits_are_sane() {
+        assert_eq!(upper_quantile(0.0, 5), f64::INFINITY);
+        assert_eq!(upper_quantile(0.5, 5), 0.0);
+        assert_eq!(upper_quantile(0.1, 0), f64::INFINITY);
+    }
+}

@@ -1,0 +1,129 @@
+//! From an interval to a word.
+//!
+//! Owns the five verdicts and the rule that picks one from an interval, a margin and a direction. It must not know
+//! where the interval came from.
+
+use std::fmt;
+
+use crate::interval::LogInterval;
+
+/// What is said of a contender against its baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Better than the baseline: the interval of the ratio lies on the better side of 1.
+    Faster,
+    /// Worse than the baseline.
+    Slower,
+    /// As good, within the margin: the interval includes 1 and lies inside the margin.
+    Equivalent,
+    /// Nothing can be said yet, or at all with the epochs there are.
+    Inconclusive,
+    /// A gate failed, so the number is not the server's. Never given by this crate, which does not see gates.
+    Invalid,
+}
+
+impl Verdict {
+    /// Whether the two were told apart: faster or slower.
+    pub fn tells_apart(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower)
+    }
+
+    /// Whether a race may stop on it: faster, slower or equivalent.
+    pub fn is_decided(self) -> bool {
+        self.tells_apart() || self == Self::Equivalent
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+        })
+    }
+}
+
+/// Which way the metric improves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Throughput: a ratio over 1 is faster.
+    MoreIsBetter,
+    /// Latency, CPU per request: a ratio under 1 is faster.
+    LessIsBetter,
+}
+
+impl Direction {
+    /// The verdict on a ratio that is known to differ from 1, from the natural log of that ratio.
+    pub fn of_difference(self, ln_ratio: f64) -> Verdict {
+        if (ln_ratio > 0.0) == (self == Self::MoreIsBetter) { Verdict::Faster } else { Verdict::Slower }
+    }
+}
+
+/// A verdict, with the one remark that belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ruling {
+    /// Faster, slower, equivalent or inconclusive.
+    pub verdict: Verdict,
+    /// Told apart, but the whole interval lies inside the margin: a difference that nobody asked about.
+    pub negligible: bool,
+}
+
+/// Rules on `interval`, the natural log of contender / baseline, with the margin as a natural log: ln(1 + margin).
+///
+/// 0 outside is faster or slower; else inside the margin is equivalent; else inconclusive.
+pub fn rule(interval: &LogInterval, margin_ln: f64, direction: Direction) -> Ruling {
+    rule_on(interval.excludes_zero(), interval, margin_ln, direction)
+}
+
+/// As [`rule`], where it was settled elsewhere whether the two differ: by a test over several pairs, or at an earlier
+/// look.
+pub fn rule_on(differs: bool, interval: &LogInterval, margin_ln: f64, direction: Direction) -> Ruling {
+    let within = interval.is_within(margin_ln);
+    let verdict = match (differs, within) {
+        (true, _) => direction.of_difference(interval.low + interval.high),
+        (false, true) => Verdict::Equivalent,
+        (false, false) => Verdict::Inconclusive,
+    };
+    Ruling { verdict, negligible: differs && within }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Direction::{LessIsBetter, MoreIsBetter};
+    use super::*;
+
+    #[test]
+    fn the_table_of_verdicts() {
+        let cases = [
+            (0.01, 0.09, Verdict::Faster, false),
+            (0.01, 0.02, Verdict::Faster, true),
+            (-0.09, -0.01, Verdict::Slower, false),
+            (-0.02, -0.01, Verdict::Slower, true),
+            (-0.01, 0.02, Verdict::Equivalent, false),
+            (0.0, 0.02, Verdict::Equivalent, false),
+            (-0.01, 0.03, Verdict::Inconclusive, false),
+            (-0.03, 0.01, Verdict::Inconclusive, false),
+            (0.0, 0.0, Verdict::Equivalent, false),
+        ];
+        for (low, high, verdict, negligible) in cases {
+            let interval = LogInterval { low, high };
+            assert_eq!(rule(&interval, 0.03, MoreIsBetter), Ruling { verdict, negligible }, "{low} {high}");
+            let mirrored = LogInterval { low: -high, high: -low };
+            assert_eq!(
+                rule(&mirrored, 0.03, LessIsBetter),
+                Ruling { verdict, negligible },
+                "mirrored {low} {high}"
+            );
+        }
+    }
+
+    #[test]
+    fn words_are_lower_case_and_pad() {
+        assert_eq!(Verdict::Equivalent.to_string(), "equivalent");
+        assert_eq!(format!("{:>8}", Verdict::Faster), "  faster");
+        assert!(!Verdict::Invalid.is_decided());
+    }
+}

@@ -1,0 +1,130 @@
+//! How long a contender warms up: where its rate stops changing in a pilot.
+//!
+//! Owns the MSER-5 cut and the length that follows from several cuts. It must not know who was warmed up or how.
+//!
+//! Source: White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", Winter
+//! Simulation Conference (2000).
+
+/// Windows that are averaged into one batch.
+const BATCH: usize = 5;
+
+/// Fewer batches than this leave too little behind the cut to tell where it is.
+const FEWEST_BATCHES: usize = 4;
+
+/// How much longer than the largest cut seen the warm-up is.
+const MARGIN: f64 = 1.5;
+
+/// How many of the first windows to leave out; a multiple of 5 windows, at most about half of them.
+///
+/// `rates` are the completions per second of equally long windows in time order; windows before the first answer may be
+/// zero. Of the batch means Y_0..Y_{n-1} the first d are cut, with d <= n/2 the first that minimises
+/// sum_{i>=d} (Y_i - mean)^2 / (n-d)^2. Windows that do not fill a batch at the end are not used. A cut of half the
+/// windows means that the pilot may have been too short. `None` with fewer than 20 windows, with a rate that is
+/// negative or not finite, or if nothing was answered at all.
+pub fn mser5(rates: &[f64]) -> Option<usize> {
+    if !rates.iter().all(|y| y.is_finite() && *y >= 0.0) || rates.iter().all(|y| *y == 0.0) {
+        return None;
+    }
+    let batches: Vec<f64> = rates.chunks_exact(BATCH).map(mean).collect();
+    if batches.len() < FEWEST_BATCHES {
+        return None;
+    }
+    let statistic = |d: usize| {
+        let rest = &batches[d..];
+        let centre = mean(rest);
+        rest.iter().map(|y| (y - centre).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
+    };
+    // `min_by` keeps the first of equals: the shortest cut.
+    let cut = (0..=batches.len() / 2).min_by(|&a, &b| statistic(a).total_cmp(&statistic(b)))?;
+    Some(cut * BATCH)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Between which lengths a warm-up stays, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WarmupLimits {
+    /// At least so long, also if nothing had to be cut.
+    pub shortest_s: f64,
+    /// At most so long; wins over `shortest_s` if the two contradict each other.
+    pub longest_s: f64,
+}
+
+impl Default for WarmupLimits {
+    /// 2 to 15 s.
+    fn default() -> Self {
+        Self { shortest_s: 2.0, longest_s: 15.0 }
+    }
+}
+
+/// The warm-up in seconds that all contenders get: 1.5 times the largest cut, within the limits.
+///
+/// `cuts_s` are the contenders' cuts in seconds; without any it is the shortest.
+pub fn warmup_length_s(cuts_s: &[f64], limits: WarmupLimits) -> f64 {
+    let largest = cuts_s.iter().copied().fold(0.0, f64::max);
+    (MARGIN * largest).max(limits.shortest_s).min(limits.longest_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_flat_series_is_not_cut() {
+        assert_eq!(mser5(&[100.0; 80]), Some(0));
+    }
+
+    #[test]
+    fn a_step_is_cut_where_it_ends() {
+        let mut rates = vec![10.0; 20];
+        rates.resize(80, 100.0);
+        assert_eq!(mser5(&rates), Some(20));
+        // Three silent windows spoil the first batch only.
+        let mut silent = vec![0.0; 3];
+        silent.resize(60, 100.0);
+        assert_eq!(mser5(&silent), Some(5));
+    }
+
+    #[test]
+    fn hand_computed_four_batches() {
+        // Batch means 2, 4, 5, 5. d = 0: 6/16 (mean 4: 4+0+1+1); d = 1: (2/3)/9; d = 2: 0.
+        let rates: Vec<f64> = [2.0, 4.0, 5.0, 5.0].iter().flat_map(|y| [*y; 5]).collect();
+        assert_eq!(mser5(&rates), Some(10));
+        // Batch means 2, 4, 4, 5. d = 0: 4.75/16 = 0.297; d = 1: 0.667/9 = 0.074; d = 2: 0.5/4 = 0.125.
+        let rates: Vec<f64> = [2.0, 4.0, 4.0, 5.0].iter().flat_map(|y| [*y; 5]).collect();
+        assert_eq!(mser5(&rates), Some(5));
+    }
+
+    #[test]
+    fn never_more_than_half() {
+        let climbing: Vec<f64> = (0..83).map(|i| f64::from(i) + 1.0).collect();
+        assert_eq!(mser5(&climbing), Some(40));
+    }
+
+    #[test]
+    fn too_little_to_say() {
+        assert_eq!(mser5(&[]), None);
+        assert_eq!(mser5(&[1.0; 19]), None);
+        assert_eq!(mser5(&[0.0; 40]), None);
+        assert_eq!(mser5(&[f64::NAN; 40]), None);
+    }
+
+    #[test]
+    fn the_length_stays_within_its_limits() {
+        let limits = WarmupLimits::default();
+        assert_eq!(warmup_length_s(&[], limits), 2.0);
+        assert_eq!(warmup_length_s(&[1.0, 4.0, 2.0], limits), 6.0);
+        assert_eq!(warmup_length_s(&[20.0], limits), 15.0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_unit_of_the_rate_does_not_matter(rates in prop::collection::vec(1.0_f64..1e5, 20..100)) {
+            let doubled: Vec<f64> = rates.iter().map(|y| y * 2.0).collect();
+            prop_assert_eq!(mser5(&rates), mser5(&doubled));
+        }
+    }
+}
