@@ -1,0 +1,19 @@
+# The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
+.PHONY: help setup race test
+
+help:
+	@echo 'make setup   install what building, testing and racing need on this machine'
+	@echo 'make race    race the contenders of studies/trending and give a verdict'
+	@echo 'make test    formatting, lints and all tests'
+
+setup:
+	@scripts/setup.sh
+
+race: setup
+	@cargo build --release --locked --quiet
+	@./target/release/deadheat race studies/trending --profile quick --scenario steady
+
+test: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo test --workspace --locked

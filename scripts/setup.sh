@@ -1,0 +1,254 @@
+#!/usr/bin/env bash
+# Prepares a machine to build, test and race: system packages, Rust, and what the trending study's contenders need.
+#
+#   scripts/setup.sh        asks for nothing, may be run again at any time, and is quick when there is nothing to do
+#
+# System packages are installed on Debian and Ubuntu, as root or by sudo without a password; on other systems the table
+# at the end names what to install by hand. Exit status: 0 when deadheat can be built and tested, even if contenders
+# are missing; 1 when a C compiler, make, Python 3 or cargo is missing.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+study=studies/trending
+missing=() # rows of the closing table: what is missing | what that costs
+essential_missing=
+log=$(mktemp)
+policy= # the policy-rc.d that must go when we end
+PATH=$PATH:$HOME/.cargo/bin:/usr/local/go/bin:/usr/local/sbin:/usr/sbin
+
+main() {
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    install_packages
+    check_essentials
+    link_php
+    install_npm_packages
+    build_go_contender
+    report
+}
+
+say() { printf 'setup: %-16s %s\n' "$1" "$2"; }
+lacks() { missing+=("$1|$2"); }
+has() { command -v "$1" >/dev/null 2>&1; }
+newest() { compgen -c "$1" | grep -xE "$1[0-9.]*" | sort -V | tail -n 1; }
+
+clean_up() {
+    rm -f "$log"
+    if [ -n "$policy" ]; then
+        as_root rm -f /usr/sbin/policy-rc.d
+        if [ "$policy" = displaced ]; then as_root mv /usr/sbin/policy-rc.d.before-setup /usr/sbin/policy-rc.d; fi
+    fi
+}
+
+# ---------------------------------------------------------------------------------------------- system packages
+
+# PHP can do its part: the interpreter behind nginx, with SQLite by PDO.
+php_is_ready() {
+    local fpm
+    fpm=$(newest php-fpm)
+    [ -n "$fpm" ] && "$fpm" -m 2>/dev/null | grep -qx pdo_sqlite
+}
+
+go_is_ready() {
+    local version
+    version=$(go env GOVERSION 2>/dev/null | sed 's/^go//')
+    [ -n "$version" ] && [ "$(printf '%s\n1.21\n' "$version" | sort -V | head -n 1)" = 1.21 ]
+}
+
+# Names on standard output the packages that would give what this machine has not.
+wanted_packages() {
+    has cc || echo gcc libc6-dev
+    has make || echo make
+    has python3 || echo python3
+    has curl || echo curl ca-certificates
+    has git || echo git
+    has cargo || echo rustup
+    php_is_ready || echo php-fpm php-sqlite3
+    has nginx || echo nginx
+    has sqlite3 || echo sqlite3
+    has wrk || echo wrk
+    has npm || echo nodejs npm
+    go_is_ready || echo golang-go
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+install_packages() {
+    local packages package
+    read -r -d '' -a packages < <(wanted_packages) || true
+    if [ ${#packages[@]} = 0 ]; then
+        say "system packages" ready
+        return
+    fi
+    if ! has apt-get; then
+        say "system packages" "no apt-get here: install by hand what the table names"
+        return
+    fi
+    if ! as_root true 2>/dev/null; then
+        say "system packages" "neither root nor sudo without a password: run \`sudo apt-get install ${packages[*]}\`"
+        return
+    fi
+    hold_services
+    as_root apt-get update -qq >"$log" 2>&1
+    # One by one: a package that this release does not have must not keep the others away.
+    local refused=()
+    for package in "${packages[@]}"; do
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            -o DPkg::Lock::Timeout=120 "$package" >"$log" 2>&1 || refused+=("$package")
+    done
+    disable_services "${packages[@]}"
+    if [ ${#refused[@]} -gt 0 ]; then
+        say "system packages" "installed: ${packages[*]}; refused: ${refused[*]}"
+    else
+        say "system packages" "installed: ${packages[*]}"
+    fi
+}
+
+# Packages of services start them when they are installed. A policy that forbids it stands until we end.
+hold_services() {
+    if [ -e /usr/sbin/policy-rc.d ]; then
+        as_root mv /usr/sbin/policy-rc.d /usr/sbin/policy-rc.d.before-setup && policy=displaced
+    else
+        policy=made
+    fi
+    printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
+    as_root chmod 755 /usr/sbin/policy-rc.d
+}
+
+# The services that came with what we just installed are not to start with the machine either.
+disable_services() {
+    has systemctl || return 0
+    local unit package
+    for package in "$@"; do
+        case $package in
+        nginx) as_root systemctl --quiet disable nginx.service >"$log" 2>&1 ;;
+        php-fpm)
+            for unit in /lib/systemd/system/php*-fpm.service; do
+                as_root systemctl --quiet disable "${unit##*/}" >"$log" 2>&1
+            done
+            ;;
+        esac
+    done
+    return 0
+}
+
+# ------------------------------------------------------------------------------------------------- what must be
+
+check_essentials() {
+    local tool
+    for tool in cc make python3; do
+        has "$tool" && continue
+        essential_missing=yes
+        lacks "$tool" "nothing can be built: install it with the system's packages"
+    done
+    has wrk || lacks wrk "the generator is not compared with wrk"
+    # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
+    if has rustup && ! cargo --version >/dev/null 2>&1; then
+        rustup toolchain install >"$log" 2>&1
+    fi
+    if cargo --version >"$log" 2>&1; then
+        say rust "$(cut -d' ' -f1,2 "$log")"
+    else
+        essential_missing=yes
+        say rust "no working cargo"
+        lacks cargo "nothing can be built: install rustup as https://rustup.rs says, then run this again"
+    fi
+}
+
+# ------------------------------------------------------------------------------------- the study's contenders
+
+# Links with one name for every version, also for users whose PATH has no sbin.
+link_php() {
+    local name target found=yes
+    mkdir -p $study/php/bin
+    for name in php-fpm nginx; do
+        target=$(newest $name)
+        if [ -n "$target" ] && { [ $name = nginx ] || php_is_ready; }; then
+            ln -sfn "$(command -v "$target")" "$study/php/bin/$name"
+        else
+            rm -f "$study/php/bin/$name"
+            found=
+        fi
+    done
+    if [ -n "$found" ]; then
+        say php "$($study/php/serve.sh --version)"
+    else
+        say php "not ready"
+        lacks "php-fpm, nginx" "the contender php is skipped"
+    fi
+}
+
+# Reinstalled when the lock file or the list of packages changed, or when a runtime is not there.
+install_npm_packages() {
+    local bin=$study/node_modules/.bin stamp=$study/node_modules/.installed sum versions
+    sum=$(cd $study && cksum package.json package-lock.json .npmrc)
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$sum" ] || [ ! -x "$bin/bun" ]; then
+        if ! has npm; then
+            say npm "not here"
+            lacks npm "the contenders bun, deno and node are skipped"
+            return
+        fi
+        # better-sqlite3 asks for a newer Node than many a system has; the one installed beside it is what runs it.
+        (cd $study && npm ci --loglevel=error --no-progress) >"$log" 2>&1 || {
+            say npm "npm ci failed: $(grep -m 1 -v '^$' "$log")"
+            lacks "npm packages" "the contenders bun, deno and node are skipped"
+            return
+        }
+        link_deno "$bin"
+        echo "$sum" >"$stamp"
+    fi
+    npm_versions "$bin"
+    say "npm packages" "$versions"
+}
+
+# The package of the platform is used by itself, without the installer around it; so it has no link of its own.
+link_deno() {
+    local deno
+    for deno in $study/node_modules/@deno/*/deno; do
+        if [ -x "$deno" ]; then ln -sfn "../${deno#"$study/node_modules/"}" "$1/deno"; fi
+    done
+}
+
+# Sets `versions`; a runtime that has no package for this machine, or does not run on it, goes to the table.
+npm_versions() {
+    local tool found
+    versions=
+    for tool in bun deno node; do
+        if found=$("$1/$tool" --version 2>/dev/null); then
+            found=${found%%$'\n'*}
+            found=${found#deno }
+            found=${found#v}
+            versions+="${versions:+, }$tool ${found%% *}"
+        else
+            lacks "$tool" "its contenders are skipped: no package of it runs on this machine"
+        fi
+    done
+}
+
+build_go_contender() {
+    if ! go_is_ready; then
+        say go "1.21 or newer is not here"
+        lacks "go 1.21+" "the contender go is skipped"
+        return
+    fi
+    if (cd $study/go && CGO_ENABLED=1 go build -buildvcs=false -trimpath -o bin/trending-go .) >"$log" 2>&1; then
+        say go "$(go env GOVERSION)"
+    else
+        say go "the build failed: $(tail -n 1 "$log")"
+        lacks "go contender" "the contender go is skipped"
+    fi
+}
+
+# ------------------------------------------------------------------------------------------------------ the end
+
+report() {
+    local row
+    if [ ${#missing[@]} -gt 0 ]; then
+        printf '\n%-16s %s\n' missing "what that costs"
+        for row in "${missing[@]}"; do printf '%-16s %s\n' "${row%%|*}" "${row#*|}"; done
+    fi
+    [ -z "$essential_missing" ]
+}
+
+main
