@@ -1,7 +1,9 @@
 //! What was observed: the pilot, epochs, rounds, slices. Raw, in time order, nothing dropped.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{EncodedHistogram, Finding};
 
@@ -158,7 +160,8 @@ pub struct ContenderEpoch {
     /// How the requests ended.
     pub outcomes: Outcomes,
     /// Answers by status.
-    pub status: std::collections::BTreeMap<u16, u64>,
+    #[serde(deserialize_with = "by_status")]
+    pub status: BTreeMap<u16, u64>,
     /// Connections opened again within slices.
     pub reconnects: u64,
     /// Answers after which the contender closed the connection.
@@ -207,4 +210,15 @@ pub struct Difference {
     pub against: String,
     /// `before`, `epoch N` or `under load`.
     pub when: String,
+}
+
+/// Reads keys as text: a journal's line is an internally tagged enum, and serde hands such an enum's map keys on as the
+/// strings that JSON has, which are then refused as numbers.
+fn by_status<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u16, u64>, D::Error> {
+    let text = BTreeMap::<String, u64>::deserialize(from)?;
+    let number = |(key, count): (String, u64)| match key.parse() {
+        Ok(status) => Ok((status, count)),
+        Err(_) => Err(serde::de::Error::custom(format!("{key} is not an HTTP status"))),
+    };
+    text.into_iter().map(number).collect()
 }

@@ -7,6 +7,8 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Quantiles;
+
 /// The quantiles that every latency table holds, with their names in the JSON contract.
 pub const QUANTILES: [(&str, f64); 7] = [
     ("p50", 0.50),
@@ -40,6 +42,22 @@ pub enum HistogramError {
 #[serde(transparent)]
 pub struct EncodedHistogram(pub String);
 
+/// A percentile is shown only with at least so many requests beyond it.
+pub const BEYOND: f64 = 100.0;
+
+impl Quantiles {
+    /// The table of a histogram of nanoseconds; percentiles with fewer than [`BEYOND`] requests beyond them are left out.
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let count = histogram.len() as f64;
+        let some = |value: u64| (count > 0.0).then_some(value);
+        // The small allowance is for 1 - 0.99, which is not exactly 0.01.
+        let at = |q: f64| (count * (1.0 - q) >= BEYOND - 1e-6).then(|| histogram.value_at_quantile(q));
+        let [p50, p75, p90, p95, p99, p99_9, p99_99] = QUANTILES.map(|(_, q)| at(q));
+        let (min, mean) = (some(histogram.min()), some(histogram.mean().round() as u64));
+        Self { min, mean, p50, p75, p90, p95, p99, p99_9, p99_99, max: some(histogram.max()) }
+    }
+}
+
 impl EncodedHistogram {
     /// Encodes a histogram of nanoseconds.
     pub fn encode(histogram: &Histogram<u64>) -> Result<Self, HistogramError> {
@@ -59,7 +77,9 @@ impl EncodedHistogram {
     }
 
     /// Merges several into one histogram; none when there are none.
-    pub fn merge<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Option<Histogram<u64>>, HistogramError> {
+    pub fn merge<'a>(
+        all: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Option<Histogram<u64>>, HistogramError> {
         let mut merged: Option<Histogram<u64>> = None;
         for encoded in all {
             let one = encoded.decode()?;

@@ -8,6 +8,7 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Difference, Document, Epoch, Finding, Machine, Pilot, Plan, SCHEMA};
 
@@ -60,6 +61,15 @@ pub enum Line {
         /// What was noticed.
         finding: Finding,
     },
+    /// The warm-up turned out too short: the scenario's epochs so far are set aside, and it begins anew with another.
+    Anew {
+        /// The scenario's name.
+        scenario: String,
+        /// The warm-up from here on.
+        warmup_ns: u64,
+        /// What was seen.
+        reason: String,
+    },
     /// A scenario is over.
     Scenario {
         /// Its name.
@@ -95,6 +105,12 @@ pub struct Record {
     pub pilots: Vec<Pilot>,
     /// All epochs, in time order.
     pub epochs: Vec<Epoch>,
+    /// Epochs that were set aside because their warm-up was too short, in time order.
+    #[serde(default)]
+    pub set_aside: Vec<Epoch>,
+    /// Scenarios that began anew: name, warm-up from there on in nanoseconds, what was seen.
+    #[serde(default)]
+    pub anew: Vec<(String, u64, String)>,
     /// Findings outside epochs: the scenario's name, or none for the whole race.
     pub findings: Vec<(Option<String>, Finding)>,
     /// Scenarios that are over, and why.
@@ -135,7 +151,9 @@ pub enum ReadError {
         found: String,
     },
     /// A record of another schema.
-    #[error("{path}: schema {found}, and this version reads {SCHEMA}; use the version of deadheat that wrote it")]
+    #[error(
+        "{path}: schema {found}, and this version reads {SCHEMA}; use the version of deadheat that wrote it"
+    )]
     Schema {
         /// The file.
         path: PathBuf,
@@ -146,7 +164,9 @@ pub enum ReadError {
 
 /// Why a record could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("the record {path} could not be written: {source}; free space or choose another place with --record FILE")]
+#[error(
+    "the record {path} could not be written: {source}; free space or choose another place with --record FILE"
+)]
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,
@@ -177,7 +197,7 @@ impl Journal {
     pub fn resume(path: &Path) -> Result<Self, WriteError> {
         let failed = |source| WriteError { path: path.into(), source };
         let text = std::fs::read(path).map_err(failed)?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let whole = whole_lines(&text);
         let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
         file.set_len(whole as u64).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -209,43 +229,35 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
 
 /// Reads a record: a journal, or the document that `--json` writes.
 pub fn read(path: &Path) -> Result<Record, ReadError> {
-    let text = std::fs::read_to_string(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
-    match serde_json::from_str::<Document>(&text) {
-        Ok(document) => from_document(path, document),
-        Err(error) if is_document(&text) => Err(ReadError::Line { path: path.into(), line: error.line(), source: error }),
-        Err(_) => read_journal(path, &text),
+    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
+    match serde_json::from_slice::<Value>(&bytes) {
+        Ok(value) if value.get("line").is_none() => read_document(path, value),
+        Ok(_) | Err(_) => read_journal(path, &bytes),
     }
 }
 
-/// Whether the whole text is one JSON object that is no line of a journal.
-fn is_document(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.get("line").is_none())
-}
-
-fn from_document(path: &Path, document: Document) -> Result<Record, ReadError> {
-    if document.schema == SCHEMA {
-        Ok(document.record)
-    } else {
-        Err(ReadError::Schema { path: path.into(), found: document.schema })
+fn read_document(path: &Path, value: Value) -> Result<Record, ReadError> {
+    check_schema(path, &value)?;
+    match serde_json::from_value::<Document>(value) {
+        Ok(document) => Ok(document.record),
+        Err(error) => Err(ReadError::NotARecord { path: path.into(), found: error.to_string() }),
     }
 }
 
-fn read_journal(path: &Path, text: &str) -> Result<Record, ReadError> {
-    let whole = text.rfind('\n').map_or("", |at| &text[..at]);
-    let mut lines = whole.lines().enumerate();
-    let first = lines.next().map_or("", |(_, line)| line);
-    let mut record = match serde_json::from_str::<Line>(first) {
-        Ok(Line::Header { schema, .. }) if schema != SCHEMA => {
-            return Err(ReadError::Schema { path: path.into(), found: schema });
-        }
-        Ok(Line::Header { version, started_unix_ms, plan, machine, .. }) => {
-            Record::new(version, started_unix_ms, *plan, *machine)
-        }
-        Ok(_) => return Err(ReadError::NotARecord { path: path.into(), found: "another line comes first".into() }),
-        Err(error) => return Err(ReadError::NotARecord { path: path.into(), found: error.to_string() }),
-    };
-    for (index, line) in lines {
-        let line = serde_json::from_str(line).map_err(|source| ReadError::Line {
+/// The schema is looked at before anything else: what else a record of another schema holds is not known here.
+fn check_schema(path: &Path, value: &Value) -> Result<(), ReadError> {
+    match value.get("schema").and_then(Value::as_str) {
+        Some(SCHEMA) => Ok(()),
+        Some(other) => Err(ReadError::Schema { path: path.into(), found: other.into() }),
+        None => Err(ReadError::NotARecord { path: path.into(), found: "it names no schema".into() }),
+    }
+}
+
+fn read_journal(path: &Path, bytes: &[u8]) -> Result<Record, ReadError> {
+    let mut lines = bytes[..whole_lines(bytes)].split(|byte| *byte == b'\n').enumerate();
+    let mut record = read_header(path, lines.next().map_or(&[], |(_, line)| line))?;
+    for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
+        let line = serde_json::from_slice(line).map_err(|source| ReadError::Line {
             path: path.into(),
             line: index + 1,
             source,
@@ -253,6 +265,23 @@ fn read_journal(path: &Path, text: &str) -> Result<Record, ReadError> {
         record.apply(line);
     }
     Ok(record)
+}
+
+fn read_header(path: &Path, line: &[u8]) -> Result<Record, ReadError> {
+    let refused = |found: String| ReadError::NotARecord { path: path.into(), found };
+    let value: Value = serde_json::from_slice(line).map_err(|error| refused(error.to_string()))?;
+    check_schema(path, &value)?;
+    match serde_json::from_value(value).map_err(|error| refused(error.to_string()))? {
+        Line::Header { version, started_unix_ms, plan, machine, .. } => {
+            Ok(Record::new(version, started_unix_ms, *plan, *machine))
+        }
+        _ => Err(refused("another line comes first".into())),
+    }
+}
+
+/// How many bytes belong to lines that were written to their end.
+fn whole_lines(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
 }
 
 impl Record {
@@ -267,6 +296,8 @@ impl Record {
             out: Vec::new(),
             pilots: Vec::new(),
             epochs: Vec::new(),
+            set_aside: Vec::new(),
+            anew: Vec::new(),
             findings: Vec::new(),
             ended: Vec::new(),
             resumed_unix_ms: Vec::new(),
@@ -292,6 +323,14 @@ impl Record {
             lines.push(Line::Parity { differences: self.differences.clone(), out: self.out.clone() });
         }
         lines.extend(self.pilots.iter().cloned().map(Line::Pilot));
+        lines.extend(self.set_aside.iter().cloned().map(|epoch| Line::Epoch(Box::new(epoch))));
+        for (scenario, warmup_ns, reason) in &self.anew {
+            lines.push(Line::Anew {
+                scenario: scenario.clone(),
+                warmup_ns: *warmup_ns,
+                reason: reason.clone(),
+            });
+        }
         lines.extend(self.epochs.iter().cloned().map(|epoch| Line::Epoch(Box::new(epoch))));
         for (scenario, finding) in &self.findings {
             lines.push(Line::Finding { scenario: scenario.clone(), finding: finding.clone() });
@@ -316,6 +355,13 @@ impl Record {
             }
             Line::Pilot(pilot) => self.pilots.push(pilot),
             Line::Epoch(epoch) => self.epochs.push(*epoch),
+            Line::Anew { scenario, warmup_ns, reason } => {
+                let (aside, kept) =
+                    std::mem::take(&mut self.epochs).into_iter().partition(|one| one.scenario == scenario);
+                self.epochs = kept;
+                self.set_aside.extend::<Vec<Epoch>>(aside);
+                self.anew.push((scenario, warmup_ns, reason));
+            }
             Line::Finding { scenario, finding } => self.findings.push((scenario, finding)),
             Line::Scenario { scenario, end } => self.ended.push((scenario, end)),
             Line::Resumed { unix_ms } => {
@@ -335,6 +381,15 @@ impl Record {
     /// The epochs of one scenario, in time order.
     pub fn epochs_of<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a Epoch> {
         self.epochs.iter().filter(move |epoch| epoch.scenario == scenario)
+    }
+
+    /// The warm-up of a scenario in nanoseconds: what its pilot found, or what it began anew with.
+    pub fn warmup_ns(&self, scenario: &str) -> Option<u64> {
+        let anew =
+            self.anew.iter().rev().find(|(name, ..)| name == scenario).map(|(_, warmup_ns, _)| *warmup_ns);
+        anew.or_else(|| {
+            self.pilots.iter().find(|pilot| pilot.scenario == scenario).map(|pilot| pilot.warmup_ns)
+        })
     }
 
     /// Why a scenario is over; none while it is not.

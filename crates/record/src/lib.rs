@@ -12,22 +12,24 @@ mod histogram;
 mod journal;
 mod machine;
 mod plan;
+mod series;
 
 pub use document::{
-    Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Result as ContenderResult, ScenarioResult,
-    VerdictWord, schema_json,
+    Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Result as ContenderResult,
+    ScenarioResult, VerdictWord, schema_json,
 };
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, Outcomes, Pilot, PilotContender, Round, Slice, Usage,
 };
 pub use finding::{Finding, Severity};
-pub use histogram::{EncodedHistogram, HistogramError, QUANTILES};
+pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES};
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
 pub use machine::{CgroupKind, Machine, Pinning};
 pub use plan::{
-    BodyRule, Claim, Contender, JsonRule, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape, Share,
-    Source, StatusRule, Volatile,
+    BodyRule, Claim, Contender, JsonRule, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape,
+    Share, Source, StatusRule, Volatile,
 };
+pub use series::{PairedEpoch, Values};
 
 /// The schema that this version reads and writes. Keys are stable within the number.
 pub const SCHEMA: &str = "deadheat.record/1";

@@ -1,1 +1,36 @@
-//! placeholder
+//! A contender's life and a race's course: start, readiness, parity, schedule, freezing, usage, gates.
+//!
+//! Owns: processes, the order of slices, what is compared between answers, what is read from the machine.
+//! Must not know: flags and study files, statistics (it asks `stats`), renderers.
+#![warn(missing_docs)]
+
+pub mod affinity;
+mod cgroup;
+mod compare;
+mod contender;
+mod epoch;
+mod events;
+mod external;
+mod field;
+mod host;
+mod json_path;
+mod judge;
+pub mod keeper;
+mod parity;
+mod ports;
+mod race;
+mod run;
+mod schedule;
+mod stretch;
+mod tree;
+
+pub use cgroup::{Cgroup, Hierarchy};
+pub use compare::{Rules, RulesError};
+pub use contender::StartError;
+pub use events::{Event, Observer};
+pub use host::machine;
+pub use json_path::{JsonPath, JsonPathError, Step};
+pub use judge::AskError;
+pub use parity::ContractError;
+pub use race::{Finish, OutReason, Race, RaceError, unix_ms};
+pub use run::{RunId, leftovers};

@@ -1,0 +1,147 @@
+//! What a record holds of one metric, taken out as plain numbers: no arithmetic beyond a quotient that a metric is
+//! defined by. Both who decides while racing and who reports afterwards read a record through this.
+
+use crate::{ContenderEpoch, Epoch, HistogramError, Metric, Record};
+
+/// One contender's values in one epoch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// One value per kept round, in round order.
+    PerRound(Vec<f64>),
+    /// One value for the epoch; none when it could not be measured.
+    PerEpoch(Option<f64>),
+}
+
+impl Values {
+    /// All values: one per round, or at the most one.
+    fn all(self) -> Vec<Option<f64>> {
+        match self {
+            Self::PerRound(rates) => rates.into_iter().map(Some).collect(),
+            Self::PerEpoch(value) => vec![value],
+        }
+    }
+}
+
+/// The two sides of one pair in one epoch: value `n` of either was taken in the same round, and all are positive.
+///
+/// Metrics that have one value for the whole of an epoch have one element on each side.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PairedEpoch {
+    /// Of the side that is compared with.
+    pub baseline: Vec<f64>,
+    /// Of the side that the verdict speaks of.
+    pub contender: Vec<f64>,
+}
+
+impl Metric {
+    /// Whether the higher value is the better one.
+    pub fn more_is_better(self) -> bool {
+        self == Self::Throughput
+    }
+}
+
+impl Epoch {
+    /// Completions per second of a contender's slices in the rounds that were kept, in round order; a slice without
+    /// answers counts as 0.
+    pub fn rates(&self, contender: usize) -> Vec<f64> {
+        self.rounds
+            .iter()
+            .filter(|round| round.dropped.is_none())
+            .filter_map(|round| round.slices.iter().find(|slice| slice.contender == contender))
+            .map(|slice| slice.rate_per_s.unwrap_or(0.0))
+            .collect()
+    }
+
+    /// A contender's part of the epoch.
+    pub fn of(&self, contender: usize) -> Option<&ContenderEpoch> {
+        self.contenders.iter().find(|part| part.contender == contender)
+    }
+
+    /// A contender's values of a metric.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn values(&self, contender: usize, metric: Metric) -> Result<Values, HistogramError> {
+        let part = self.of(contender);
+        let quantile = |at: f64| -> Result<Values, HistogramError> {
+            let histogram = part.map(|part| part.latency.decode()).transpose()?;
+            let value = histogram.filter(|all| !all.is_empty()).map(|all| all.value_at_quantile(at) as f64);
+            Ok(Values::PerEpoch(value))
+        };
+        match metric {
+            Metric::Throughput => Ok(Values::PerRound(self.rates(contender))),
+            Metric::Cpu => Ok(Values::PerEpoch(
+                part.filter(|part| part.completions > 0)
+                    .map(|part| part.usage.cpu_ns as f64 / part.completions as f64),
+            )),
+            Metric::P50 => quantile(0.50),
+            Metric::P99 => quantile(0.99),
+        }
+    }
+
+    /// Both sides of a pair; none where there is nothing to compare.
+    fn paired(&self, pair: (usize, usize), metric: Metric) -> Result<Option<PairedEpoch>, HistogramError> {
+        if self.of(pair.0).is_none() || self.of(pair.1).is_none() {
+            return Ok(None);
+        }
+        let (left, right) = (self.values(pair.0, metric)?.all(), self.values(pair.1, metric)?.all());
+        if left.len() != right.len() {
+            return Ok(None);
+        }
+        let usable = |value: Option<f64>| value.filter(|number| number.is_finite() && *number > 0.0);
+        let sides = left.into_iter().zip(right);
+        let (baseline, contender): (Vec<f64>, Vec<f64>) =
+            sides.filter_map(|(left, right)| Some((usable(left)?, usable(right)?))).unzip();
+        Ok((!baseline.is_empty()).then_some(PairedEpoch { baseline, contender }))
+    }
+}
+
+impl Record {
+    /// The pairs that are compared, as indices into the plan: first the side that is the baseline, then the contender
+    /// that the verdict speaks of.
+    pub fn pairs(&self) -> Vec<(usize, usize)> {
+        let racing = self.racing();
+        let named = racing
+            .iter()
+            .copied()
+            .find(|index| self.plan.contenders[*index].name == self.plan.method.baseline);
+        let Some(baseline) = named.or_else(|| racing.first().copied()) else { return Vec::new() };
+        let others: Vec<usize> = racing.into_iter().filter(|index| *index != baseline).collect();
+        let mut pairs: Vec<(usize, usize)> = others.iter().map(|other| (baseline, *other)).collect();
+        if self.plan.method.all_pairs {
+            for (place, first) in others.iter().enumerate() {
+                pairs.extend(others[place + 1..].iter().map(|second| (*first, *second)));
+            }
+        }
+        pairs
+    }
+
+    /// A contender's rates: for each epoch of a scenario that it took part in, as [`Epoch::rates`].
+    pub fn rates(&self, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
+        let epochs = self.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
+        epochs.map(|epoch| epoch.rates(contender)).collect()
+    }
+
+    /// What `pairs` are compared from in the plan's metric: `[pair][epoch]`, in time order.
+    ///
+    /// A round in which either side of a pair answered nothing is left out for that pair. An epoch counts for all pairs
+    /// or for none: one in which any pair has nothing to compare, or not the same rounds on both sides, is left out.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn paired_epochs(
+        &self,
+        scenario: &str,
+        pairs: &[(usize, usize)],
+    ) -> Result<Vec<Vec<PairedEpoch>>, HistogramError> {
+        let mut series = vec![Vec::new(); pairs.len()];
+        for epoch in self.epochs_of(scenario) {
+            let of_all: Result<Option<Vec<PairedEpoch>>, HistogramError> =
+                pairs.iter().map(|pair| epoch.paired(*pair, self.plan.method.metric)).collect();
+            for (of_pair, one) in series.iter_mut().zip(of_all?.into_iter().flatten()) {
+                of_pair.push(one);
+            }
+        }
+        Ok(series)
+    }
+}

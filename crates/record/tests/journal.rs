@@ -1,0 +1,147 @@
+//! The journal and the document as files: what is written reads back, what is damaged is said.
+
+mod fixture;
+
+use std::path::{Path, PathBuf};
+
+use deadheat_record::*;
+use fixture::{Race, Racer, difference};
+
+fn full_record() -> Record {
+    let mut record = Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)]).record();
+    record.differences.push(difference("php", "$.name", "\"café\"", "\"cafe\""));
+    record.out.push("php".into());
+    let aside = record.epochs.remove(0);
+    record.set_aside.push(aside);
+    record.anew.push(("closed-64".into(), 4_000_000_000, "the rate still climbs".into()));
+    let finding = Finding::warn("steal", "1.2 % of the time stolen", "use a quieter machine");
+    record.findings.push((None, finding.clone()));
+    record.findings.push((Some("closed-64".into()), finding.about("bun")));
+    record
+}
+
+fn write(folder: &Path, record: &Record) -> PathBuf {
+    let path = folder.join("deep/race.jsonl");
+    let mut journal = Journal::create(&path).unwrap();
+    record.lines().iter().for_each(|line| journal.append(line).unwrap());
+    path
+}
+
+fn document(record: &Record) -> Document {
+    Document {
+        schema: SCHEMA.into(),
+        study: record.plan.study.clone(),
+        seed: record.plan.method.seed,
+        machine: record.machine.clone(),
+        contenders: vec![],
+        parity: vec![],
+        scenarios: vec![],
+        findings: vec![],
+        complete: record.done,
+        record: record.clone(),
+    }
+}
+
+#[test]
+fn every_line_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = full_record();
+    let path = write(folder.path(), &record);
+    assert_eq!(read(&path).unwrap(), record);
+    assert_eq!(Journal::resume(&path).unwrap().path(), path);
+}
+
+#[test]
+fn a_journal_is_never_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), &full_record());
+    let error = Journal::create(&path).unwrap_err();
+    assert!(error.to_string().contains("race.jsonl"), "{error}");
+}
+
+#[test]
+fn a_continued_race_is_not_done_until_it_says_so_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), &full_record());
+    let mut journal = Journal::resume(&path).unwrap();
+    journal.append(&Line::Resumed { unix_ms: 5 }).unwrap();
+    let read_back = read(&path).unwrap();
+    assert_eq!((read_back.done, read_back.resumed_unix_ms), (false, vec![5]));
+    journal.append(&Line::Done).unwrap();
+    assert!(read(&path).unwrap().done);
+}
+
+#[test]
+fn a_torn_last_line_is_left_out_and_cut_off_wherever_it_was_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = full_record();
+    (record.done, record.ended, record.epochs) = (false, vec![], vec![]);
+    (record.set_aside, record.anew) = (vec![], vec![]);
+    let path = write(folder.path(), &record);
+    let whole = std::fs::read(&path).unwrap();
+    let line =
+        serde_json::to_vec(&Line::Finding { scenario: None, finding: Finding::warn("a", "café", "b") })
+            .unwrap();
+    for torn in 1..=line.len() {
+        std::fs::write(&path, [&whole[..], &line[..torn]].concat()).unwrap();
+        assert_eq!(read(&path).unwrap(), record, "torn after {torn} bytes");
+        let mut journal = Journal::resume(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+        journal.append(&Line::Done).unwrap();
+        assert!(read(&path).unwrap().done);
+    }
+}
+
+#[test]
+fn a_damaged_middle_line_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), &full_record());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> =
+        text.lines().enumerate().map(|(at, l)| if at == 3 { &l[..l.len() / 2] } else { l }).collect();
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(matches!(error, ReadError::Line { line: 4, .. }), "{error}");
+    assert!(error.to_string().contains("race.jsonl:4: not a line"), "{error}");
+}
+
+#[test]
+fn another_schema_is_refused_whatever_else_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record");
+    for text in [
+        "{\"line\":\"header\",\"schema\":\"deadheat.record/2\",\"new\":1}\n{\"line\":\"done\"}\n",
+        "{\"line\":\"header\",\"schema\":\"deadheat.record/2\",\"new\":1}\n",
+        "{\"schema\":\"deadheat.record/2\",\"everything\":\"else\"}",
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(matches!(&error, ReadError::Schema { found, .. } if found == "deadheat.record/2"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_no_record_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record");
+    assert!(matches!(read(&path), Err(ReadError::Io { .. })));
+    for text in
+        ["", "\n", "hello\n", "{}", "[1]", "{\"line\":\"done\"}\n", "{\"schema\":\"deadheat.record/1\"}"]
+    {
+        std::fs::write(&path, text).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(matches!(error, ReadError::NotARecord { .. }), "{text:?}: {error:?}");
+    }
+}
+
+#[test]
+fn a_document_reads_back_as_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("race.json");
+    let record = full_record();
+    for text in [serde_json::to_string(&document(&record)), serde_json::to_string_pretty(&document(&record))]
+    {
+        std::fs::write(&path, text.unwrap()).unwrap();
+        assert_eq!(read(&path).unwrap(), record);
+    }
+}

@@ -1,0 +1,145 @@
+//! What holds for all outcomes, histograms and pairs, whatever is in them.
+
+mod fixture;
+
+use deadheat_record::*;
+use fixture::{Race, Racer};
+use hdrhistogram::Histogram;
+use proptest::prelude::*;
+
+fn outcomes() -> impl Strategy<Value = Outcomes> {
+    prop::array::uniform9(0..1_000_000_u64).prop_map(|n| Outcomes {
+        ok: n[0],
+        status: n[1],
+        mismatch: n[2],
+        connect: n[3],
+        read: n[4],
+        write: n[5],
+        timeout: n[6],
+        protocol: n[7],
+        cut: n[8],
+    })
+}
+
+fn histogram(values: &[u64]) -> Histogram<u64> {
+    let mut histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3).unwrap();
+    values.iter().for_each(|value| histogram.record(*value).unwrap());
+    histogram
+}
+
+fn values() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(1..60_000_000_000_u64, 0..200)
+}
+
+proptest! {
+    #[test]
+    fn outcomes_are_counted_once_and_add_up(a in outcomes(), b in outcomes()) {
+        let mut sum = a;
+        sum.add(&b);
+        prop_assert_eq!(sum.total(), a.total() + b.total());
+        prop_assert_eq!(sum.failed(), a.failed() + b.failed());
+        prop_assert_eq!(a.total() - a.failed(), a.ok);
+        prop_assert_eq!(a.wrong(), a.status + a.mismatch);
+        let mut other_way = b;
+        other_way.add(&a);
+        prop_assert_eq!(sum, other_way);
+    }
+
+    #[test]
+    fn a_histogram_reads_back(values in values()) {
+        let histogram = histogram(&values);
+        prop_assert_eq!(EncodedHistogram::encode(&histogram).unwrap().decode().unwrap(), histogram);
+    }
+
+    #[test]
+    fn merged_histograms_hold_what_one_would(parts in prop::collection::vec(values(), 1..5)) {
+        let encoded: Vec<_> = parts.iter().map(|part| EncodedHistogram::encode(&histogram(part)).unwrap()).collect();
+        let merged = EncodedHistogram::merge(&encoded).unwrap().unwrap();
+        prop_assert_eq!(merged, histogram(&parts.concat()));
+    }
+
+    #[test]
+    fn what_is_no_histogram_is_refused_and_never_panics(text in "[A-Za-z0-9+/]{0,40}={0,2}") {
+        prop_assert!(EncodedHistogram(text).decode().is_err());
+    }
+
+    #[test]
+    fn every_pair_is_compared_once_and_the_baseline_is_its_baseline(
+        racing in prop::sample::subsequence((0..7_usize).collect::<Vec<_>>(), 0..=7),
+        baseline in 0..7_usize,
+        all_pairs in any::<bool>(),
+    ) {
+        let racers = (0..7).map(|n| Racer::new(&format!("c{n}"), 1_000.0)).collect();
+        let race = Race { epochs: 0, all_pairs, ..Race::of(racers) };
+        let mut record = race.record();
+        record.plan.method.baseline = format!("c{baseline}");
+        record.out = (0..7).filter(|index| !racing.contains(index)).map(|index| format!("c{index}")).collect();
+        let pairs = record.pairs();
+        let n = racing.len();
+        prop_assert_eq!(pairs.len(), if all_pairs { n * n.saturating_sub(1) / 2 } else { n.saturating_sub(1) });
+        let mut unordered: Vec<_> = pairs.iter().map(|(a, b)| (a.min(b), a.max(b))).collect();
+        unordered.sort_unstable();
+        unordered.dedup();
+        prop_assert_eq!(unordered.len(), pairs.len());
+        prop_assert!(pairs.iter().all(|(a, b)| a != b && *b != baseline && racing.contains(a) && racing.contains(b)));
+    }
+}
+
+#[test]
+fn merging_nothing_is_nothing() {
+    assert_eq!(EncodedHistogram::merge([]).unwrap(), None);
+    assert_eq!(Quantiles::of(&histogram(&[])), Quantiles::default());
+}
+
+#[test]
+fn a_percentile_needs_a_hundred_requests_beyond_it() {
+    let count = |n| Quantiles::of(&histogram(&vec![1_000; n]));
+    assert_eq!((count(199).p50, count(200).p50), (None, Some(1_000)));
+    assert_eq!((count(9_999).p99, count(10_000).p99), (None, Some(1_000)));
+    assert_eq!((count(99_999).p99_9, count(100_000).p99_9), (None, Some(1_000)));
+    assert_eq!((count(1).min, count(1).max, count(1).mean), (Some(1_000), Some(1_000), Some(1_000)));
+}
+
+#[test]
+fn dropped_rounds_are_left_out_for_both_sides_and_unanswered_ones_for_the_pair() {
+    let mut record = Race { dropped_rounds: 2, ..two() }.record();
+    assert!(record.rates("closed-64", 1).iter().all(|epoch| epoch.len() == 8));
+    let slice = record.epochs[0].rounds[4].slices.iter_mut().find(|slice| slice.contender == 1).unwrap();
+    slice.rate_per_s = None;
+    let paired = record.paired_epochs("closed-64", &[(0, 1)]).unwrap();
+    assert_eq!(paired[0].len(), 6);
+    assert_eq!((paired[0][0].baseline.len(), paired[0][0].contender.len()), (7, 7));
+    assert_eq!(paired[0][1].baseline.len(), 8);
+    let expected = record.epochs[0].rates(0);
+    assert_eq!(paired[0][0].baseline, [&expected[..2], &expected[3..]].concat());
+}
+
+#[test]
+fn an_epoch_counts_for_all_pairs_or_for_none() {
+    let mut record =
+        Race { racers: vec![Racer::new("a", 1e4), Racer::new("b", 1e4), Racer::new("c", 1e4)], ..two() }
+            .record();
+    record.epochs[2].contenders.retain(|part| part.contender != 2);
+    let paired = record.paired_epochs("closed-64", &[(0, 1), (0, 2)]).unwrap();
+    assert_eq!((paired[0].len(), paired[1].len()), (5, 5));
+}
+
+#[test]
+fn metrics_of_a_whole_epoch_have_one_value() {
+    for metric in [Metric::Cpu, Metric::P50, Metric::P99] {
+        let record = Race { metric, ..two() }.record();
+        let paired = record.paired_epochs("closed-64", &[(0, 1)]).unwrap();
+        assert!(paired[0].iter().all(|epoch| epoch.baseline.len() == 1 && epoch.contender.len() == 1));
+        let part = &record.epochs[0].contenders[0];
+        let expected = match metric {
+            Metric::Cpu => part.usage.cpu_ns as f64 / part.completions as f64,
+            Metric::P50 => part.latency.decode().unwrap().value_at_quantile(0.5) as f64,
+            _ => part.latency.decode().unwrap().value_at_quantile(0.99) as f64,
+        };
+        assert_eq!(paired[0][0].baseline, [expected]);
+    }
+}
+
+fn two() -> Race {
+    Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)])
+}

@@ -1,0 +1,323 @@
+//! A contender's control group: made, entered, frozen, read, emptied, removed; version 1 and version 2.
+//!
+//! Owns: the paths and files of both versions, over a root folder that tests replace by a fake tree.
+//! Must not know: what runs in the group, and why it is frozen.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use deadheat_record::CgroupKind;
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+/// How long a group may take to freeze.
+const FREEZE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where this process may make groups, as the mounts and its own membership say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hierarchy {
+    /// Version 1: this process's own folder in the freezer tree.
+    freezer: Option<PathBuf>,
+    /// Version 1: this process's own folder in the cpuacct tree.
+    cpuacct: Option<PathBuf>,
+    /// Version 2: this process's own folder in the unified tree.
+    unified: Option<PathBuf>,
+}
+
+impl Hierarchy {
+    /// Reads the mounts and this process's membership (`/proc/self/mounts`, `/proc/self/cgroup`).
+    pub fn detect() -> Self {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Self::parse(&read("/proc/self/mounts"), &read("/proc/self/cgroup"), Path::new("/"))
+    }
+
+    /// The same from texts, with the mount points taken below `root`.
+    pub fn parse(mounts: &str, membership: &str, root: &Path) -> Self {
+        let own = |controller: &str| -> String {
+            membership
+                .lines()
+                .filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok())
+                .find(|[id, controllers, _]: &[&str; 3]| match controller {
+                    "" => *id == "0" && controllers.is_empty(),
+                    name => controllers.split(',').any(|one| one == name),
+                })
+                .map_or_else(String::new, |[_, _, path]| path.trim_start_matches('/').to_owned())
+        };
+        let mount = |kind: &str, option: Option<&str>| -> Option<PathBuf> {
+            mounts.lines().find_map(|line| {
+                let fields: Vec<&str> = line.split(' ').collect();
+                let fits = fields.len() > 3
+                    && fields[2] == kind
+                    && option.is_none_or(|name| fields[3].split(',').any(|one| one == name));
+                fits.then(|| root.join(fields[1].trim_start_matches('/')))
+            })
+        };
+        let below = |mount: Option<PathBuf>, controller: &str| {
+            mount.map(|mount| {
+                let path = mount.join(own(controller));
+                // In a container the membership may name a folder that is not mounted here.
+                if path.is_dir() { path } else { mount }
+            })
+        };
+        Self {
+            freezer: below(mount("cgroup", Some("freezer")), "freezer"),
+            cpuacct: below(mount("cgroup", Some("cpuacct")), "cpuacct"),
+            unified: below(mount("cgroup2", None), ""),
+        }
+    }
+
+    /// The same with version 1 left out: what a machine with the unified tree only would see.
+    #[must_use]
+    pub fn unified_only(&self) -> Self {
+        Self { freezer: None, cpuacct: None, unified: self.unified.clone() }
+    }
+
+    /// Makes a group called `name`: in version 1 where freezer and cpuacct are there, else in version 2.
+    /// None where neither can be written to.
+    pub fn make(&self, name: &str) -> Option<Cgroup> {
+        let v1 = self.freezer.as_ref().zip(self.cpuacct.as_ref()).and_then(|(freezer, cpuacct)| {
+            let (freezer, cpuacct) = (freezer.join(name), cpuacct.join(name));
+            fs::create_dir(&freezer).ok()?;
+            if fs::create_dir(&cpuacct).is_err() {
+                let _ = fs::remove_dir(&freezer);
+                return None;
+            }
+            Some(Cgroup::V1 { freezer, cpuacct })
+        });
+        v1.or_else(|| {
+            let folder = self.unified.as_ref()?.join(name);
+            fs::create_dir(&folder).ok()?;
+            if folder.join("cgroup.freeze").exists() {
+                Some(Cgroup::V2 { folder })
+            } else {
+                let _ = fs::remove_dir(&folder);
+                None
+            }
+        })
+    }
+
+    /// Folders of groups whose name begins with `prefix`, in every tree.
+    pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
+        let trees = [&self.freezer, &self.cpuacct, &self.unified];
+        let entries =
+            trees.into_iter().flatten().filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
+        let mut found: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+            .map(|entry| entry.path())
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// CPU time in nanoseconds that everything on the machine has used on `cpus`; none where it cannot be told
+    /// (version 2 counts all processors together, which serves only when all are asked for).
+    pub fn machine_cpu_ns(&self, cpus: &[usize], online: usize) -> Option<u64> {
+        if let Some(tree) = &self.cpuacct {
+            let text = fs::read_to_string(tree.join("cpuacct.usage_percpu")).ok()?;
+            let each: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+            return cpus.iter().map(|cpu| each.get(*cpu).copied()).sum();
+        }
+        let tree = self.unified.as_ref().filter(|_| cpus.len() == online)?;
+        read_cpu_stat(&tree.join("cpu.stat"))
+    }
+}
+
+/// One contender's group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cgroup {
+    /// Version 1: one folder per controller.
+    V1 {
+        /// In the freezer tree.
+        freezer: PathBuf,
+        /// In the cpuacct tree.
+        cpuacct: PathBuf,
+    },
+    /// Version 2.
+    V2 {
+        /// In the unified tree.
+        folder: PathBuf,
+    },
+}
+
+impl Cgroup {
+    /// Which version it is.
+    pub fn kind(&self) -> CgroupKind {
+        match self {
+            Self::V1 { .. } => CgroupKind::V1,
+            Self::V2 { .. } => CgroupKind::V2,
+        }
+    }
+
+    /// Where its CPU time is read.
+    pub fn cpu_source(&self) -> &'static str {
+        match self {
+            Self::V1 { .. } => "cpuacct",
+            Self::V2 { .. } => "cpu.stat",
+        }
+    }
+
+    fn folders(&self) -> Vec<&Path> {
+        match self {
+            Self::V1 { freezer, cpuacct } => vec![freezer, cpuacct],
+            Self::V2 { folder } => vec![folder],
+        }
+    }
+
+    fn main_folder(&self) -> &Path {
+        match self {
+            Self::V1 { freezer, .. } => freezer,
+            Self::V2 { folder } => folder,
+        }
+    }
+
+    /// Moves the calling process into the group.
+    pub fn enter(&self) -> io::Result<()> {
+        self.folders().into_iter().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), "0"))
+    }
+
+    /// Processes in the group.
+    pub fn processes(&self) -> Vec<Pid> {
+        let text = fs::read_to_string(self.main_folder().join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|line| line.trim().parse().ok()).filter_map(Pid::from_raw).collect()
+    }
+
+    /// Stops every thread in the group, and returns when all have stopped.
+    ///
+    /// # Errors
+    /// When the group cannot be written to, or has not stopped within two seconds.
+    pub fn freeze(&self) -> io::Result<()> {
+        self.switch(true)
+    }
+
+    /// Lets the group run again.
+    ///
+    /// # Errors
+    /// When the group cannot be written to.
+    pub fn thaw(&self) -> io::Result<()> {
+        self.switch(false)
+    }
+
+    fn switch(&self, frozen: bool) -> io::Result<()> {
+        let (file, word, wanted) = match (self, frozen) {
+            (Self::V1 { .. }, true) => ("freezer.state", "FROZEN", "FROZEN"),
+            (Self::V1 { .. }, false) => ("freezer.state", "THAWED", "THAWED"),
+            (Self::V2 { .. }, true) => ("cgroup.freeze", "1", "frozen 1"),
+            (Self::V2 { .. }, false) => ("cgroup.freeze", "0", "frozen 0"),
+        };
+        let folder = self.main_folder();
+        fs::write(folder.join(file), word)?;
+        let state = match self {
+            Self::V1 { .. } => folder.join("freezer.state"),
+            Self::V2 { .. } => folder.join("cgroup.events"),
+        };
+        let start = Instant::now();
+        while !fs::read_to_string(&state)?.lines().any(|line| line.trim() == wanted) {
+            if start.elapsed() > FREEZE_PATIENCE {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("{}: not {wanted}", state.display()),
+                ));
+            }
+            if start.elapsed() > Duration::from_millis(1) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+        Ok(())
+    }
+
+    /// CPU time that the group has used, ended processes included, in nanoseconds.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        match self {
+            Self::V1 { cpuacct, .. } => {
+                fs::read_to_string(cpuacct.join("cpuacct.usage")).ok()?.trim().parse().ok()
+            }
+            Self::V2 { folder } => read_cpu_stat(&folder.join("cpu.stat")),
+        }
+    }
+
+    /// Ends every process in the group at once where the kernel offers it (version 2); the caller repeats by signals.
+    pub fn kill(&self) {
+        if let Self::V2 { folder } = self {
+            let _ = fs::write(folder.join("cgroup.kill"), "1");
+        }
+    }
+
+    /// Removes the group; it must be empty.
+    ///
+    /// # Errors
+    /// When a process is still in it.
+    pub fn remove(&self) -> io::Result<()> {
+        self.folders().into_iter().try_for_each(|folder| match fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        })
+    }
+}
+
+fn read_cpu_stat(path: &Path) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let micros: u64 = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?.trim().parse().ok()?;
+    Some(micros * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1_MOUNTS: &str = "cgroup /c/cpuacct,cpu cgroup rw,relatime,cpuacct,cpu 0 0\n\
+        cgroup /c/freezer cgroup rw,freezer 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
+
+    #[test]
+    fn version_1_is_found_with_its_own_folder() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("c/freezer/job")).unwrap();
+        fs::create_dir_all(root.path().join("c/cpuacct,cpu")).unwrap();
+        let found =
+            Hierarchy::parse(V1_MOUNTS, "6:freezer:/job\n2:cpu,cpuacct:/elsewhere\n0::/\n", root.path());
+        assert_eq!(found.freezer, Some(root.path().join("c/freezer/job")));
+        assert_eq!(found.cpuacct, Some(root.path().join("c/cpuacct,cpu")), "falls back to the mount");
+    }
+
+    #[test]
+    fn version_2_over_a_fake_tree() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("cg/user.slice");
+        fs::create_dir_all(&own).unwrap();
+        let found = Hierarchy::parse("cgroup2 /cg cgroup2 rw 0 0\n", "0::/user.slice\n", root.path());
+        assert!(found.make("deadheat-1-a").is_none(), "a folder without cgroup.freeze is no group");
+        assert!(!own.join("deadheat-1-a").exists(), "and is not left behind");
+        let group = Cgroup::V2 { folder: own.join("g") };
+        fs::create_dir(own.join("g")).unwrap();
+        fs::write(own.join("g/cgroup.events"), "populated 1\nfrozen 1\n").unwrap();
+        group.freeze().unwrap();
+        assert_eq!(fs::read_to_string(own.join("g/cgroup.freeze")).unwrap(), "1");
+        fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\n").unwrap();
+        assert_eq!(group.cpu_ns(), Some(1_500_000));
+        fs::write(own.join("g/cgroup.procs"), "12\n13\n").unwrap();
+        assert_eq!(group.processes().len(), 2);
+        group.enter().unwrap();
+        assert_eq!(fs::read_to_string(own.join("g/cgroup.procs")).unwrap(), "0");
+        assert_eq!(group.kind(), CgroupKind::V2);
+    }
+
+    #[test]
+    fn a_machine_without_groups_says_so() {
+        let root = tempfile::tempdir().unwrap();
+        let none = Hierarchy::parse("tmpfs /tmp tmpfs rw 0 0\n", "", root.path());
+        assert!(none.make("deadheat-1-a").is_none());
+        assert_eq!(none.machine_cpu_ns(&[0], 1), None);
+    }
+
+    #[test]
+    fn machine_cpu_time_is_summed_over_the_cores_asked_for() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("c/cpuacct,cpu")).unwrap();
+        fs::write(root.path().join("c/cpuacct,cpu/cpuacct.usage_percpu"), "10 20 30 \n").unwrap();
+        let found = Hierarchy::parse(V1_MOUNTS, "", root.path());
+        assert_eq!(found.machine_cpu_ns(&[0, 2], 3), Some(40));
+        assert_eq!(found.machine_cpu_ns(&[7], 3), None);
+    }
+}

@@ -1,0 +1,326 @@
+//! Answers compared: JSON by structure with volatile places left out, everything else by bytes.
+//!
+//! Owns: what counts as a difference between two bodies. Must not know: who answered, and when.
+
+use deadheat_record::BodyRule;
+use regex::Regex;
+use serde_json::Value;
+
+use crate::json_path::{JsonPath, JsonPathError, Step, place};
+
+/// At most so many differences between two bodies are listed.
+const MOST: usize = 20;
+/// A value that is shown is cut after so many characters.
+const SHOWN: usize = 120;
+
+/// One difference between two bodies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyDifference {
+    /// JSON path, or `body` with the place of the first different byte.
+    pub path: String,
+    /// What should stand there.
+    pub expected: String,
+    /// What stands there.
+    pub got: String,
+}
+
+/// A volatile place, ready for use.
+#[derive(Debug, Clone)]
+struct Volatile {
+    path: JsonPath,
+    pattern: Regex,
+    not: Option<Regex>,
+    agree: bool,
+}
+
+/// The rules for a probe's body, ready for use.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    json: Vec<(JsonPath, Value)>,
+    volatile: Vec<Volatile>,
+    exact: Option<String>,
+}
+
+/// Why rules cannot be used.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RulesError {
+    /// A path is no JSON path.
+    #[error(transparent)]
+    Path(#[from] JsonPathError),
+    /// A pattern is no regular expression.
+    #[error(transparent)]
+    Pattern(#[from] regex::Error),
+}
+
+impl Rules {
+    /// Makes a probe's rules ready for use.
+    ///
+    /// # Errors
+    /// When a path or a pattern cannot be read.
+    pub fn new(rule: &BodyRule) -> Result<Self, RulesError> {
+        let json = rule.json.iter().map(|one| Ok((JsonPath::parse(&one.path)?, one.value.clone())));
+        let volatile = rule.volatile.iter().map(|one| {
+            let not = one.not.as_deref().map(Regex::new).transpose()?;
+            let path = JsonPath::parse(&one.path)?;
+            Ok(Volatile { path, pattern: Regex::new(&one.pattern)?, not, agree: one.agree })
+        });
+        Ok(Self {
+            json: json.collect::<Result<_, RulesError>>()?,
+            volatile: volatile.collect::<Result<_, RulesError>>()?,
+            exact: rule.exact.clone(),
+        })
+    }
+
+    /// Whether any place may differ from answer to answer.
+    pub fn has_volatile(&self) -> bool {
+        !self.volatile.is_empty()
+    }
+
+    /// Whether contenders that are asked at the same moment must agree on a volatile place.
+    pub fn has_agreeing(&self) -> bool {
+        self.volatile.iter().any(|one| one.agree)
+    }
+
+    /// What the contract itself demands of a body.
+    pub fn against_contract(&self, body: &[u8]) -> Vec<BodyDifference> {
+        let parsed: Result<Value, _> = serde_json::from_slice(body);
+        let wants_json = !self.json.is_empty() || !self.volatile.is_empty();
+        let mut found = match (&parsed, wants_json) {
+            (Ok(value), _) => self.json_against_contract(value),
+            (Err(error), true) => vec![BodyDifference {
+                path: "body".into(),
+                expected: "JSON".into(),
+                got: format!("{} ({error})", shown_bytes(body)),
+            }],
+            (Err(_), false) => Vec::new(),
+        };
+        if let Some(exact) = &self.exact {
+            found.extend(self.between(exact.as_bytes(), body));
+        }
+        found.truncate(MOST);
+        found
+    }
+
+    fn json_against_contract(&self, value: &Value) -> Vec<BodyDifference> {
+        let mut found = Vec::new();
+        for (path, wanted) in &self.json {
+            let places = path.select(value);
+            if places.is_empty() {
+                found.push(difference(path.to_string(), &shown(wanted), "(absent)"));
+            }
+            for (steps, got) in places.into_iter().filter(|(_, got)| !same(wanted, got)) {
+                found.push(difference(place(&steps), &shown(wanted), &shown(got)));
+            }
+        }
+        for volatile in &self.volatile {
+            let places = volatile.path.select(value);
+            if places.is_empty() {
+                let wanted = format!("a value that matches /{}/", volatile.pattern);
+                found.push(difference(volatile.path.to_string(), &wanted, "(absent)"));
+            }
+            for (steps, got) in places {
+                let text = got.as_str().map_or_else(|| got.to_string(), str::to_owned);
+                if !volatile.pattern.is_match(&text) {
+                    let wanted = format!("a value that matches /{}/", volatile.pattern);
+                    found.push(difference(place(&steps), &wanted, &shown(got)));
+                } else if let Some(not) = volatile.not.as_ref().filter(|not| not.is_match(&text)) {
+                    found.push(difference(
+                        place(&steps),
+                        &format!("a value that does not match /{not}/"),
+                        &shown(got),
+                    ));
+                }
+            }
+        }
+        found
+    }
+
+    /// Differences of `got` from `expected`, volatile places left out.
+    pub fn between(&self, expected: &[u8], got: &[u8]) -> Vec<BodyDifference> {
+        self.compare(expected, got, false)
+    }
+
+    /// Differences of `got` from `expected`, asked at the same moment: volatile places that must agree are compared.
+    pub fn between_at_once(&self, expected: &[u8], got: &[u8]) -> Vec<BodyDifference> {
+        self.compare(expected, got, true)
+    }
+
+    fn compare(&self, expected: &[u8], got: &[u8], at_once: bool) -> Vec<BodyDifference> {
+        if expected == got {
+            return Vec::new();
+        }
+        match (serde_json::from_slice::<Value>(expected), serde_json::from_slice::<Value>(got)) {
+            (Ok(left), Ok(right)) => {
+                let mut walk = Walk { rules: self, at_once, found: Vec::new() };
+                walk.values(&mut Vec::new(), &left, &right);
+                walk.found
+            }
+            _ => vec![bytes_difference(expected, got)],
+        }
+    }
+
+    fn skips(&self, steps: &[Step], at_once: bool) -> bool {
+        self.volatile.iter().any(|one| one.path.matches(steps) && !(at_once && one.agree))
+    }
+}
+
+/// A walk over two JSON values at once.
+struct Walk<'a> {
+    rules: &'a Rules,
+    at_once: bool,
+    found: Vec<BodyDifference>,
+}
+
+impl Walk<'_> {
+    fn values(&mut self, steps: &mut Vec<Step>, expected: &Value, got: &Value) {
+        if self.found.len() >= MOST || self.rules.skips(steps, self.at_once) {
+            return;
+        }
+        match (expected, got) {
+            (Value::Object(left), Value::Object(right)) => {
+                let names = left.keys().chain(right.keys().filter(|name| !left.contains_key(*name)));
+                for name in names {
+                    self.member(steps, Step::Name(name.clone()), left.get(name), right.get(name));
+                }
+            }
+            (Value::Array(left), Value::Array(right)) => {
+                for index in 0..left.len().max(right.len()) {
+                    self.member(steps, Step::Index(index), left.get(index), right.get(index));
+                }
+            }
+            _ if same(expected, got) => {}
+            _ => self.found.push(difference(place(steps), &shown(expected), &shown(got))),
+        }
+    }
+
+    fn member(&mut self, steps: &mut Vec<Step>, step: Step, expected: Option<&Value>, got: Option<&Value>) {
+        steps.push(step);
+        match (expected, got) {
+            (Some(left), Some(right)) => self.values(steps, left, right),
+            _ if self.found.len() >= MOST => {}
+            (left, right) => {
+                let text = |side: Option<&Value>| side.map_or_else(|| "(absent)".to_owned(), shown);
+                self.found.push(difference(place(steps), &text(left), &text(right)));
+            }
+        }
+        steps.pop();
+    }
+}
+
+/// Equality of JSON values; numbers by value, so that 1 and 1.0 are the same.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(name, value)| right.get(name).is_some_and(|other| same(value, other)))
+        }
+        _ => left == right,
+    }
+}
+
+fn difference(path: String, expected: &str, got: &str) -> BodyDifference {
+    BodyDifference { path, expected: expected.into(), got: got.into() }
+}
+
+fn shown(value: &Value) -> String {
+    cut(&value.to_string())
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= SHOWN {
+        return text.into();
+    }
+    let start: String = text.chars().take(SHOWN).collect();
+    format!("{start}… ({} characters)", text.chars().count())
+}
+
+fn shown_bytes(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "(empty)".into();
+    }
+    cut(&String::from_utf8_lossy(bytes))
+}
+
+/// The first place where two byte strings differ, with what stands around it.
+fn bytes_difference(expected: &[u8], got: &[u8]) -> BodyDifference {
+    let at = expected.iter().zip(got).take_while(|(left, right)| left == right).count();
+    let around = |bytes: &[u8]| {
+        let from = at.saturating_sub(10).min(bytes.len());
+        shown_bytes(&bytes[from..bytes.len().min(at + 50)])
+    };
+    let lengths = if expected.len() == got.len() { String::new() } else { format!(" ({} bytes)", got.len()) };
+    difference(
+        format!("body, byte {at}"),
+        &format!("{} ({} bytes)", around(expected), expected.len()),
+        &format!("{}{lengths}", around(got)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deadheat_record::{JsonRule, Volatile as VolatileRule};
+    use serde_json::json;
+
+    fn rules(json: Vec<(&str, Value)>, volatile: Vec<VolatileRule>) -> Rules {
+        let json = json.into_iter().map(|(path, value)| JsonRule { path: path.into(), value }).collect();
+        Rules::new(&BodyRule { json, volatile, exact: None, agree: true }).unwrap()
+    }
+
+    fn token(agree: bool) -> VolatileRule {
+        VolatileRule { path: "$.token".into(), pattern: "^t[0-9]+$".into(), not: Some("9$".into()), agree }
+    }
+
+    fn paths(found: &[BodyDifference]) -> Vec<&str> {
+        found.iter().map(|one| one.path.as_str()).collect()
+    }
+
+    #[test]
+    fn structure_counts_and_order_of_keys_and_form_of_numbers_do_not() {
+        let rules = rules(vec![], vec![]);
+        assert!(rules.between(br#"{"a":1,"b":[1,2]}"#, br#"{ "b":[1.0,2], "a":1 }"#).is_empty());
+        let found = rules.between(br#"{"a":1,"b":[1,2],"c":null}"#, br#"{"a":2,"b":[1,2,3],"d":0}"#);
+        assert_eq!(paths(&found), ["$.a", "$.b[2]", "$.c", "$.d"]);
+        assert_eq!((found[1].expected.as_str(), found[1].got.as_str()), ("(absent)", "3"));
+    }
+
+    #[test]
+    fn volatile_places_are_left_out_unless_they_must_agree() {
+        let loose = rules(vec![], vec![token(true)]);
+        let (left, right) = (br#"{"token":"t1"}"#, br#"{"token":"t2"}"#);
+        assert!(loose.between(left, right).is_empty());
+        assert_eq!(paths(&loose.between_at_once(left, right)), ["$.token"]);
+    }
+
+    #[test]
+    fn the_contract_is_checked_by_value_pattern_and_anti_pattern() {
+        let rules = rules(vec![("$.n", json!(24))], vec![token(false)]);
+        assert!(rules.against_contract(br#"{"n":24,"token":"t1"}"#).is_empty());
+        assert_eq!(paths(&rules.against_contract(br#"{"n":25,"token":"x"}"#)), ["$.n", "$.token"]);
+        assert!(rules.against_contract(br#"{"n":24,"token":"t9"}"#)[0].expected.contains("does not match"));
+        assert_eq!(paths(&rules.against_contract(br#"{}"#)), ["$.n", "$.token"]);
+        assert_eq!(rules.against_contract(b"<html>")[0].expected, "JSON");
+    }
+
+    #[test]
+    fn other_bodies_are_compared_by_bytes() {
+        let rules = rules(vec![], vec![]);
+        let found = rules.between(b"hello world", b"hello mars");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].path, "body, byte 6");
+        assert!(found[0].got.contains("10 bytes"));
+    }
+
+    #[test]
+    fn long_values_and_long_lists_are_cut() {
+        let rules = rules(vec![], vec![]);
+        let long = serde_json::to_vec(&vec!["x".repeat(500); 100]).unwrap();
+        let found = rules.between(b"[]", &long);
+        assert_eq!(found.len(), MOST);
+        assert!(found[0].got.chars().count() < 160);
+    }
+}

@@ -1,0 +1,423 @@
+//! One start of a contender or service: from the command to the last process gone.
+//!
+//! Owns: ports and sockets handed over, replacement of placeholders, readiness, freezing, usage, the end.
+//! Must not know: the schedule, parity, the record.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use deadheat_load::Address;
+use deadheat_record::Listen;
+use rustix::process::{Pid, Signal};
+
+use crate::cgroup::Cgroup;
+use crate::keeper::{KEEPER_COMMAND, Message, Order, RUN_VARIABLE};
+use crate::ports;
+use crate::run::RunId;
+use crate::tree;
+
+/// How long a contender may take to end by itself after TERM.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a stopped tree may take to stop.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// How many of the log's last lines are shown when a contender fails.
+const TAIL_LINES: usize = 12;
+
+/// Why a contender is not up, with what it said last.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// The command could not be run at all.
+    #[error("{name} could not be started: {reason}")]
+    Spawn {
+        /// Who.
+        name: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The fixed port is in use.
+    #[error("{name}: port {port} is taken{holder}; end that process, or let {name} listen on $PORT")]
+    PortTaken {
+        /// Who.
+        name: String,
+        /// The port.
+        port: u16,
+        /// ` by PID (command)`, or nothing where it cannot be told.
+        holder: String,
+    },
+    /// It ended before it answered.
+    #[error("{name} ended with {status} before it answered{tail}")]
+    Exited {
+        /// Who.
+        name: String,
+        /// In words.
+        status: String,
+        /// Its last lines, ready to be printed.
+        tail: String,
+    },
+    /// It did not answer in time.
+    #[error("{name} did not answer within {patience_s} s: {last}{tail}")]
+    NotReady {
+        /// Who.
+        name: String,
+        /// How long was waited, in seconds.
+        patience_s: f64,
+        /// What the last try met.
+        last: String,
+        /// Its last lines, ready to be printed.
+        tail: String,
+    },
+    /// A person stopped the race meanwhile.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What is to be started.
+#[derive(Debug, Clone)]
+pub(crate) struct Start<'a> {
+    /// For messages and the log.
+    pub name: &'a str,
+    /// The shell command with placeholders.
+    pub command: &'a str,
+    /// Where it runs.
+    pub folder: &'a Path,
+    /// Added to the environment, with placeholders.
+    pub env: &'a BTreeMap<String, String>,
+    /// Where it will listen.
+    pub listen: &'a Listen,
+    /// Cores that it may run on; empty for all.
+    pub cpus: &'a [usize],
+    /// Its log file.
+    pub log: PathBuf,
+    /// Values of the placeholders that do not depend on the start: `dataset`, `work`, `study`, `NAME.port`.
+    pub values: &'a BTreeMap<String, String>,
+    /// Folder for unix sockets.
+    pub sockets: &'a Path,
+}
+
+/// A contender or service that was started and has not been stopped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    name: String,
+    address: Address,
+    log: PathBuf,
+    keeper: Child,
+    stdin: Option<ChildStdin>,
+    group: Option<Cgroup>,
+    exited: Arc<Mutex<Option<String>>>,
+    spawned: Instant,
+}
+
+impl Running {
+    /// Starts it; returns as soon as its first process runs.
+    ///
+    /// # Errors
+    /// When a fixed port is taken or the process cannot be made.
+    pub(crate) fn start(start: &Start<'_>, run: &RunId) -> Result<Self, StartError> {
+        let spawn_error = |reason: String| StartError::Spawn { name: start.name.into(), reason };
+        let (address, listen_values) = listen_at(start, run)?;
+        let mut values = start.values.clone();
+        values.extend(listen_values.iter().cloned());
+        let mut env: Vec<(String, String)> =
+            start.env.iter().map(|(k, v)| (k.clone(), fill(v, &values))).collect();
+        for (name, value) in &values {
+            env.push((name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
+        }
+        env.push((RUN_VARIABLE.into(), run.to_string()));
+        let order = Order {
+            command: fill(start.command, &values),
+            folder: start.folder.into(),
+            env,
+            log: start.log.clone(),
+            cpus: start.cpus.to_vec(),
+            group: run.next_group(),
+            grace_ms: GRACE.as_millis() as u64,
+        };
+        Self::keep(start.name, &order, address).map_err(|error| spawn_error(error.to_string()))
+    }
+
+    fn keep(name: &str, order: &Order, address: Address) -> io::Result<Self> {
+        let mut keeper = Command::new("/proc/self/exe")
+            .arg(KEEPER_COMMAND)
+            .env(
+                RUN_VARIABLE,
+                order.env.iter().find(|(key, _)| key == RUN_VARIABLE).map_or("", |(_, value)| value),
+            )
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group_of_its_own()
+            .spawn()?;
+        let mut stdin = keeper.stdin.take().ok_or_else(|| io::Error::other("no pipe to the keeper"))?;
+        let stdout = keeper.stdout.take().ok_or_else(|| io::Error::other("no pipe from the keeper"))?;
+        let spawned = Instant::now();
+        stdin.write_all(format!("{}\n", serde_json::to_string(order)?).as_bytes())?;
+        let exited = Arc::new(Mutex::new(None));
+        let (first, started) = mpsc::channel();
+        let sink = Arc::clone(&exited);
+        std::thread::Builder::new().name("keeper".into()).spawn(move || listen_to(stdout, &sink, &first))?;
+        let mut running = Self {
+            name: name.into(),
+            address,
+            log: order.log.clone(),
+            keeper,
+            stdin: Some(stdin),
+            group: None,
+            exited,
+            spawned,
+        };
+        match started.recv() {
+            Ok(Message::Started { group, .. }) => running.group = group,
+            Ok(Message::Failed { reason }) => return Err(io::Error::other(reason)),
+            Ok(_) | Err(_) => return Err(io::Error::other("its keeper ended at once")),
+        }
+        Ok(running)
+    }
+
+    /// Waits until `answers` gives a value; asked again and again until then.
+    ///
+    /// # Errors
+    /// When it exits first, when `patience` is over, or when `stopped` says so.
+    pub(crate) fn wait_ready<T>(
+        &self,
+        patience: Duration,
+        stopped: &dyn Fn() -> bool,
+        mut answers: impl FnMut(Duration) -> Result<T, String>,
+    ) -> Result<(T, Duration), StartError> {
+        let mut pause = Duration::from_micros(500);
+        loop {
+            let left = patience.saturating_sub(self.spawned.elapsed());
+            let last = match answers(left.max(Duration::from_millis(1))) {
+                Ok(value) => return Ok((value, self.spawned.elapsed())),
+                Err(reason) => reason,
+            };
+            if let Some(status) = self.exited() {
+                return Err(StartError::Exited { name: self.name.clone(), status, tail: self.tail() });
+            }
+            if stopped() {
+                return Err(StartError::Interrupted);
+            }
+            if self.spawned.elapsed() >= patience {
+                let patience_s = patience.as_secs_f64();
+                return Err(StartError::NotReady {
+                    name: self.name.clone(),
+                    patience_s,
+                    last,
+                    tail: self.tail(),
+                });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 5 / 4).min(Duration::from_millis(10));
+        }
+    }
+
+    /// Who it is.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Its log file.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// How its first process ended, once it has.
+    pub(crate) fn exited(&self) -> Option<String> {
+        self.exited.lock().ok().and_then(|status| status.clone())
+    }
+
+    /// The log's last lines, indented, with a heading; empty when it said nothing.
+    pub(crate) fn tail(&self) -> String {
+        tail(&self.log)
+    }
+
+    /// All its living processes.
+    pub(crate) fn processes(&self) -> Vec<Pid> {
+        match &self.group {
+            Some(group) => group.processes(),
+            None => tree::descendants(Pid::from_child(&self.keeper)),
+        }
+    }
+
+    /// Stops every thread of the tree.
+    ///
+    /// # Errors
+    /// When the group does not freeze, or the tree does not stop, within two seconds.
+    pub(crate) fn freeze(&self) -> io::Result<()> {
+        let Some(group) = &self.group else { return self.stop_by_signal() };
+        group.freeze()
+    }
+
+    fn stop_by_signal(&self) -> io::Result<()> {
+        let start = Instant::now();
+        loop {
+            let all = self.processes();
+            if tree::all_stopped(&all) {
+                return Ok(());
+            }
+            if start.elapsed() > STOP_PATIENCE {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{} does not stop", self.name)));
+            }
+            tree::signal(&all, Signal::STOP);
+        }
+    }
+
+    /// Lets the tree run again.
+    ///
+    /// # Errors
+    /// When the group cannot be written to.
+    pub(crate) fn thaw(&self) -> io::Result<()> {
+        match &self.group {
+            Some(group) => group.thaw(),
+            None => {
+                tree::signal(&self.processes(), Signal::CONT);
+                Ok(())
+            }
+        }
+    }
+
+    /// CPU time that the tree has used so far, in nanoseconds, and where it was read.
+    pub(crate) fn cpu_ns(&self) -> (u64, &'static str) {
+        let grouped = self.group.as_ref().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
+        grouped.unwrap_or_else(|| (tree::cpu_ns(&self.processes()), "schedstat"))
+    }
+
+    /// Proportional set size of the tree, in bytes.
+    pub(crate) fn pss_bytes(&self) -> Option<u64> {
+        tree::pss_bytes(&self.processes())
+    }
+
+    /// Asks the keeper to end the tree; does not wait.
+    pub(crate) fn ask_to_stop(&mut self) {
+        drop(self.stdin.take());
+    }
+
+    /// Ends the tree and returns when nothing is left of it.
+    pub(crate) fn stop(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.ask_to_stop();
+        let _ = self.keeper.wait();
+        if let Address::Unix(path) = &self.address {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Puts the keeper out of reach of the terminal's signals.
+trait ProcessGroup {
+    fn process_group_of_its_own(&mut self) -> &mut Self;
+}
+
+impl ProcessGroup for Command {
+    fn process_group_of_its_own(&mut self) -> &mut Self {
+        std::os::unix::process::CommandExt::process_group(self, 0)
+    }
+}
+
+/// Reads the keeper's messages until it ends: the first is handed on, an exit is noted.
+fn listen_to(stdout: impl io::Read, exited: &Mutex<Option<String>>, first: &mpsc::Sender<Message>) {
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        let Ok(message) = serde_json::from_str::<Message>(&line) else { continue };
+        match message {
+            Message::Exited { status } => {
+                if let Ok(mut slot) = exited.lock() {
+                    *slot = Some(status);
+                }
+            }
+            Message::Started { .. } | Message::Failed { .. } => {
+                let _ = first.send(message);
+            }
+            Message::Gone { .. } => {}
+        }
+    }
+}
+
+/// Chooses the port or socket, and the values by which the contender learns of it.
+fn listen_at(start: &Start<'_>, run: &RunId) -> Result<(Address, Vec<(String, String)>), StartError> {
+    let tcp = |port: u16| {
+        let address = Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        (address, vec![("port".to_owned(), port.to_string())])
+    };
+    match start.listen {
+        Listen::FreePort => ports::free().map(tcp).map_err(|error| StartError::Spawn {
+            name: start.name.into(),
+            reason: format!("no free port on the loopback: {error}"),
+        }),
+        Listen::Port(port) if ports::is_free(*port) => Ok(tcp(*port)),
+        Listen::Port(port) => {
+            let holder = ports::holder(*port)
+                .map_or_else(String::new, |(pid, command)| format!(" by {pid} ({command})"));
+            Err(StartError::PortTaken { name: start.name.into(), port: *port, holder })
+        }
+        Listen::Socket => {
+            let path = start.sockets.join(format!("{}.sock", run.next_number()));
+            let _ = fs::remove_file(&path);
+            let value = path.to_string_lossy().into_owned();
+            Ok((Address::Unix(path), vec![("socket".to_owned(), value)]))
+        }
+    }
+}
+
+/// Replaces `{name}` for the names in `values`; everything else stays as it is.
+pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
+    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+/// The last lines of a log, indented, with a heading; empty when there is nothing in it.
+pub(crate) fn tail(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(16 * 1024)..]).into_owned();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return format!("\n  it printed nothing ({})", log.display());
+    }
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    format!("\n  its last lines ({}):\n    | {}", log.display(), last.join("\n    | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_replaced_and_nothing_else() {
+        let values = BTreeMap::from([("port".into(), "81".into()), ("db.port".into(), "90".into())]);
+        assert_eq!(
+            fill("a {port} ${PORT} {db.port} {x} '{print $1}'", &values),
+            "a 81 ${PORT} 90 {x} '{print $1}'"
+        );
+    }
+
+    #[test]
+    fn a_silent_log_is_said_to_be_silent() {
+        assert!(tail(Path::new("/nowhere/at/all")).contains("printed nothing"));
+    }
+
+    #[test]
+    fn only_the_last_lines_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        fs::write(&log, (0..50).map(|n| format!("line {n}\n")).collect::<String>()).unwrap();
+        let text = tail(&log);
+        assert!(text.contains("line 49") && text.contains("line 38") && !text.contains("line 37"));
+    }
+}

@@ -1,0 +1,414 @@
+//! One epoch: fresh starts, parity, warm-up, rounds of mirrored slices, usage, the end.
+//!
+//! Owns: that order. Must not know: the race around it, and the record's file.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use deadheat_load::{Requests, Tally};
+use deadheat_record::{
+    ContenderEpoch, Difference, EncodedHistogram, Epoch, ExternalReading, Finding, HistogramError, Plan,
+    Round, ScenarioPlan, Slice, Usage,
+};
+
+use crate::contender::{Running, StartError};
+use crate::events::{Event, Observer};
+use crate::external::Watch;
+use crate::field::{Gate, Runner, stop_all};
+use crate::parity::{Asked, Contract, Parity};
+use crate::schedule;
+use crate::stretch::{Loaded, StretchError, Sum, outcomes};
+
+/// Rounds are left out as a whole above these readings of the machine.
+const MOST_STEAL: f64 = 0.05;
+const MOST_FOREIGN: f64 = 0.10;
+/// A contender with more wrong answers than this share is put out of the race.
+const MOST_WRONG: f64 = 0.001;
+/// A warm-up goes on for the requests that it lacks at the most so many times as long.
+const WARMUP_STRETCH: u32 = 3;
+
+/// Why an epoch was not completed.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// A contender is out: its name and the reason, ready to be printed.
+    Out(String, String),
+    /// Contenders answered otherwise than they should.
+    Parity(Vec<Difference>),
+    /// A person asked for the end.
+    Interrupted,
+    /// The engine or the system failed.
+    Failed(String),
+}
+
+/// What an epoch needs.
+pub(crate) struct Course<'a> {
+    /// How contenders are started.
+    pub gate: &'a Gate<'a>,
+    /// The contract.
+    pub contract: &'a Contract,
+    /// The scenario.
+    pub scenario: &'a ScenarioPlan,
+    /// Contenders that are raced, as indices into the plan.
+    pub racing: Vec<usize>,
+    /// Warm-up of every contender.
+    pub warmup: Duration,
+    /// For every random order in the epoch.
+    pub seed: u64,
+    /// From 1.
+    pub number: usize,
+    /// Reads the machine.
+    pub watch: &'a Watch,
+    /// Programs that contenders need, whose CPU time is ours too.
+    pub services: &'a [Running],
+}
+
+/// The contenders of an epoch, all up and frozen, with what they answered.
+pub(crate) struct Lineup {
+    /// In plan order.
+    pub runners: Vec<Runner>,
+    /// Their answers.
+    pub parity: Parity,
+}
+
+impl Course<'_> {
+    fn plan(&self) -> &Plan {
+        self.gate.plan
+    }
+
+    /// Starts all contenders in random order and asks all of them every probe.
+    ///
+    /// # Errors
+    /// When one does not start, or any answers otherwise than it should.
+    pub(crate) fn line_up(&self, when: &str, observer: &mut dyn Observer) -> Result<Lineup, Broken> {
+        let mut runners = Vec::new();
+        for contender in schedule::shuffled(&self.racing, self.seed) {
+            let name = &self.plan().contenders[contender].name;
+            observer.event(&Event::Doing(&format!("starting {name}")));
+            match self.gate.start(contender, when) {
+                Ok(runner) => runners.push(runner),
+                Err(error) => {
+                    stop_all(runners);
+                    return Err(match error {
+                        StartError::Interrupted => Broken::Interrupted,
+                        other => Broken::Out(name.clone(), other.to_string()),
+                    });
+                }
+            }
+        }
+        runners.sort_by_key(|runner| runner.contender);
+        observer.event(&Event::Doing("comparing answers"));
+        let checked = self.compare(&runners, when);
+        match checked {
+            Ok(parity) if parity.differences.is_empty() => Ok(Lineup { runners, parity }),
+            Ok(parity) => {
+                stop_all(runners);
+                Err(Broken::Parity(parity.differences))
+            }
+            Err(broken) => {
+                stop_all(runners);
+                Err(broken)
+            }
+        }
+    }
+
+    fn compare(&self, runners: &[Runner], when: &str) -> Result<Parity, Broken> {
+        let failed = |error: std::io::Error| Broken::Failed(error.to_string());
+        runners.iter().try_for_each(|runner| runner.running.thaw()).map_err(failed)?;
+        let asked: Vec<Asked<'_>> = runners
+            .iter()
+            .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
+            .collect();
+        let parity = self.contract.check(&asked, when);
+        runners.iter().try_for_each(|runner| runner.running.freeze()).map_err(failed)?;
+        // A contender that died of a probe is told so with its last words, not by a list of refused connections.
+        match runners.iter().find_map(|runner| Some((runner, runner.running.exited()?))) {
+            Some((runner, status)) => Err(died(runner, &status, "while its answers were compared")),
+            None => Ok(parity),
+        }
+    }
+
+    /// The requests of the scenario for one contender: prepared bytes with what it must answer, in an order that is
+    /// the same for all.
+    pub(crate) fn requests(&self, contender: usize, parity: &Parity) -> Result<Arc<Requests>, Broken> {
+        let name = &self.plan().contenders[contender].name;
+        let shares = self.scenario.requests.iter().map(|share| {
+            let prepared = self.contract.prepared(name, &share.probe, parity);
+            Ok((prepared.map_err(|error| Broken::Failed(error.to_string()))?, f64::from(share.weight)))
+        });
+        let shares = shares.collect::<Result<Vec<_>, Broken>>()?;
+        let requests = match shares.len() {
+            1 => Requests::in_turn(shares.into_iter().map(|(prepared, _)| prepared).collect()),
+            // Long enough that no slice repeats another's order, the same for every contender.
+            _ => Requests::weighted(shares, 1 << 16, self.plan().method.seed),
+        };
+        Ok(Arc::new(requests.map_err(|error| Broken::Failed(error.to_string()))?))
+    }
+
+    /// Opens the connections of every contender.
+    pub(crate) fn load_up(&self, lineup: Lineup) -> Result<(Vec<Loaded>, Parity), Broken> {
+        let Lineup { runners, parity } = lineup;
+        let mut loaded = Vec::new();
+        for runner in runners {
+            let requests = self.requests(runner.contender, &parity)?;
+            match Loaded::open(runner, self.scenario, self.plan(), requests, self.seed) {
+                Ok(one) => loaded.push(one),
+                Err(failure) => return Err(lost(&failure.0, &failure.1)),
+            }
+        }
+        Ok((loaded, parity))
+    }
+
+    /// The whole epoch.
+    ///
+    /// # Errors
+    /// When it could not be completed; nothing of it counts then.
+    pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
+        let (started, started_unix_ms) = (Instant::now(), crate::race::unix_ms());
+        let lineup = self.line_up(&format!("epoch-{}", self.number), observer)?;
+        let (mut loaded, parity) = self.load_up(lineup)?;
+        let warmups = self.warm_up(&mut loaded, &parity, observer)?;
+        let (rounds, measured) = self.rounds(&mut loaded, started, observer)?;
+        let mut contenders = Vec::new();
+        for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
+            self.check_answers(one, &measured.sum, &parity)?;
+            let part = measured.into_record(one, &warmup);
+            contenders.push(part.map_err(|error| Broken::Failed(error.to_string()))?);
+        }
+        observer.event(&Event::Doing("stopping all"));
+        stop_all(loaded.into_iter().map(|one| one.runner).collect());
+        Ok(Epoch {
+            scenario: self.scenario.name.clone(),
+            number: self.number,
+            started_unix_ms,
+            took_ns: started.elapsed().as_nanos() as u64,
+            contenders,
+            rounds,
+            findings: Vec::<Finding>::new(),
+        })
+    }
+
+    fn warm_up(
+        &self,
+        loaded: &mut [Loaded],
+        parity: &Parity,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Sum>, Broken> {
+        let (count, mut sums) = (loaded.len(), Vec::new());
+        for (index, one) in loaded.iter_mut().enumerate() {
+            let name = one.runner.running.name().to_owned();
+            observer.event(&Event::Doing(&format!("warming up {name} ({} of {count})", index + 1)));
+            let start = Instant::now();
+            let enough = |sum: &Sum, _: &Tally| {
+                let elapsed = start.elapsed();
+                (self.gate.stopped)()
+                    || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
+                    || elapsed >= self.warmup * WARMUP_STRETCH
+            };
+            let sum =
+                one.stretch(Duration::from_millis(100), enough).map_err(|error| lost(&one.runner, &error))?;
+            self.still_there(one, "during its warm-up")?;
+            self.check_answers(one, &sum, parity)?;
+            sums.push(sum);
+        }
+        Ok(sums)
+    }
+
+    fn still_there(&self, one: &Loaded, when: &str) -> Result<(), Broken> {
+        match one.runner.running.exited() {
+            _ if (self.gate.stopped)() => Err(Broken::Interrupted),
+            Some(status) => Err(died(&one.runner, &status, when)),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers under load must be those of before: all by status, length and digest, some as a whole.
+    fn check_answers(&self, one: &Loaded, sum: &Sum, parity: &Parity) -> Result<(), Broken> {
+        let name = one.runner.running.name();
+        let probes: Vec<String> = self.scenario.requests.iter().map(|share| share.probe.clone()).collect();
+        let mut found = self.contract.check_samples(name, &probes, &sum.samples, parity);
+        let (wrong, total) = (sum.outcomes.wrong(), sum.outcomes.total());
+        if wrong as f64 > total as f64 * MOST_WRONG {
+            found.push(Difference {
+                contender: name.into(),
+                probe: probes.join(", "),
+                path: "answers".into(),
+                expected: "status and body as before the load".into(),
+                got: format!(
+                    "{wrong} of {total} answers differ ({} by status, {} by length or digest)",
+                    sum.outcomes.status, sum.outcomes.mismatch
+                ),
+                against: "its own answer before the load".into(),
+                when: "under load".into(),
+            });
+        }
+        if total > 0 && sum.completions == 0 {
+            let reason =
+                format!("{name} answered none of {total} requests under load{}", one.runner.running.tail());
+            return Err(Broken::Out(name.into(), reason));
+        }
+        if found.is_empty() { Ok(()) } else { Err(Broken::Parity(found)) }
+    }
+
+    fn rounds(
+        &self,
+        loaded: &mut [Loaded],
+        epoch_start: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
+        let method = &self.plan().method;
+        let places: Vec<usize> = (0..loaded.len()).collect();
+        let mut measured: Vec<Measured> = loaded.iter().map(Measured::begin).collect();
+        let mut rounds = Vec::new();
+        let orders = schedule::rounds(&places, method.rounds, self.seed.rotate_left(17));
+        for (index, order) in orders.into_iter().enumerate() {
+            let before = self.watch.moment(self.ours_ns(loaded));
+            let mut slices = Vec::new();
+            for place in order {
+                let one = &mut loaded[place];
+                let start_ns = epoch_start.elapsed().as_nanos() as u64;
+                // The same stretch of the request order for all contenders of a round.
+                let position = (index as u64) << 20;
+                let tally = one
+                    .slice(Duration::from_nanos(method.slice_ns), position)
+                    .map_err(|error| lost(&one.runner, &error))?;
+                self.still_there(one, "in the middle of the race")?;
+                slices.push(slice_record(one.runner.contender, start_ns, &tally));
+                measured[place].sum.add(tally);
+            }
+            let external = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let rates: Vec<(usize, Option<f64>)> =
+                slices.iter().map(|slice| (slice.contender, slice.rate_per_s)).collect();
+            rounds.push(Round { slices, external, dropped: dropped(&external) });
+            let round = index as u32 + 1;
+            observer.event(&Event::Round { round, rounds: method.rounds, epoch: self.number, rates: &rates });
+            if round == method.rounds / 2 || round == method.rounds {
+                measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.see_memory(loaded));
+            }
+        }
+        measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.end(loaded));
+        Ok((rounds, measured))
+    }
+
+    fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
+        let contenders: u64 = loaded.iter().map(|one| one.runner.running.cpu_ns().0).sum();
+        contenders + self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>()
+    }
+}
+
+/// What one contender's rounds gave.
+struct Measured {
+    sum: Sum,
+    cpu_before_ns: u64,
+    cpu_ns: u64,
+    cpu_source: &'static str,
+    pss: Vec<u64>,
+    processes: usize,
+}
+
+impl Measured {
+    fn begin(one: &Loaded) -> Self {
+        let (cpu_before_ns, cpu_source) = one.runner.running.cpu_ns();
+        let mut new =
+            Self { sum: Sum::new(), cpu_before_ns, cpu_ns: 0, cpu_source, pss: vec![], processes: 0 };
+        new.see_memory(one);
+        new
+    }
+
+    fn see_memory(&mut self, one: &Loaded) {
+        self.pss.extend(one.runner.running.pss_bytes());
+    }
+
+    fn end(&mut self, one: &Loaded) {
+        self.cpu_ns = one.runner.running.cpu_ns().0.saturating_sub(self.cpu_before_ns);
+        self.processes = one.runner.running.processes().len();
+    }
+
+    fn into_record(self, one: &Loaded, warmup: &Sum) -> Result<ContenderEpoch, HistogramError> {
+        let latency = match &self.sum.latency {
+            Some(histogram) => EncodedHistogram::encode(histogram)?,
+            None => EncodedHistogram(String::new()),
+        };
+        Ok(ContenderEpoch {
+            contender: one.runner.contender,
+            cold_start_ns: one.runner.cold_start.as_nanos() as u64,
+            warmup_requests: warmup.completions,
+            warmup_ns: warmup.elapsed_ns,
+            completions: self.sum.completions,
+            loaded_ns: self.sum.elapsed_ns,
+            outcomes: self.sum.outcomes,
+            status: self.sum.status,
+            reconnects: self.sum.reconnects,
+            closed_by_server: self.sum.closed_by_server,
+            latency,
+            usage: Usage {
+                cpu_ns: self.cpu_ns,
+                cpu_source: self.cpu_source.into(),
+                pss_bytes: self.pss.last().copied(),
+                peak_pss_bytes: self.pss.iter().max().copied(),
+                processes: self.processes,
+            },
+            log: one.runner.running.log().into(),
+        })
+    }
+}
+
+fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
+    Slice {
+        contender,
+        start_ns,
+        elapsed_ns: tally.elapsed_ns,
+        rate_per_s: tally.rate_per_s(),
+        completions: tally.completions,
+        load_cpu_ns: tally.cpu_ns,
+        load_run_delay_ns: None,
+        failed: outcomes(tally).failed(),
+    }
+}
+
+/// Why a round is left out for all contenders: external readings only.
+fn dropped(reading: &ExternalReading) -> Option<String> {
+    if reading.steal_share > MOST_STEAL {
+        return Some(format!("steal {:.1} %", reading.steal_share * 100.0));
+    }
+    let foreign = reading.foreign_share.filter(|share| *share > MOST_FOREIGN)?;
+    Some(format!("others used {:.1} % of our cores", foreign * 100.0))
+}
+
+fn died(runner: &Runner, status: &str, when: &str) -> Broken {
+    let name = runner.running.name();
+    Broken::Out(name.into(), format!("{name} ended with {status} {when}{}", runner.running.tail()))
+}
+
+fn lost(runner: &Runner, error: &StretchError) -> Broken {
+    let name = runner.running.name();
+    match runner.running.exited() {
+        Some(status) => died(runner, &status, "under load"),
+        None => Broken::Out(name.into(), format!("{}{}", with_causes(error), runner.running.tail())),
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        let more = one.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = one.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_left_out_on_external_signals_only() {
+        let reading = |steal_share, foreign_share| ExternalReading { steal_share, foreign_share };
+        assert_eq!(dropped(&reading(0.05, Some(0.10))), None);
+        assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
+        assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of our cores");
+    }
+}

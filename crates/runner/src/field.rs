@@ -1,0 +1,138 @@
+//! The field: all contenders of an epoch, alive at once, all but one frozen.
+//!
+//! Owns: starting in random order, readiness, freezing and thawing, usage, the end of all. Must not know: slices.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use deadheat_load::exchange;
+use deadheat_record::Plan;
+
+use crate::contender::{Running, Start, StartError};
+use crate::run::RunId;
+
+/// Statuses by which a proxy says that what is behind it is not up yet.
+const NOT_YET: [u16; 3] = [502, 503, 504];
+
+/// Everything that a start needs besides the contender itself.
+pub(crate) struct Gate<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// This run.
+    pub run: &'a RunId,
+    /// Folder for log files.
+    pub logs: PathBuf,
+    /// The request by which readiness is told.
+    pub request: Vec<u8>,
+    /// Values of placeholders: dataset, work, study, services' ports.
+    pub values: BTreeMap<String, String>,
+    /// Whether a person asked for the end.
+    pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// A contender that is up and frozen.
+pub(crate) struct Runner {
+    /// Index into the plan's contenders.
+    pub contender: usize,
+    /// Its processes.
+    pub running: Running,
+    /// From spawn to the first complete answer.
+    pub cold_start: Duration,
+}
+
+impl Gate<'_> {
+    /// Starts one contender, waits until it answers, and freezes it. `when` names its log file.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not answer.
+    pub(crate) fn start(&self, contender: usize, when: &str) -> Result<Runner, StartError> {
+        let one = &self.plan.contenders[contender];
+        let start = Start {
+            name: &one.name,
+            command: &one.command,
+            folder: &one.folder,
+            env: &one.env,
+            listen: &one.listen,
+            cpus: &self.plan.pinning.server_cpus,
+            log: self.log(contender, when),
+            values: &self.values,
+            sockets: &self.plan.work,
+        };
+        let running = Running::start(&start, self.run)?;
+        let patience = Duration::from_nanos(self.plan.method.ready_ns);
+        let address = running.address().clone();
+        let ((), cold_start) = running.wait_ready(patience, self.stopped, |left| {
+            match exchange(&address, &self.request, false, left, 64 << 20) {
+                Ok(answer) if NOT_YET.contains(&answer.status) => {
+                    Err(format!("it answers {}", answer.status))
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            }
+        })?;
+        running
+            .freeze()
+            .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
+        Ok(Runner { contender, running, cold_start })
+    }
+
+    fn log(&self, contender: usize, when: &str) -> PathBuf {
+        let name: String = self.plan.contenders[contender]
+            .name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
+            .take(40)
+            .collect();
+        self.logs.join(format!("{contender}-{name}-{when}.log"))
+    }
+
+    /// Starts the plan's services in order and waits until each accepts a connection. Their ports and sockets are
+    /// added to the values of placeholders.
+    ///
+    /// # Errors
+    /// When one cannot be started or does not accept.
+    pub(crate) fn start_services(&mut self) -> Result<Vec<Running>, StartError> {
+        let mut up = Vec::new();
+        for service in &self.plan.services {
+            let start = Start {
+                name: &service.name,
+                command: &service.command,
+                folder: &service.folder,
+                env: &service.env,
+                listen: &service.listen,
+                cpus: &self.plan.pinning.server_cpus,
+                log: self.logs.join(format!("service-{}.log", up.len())),
+                values: &self.values,
+                sockets: &self.plan.work,
+            };
+            let running = Running::start(&start, self.run)?;
+            let address = running.address().clone();
+            let patience = Duration::from_nanos(self.plan.method.ready_ns);
+            running.wait_ready(patience, self.stopped, |_| accepts(&address))?;
+            let (key, value) = match &address {
+                deadheat_load::Address::Tcp(address) => ("port", address.port().to_string()),
+                deadheat_load::Address::Unix(path) => ("socket", path.to_string_lossy().into_owned()),
+            };
+            self.values.insert(format!("{}.{key}", service.name), value);
+            up.push(running);
+        }
+        Ok(up)
+    }
+}
+
+fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
+    let connected = match address {
+        deadheat_load::Address::Tcp(address) => {
+            std::net::TcpStream::connect_timeout(address, Duration::from_millis(500)).map(drop)
+        }
+        deadheat_load::Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+    };
+    connected.map_err(|error| error.to_string())
+}
+
+/// Ends all at once and returns when nothing is left.
+pub(crate) fn stop_all(mut runners: Vec<Runner>) {
+    runners.iter_mut().for_each(|runner| runner.running.ask_to_stop());
+    runners.into_iter().for_each(|runner| runner.running.stop());
+}

@@ -1,0 +1,90 @@
+//! Asks the referee whether to go on, from what is in the record.
+//!
+//! Owns: the way from a record to the referee. Must not know: any statistics of its own.
+
+use deadheat_record::{HistogramError, PairedEpoch, Record};
+use deadheat_stats::{
+    Direction, EpochRatio, JudgeError, Judgement, Progress, Referee, Rules, RulesError, climbs,
+    epoch_log_ratio,
+};
+
+/// A contender whose rate rises by more than this over an epoch's rounds was not warm.
+pub(crate) const CLIMB: f64 = 0.01;
+/// Two-sided error rate of the test for it.
+pub(crate) const CLIMB_ALPHA: f64 = 0.01;
+
+/// Why the referee could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The plan's rules make no sense.
+    #[error("the race's rules: {0}")]
+    Rules(#[from] RulesError),
+    /// What was measured cannot be judged.
+    #[error("what was measured cannot be judged: {0}")]
+    Judge(#[from] JudgeError),
+    /// A histogram in the record is damaged.
+    #[error(transparent)]
+    Histogram(#[from] HistogramError),
+}
+
+/// A referee for one race.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    referee: Referee,
+}
+
+impl Bench {
+    /// A referee by the plan's rules.
+    ///
+    /// # Errors
+    /// When the rules make no sense.
+    pub(crate) fn new(record: &Record) -> Result<Self, AskError> {
+        let method = &record.plan.method;
+        let direction =
+            if method.metric.more_is_better() { Direction::MoreIsBetter } else { Direction::LessIsBetter };
+        let rules = Rules {
+            alpha: method.alpha,
+            margin: method.margin,
+            looks: method.looks.clone(),
+            max_epochs: method.looks.last().copied().unwrap_or(0),
+            direction,
+            seed: method.seed,
+        };
+        Ok(Self { referee: Referee::new(rules)? })
+    }
+
+    /// What can be said of a scenario now; none before its first epoch.
+    ///
+    /// # Errors
+    /// When the record cannot be judged.
+    pub(crate) fn ask(
+        &self,
+        record: &Record,
+        scenario: &str,
+        progress: Progress,
+    ) -> Result<Option<Judgement>, AskError> {
+        let pairs = record.pairs();
+        let series: Vec<Vec<EpochRatio>> =
+            record.paired_epochs(scenario, &pairs)?.iter().map(|pair| ratios(pair)).collect();
+        if series.iter().all(Vec::is_empty) {
+            return Ok(None);
+        }
+        Ok(Some(self.referee.judge(&series, progress)?))
+    }
+}
+
+fn ratios(epochs: &[PairedEpoch]) -> Vec<EpochRatio> {
+    epochs.iter().filter_map(|epoch| epoch_log_ratio(&epoch.baseline, &epoch.contender)).collect()
+}
+
+/// Contenders whose rate still climbed within the epochs so far, with the change over an epoch.
+pub(crate) fn climbing(record: &Record, scenario: &str) -> Vec<(String, f64)> {
+    record
+        .racing()
+        .into_iter()
+        .filter_map(|contender| {
+            let climb = climbs(&record.rates(scenario, contender), CLIMB, CLIMB_ALPHA)?;
+            climb.climbs.then(|| (record.plan.contenders[contender].name.clone(), climb.change))
+        })
+        .collect()
+}

@@ -1,0 +1,282 @@
+//! The keeper: a small process between deadheat and each contender, so that a contender's whole tree ends with
+//! deadheat however deadheat ends.
+//!
+//! It adopts every orphan of the contender (child subreaper), sees deadheat's end as the end of its standard input,
+//! ends the tree (thaw, TERM, then KILL until nothing is left) and removes the control group. The contender itself
+//! carries a parent-death signal, so that it also ends with its keeper.
+//! Must not know: what the contender is measured for.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, waitpid,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::affinity;
+use crate::cgroup::{Cgroup, Hierarchy};
+use crate::tree;
+
+/// The hidden subcommand under which the program is its own keeper.
+pub const KEEPER_COMMAND: &str = "__keeper";
+/// The hidden subcommand that prepares a process and then becomes the contender.
+pub const STAGE_COMMAND: &str = "__stage";
+/// Names the run in the environment of everything that it starts: `PID:START_TICKS` of deadheat.
+pub const RUN_VARIABLE: &str = "DEADHEAT_RUN";
+/// What the names of control groups begin with.
+pub const CGROUP_PREFIX: &str = "deadheat-";
+
+/// How long a killed tree may take to disappear.
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a keeper keeps, given as one line of JSON on its standard input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The shell command.
+    pub command: String,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// Added to the environment.
+    pub env: Vec<(String, String)>,
+    /// Its standard output and error.
+    pub log: PathBuf,
+    /// Cores that it may run on; empty for all.
+    pub cpus: Vec<usize>,
+    /// Name of its control group.
+    pub group: String,
+    /// How long it may take to end by itself after TERM.
+    pub grace_ms: u64,
+}
+
+/// What a keeper says on its standard output, one line of JSON each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Message {
+    /// The contender runs.
+    Started {
+        /// Its first process.
+        pid: i32,
+        /// Its control group, where one could be made.
+        group: Option<Cgroup>,
+    },
+    /// It could not be started.
+    Failed {
+        /// What the system said.
+        reason: String,
+    },
+    /// Its first process ended.
+    Exited {
+        /// Exit status in words.
+        status: String,
+    },
+    /// Nothing is left of it.
+    Gone {
+        /// Processes that could not be ended, which should never be.
+        left: Vec<i32>,
+    },
+}
+
+/// The keeper's whole life. Returns its exit status.
+pub fn keep() -> u8 {
+    match keep_one() {
+        Ok(()) => 0,
+        Err(error) => {
+            say(&Message::Failed { reason: error.to_string() });
+            1
+        }
+    }
+}
+
+fn keep_one() -> io::Result<()> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let order: Order = serde_json::from_str(&line)?;
+    set_child_subreaper(Some(getpid()))?;
+    let signals = signals()?;
+    let group = Hierarchy::detect().make(&order.group);
+    let child = match spawn(&order, group.as_ref()) {
+        Ok(child) => child,
+        Err(error) => {
+            let _ = group.as_ref().map(Cgroup::remove);
+            return Err(error);
+        }
+    };
+    say(&Message::Started { pid: Pid::from_child(&child).as_raw_nonzero().get(), group: group.clone() });
+    wait_for_the_end(&child, signals)?;
+    let left = end_tree(group.as_ref(), Duration::from_millis(order.grace_ms));
+    if let Some(group) = &group {
+        let _ = group.remove();
+    }
+    say(&Message::Gone { left: left.iter().map(|pid| pid.as_raw_nonzero().get()).collect() });
+    Ok(())
+}
+
+fn say(message: &Message) {
+    let Ok(mut text) = serde_json::to_string(message) else { return };
+    text.push('\n');
+    // Nobody may be listening any more; the work goes on all the same.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Two sockets that become readable: one when the end is asked for (TERM, INT, HUP), one when a child ended.
+struct Signals {
+    end: UnixStream,
+    child: UnixStream,
+}
+
+fn signals() -> io::Result<Signals> {
+    let readable_at = |signals: &[Signal]| -> io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        for signal in signals {
+            signal_hook::low_level::pipe::register(signal.as_raw(), theirs.try_clone()?)?;
+        }
+        Ok(ours)
+    };
+    Ok(Signals {
+        end: readable_at(&[Signal::TERM, Signal::INT, Signal::HUP])?,
+        child: readable_at(&[Signal::CHILD])?,
+    })
+}
+
+/// Starts the contender through the stage, which enters the group and pins itself before it becomes the contender.
+fn spawn(order: &Order, group: Option<&Cgroup>) -> io::Result<Child> {
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
+    let stage =
+        Stage { group: group.cloned(), cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
+    Command::new("/proc/self/exe")
+        .arg(STAGE_COMMAND)
+        .arg(serde_json::to_string(&stage)?)
+        .arg(&order.command)
+        .current_dir(&order.folder)
+        .envs(order.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group(0)
+        .spawn()
+}
+
+/// Returns when standard input ends or a signal asks for the end; says when the contender exits before.
+fn wait_for_the_end(child: &Child, mut signals: Signals) -> io::Result<()> {
+    let pid = Pid::from_child(child);
+    let stdin = io::stdin();
+    loop {
+        let mut fds = [
+            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.end.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.child.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other?,
+        };
+        let [input, end, ended] = fds.map(|fd| !fd.revents().is_empty());
+        if ended {
+            let _ = signals.child.read(&mut [0_u8; 64]);
+            if let Some((_, status)) = reap().into_iter().find(|(one, _)| *one == pid) {
+                say(&Message::Exited { status: in_words(status) });
+            }
+        }
+        if end || (input && io::stdin().lock().read(&mut [0_u8; 64])? == 0) {
+            return Ok(());
+        }
+    }
+}
+
+/// Reaps every child that has ended.
+fn reap() -> Vec<(Pid, ExitStatus)> {
+    let mut ended = Vec::new();
+    while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+        ended.push((pid, ExitStatus::from_raw(status.as_raw())));
+    }
+    ended
+}
+
+/// An exit status as a person says it.
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".into(),
+    }
+}
+
+/// Ends everything that is in the group or descends from the keeper. Returns what could not be ended.
+fn end_tree(group: Option<&Cgroup>, grace: Duration) -> Vec<Pid> {
+    let members = || {
+        let mut all = tree::descendants(getpid());
+        all.extend(group.map(Cgroup::processes).unwrap_or_default());
+        all
+    };
+    let _ = group.map(Cgroup::thaw);
+    tree::signal(&members(), Signal::TERM);
+    tree::signal(&members(), Signal::CONT);
+    wait_until_empty(&members, grace);
+    let start = Instant::now();
+    loop {
+        reap();
+        let left = members();
+        if left.is_empty() || start.elapsed() > KILL_PATIENCE {
+            return left;
+        }
+        // Frozen first, so that nothing forks away from under the signals.
+        let _ = group.map(Cgroup::freeze);
+        tree::signal(&members(), Signal::KILL);
+        let _ = group.map(Cgroup::kill);
+        let _ = group.map(Cgroup::thaw);
+        wait_until_empty(&members, Duration::from_millis(50));
+    }
+}
+
+fn wait_until_empty(members: &dyn Fn() -> Vec<Pid>, patience: Duration) {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(500);
+    loop {
+        reap();
+        if members().is_empty() || start.elapsed() >= patience {
+            return;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// What the stage does before it becomes the contender.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stage {
+    group: Option<Cgroup>,
+    cpus: Vec<usize>,
+    keeper: i32,
+}
+
+/// Enters the group, pins itself, asks to die with the keeper, and becomes the contender. Only returns on failure,
+/// with what went wrong.
+pub fn stage(arguments: &[OsString]) -> io::Error {
+    match prepare(arguments) {
+        Ok(command) => Command::new("/bin/sh").arg("-c").arg(command).exec(),
+        Err(error) => error,
+    }
+}
+
+fn prepare(arguments: &[OsString]) -> io::Result<&OsString> {
+    let [text, command] = arguments else { return Err(io::Error::other("the stage takes two arguments")) };
+    let stage: Stage = serde_json::from_str(&text.to_string_lossy())?;
+    if let Some(group) = &stage.group {
+        group.enter()?;
+    }
+    affinity::pin(&stage.cpus)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(stage.keeper) {
+        return Err(io::Error::other("the keeper is gone"));
+    }
+    Ok(command)
+}

@@ -1,0 +1,389 @@
+//! A race from its first start to its last verdict: parity, pilot, epochs, the record, the question whether to go on.
+//!
+//! Owns: that order, and the record while it grows. Must not know: how anything is shown.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use deadheat_load::Tally;
+use deadheat_record::{
+    Difference, End, Finding, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan, WriteError,
+};
+use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
+
+use crate::affinity;
+use crate::cgroup::Hierarchy;
+use crate::contender::{Running, StartError};
+use crate::epoch::{Broken, Course};
+use crate::events::{Event, Observer};
+use crate::external::Watch;
+use crate::field::{Gate, stop_all};
+use crate::judge::{AskError, Bench, climbing};
+use crate::parity::{Contract, ContractError};
+use crate::run::RunId;
+use crate::schedule::derive_seed;
+use crate::stretch::Sum;
+
+/// Windows in a pilot: enough for MSER-5 to see a cut, in 16 batches of five.
+const PILOT_WINDOWS: u32 = 80;
+/// After so many epochs it is asked whether the warm-up was long enough.
+const WARMUP_CHECK: usize = 2;
+/// An epoch is tried again so often when a contender falls out of it.
+const MOST_RESTARTS: usize = 100;
+
+/// Why a race did not come to an end.
+#[derive(Debug, thiserror::Error)]
+pub enum RaceError {
+    /// The contract cannot be used.
+    #[error(transparent)]
+    Contract(#[from] ContractError),
+    /// A request cannot be written.
+    #[error("the first probe: {0}")]
+    Request(#[from] deadheat_load::RequestError),
+    /// The record cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// What was measured cannot be judged.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// A service did not start.
+    #[error("service: {0}")]
+    Service(StartError),
+    /// The folder for logs or work could not be made.
+    #[error("{path}: {source}")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The generator could not be pinned.
+    #[error("the load generator cannot run on processors {cpus:?}: {source}; choose others with --load-cpus")]
+    Pin {
+        /// The processors.
+        cpus: Vec<usize>,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The engine or the system failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// How a race ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finish {
+    /// Every scenario came to its end.
+    Done,
+    /// A person asked for the end; the record can be continued.
+    Interrupted,
+    /// Fewer than two contenders are left.
+    TooFew,
+}
+
+/// A contender that fell out of a race, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutReason {
+    /// It answered otherwise than it should.
+    Parity,
+    /// It did not start, or died.
+    Broken(String),
+}
+
+/// A race.
+pub struct Race<'a> {
+    /// What was done so far; new for a new race.
+    pub record: Record,
+    /// Open for writing, with the record's lines in it.
+    pub journal: Journal,
+    /// Folder for contenders' log files.
+    pub logs: PathBuf,
+    /// Whether a person asked for the end.
+    pub stopped: &'a dyn Fn() -> bool,
+    /// Takes in what happens.
+    pub observer: &'a mut dyn Observer,
+    /// Contenders that fell out in this run.
+    pub out: Vec<(String, OutReason)>,
+    /// This run.
+    pub run: &'a RunId,
+    /// Where control groups are made.
+    pub hierarchy: &'a Hierarchy,
+}
+
+/// Milliseconds since 1970.
+pub fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+impl Race<'_> {
+    /// Races every scenario that has not ended, and writes what happens into the journal.
+    ///
+    /// # Errors
+    /// When something fails that is no contender's fault. What was measured is in the journal.
+    pub fn go(&mut self) -> Result<Finish, RaceError> {
+        let plan = self.record.plan.clone();
+        for path in [&self.logs, &plan.work] {
+            std::fs::create_dir_all(path)
+                .map_err(|source| RaceError::Folder { path: path.clone(), source })?;
+        }
+        affinity::pin(&plan.pinning.load_cpus)
+            .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
+        let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
+        let bench = Bench::new(&self.record)?;
+        let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+        let mut values =
+            BTreeMap::from([("work".into(), text(&plan.work)), ("study".into(), text(&plan.folder))]);
+        values.extend(plan.dataset.as_deref().map(|path| ("dataset".to_owned(), text(path))));
+        let mut gate = Gate {
+            plan: &plan,
+            run: self.run,
+            logs: self.logs.clone(),
+            request: contract.first_request()?,
+            values,
+            stopped: self.stopped,
+        };
+        let services = match gate.start_services() {
+            Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
+            other => other.map_err(RaceError::Service)?,
+        };
+        let finish = self.scenarios(&gate, &contract, &bench, &services)?;
+        if finish == Finish::Done {
+            self.write(Line::Done)?;
+        }
+        Ok(finish)
+    }
+
+    fn scenarios(
+        &mut self,
+        gate: &Gate<'_>,
+        contract: &Contract,
+        bench: &Bench,
+        services: &[Running],
+    ) -> Result<Finish, RaceError> {
+        let pinning = &gate.plan.pinning;
+        let watch = Watch::new(&[&pinning.server_cpus[..], &pinning.load_cpus[..]].concat(), self.hierarchy);
+        for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
+            if self.record.end_of(&scenario.name).is_some() {
+                continue;
+            }
+            let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
+            let finish = self.scenario(&leg)?;
+            if finish != Finish::Done {
+                return Ok(finish);
+            }
+        }
+        Ok(Finish::Done)
+    }
+
+    /// One scenario, from its pilot to its verdict.
+    fn scenario(&mut self, leg: &Leg<'_>) -> Result<Finish, RaceError> {
+        for _ in 0..MOST_RESTARTS {
+            if self.record.racing().len() < 2 {
+                return Ok(Finish::TooFew);
+            }
+            let broken = match self.until_the_end(leg) {
+                Ok(end) => {
+                    self.write(Line::Scenario { scenario: leg.scenario.name.clone(), end })?;
+                    self.observer
+                        .event(&Event::Scenario { record: &self.record, scenario: &leg.scenario.name });
+                    return Ok(Finish::Done);
+                }
+                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::Broken(broken)) => broken,
+            };
+            match broken {
+                Broken::Interrupted => return Ok(Finish::Interrupted),
+                Broken::Failed(reason) => return Err(RaceError::Failed(reason)),
+                Broken::Parity(differences) => self.put_out_by_parity(differences)?,
+                Broken::Out(name, reason) => self.put_out(&name, &reason)?,
+            }
+        }
+        Err(RaceError::Failed("contenders fall out again and again".into()))
+    }
+
+    fn until_the_end(&mut self, leg: &Leg<'_>) -> Result<End, Stop> {
+        if self.record.warmup_ns(&leg.scenario.name).is_none() {
+            self.pilot(leg)?;
+        }
+        loop {
+            if let Some(end) = self.is_over(leg)? {
+                return Ok(end);
+            }
+            self.epoch(leg)?;
+            self.check_warmup(leg)?;
+        }
+    }
+
+    /// Loads every contender in turn and finds the warm-up length from how long their rates take to settle.
+    fn pilot(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
+        let method = leg.gate.plan.method.clone();
+        let course = leg.course(self.record.racing(), Duration::ZERO, 0, method.seed);
+        let lineup = course.line_up("pilot", self.observer)?;
+        let (mut loaded, _) = course.load_up(lineup)?;
+        let window = Duration::from_nanos(method.pilot_ns) / PILOT_WINDOWS;
+        let (count, mut contenders) = (loaded.len(), Vec::new());
+        for (index, one) in loaded.iter_mut().enumerate() {
+            let name = one.runner.running.name().to_owned();
+            self.observer.event(&Event::Doing(&format!("pilot: {name} ({} of {count})", index + 1)));
+            let mut rates = Vec::new();
+            let stopped = self.stopped;
+            let enough = |_: &Sum, last: &Tally| {
+                rates.push(last.rate_per_s().unwrap_or(0.0));
+                stopped() || rates.len() >= PILOT_WINDOWS as usize
+            };
+            one.stretch(window, enough).map_err(|error| Broken::Out(name.clone(), error.to_string()))?;
+            if (self.stopped)() {
+                return Err(Broken::Interrupted.into());
+            }
+            if let Some(status) = one.runner.running.exited() {
+                let reason = format!("{name} ended with {status} in the pilot{}", one.runner.running.tail());
+                return Err(Broken::Out(name, reason).into());
+            }
+            let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
+            contenders.push(PilotContender { contender: name, window_rates_per_s: rates, cut_ns });
+        }
+        stop_all(loaded.into_iter().map(|one| one.runner).collect());
+        let cuts: Vec<f64> =
+            contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
+        let (shortest, longest) = method.warmup_ns;
+        let limits = WarmupLimits { shortest_s: shortest as f64 / 1e9, longest_s: longest as f64 / 1e9 };
+        let warmup_ns = (warmup_length_s(&cuts, limits) * 1e9) as u64;
+        let scenario = leg.scenario.name.clone();
+        self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
+        let pilot = Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns };
+        Ok(self.write(Line::Pilot(pilot))?)
+    }
+
+    fn epoch(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
+        let name = &leg.scenario.name;
+        let number = self.record.epochs_of(name).count() + 1;
+        let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
+        let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
+        let seed = derive_seed(leg.gate.plan.method.seed.wrapping_add(begun as u64), leg.index, number);
+        let course = leg.course(self.record.racing(), warmup, number, seed);
+        let epoch = course.run(self.observer)?;
+        self.write(Line::Epoch(Box::new(epoch)))?;
+        self.observer.event(&Event::Epoch { record: &self.record, scenario: name });
+        Ok(())
+    }
+
+    /// Once, after the first epochs: if a contender still climbs, the warm-up doubles and the scenario begins anew.
+    fn check_warmup(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
+        let name = &leg.scenario.name;
+        let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
+        if !early || self.record.anew.iter().any(|(one, ..)| one == name) {
+            return Ok(());
+        }
+        let climbing = climbing(&self.record, name);
+        let (Some((contender, change)), Some(warmup_ns)) = (climbing.first(), self.record.warmup_ns(name))
+        else {
+            return Ok(());
+        };
+        let warmup_ns = (warmup_ns * 2).min(leg.gate.plan.method.warmup_ns.1);
+        let reason = format!("{contender} still climbed by {:.1} % within an epoch", change * 100.0);
+        self.observer.event(&Event::Doing(&format!("{reason}: warm-up doubled, beginning anew")));
+        Ok(self.write(Line::Anew { scenario: name.clone(), warmup_ns, reason })?)
+    }
+
+    fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
+        let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
+        let judgement = leg.bench.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
+        match judgement.map(|judgement| judgement.next) {
+            Some(Next::Decided) => return Ok(Some(End::Decided)),
+            Some(Next::Exhausted) => return Ok(Some(End::Maximum)),
+            Some(Next::GoOn { .. }) | None => {}
+        }
+        let epochs = self.record.epochs_of(name).count();
+        let first_look = method.looks.first().copied().unwrap_or(0);
+        let over =
+            method.budget_ns.is_some_and(|budget| self.spent_ns(name) + self.longest_ns(name) > budget);
+        Ok((epochs >= first_look && over).then_some(End::Budget))
+    }
+
+    fn spent_ns(&self, scenario: &str) -> u64 {
+        let pilots = self.record.pilots.iter().filter(|pilot| pilot.scenario == scenario);
+        let pilot: u64 =
+            pilots.map(|pilot| pilot.contenders.len() as u64 * self.record.plan.method.pilot_ns).sum();
+        let aside = self.record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);
+        pilot + aside.chain(self.record.epochs_of(scenario)).map(|epoch| epoch.took_ns).sum::<u64>()
+    }
+
+    fn longest_ns(&self, scenario: &str) -> u64 {
+        self.record.epochs_of(scenario).map(|epoch| epoch.took_ns).max().unwrap_or(0)
+    }
+
+    fn put_out_by_parity(&mut self, differences: Vec<Difference>) -> Result<(), RaceError> {
+        self.observer.event(&Event::Parity(&differences));
+        let mut out: Vec<String> = Vec::new();
+        for difference in &differences {
+            if !out.contains(&difference.contender) {
+                out.push(difference.contender.clone());
+            }
+        }
+        self.out.extend(out.iter().map(|name| (name.clone(), OutReason::Parity)));
+        self.write(Line::Parity { differences, out })
+    }
+
+    fn put_out(&mut self, name: &str, reason: &str) -> Result<(), RaceError> {
+        self.observer.event(&Event::Out { contender: name, reason });
+        self.out.push((name.into(), OutReason::Broken(reason.into())));
+        let remedy = format!(
+            "read its log; try its command by hand; leave it out with --only if it is not needed ({name})"
+        );
+        let finding = Finding::warn("contender-out", reason, remedy).about(name);
+        self.write(Line::Finding { scenario: None, finding })?;
+        self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()] })
+    }
+
+    fn write(&mut self, line: Line) -> Result<(), RaceError> {
+        self.journal.append(&line)?;
+        self.record.apply(line);
+        Ok(())
+    }
+}
+
+/// What one scenario of a race needs.
+struct Leg<'a> {
+    gate: &'a Gate<'a>,
+    contract: &'a Contract,
+    bench: &'a Bench,
+    services: &'a [Running],
+    watch: &'a Watch,
+    scenario: &'a ScenarioPlan,
+    index: usize,
+}
+
+impl Leg<'_> {
+    fn course(&self, racing: Vec<usize>, warmup: Duration, number: usize, seed: u64) -> Course<'_> {
+        Course {
+            gate: self.gate,
+            contract: self.contract,
+            scenario: self.scenario,
+            racing,
+            warmup,
+            seed,
+            number,
+            watch: self.watch,
+            services: self.services,
+        }
+    }
+}
+
+/// Why a scenario did not come to its end.
+enum Stop {
+    Broken(Broken),
+    Error(RaceError),
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl From<RaceError> for Stop {
+    fn from(error: RaceError) -> Self {
+        Self::Error(error)
+    }
+}

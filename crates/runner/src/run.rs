@@ -1,0 +1,110 @@
+//! This run of deadheat among all processes, and what earlier runs left behind.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use deadheat_record::Finding;
+
+use crate::cgroup::Hierarchy;
+use crate::keeper::{CGROUP_PREFIX, RUN_VARIABLE};
+use crate::tree;
+
+/// One run of deadheat: its process and when that started, so that a reused process number is not taken for it.
+#[derive(Debug)]
+pub struct RunId {
+    pid: i32,
+    start_ticks: u64,
+    number: AtomicU64,
+}
+
+impl RunId {
+    /// The calling process.
+    pub fn current() -> Self {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Self { pid, start_ticks: tree::start_ticks(pid).unwrap_or(0), number: AtomicU64::new(0) }
+    }
+
+    /// A number that this run has not used yet.
+    pub fn next_number(&self) -> u64 {
+        self.number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A name for a control group that this run has not used yet.
+    pub fn next_group(&self) -> String {
+        format!("{CGROUP_PREFIX}{}-{}-{}", self.pid, self.start_ticks, self.next_number())
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.pid, self.start_ticks)
+    }
+}
+
+/// Whether the run that is written as `PID:START_TICKS` (or `PID-START_TICKS-...`) still lives.
+fn lives(run: &str) -> bool {
+    let mut words = run.split([':', '-']);
+    let pid = words.next().and_then(|word| word.parse::<i32>().ok());
+    let ticks = words.next().and_then(|word| word.parse::<u64>().ok());
+    pid.is_some_and(|pid| tree::start_ticks(pid).is_some_and(|now| Some(now) == ticks))
+}
+
+/// Processes and control groups of runs that are over: each is named, empty groups are removed.
+pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
+    let left: Vec<(i32, String)> = tree::with_environment(RUN_VARIABLE)
+        .into_iter()
+        .filter(|(_, run)| !run.is_empty() && !lives(run))
+        .collect();
+    let mut findings: Vec<Finding> = left
+        .iter()
+        .map(|(pid, _)| {
+            let command = tree::command_line(*pid).unwrap_or_default();
+            Finding::warn(
+                "leftover-process",
+                format!("process {pid} (`{command}`) is left over from an earlier run of deadheat and takes its share of the machine"),
+                format!("end it: kill -9 {pid}"),
+            )
+        })
+        .collect();
+    for folder in hierarchy.folders_named(CGROUP_PREFIX) {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if lives(name.trim_start_matches(CGROUP_PREFIX)) || std::fs::remove_dir(&folder).is_ok() {
+            continue;
+        }
+        findings.push(Finding::warn(
+            "leftover-cgroup",
+            format!(
+                "control group {} is left over from an earlier run of deadheat and not empty",
+                folder.display()
+            ),
+            format!("end the processes listed in {}/cgroup.procs, then rmdir it", folder.display()),
+        ));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_run_lives_and_others_do_not() {
+        let run = RunId::current();
+        assert!(lives(&run.to_string()));
+        assert!(lives(run.next_group().trim_start_matches(CGROUP_PREFIX)));
+        assert_ne!(run.next_group(), run.next_group());
+        assert!(!lives("999999999:1"));
+        assert!(!lives(&format!("{}:1", std::process::id())), "same number, another start");
+        assert!(!lives("nonsense"));
+    }
+
+    #[test]
+    fn a_leftover_process_is_named() {
+        let mut child =
+            std::process::Command::new("sleep").arg("31").env(RUN_VARIABLE, "999999999:5").spawn().unwrap();
+        let findings = leftovers(&Hierarchy::parse("", "", std::path::Path::new("/nowhere")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(findings.iter().any(|finding| finding.message.contains("sleep 31")));
+    }
+}

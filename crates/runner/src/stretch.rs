@@ -1,0 +1,222 @@
+//! Stretches of load on one contender: slices put together into pilots and warm-ups, and their sums.
+//!
+//! Owns: thaw, slice, freeze; the sums over slices. Must not know: the order of contenders, parity.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadheat_load::{Limit, Pacer, Requests, Sample, Session, SessionConfig, SliceOrder, Tally};
+use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
+use hdrhistogram::Histogram;
+
+use crate::field::Runner;
+
+/// Every so many answers one is kept whole, and at the most so many per slice.
+const SAMPLE_EVERY: u32 = 256;
+const MAX_SAMPLES: u32 = 4;
+
+/// Why a stretch of load could not be driven.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StretchError {
+    /// Connections could not be opened.
+    #[error("{contender}: {source}")]
+    Open {
+        /// Who.
+        contender: String,
+        /// What the engine said.
+        source: deadheat_load::OpenError,
+    },
+    /// A slice failed as a whole.
+    #[error("{contender}: {source}")]
+    Slice {
+        /// Who.
+        contender: String,
+        /// What the engine said.
+        source: deadheat_load::SessionError,
+    },
+    /// The tree could not be frozen or let run.
+    #[error("{contender} could not be frozen or thawed: {source}")]
+    Freeze {
+        /// Who.
+        contender: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// What is added up over slices.
+#[derive(Debug)]
+pub(crate) struct Sum {
+    /// All complete answers.
+    pub completions: u64,
+    /// Busy time: the slices' elapsed times.
+    pub elapsed_ns: u64,
+    /// How requests ended.
+    pub outcomes: Outcomes,
+    /// Answers by status.
+    pub status: BTreeMap<u16, u64>,
+    /// Connections opened again.
+    pub reconnects: u64,
+    /// Answers after which the contender closed.
+    pub closed_by_server: u64,
+    /// Latency from the intended time.
+    pub latency: Option<Histogram<u64>>,
+    /// Whole answers.
+    pub samples: Vec<Sample>,
+}
+
+impl Sum {
+    /// Nothing yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            completions: 0,
+            elapsed_ns: 0,
+            outcomes: Outcomes::default(),
+            status: BTreeMap::new(),
+            reconnects: 0,
+            closed_by_server: 0,
+            latency: None,
+            samples: Vec::new(),
+        }
+    }
+
+    /// Adds a slice.
+    pub(crate) fn add(&mut self, tally: Tally) {
+        self.completions += tally.completions;
+        self.elapsed_ns += tally.elapsed_ns;
+        self.outcomes.add(&outcomes(&tally));
+        for (status, count) in tally.status.iter() {
+            *self.status.entry(status).or_default() += count;
+        }
+        self.reconnects += tally.reconnects;
+        self.closed_by_server += tally.closed_by_server;
+        match &mut self.latency {
+            None => self.latency = Some(tally.latency.histogram().clone()),
+            // Both come from the engine with the same bounds, so that adding cannot fail.
+            Some(sum) => {
+                let _ = sum.add(tally.latency.histogram());
+            }
+        }
+        self.samples.extend(tally.samples);
+    }
+}
+
+/// The engine's outcomes in the record's words.
+pub(crate) fn outcomes(tally: &Tally) -> Outcomes {
+    let all = &tally.outcomes;
+    Outcomes {
+        ok: all.ok,
+        status: all.status,
+        mismatch: all.mismatch,
+        connect: all.connect,
+        read: all.read,
+        write: all.write,
+        timeout: all.timeout,
+        protocol: all.protocol,
+        cut: all.cut,
+    }
+}
+
+/// A contender with its connections open.
+pub(crate) struct Loaded {
+    /// The contender.
+    pub runner: Runner,
+    session: Session,
+    pacer: Pacer,
+    settle: Duration,
+}
+
+impl Loaded {
+    /// Opens the connections of a scenario; the contender is let run meanwhile.
+    ///
+    /// # Errors
+    /// When the connections cannot be opened.
+    pub(crate) fn open(
+        runner: Runner,
+        scenario: &ScenarioPlan,
+        plan: &Plan,
+        requests: Arc<Requests>,
+        seed: u64,
+    ) -> Result<Self, Box<(Runner, StretchError)>> {
+        let config = SessionConfig {
+            address: runner.running.address().clone(),
+            connections: scenario.shape.connections() as usize,
+            cpus: plan.pinning.load_cpus.clone(),
+            requests,
+            connect_timeout: Duration::from_secs(5),
+            timeout: Duration::from_nanos(plan.method.timeout_ns),
+            sample_every: SAMPLE_EVERY,
+            max_samples_per_slice: MAX_SAMPLES,
+        };
+        let name = runner.running.name().to_owned();
+        if let Err(source) = runner.running.thaw() {
+            return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
+        }
+        let opened = Session::open(config);
+        if let Err(source) = runner.running.freeze() {
+            return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
+        }
+        match opened {
+            Ok(session) => Ok(Self {
+                runner,
+                session,
+                pacer: pacer(&scenario.shape, seed),
+                settle: Duration::from_nanos(plan.method.settle_ns),
+            }),
+            Err(source) => Err(Box::new((runner, StretchError::Open { contender: name, source }))),
+        }
+    }
+
+    /// Lets the contender run, loads it for `length` from position `start` of the requests, and freezes it.
+    ///
+    /// # Errors
+    /// When the slice fails as a whole, or the contender cannot be frozen or let run.
+    pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, StretchError> {
+        let name = || self.runner.running.name().to_owned();
+        let order =
+            SliceOrder { pacer: self.pacer, limit: Limit::duration(length), settle: self.settle, start };
+        self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
+        let tally = self.session.slice(&order);
+        self.runner.running.freeze().map_err(|source| StretchError::Freeze { contender: name(), source })?;
+        tally.map_err(|source| StretchError::Slice { contender: name(), source })
+    }
+
+    /// Loads it slice by slice, without freezing in between, until `enough` says so or it has died.
+    ///
+    /// # Errors
+    /// As [`Self::slice`].
+    pub(crate) fn stretch(
+        &mut self,
+        slice: Duration,
+        mut enough: impl FnMut(&Sum, &Tally) -> bool,
+    ) -> Result<Sum, StretchError> {
+        let name = || self.runner.running.name().to_owned();
+        let mut sum = Sum::new();
+        self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
+        loop {
+            let limit = Limit::duration(slice);
+            let order =
+                SliceOrder { pacer: self.pacer, limit, settle: Duration::ZERO, start: sum.outcomes.total() };
+            let tally = self
+                .session
+                .slice(&order)
+                .map_err(|source| StretchError::Slice { contender: name(), source })?;
+            let last = tally.clone();
+            sum.add(tally);
+            if enough(&sum, &last) || self.runner.running.exited().is_some() {
+                break;
+            }
+        }
+        self.runner.running.freeze().map_err(|source| StretchError::Freeze { contender: name(), source })?;
+        Ok(sum)
+    }
+}
+
+fn pacer(shape: &Shape, seed: u64) -> Pacer {
+    match shape {
+        Shape::Closed { .. } => Pacer::Closed,
+        Shape::Open { rate_per_s, poisson: true, .. } => Pacer::Poisson { rate_per_s: *rate_per_s, seed },
+        Shape::Open { rate_per_s, .. } => Pacer::Constant { rate_per_s: *rate_per_s },
+    }
+}

@@ -1,0 +1,159 @@
+//! A process tree as `/proc` shows it: members, CPU time, memory, signals.
+//!
+//! Owns: reading `/proc`. Must not know: contenders and control groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Every process with its parent, as `/proc` lists them at this moment.
+fn parents() -> BTreeMap<i32, i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| Some((pid, stat(pid)?.1))).collect()
+}
+
+/// State letter and parent of a process, from `/proc/PID/stat`.
+fn stat(pid: i32) -> Option<(char, i32)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; what counts begins after the last one.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// All living descendants of `ancestor`, without itself; zombies are left out.
+pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
+    let parents = parents();
+    let mut inside: BTreeSet<i32> = BTreeSet::from([ancestor.as_raw_nonzero().get()]);
+    loop {
+        let more: Vec<i32> = parents
+            .iter()
+            .filter(|(pid, parent)| inside.contains(parent) && !inside.contains(pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        inside.extend(more);
+    }
+    inside.remove(&ancestor.as_raw_nonzero().get());
+    inside
+        .into_iter()
+        .filter(|pid| stat(*pid).is_some_and(|(state, _)| state != 'Z'))
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+/// Sends a signal to each; those that are gone are passed over.
+pub(crate) fn signal(pids: &[Pid], signal: Signal) {
+    for pid in pids {
+        let _ = kill_process(*pid, signal);
+    }
+}
+
+/// Whether every living thread leader of `pids` is stopped.
+pub(crate) fn all_stopped(pids: &[Pid]) -> bool {
+    pids.iter()
+        .filter_map(|pid| stat(pid.as_raw_nonzero().get()))
+        .all(|(state, _)| matches!(state, 'T' | 't' | 'Z'))
+}
+
+/// CPU time of all living threads of `pids`, in nanoseconds, from `schedstat`; what ended threads used is missing.
+pub(crate) fn cpu_ns(pids: &[Pid]) -> u64 {
+    pids.iter().map(|pid| schedstat(pid.as_raw_nonzero().get()).0).sum()
+}
+
+/// CPU time and run delay of all living threads of a process, in nanoseconds.
+pub(crate) fn schedstat(pid: i32) -> (u64, u64) {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
+    tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok())
+        .filter_map(|text| {
+            let mut words = text.split_whitespace().map(str::parse::<u64>);
+            Some((words.next()?.ok()?, words.next()?.ok()?))
+        })
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// Proportional set size summed over `pids`, in bytes; none when no process could be read.
+pub(crate) fn pss_bytes(pids: &[Pid]) -> Option<u64> {
+    let each: Vec<u64> = pids.iter().filter_map(|pid| pss_of(pid.as_raw_nonzero().get())).collect();
+    (!each.is_empty()).then(|| each.iter().sum())
+}
+
+fn pss_of(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// The command line of a process, words joined by spaces.
+pub(crate) fn command_line(pid: i32) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words: Vec<_> =
+        bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
+    Some(words.join(" "))
+}
+
+/// When a process started, in clock ticks since boot: tells a process from a later one with the same number.
+pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Processes whose environment holds `NAME=...`, with the value.
+pub(crate) fn with_environment(name: &str) -> Vec<(i32, String)> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| {
+        let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let value = bytes
+            .split(|byte| *byte == 0)
+            .filter_map(|pair| std::str::from_utf8(pair).ok())
+            .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+        Some((pid, value.to_owned()))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::getpid;
+
+    #[test]
+    fn a_child_is_found_stopped_and_measured() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(descendants(getpid()).contains(&pid));
+        signal(&[pid], Signal::STOP);
+        while !all_stopped(&[pid]) {
+            std::thread::yield_now();
+        }
+        assert!(pss_bytes(&[pid]).unwrap() > 0);
+        assert!(command_line(pid.as_raw_nonzero().get()).unwrap().contains("sleep 30"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!descendants(getpid()).contains(&pid));
+    }
+
+    #[test]
+    fn our_own_times_are_read() {
+        let pid = getpid().as_raw_nonzero().get();
+        assert!(schedstat(pid).0 > 0);
+        assert!(start_ticks(pid).unwrap() > 0);
+    }
+
+    #[test]
+    fn an_environment_is_found() {
+        let mut child =
+            std::process::Command::new("sleep").arg("30").env("DEADHEAT_TREE_TEST", "x y").spawn().unwrap();
+        let pid = Pid::from_child(&child).as_raw_nonzero().get();
+        assert!(with_environment("DEADHEAT_TREE_TEST").contains(&(pid, "x y".into())));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
