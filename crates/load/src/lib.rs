@@ -1,1 +1,39 @@
-//! placeholder
+//! The HTTP/1.1 load engine: it sends prepared requests to one address, in slices, and tallies what came of each.
+//!
+//! Owns: request bytes, pacing, limits, connections, the answer parser, the per-worker tally. It must not know
+//! contenders, studies, verdicts or any file format. While a slice is measured nothing here allocates, locks, logs or
+//! sends on a channel per request; workers share nothing and their tallies merge at the end of the slice.
+
+#![warn(missing_docs)]
+
+mod address;
+mod answer;
+mod body;
+mod connection;
+mod driver;
+mod exchange;
+mod limit;
+mod outcome;
+mod pacer;
+mod rate;
+mod request;
+mod requests;
+mod session;
+mod slice;
+mod source;
+mod tally;
+mod times;
+mod worker;
+
+pub use address::Address;
+pub use answer::Wrong;
+pub use exchange::{Answer, ExchangeError, exchange};
+pub use limit::Limit;
+pub use outcome::{Outcome, Outcomes, StatusCounts};
+pub use pacer::{Arrivals, Pacer};
+pub use rate::RatePiece;
+pub use request::{BodyRule, Expectation, Prepared, RequestError, StatusRule, digest, request_bytes};
+pub use requests::{Requests, RequestsError};
+pub use session::{OpenError, Session, SessionConfig, SessionError, SliceOrder, StopHandle};
+pub use tally::{MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally};
+pub use times::Times;

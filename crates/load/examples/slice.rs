@@ -1,0 +1,50 @@
+//! Runs one warm-up slice and one closed slice, and prints what came of it:
+//! `slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...]` (RATE 0: closed).
+#![allow(clippy::print_stdout, reason = "an example's output is its purpose")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadheat_load::*;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [address, path, connections, seconds, more @ ..] = arguments.as_slice() else {
+        return Err("usage: slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...]".into());
+    };
+    let rate_per_s: f64 = more.first().map_or(Ok(0.0), |rate| rate.parse())?;
+    let cpus = more.get(1).map_or(Ok(vec![]), |list| list.split(',').map(str::parse).collect())?;
+    let to = Address::Tcp(address.parse()?);
+    let timeout = Duration::from_secs(5);
+    let bytes = request_bytes("GET", path, address, &[], b"")?;
+    let probe = exchange(&to, &bytes, false, timeout, 1 << 24)?;
+    let expect =
+        Expectation { status: StatusRule::Exact(probe.status), body: BodyRule::exactly(&probe.body) };
+    let mut session = Session::open(SessionConfig {
+        address: to,
+        connections: connections.parse()?,
+        cpus,
+        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
+        connect_timeout: timeout,
+        timeout,
+        sample_every: 0,
+        max_samples_per_slice: 0,
+    })?;
+    let pacer = if rate_per_s > 0.0 { Pacer::Constant { rate_per_s } } else { Pacer::Closed };
+    let limit = Limit::duration(Duration::from_secs_f64(seconds.parse()?));
+    let order = SliceOrder { pacer, limit, settle: Duration::from_millis(10), start: 0 };
+    let warm_up = SliceOrder { limit: Limit::duration(Duration::from_millis(200)), ..order };
+    session.slice(&warm_up)?;
+    let tally = session.slice(&order)?;
+    println!("rate {:.1}/s  completions {}", tally.rate_per_s().unwrap_or(0.0), tally.completions);
+    for (name, times) in
+        [("latency", &tally.latency), ("service", &tally.service), ("send lag", &tally.send_lag)]
+    {
+        let micros = |q| times.quantile_ns(q).unwrap_or(0) as f64 / 1e3;
+        println!("{name:>8} us: p50 {:.1} p99 {:.1} p99.9 {:.1}", micros(0.5), micros(0.99), micros(0.999));
+    }
+    let in_flight = tally.rate_per_s().unwrap_or(0.0) * tally.latency.mean_ns().unwrap_or(0.0) / 1e9;
+    println!("rate * mean latency = {in_flight:.2}  CPU share {:.3}", tally.cpu_share().unwrap_or(0.0));
+    println!("{:?}  reconnects {}  retried {}", tally.outcomes, tally.reconnects, tally.retried);
+    Ok(())
+}

@@ -1,0 +1,353 @@
+//! Owns: where an HTTP/1.x answer ends and what it says of itself. Sans-I/O and incremental: bytes in, progress out. It
+//! must not know sockets, time or expectations. Bodies are passed on as slices of the input, never copied.
+
+use crate::request::is_token_byte;
+
+/// Most bytes of status line, headers, interim answers and trailers together.
+pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
+/// Most bytes of a line with a chunk's size and extensions.
+const CHUNK_LINE_LIMIT: usize = 4 * 1024;
+/// Longest body that is believed, in bytes.
+const BODY_LIMIT: u64 = 1 << 53;
+
+/// Why bytes are not an HTTP/1.x answer to the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// The first line is not `HTTP/1.0` or `HTTP/1.1` with a three-digit status.
+    #[error("the status line is malformed")]
+    StatusLine,
+    /// A header line has no colon, a name that is no token, a folded or a control character.
+    #[error("a header line is malformed")]
+    Header,
+    /// Status line, headers, interim answers and trailers exceed 64 KiB.
+    #[error("the head is longer than 64 KiB")]
+    HeadTooLong,
+    /// `Content-Length` is not a number from 0 to 2^53.
+    #[error("Content-Length is malformed or beyond 2^53")]
+    ContentLength,
+    /// `Content-Length` came more than once.
+    #[error("Content-Length came more than once")]
+    DuplicateLength,
+    /// `Content-Length` and `Transfer-Encoding` came together.
+    #[error("Content-Length and Transfer-Encoding came together")]
+    LengthAndEncoding,
+    /// `Transfer-Encoding` is repeated, empty or came with HTTP/1.0.
+    #[error("Transfer-Encoding is malformed, repeated or came with HTTP/1.0")]
+    TransferEncoding,
+    /// The server switched protocols without being asked to.
+    #[error("the server switched protocols without being asked")]
+    Upgrade,
+    /// A chunk's size is not hexadecimal, too large, or its line is too long.
+    #[error("the size of a chunk is malformed or too large")]
+    ChunkSize,
+    /// A chunk is not followed by a line end.
+    #[error("a chunk does not end where its size says")]
+    ChunkEnd,
+    /// Bytes followed the end of the answer.
+    #[error("bytes came after the end of the answer")]
+    Surplus,
+}
+
+/// Who is told of headers and body.
+pub(crate) trait Sink {
+    /// A header line; the value is without white space around it.
+    fn header(&mut self, _name: &[u8], _value: &[u8]) {}
+    /// What came up to here was an interim answer: forget its headers.
+    fn interim(&mut self) {}
+    /// The next piece of the decoded body.
+    fn body(&mut self, piece: &[u8]);
+}
+
+/// How far the parser came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Bytes of the input that are done with; the rest must be offered again, with more behind it.
+    pub(crate) consumed: usize,
+    /// Whether the answer is complete.
+    pub(crate) complete: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    StatusLine,
+    Headers,
+    Fixed(u64),
+    UntilClose,
+    ChunkSize,
+    Chunk(u64),
+    ChunkEnd,
+    Trailers,
+    Done,
+}
+
+/// What the head said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Head {
+    status: u16,
+    old: bool,
+    length: Option<u64>,
+    encoded: bool,
+    chunked: bool,
+    close: bool,
+    keep: bool,
+}
+
+/// The parser of one answer after another.
+#[derive(Debug, Clone)]
+pub(crate) struct Parser {
+    state: State,
+    head: Head,
+    answers_head_request: bool,
+    head_bytes: usize,
+    body_bytes: u64,
+    scanned: usize,
+}
+
+impl Parser {
+    pub(crate) fn new() -> Parser {
+        Parser {
+            state: State::StatusLine,
+            head: Head::default(),
+            answers_head_request: false,
+            head_bytes: 0,
+            body_bytes: 0,
+            scanned: 0,
+        }
+    }
+
+    /// Forgets the last answer; the next one is to a HEAD request or not.
+    #[inline]
+    pub(crate) fn begin(&mut self, head_request: bool) {
+        *self = Parser { answers_head_request: head_request, ..Parser::new() };
+    }
+
+    /// The status code; 0 before the status line was read.
+    pub(crate) fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    /// Whether the connection can carry another answer after this one; for a complete answer.
+    pub(crate) fn keep_alive(&self) -> bool {
+        let asked = if self.head.old { self.head.keep } else { true };
+        asked && !self.head.close && self.state == State::Done
+    }
+
+    /// Takes in `input`: what was not consumed last time with whatever came since.
+    pub(crate) fn advance(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<Step, Wrong> {
+        let mut consumed = 0;
+        loop {
+            let rest = &input[consumed..];
+            match self.state {
+                State::Done => return Ok(Step { consumed, complete: true }),
+                State::Fixed(_) | State::Chunk(_) | State::UntilClose => {
+                    if rest.is_empty() {
+                        return Ok(Step { consumed, complete: false });
+                    }
+                    consumed += self.body(rest, sink);
+                }
+                _ => match self.find_line(rest)? {
+                    None => return Ok(Step { consumed, complete: false }),
+                    Some(end) => {
+                        let line = &rest[..end];
+                        self.line(line.strip_suffix(b"\r").unwrap_or(line), sink)?;
+                        consumed += end + 1;
+                    }
+                },
+            }
+        }
+    }
+
+    /// The connection was closed by the server: whether that completes the answer.
+    pub(crate) fn ends_with_close(&self) -> bool {
+        self.state == State::UntilClose
+    }
+
+    /// Passes body bytes on; says how many there were.
+    fn body(&mut self, rest: &[u8], sink: &mut impl Sink) -> usize {
+        let (left, after) = match self.state {
+            State::Fixed(left) => (left, State::Done),
+            State::Chunk(left) => (left, State::ChunkEnd),
+            _ => (u64::MAX, State::UntilClose),
+        };
+        let taken = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        sink.body(&rest[..taken]);
+        let left = left - taken as u64;
+        self.state = match self.state {
+            State::Fixed(_) if left > 0 => State::Fixed(left),
+            State::Chunk(_) if left > 0 => State::Chunk(left),
+            _ => after,
+        };
+        taken
+    }
+
+    /// The index of the line end in `rest`, or `None` if it has not come yet.
+    fn find_line(&mut self, rest: &[u8]) -> Result<Option<usize>, Wrong> {
+        let found = rest[self.scanned..].iter().position(|&byte| byte == b'\n').map(|at| at + self.scanned);
+        let length = found.map_or(rest.len(), |end| end + 1);
+        if matches!(self.state, State::ChunkSize | State::ChunkEnd) {
+            if length > CHUNK_LINE_LIMIT {
+                return Err(Wrong::ChunkSize);
+            }
+        } else if self.head_bytes + length > HEAD_LIMIT {
+            return Err(Wrong::HeadTooLong);
+        } else if found.is_some() {
+            self.head_bytes += length;
+        }
+        self.scanned = if found.is_some() { 0 } else { rest.len() };
+        Ok(found)
+    }
+
+    fn line(&mut self, line: &[u8], sink: &mut impl Sink) -> Result<(), Wrong> {
+        match self.state {
+            State::StatusLine => self.status_line(line),
+            State::Headers if line.is_empty() => self.end_of_head(sink),
+            State::Headers => self.header(line, sink),
+            State::ChunkSize => self.chunk_size(line),
+            State::ChunkEnd if line.is_empty() => {
+                self.state = State::ChunkSize;
+                Ok(())
+            }
+            State::ChunkEnd => Err(Wrong::ChunkEnd),
+            _ if line.is_empty() => {
+                self.state = State::Done;
+                Ok(())
+            }
+            // A trailer: its form is checked, its content is of no interest.
+            _ => split_header(line).map(|_| ()),
+        }
+    }
+
+    fn status_line(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        let (version, rest) = match line {
+            [b'H', b'T', b'T', b'P', b'/', b'1', b'.', version @ (b'0' | b'1'), b' ', rest @ ..] => {
+                (version, rest)
+            }
+            _ => return Err(Wrong::StatusLine),
+        };
+        let status = match rest {
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => [a, b, c],
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ', ..] => [a, b, c],
+            _ => return Err(Wrong::StatusLine),
+        };
+        self.head.old = *version == b'0';
+        self.head.status = status.iter().fold(0, |sum, digit| sum * 10 + u16::from(**digit - b'0'));
+        self.state = State::Headers;
+        Ok(())
+    }
+
+    fn header(&mut self, line: &[u8], sink: &mut impl Sink) -> Result<(), Wrong> {
+        let (name, value) = split_header(line)?;
+        match name.len() {
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                for token in tokens(value) {
+                    self.head.close |= token.eq_ignore_ascii_case(b"close");
+                    self.head.keep |= token.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                let earlier = self.head.length.replace(decimal(value)?);
+                earlier.map_or(Ok(()), |_| Err(Wrong::DuplicateLength))?;
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                let last = tokens(value).last();
+                if self.head.encoded || last.is_none() {
+                    return Err(Wrong::TransferEncoding);
+                }
+                self.head.encoded = true;
+                self.head.chunked = last.is_some_and(|token| token.eq_ignore_ascii_case(b"chunked"));
+            }
+            _ => {}
+        }
+        sink.header(name, value);
+        Ok(())
+    }
+
+    fn end_of_head(&mut self, sink: &mut impl Sink) -> Result<(), Wrong> {
+        let head = self.head;
+        if head.status == 101 {
+            return Err(Wrong::Upgrade);
+        }
+        if head.status < 200 {
+            self.head = Head::default();
+            self.state = State::StatusLine;
+            sink.interim();
+            return Ok(());
+        }
+        if head.encoded && head.length.is_some() {
+            return Err(Wrong::LengthAndEncoding);
+        }
+        if head.encoded && head.old {
+            return Err(Wrong::TransferEncoding);
+        }
+        let bodiless = self.answers_head_request || matches!(head.status, 204 | 304);
+        self.state = match head.length {
+            _ if bodiless => State::Done,
+            Some(0) => State::Done,
+            Some(length) => State::Fixed(length),
+            None if head.chunked => State::ChunkSize,
+            None => State::UntilClose,
+        };
+        Ok(())
+    }
+
+    fn chunk_size(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+        let (digits, extension) = line.split_at(end);
+        let extension = extension.trim_ascii_start();
+        if digits.is_empty() || digits.len() > 14 || !(extension.is_empty() || extension[0] == b';') {
+            return Err(Wrong::ChunkSize);
+        }
+        let size = digits.iter().fold(0, |sum, &digit| sum * 16 + u64::from(hex(digit)));
+        self.body_bytes += size;
+        if self.body_bytes > BODY_LIMIT {
+            return Err(Wrong::ChunkSize);
+        }
+        self.state = if size == 0 { State::Trailers } else { State::Chunk(size) };
+        Ok(())
+    }
+}
+
+fn hex(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
+}
+
+fn decimal(value: &[u8]) -> Result<u64, Wrong> {
+    let digits = !value.is_empty() && value.len() <= 17 && value.iter().all(u8::is_ascii_digit);
+    let length =
+        value.iter().fold(0u64, |sum, &digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit & 15)));
+    if digits && length <= BODY_LIMIT { Ok(length) } else { Err(Wrong::ContentLength) }
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}
+
+fn split_header(line: &[u8]) -> Result<(&[u8], &[u8]), Wrong> {
+    let colon = line.iter().position(|&byte| byte == b':').ok_or(Wrong::Header)?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    if name.is_empty() || !name.iter().all(|&byte| TOKEN[usize::from(byte)]) {
+        return Err(Wrong::Header);
+    }
+    // Folded without an early exit, so that it is done several bytes at a time.
+    if value.iter().fold(false, |bad, &byte| bad | ((byte < b' ') & (byte != b'\t')) | (byte == 0x7f)) {
+        return Err(Wrong::Header);
+    }
+    Ok((name, value.trim_ascii()))
+}
+
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = is_token_byte(byte as u8);
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

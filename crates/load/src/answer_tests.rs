@@ -1,0 +1,304 @@
+//! Tests of the answer parser: a table of answers, and properties over splits and garbage.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Seen {
+    headers: Vec<(Vec<u8>, Vec<u8>)>,
+    body: Vec<u8>,
+}
+
+impl Sink for Seen {
+    fn header(&mut self, name: &[u8], value: &[u8]) {
+        self.headers.push((name.to_vec(), value.to_vec()));
+    }
+    fn interim(&mut self) {
+        self.headers.clear();
+    }
+    fn body(&mut self, piece: &[u8]) {
+        self.body.extend_from_slice(piece);
+    }
+}
+
+/// What came of offering `pieces` one after the other: the end, how many bytes were used, what was seen.
+#[derive(Debug, Clone, PartialEq)]
+struct Parsed {
+    end: Result<bool, Wrong>,
+    used: usize,
+    status: u16,
+    keep_alive: bool,
+    until_close: bool,
+    seen: Seen,
+}
+
+fn parse(pieces: &[&[u8]], head: bool) -> Parsed {
+    let (mut parser, mut seen, mut kept, mut used) = (Parser::new(), Seen::default(), Vec::new(), 0);
+    parser.begin(head);
+    let mut end = Ok(false);
+    for piece in pieces {
+        kept.extend_from_slice(piece);
+        match parser.advance(&kept, &mut seen) {
+            Ok(step) => {
+                kept.drain(..step.consumed);
+                used += step.consumed;
+                end = Ok(step.complete);
+            }
+            Err(wrong) => end = Err(wrong),
+        }
+        if end != Ok(false) {
+            break;
+        }
+    }
+    let until_close = parser.ends_with_close();
+    if end.is_err() {
+        // How much was consumed and passed on before an error depends on the pieces, and nobody uses it.
+        (seen, used) = (Seen::default(), 0);
+    }
+    Parsed { end, used, status: parser.status(), keep_alive: parser.keep_alive(), until_close, seen }
+}
+
+fn complete(text: &str, head: bool) -> Parsed {
+    let parsed = parse(&[text.as_bytes()], head);
+    assert_eq!(parsed.end, Ok(true), "{text:?}");
+    parsed
+}
+
+#[test]
+fn complete_answers() {
+    let long = "x".repeat(300);
+    let long_answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n{long}");
+    for (text, head, status, body, keep) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false, 200, "hello", true),
+        ("HTTP/1.1 200\r\ncontent-LENGTH:5\r\n\r\nhello", false, 200, "hello", true),
+        ("HTTP/1.1 200 \r\nContent-Length: \t 0 \r\n\r\n", false, 200, "", true),
+        ("HTTP/1.1 200 OK\nContent-Length: 1\n\nx", false, 200, "x", true),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", false, 200, "x", false),
+        ("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1\r\n\r\nx", false, 200, "x", true),
+        ("HTTP/1.1 200 OK\r\nConnection: x, CLOSE\r\nContent-Length: 1\r\n\r\nx", false, 200, "x", false),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", true, 200, "", true),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", true, 200, "", true),
+        ("HTTP/1.1 204 No Content\r\n\r\n", false, 204, "", true),
+        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", false, 304, "", true),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            false,
+            200,
+            "abc",
+            true,
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n0\r\n\r\n", false, 200, "", true),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA;a=b\r\n0123456789\r\n01 ;x\r\nz\r\n000;q\r\nT: 1\r\n\r\n",
+            false,
+            200,
+            "0123456789z",
+            true,
+        ),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\nContent-Length: 9\r\n\r\n\
+             HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno",
+            false,
+            404,
+            "no",
+            true,
+        ),
+        (long_answer.as_str(), false, 200, long.as_str(), true),
+    ] {
+        let parsed = complete(text, head);
+        let got = (parsed.status, parsed.keep_alive, parsed.used);
+        assert_eq!(got, (status, keep, text.len()), "{text:?}");
+        assert_eq!(parsed.seen.body, body.as_bytes(), "{text:?}");
+    }
+}
+
+#[test]
+fn interim_headers_are_forgotten_and_names_are_kept() {
+    let text =
+        "HTTP/1.1 103 Early\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nX-A:  b c \r\nContent-Length: 0\r\n\r\n";
+    let headers = complete(text, false).seen.headers;
+    assert_eq!(headers, [(b"X-A".to_vec(), b"b c".to_vec()), (b"Content-Length".to_vec(), b"0".to_vec())]);
+}
+
+#[test]
+fn surplus_is_left_over() {
+    let parsed = complete("HTTP/1.1 204 No\r\n\r\nxyz", false);
+    assert_eq!(parsed.used, 19);
+}
+
+#[test]
+fn close_delimited_answers() {
+    for text in [
+        "HTTP/1.1 200 OK\r\n\r\nabc",
+        "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabc",
+    ] {
+        let parsed = parse(&[text.as_bytes()], false);
+        assert_eq!((parsed.end, parsed.until_close, parsed.keep_alive), (Ok(false), true, false), "{text:?}");
+        assert_eq!(parsed.seen.body, b"abc");
+    }
+}
+
+#[test]
+fn incomplete_answers_do_not_end_with_close() {
+    for text in [
+        "",
+        "HTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+    ] {
+        let parsed = parse(&[text.as_bytes()], false);
+        assert_eq!((parsed.end, parsed.until_close), (Ok(false), false), "{text:?}");
+    }
+}
+
+#[test]
+fn wrong_answers() {
+    let chunked = |body: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+    let header = |lines: &str| format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n");
+    for (text, wrong) in [
+        ("nonsense\r\n".to_owned(), Wrong::StatusLine),
+        ("\r\nHTTP/1.1 200 OK\r\n\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/2.0 200 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.2 200 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 20 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 2000 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 099 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1  200 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 101 Switching\r\n\r\n".to_owned(), Wrong::Upgrade),
+        (header("no colon"), Wrong::Header),
+        (header(": empty"), Wrong::Header),
+        (header("A : space"), Wrong::Header),
+        (header("A: b\r\n folded"), Wrong::Header),
+        (header("A: b\rc"), Wrong::Header),
+        (header("A: b\0c"), Wrong::Header),
+        (header("Content-Length: -1"), Wrong::ContentLength),
+        (header("Content-Length: +1"), Wrong::ContentLength),
+        (header("Content-Length:"), Wrong::ContentLength),
+        (header("Content-Length: 1, 1"), Wrong::ContentLength),
+        (header("Content-Length: 0x1"), Wrong::ContentLength),
+        (header("Content-Length: 9007199254740993"), Wrong::ContentLength),
+        (header("Content-Length: 99999999999999999999999"), Wrong::ContentLength),
+        (header("Content-Length: 1\r\nContent-Length: 1"), Wrong::DuplicateLength),
+        (header("Content-Length: 1\r\nContent-Length: 2"), Wrong::DuplicateLength),
+        (header("Content-Length: 1\r\nTransfer-Encoding: chunked"), Wrong::LengthAndEncoding),
+        (header("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: ,"), Wrong::TransferEncoding),
+        ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), Wrong::TransferEncoding),
+        (header(&format!("A: {}", "x".repeat(HEAD_LIMIT))), Wrong::HeadTooLong),
+        ("HTTP/1.1 100 Continue\r\n\r\n".repeat(3000), Wrong::HeadTooLong),
+        (chunked("\r\n"), Wrong::ChunkSize),
+        (chunked("g\r\n"), Wrong::ChunkSize),
+        (chunked("-1\r\n"), Wrong::ChunkSize),
+        (chunked("1 1\r\n"), Wrong::ChunkSize),
+        (chunked("ffffffffffffffff\r\n"), Wrong::ChunkSize),
+        (chunked("10000000000000000\r\n"), Wrong::ChunkSize),
+        (chunked("ffffffffffffff\r\n"), Wrong::ChunkSize),
+        (chunked(&format!("1;{}\r\n", "x".repeat(CHUNK_LINE_LIMIT))), Wrong::ChunkSize),
+        (chunked("1\r\nab\r\n"), Wrong::ChunkEnd),
+        (chunked("0\r\nnot a trailer\r\n"), Wrong::Header),
+        (chunked(&format!("0\r\n{}", "A: b\r\n".repeat(20_000))), Wrong::HeadTooLong),
+    ] {
+        let shown = &text[..text.len().min(120)];
+        assert_eq!(parse(&[text.as_bytes()], false).end, Err(wrong), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_dripping_head_is_not_scanned_again_and_again() {
+    let text = format!("HTTP/1.1 200 OK\r\nA: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(60_000));
+    let (mut parser, mut seen, mut at) = (Parser::new(), Seen::default(), 0);
+    for end in 1..=text.len() {
+        let step = parser.advance(&text.as_bytes()[at..end], &mut seen).unwrap();
+        at += step.consumed;
+        // Whatever was not consumed has been searched for a line end already.
+        assert!(step.complete || parser.scanned == end - at);
+    }
+    assert_eq!(at, text.len());
+}
+
+/// Pieces of answers, sound and unsound, put together at random: far nearer to the edges than random bytes.
+fn fragments() -> impl Strategy<Value = Vec<u8>> {
+    let fragment = prop_oneof![
+        Just("HTTP/1.1 200 OK\r\n"),
+        Just("HTTP/1.0 404 \n"),
+        Just("HTTP/1.1 100 C\r\n\r\n"),
+        Just("HTTP/1.1 204 N\r\n"),
+        Just("Content-Length: 3\r\n"),
+        Just("Transfer-Encoding: chunked\r\n"),
+        Just("Connection: close\r\n"),
+        Just("X: y\r\n"),
+        Just("\r\n"),
+        Just("3\r\nabc\r\n"),
+        Just("2;e=f\r\nab\r\n"),
+        Just("0\r\n"),
+        Just("abc"),
+        Just("\0"),
+        Just("f"),
+    ];
+    prop::collection::vec(fragment, 0..12).prop_map(|list| list.concat().into_bytes())
+}
+
+fn sound() -> impl Strategy<Value = Vec<u8>> {
+    let start = prop_oneof![Just(""), Just("HTTP/1.1 100 Continue\r\nA: b\r\n\r\n")];
+    let body = prop::collection::vec(any::<u8>(), 0..400);
+    (start, body, any::<bool>(), 1..50usize).prop_map(|(start, body, chunked, size)| {
+        let mut bytes = format!("{start}HTTP/1.1 200 OK\r\nX: y\r\n").into_bytes();
+        if chunked {
+            bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
+            for chunk in body.chunks(size) {
+                bytes.extend(format!("{:x};e\r\n", chunk.len()).bytes());
+                bytes.extend(chunk);
+                bytes.extend(b"\r\n");
+            }
+            bytes.extend(b"0\r\nT: u\r\n\r\n");
+        } else {
+            bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).bytes());
+            bytes.extend(body);
+        }
+        bytes
+    })
+}
+
+fn split_by(bytes: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    places.extend([0, bytes.len()]);
+    places.sort_unstable();
+    places.windows(2).map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_split_gives_the_same(
+        bytes in prop_oneof![sound(), fragments()],
+        cuts in prop::collection::vec(any::<usize>(), 0..8),
+        head in any::<bool>(),
+    ) {
+        let whole = parse(&[&bytes], head);
+        let pieces = split_by(&bytes, &cuts);
+        let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+        prop_assert_eq!(&parse(&pieces, head), &whole);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        if !single.is_empty() {
+            prop_assert_eq!(&parse(&single, head), &whole);
+        }
+    }
+
+    #[test]
+    fn sound_answers_are_complete(bytes in sound()) {
+        let parsed = parse(&[&bytes], false);
+        prop_assert_eq!((parsed.end, parsed.used), (Ok(true), bytes.len()));
+    }
+
+    #[test]
+    fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..2000), head in any::<bool>()) {
+        parse(&[&bytes], head);
+        let prefixed = [b"HTTP/1.1 200 OK\r\n".as_slice(), &bytes].concat();
+        parse(&[&prefixed], head);
+    }
+}

@@ -1,0 +1,251 @@
+//! Owns: one request on a connection of its own, waited for, with the whole answer kept: for probes, not for load. Must
+//! not know sessions.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::address::Address;
+use crate::answer::{Parser, Sink, Wrong};
+use crate::driver::Target;
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
+    /// Headers in order, names as the server wrote them, values without white space around them.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// Decoded body.
+    pub body: Vec<u8>,
+    /// Whether the server would have taken another request on the connection.
+    pub keep_alive: bool,
+}
+
+impl Answer {
+    /// The first header of this name, whatever its case.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_slice())
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// No connection could be made.
+    #[error("cannot connect to {address}")]
+    Connect {
+        /// The address.
+        address: Address,
+        /// Why.
+        source: io::Error,
+    },
+    /// The connection broke while the request was written, and no answer came.
+    #[error("the connection broke while the request was sent")]
+    Write(#[source] io::Error),
+    /// The connection broke while the answer was read.
+    #[error("the connection broke while the answer was read")]
+    Read(#[source] io::Error),
+    /// The server closed the connection before its answer was complete.
+    #[error("the server closed the connection after {received} bytes, before its answer was complete")]
+    Closed {
+        /// Bytes that had come.
+        received: usize,
+    },
+    /// There was no complete answer in time.
+    #[error("no complete answer within {0:?}")]
+    Timeout(Duration),
+    /// What came is not an HTTP/1.x answer.
+    #[error("the answer is not sound HTTP/1.1: {0}")]
+    Wrong(#[from] Wrong),
+    /// The body is longer than the caller wants to keep.
+    #[error("the body is longer than {max_body} bytes")]
+    TooLong {
+        /// The limit in bytes.
+        max_body: usize,
+    },
+}
+
+/// Sends `request` (see [`crate::request_bytes`]) on a new connection and waits for the answer, at most `timeout` for
+/// all of it. `head` says that it is a HEAD request. Bodies above `max_body` bytes are refused.
+///
+/// # Errors
+/// See [`ExchangeError`].
+pub fn exchange(
+    address: &Address,
+    request: &[u8],
+    head: bool,
+    timeout: Duration,
+    max_body: usize,
+) -> Result<Answer, ExchangeError> {
+    let budget = Budget { timeout, end: Instant::now() + timeout };
+    let mut stream = Stream::connect(address, &budget)?;
+    let written = match stream.write_all(request, &budget) {
+        Err(late @ ExchangeError::Timeout(_)) => return Err(late),
+        written => written,
+    };
+    // A server may answer and close without reading all; its answer is better than our broken pipe.
+    let answer = read_answer(&mut stream, head, &budget, max_body);
+    match (written, answer) {
+        (_, Ok(answer)) => Ok(answer),
+        (Err(error), Err(_)) => Err(error),
+        (Ok(()), Err(error)) => Err(error),
+    }
+}
+
+struct Budget {
+    timeout: Duration,
+    end: Instant,
+}
+
+impl Budget {
+    /// What is left, or that it is spent.
+    fn left(&self) -> Result<Duration, ExchangeError> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(ExchangeError::Timeout(self.timeout)) } else { Ok(left) }
+    }
+
+    /// A failed call, which may be one that took too long.
+    fn failure(&self, error: io::Error, other: fn(io::Error) -> ExchangeError) -> ExchangeError {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ExchangeError::Timeout(self.timeout),
+            _ => other(error),
+        }
+    }
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn connect(address: &Address, budget: &Budget) -> Result<Stream, ExchangeError> {
+        let made = match address {
+            Address::Tcp(socket) => {
+                let stream = TcpStream::connect_timeout(socket, budget.left()?);
+                stream.and_then(|stream| stream.set_nodelay(true).map(|()| Stream::Tcp(stream)))
+            }
+            Address::Unix(_) => connect_unix(address, budget)?.map(Stream::Unix),
+        };
+        made.map_err(|source| ExchangeError::Connect { address: address.clone(), source })
+    }
+
+    fn limit(&self, left: Duration) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => {
+                stream.set_read_timeout(Some(left))?;
+                stream.set_write_timeout(Some(left))
+            }
+            Stream::Unix(stream) => {
+                stream.set_read_timeout(Some(left))?;
+                stream.set_write_timeout(Some(left))
+            }
+        }
+    }
+
+    fn write_all(&mut self, mut bytes: &[u8], budget: &Budget) -> Result<(), ExchangeError> {
+        while !bytes.is_empty() {
+            self.limit(budget.left()?).map_err(ExchangeError::Write)?;
+            let written = match self {
+                Stream::Tcp(stream) => stream.write(bytes),
+                Stream::Unix(stream) => stream.write(bytes),
+            };
+            match written {
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(budget.failure(error, ExchangeError::Write)),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, into: &mut [u8], budget: &Budget) -> Result<usize, ExchangeError> {
+        loop {
+            self.limit(budget.left()?).map_err(ExchangeError::Read)?;
+            let read = match self {
+                Stream::Tcp(stream) => stream.read(into),
+                Stream::Unix(stream) => stream.read(into),
+            };
+            match read {
+                Ok(count) => return Ok(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(budget.failure(error, ExchangeError::Read)),
+            }
+        }
+    }
+}
+
+/// The standard library's way to connect waits without end where the server's queue is full.
+fn connect_unix(address: &Address, budget: &Budget) -> Result<io::Result<UnixStream>, ExchangeError> {
+    loop {
+        match Target::new(address).and_then(|target| target.connect()) {
+            Ok((socket, _)) => {
+                let stream = UnixStream::from(socket);
+                return Ok(stream.set_nonblocking(false).map(|()| stream));
+            }
+            Err(Errno::AGAIN) => std::thread::sleep(budget.left()?.min(Duration::from_millis(1))),
+            Err(error) => return Ok(Err(error.into())),
+        }
+    }
+}
+
+/// Keeps everything, up to a limit.
+#[derive(Default)]
+struct Keep {
+    headers: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+    max_body: usize,
+    too_long: bool,
+}
+
+impl Sink for Keep {
+    fn header(&mut self, name: &[u8], value: &[u8]) {
+        self.headers.push((String::from_utf8_lossy(name).into_owned(), value.to_vec()));
+    }
+
+    fn interim(&mut self) {
+        self.headers.clear();
+    }
+
+    fn body(&mut self, piece: &[u8]) {
+        let room = self.max_body - self.body.len();
+        self.too_long |= piece.len() > room;
+        self.body.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+}
+
+fn read_answer(
+    stream: &mut Stream,
+    head: bool,
+    budget: &Budget,
+    max_body: usize,
+) -> Result<Answer, ExchangeError> {
+    let mut keep = Keep { max_body, ..Keep::default() };
+    let mut parser = Parser::new();
+    parser.begin(head);
+    let (mut rest, mut piece, mut received) = (Vec::new(), vec![0; 16 * 1024], 0);
+    loop {
+        let count = stream.read(&mut piece, budget)?;
+        received += count;
+        rest.extend_from_slice(&piece[..count]);
+        let step = parser.advance(&rest, &mut keep)?;
+        rest.drain(..step.consumed);
+        if keep.too_long {
+            return Err(ExchangeError::TooLong { max_body });
+        }
+        if step.complete && !rest.is_empty() {
+            return Err(ExchangeError::Wrong(Wrong::Surplus));
+        }
+        if step.complete || (count == 0 && parser.ends_with_close()) {
+            let Keep { headers, body, .. } = keep;
+            return Ok(Answer { status: parser.status(), headers, body, keep_alive: parser.keep_alive() });
+        }
+        if count == 0 {
+            return Err(ExchangeError::Closed { received });
+        }
+    }
+}

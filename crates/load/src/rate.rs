@@ -1,0 +1,117 @@
+//! Owns: the throughput of one worker in one slice, free of quantisation by batches. Must not know a clock.
+
+/// What one worker contributes to a slice's throughput: `counted` answers in the span (first, last].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RatePiece {
+    /// Complete answers after `first_ns`, up to and including `last_ns`, whatever their outcome.
+    pub counted: u64,
+    /// Time of the last answer at or before the end of the settling time, or 0 (the slice's start) if there was none
+    /// or no settling time; nanoseconds after the slice's start.
+    pub first_ns: u64,
+    /// Time of the last answer at or before the deadline; nanoseconds after the slice's start.
+    pub last_ns: u64,
+}
+
+impl RatePiece {
+    /// Answers per second, or `None` if nothing was counted.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        let span_ns = self.last_ns.saturating_sub(self.first_ns);
+        (self.counted > 0 && span_ns > 0).then(|| self.counted as f64 * 1e9 / span_ns as f64)
+    }
+
+    /// Takes in a later slice of the same worker: counts add, and `last_ns` moves on by the later span.
+    pub(crate) fn append(&mut self, later: &RatePiece) {
+        self.counted += later.counted;
+        self.last_ns = self.last_ns.max(self.first_ns) + later.last_ns.saturating_sub(later.first_ns);
+    }
+}
+
+/// Finds a [`RatePiece`] while answers come in, in time order.
+#[derive(Debug, Clone)]
+pub(crate) struct RateWindow {
+    settle_ns: u64,
+    deadline_ns: u64,
+    piece: RatePiece,
+}
+
+impl RateWindow {
+    /// Times are nanoseconds after the slice's start; `deadline_ns` is `u64::MAX` where there is none.
+    pub(crate) fn new(settle_ns: u64, deadline_ns: u64) -> RateWindow {
+        RateWindow { settle_ns, deadline_ns, piece: RatePiece::default() }
+    }
+
+    /// Notes a complete answer.
+    #[inline]
+    pub(crate) fn note(&mut self, at_ns: u64) {
+        if at_ns <= self.settle_ns {
+            self.piece.first_ns = at_ns;
+        } else if at_ns <= self.deadline_ns {
+            self.piece.last_ns = at_ns;
+            self.piece.counted += 1;
+        }
+    }
+
+    /// Brings the deadline forward.
+    pub(crate) fn end_at(&mut self, deadline_ns: u64) {
+        self.deadline_ns = self.deadline_ns.min(deadline_ns);
+    }
+
+    pub(crate) fn piece(&self) -> RatePiece {
+        self.piece
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(settle_ns: u64, deadline_ns: u64, times: impl IntoIterator<Item = u64>) -> RatePiece {
+        let mut window = RateWindow::new(settle_ns, deadline_ns);
+        times.into_iter().for_each(|at| window.note(at));
+        window.piece()
+    }
+
+    #[test]
+    fn spans_run_from_answer_to_answer() {
+        for (name, settle, deadline, times, counted, first, last) in [
+            ("no settling: from the start", 0, 100, vec![10, 20, 30], 3, 0, 30),
+            ("settled on an answer", 20, 100, vec![10, 20, 30, 40], 2, 20, 40),
+            ("settled between answers", 25, 100, vec![10, 20, 30, 40], 2, 20, 40),
+            ("no answer while settling", 5, 100, vec![10, 20], 2, 0, 20),
+            ("drained answers are left out", 0, 25, vec![10, 20, 30], 2, 0, 20),
+            ("an answer at the deadline is in", 0, 30, vec![10, 20, 30], 3, 0, 30),
+            ("nothing", 10, 20, vec![], 0, 0, 0),
+            ("all while settling", 10, 20, vec![5, 9], 0, 9, 0),
+            ("all drained", 10, 20, vec![25], 0, 0, 0),
+        ] {
+            let wanted = RatePiece { counted, first_ns: first, last_ns: last };
+            assert_eq!(of(settle, deadline, times), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn batches_do_not_quantise_the_rate() {
+        // 64 answers every 3 ms: 21,333.3/s. The naive count over 100 ms is wrong by up to 3 %, this one is not.
+        let times = (1..60u64).flat_map(|batch| std::iter::repeat_n(batch * 3_000_000, 64));
+        let piece = of(10_000_000, 100_000_000, times.clone());
+        assert!((piece.rate_per_s().unwrap() - 64.0 / 0.003).abs() < 1e-6);
+        let naive = times.filter(|&at| at > 10_000_000 && at <= 100_000_000).count() as f64 / 0.09;
+        assert!((naive / (64.0 / 0.003) - 1.0).abs() < 0.04);
+    }
+
+    #[test]
+    fn no_rate_from_nothing() {
+        assert_eq!(of(10, 20, []).rate_per_s(), None);
+        assert_eq!(of(10, 20, [5, 9]).rate_per_s(), None);
+    }
+
+    #[test]
+    fn later_slices_add_counts_and_spans() {
+        let mut piece = of(20, 100, [10, 20, 30, 40]);
+        piece.append(&of(5, 100, [5, 15, 25, 35]));
+        assert_eq!((piece.counted, piece.last_ns - piece.first_ns), (5, 50));
+        let mut empty = of(10, 20, [5, 9]);
+        empty.append(&of(0, 100, [10]));
+        assert_eq!((empty.counted, empty.last_ns - empty.first_ns), (1, 10));
+    }
+}

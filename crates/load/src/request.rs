@@ -1,0 +1,253 @@
+//! Owns: the bytes of one request and what its answer must be. Must not know sockets, order or time.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// One request, ready to be written, with what its answer must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The whole request as it goes on the wire, head and body.
+    pub bytes: Vec<u8>,
+    /// Whether this is a HEAD request, whose answer has no body whatever its headers say.
+    pub head: bool,
+    /// What the answer is checked against.
+    pub expect: Expectation,
+}
+
+/// What the answer to a request must be. The status is checked first; only if it fits is the body looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expectation {
+    /// Which status codes are right.
+    pub status: StatusRule,
+    /// Which bodies are right.
+    pub body: BodyRule,
+}
+
+impl Expectation {
+    /// Any complete answer is right.
+    pub const ANY: Expectation = Expectation { status: StatusRule::Any, body: BodyRule::Any };
+}
+
+/// Which status codes are right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusRule {
+    /// Every code.
+    Any,
+    /// 200 to 399.
+    Success,
+    /// This code and no other.
+    Exact(u16),
+}
+
+impl StatusRule {
+    /// Whether `status` is right under this rule.
+    pub fn admits(self, status: u16) -> bool {
+        match self {
+            StatusRule::Any => true,
+            StatusRule::Success => (200..400).contains(&status),
+            StatusRule::Exact(wanted) => wanted == status,
+        }
+    }
+}
+
+/// Which bodies are right. Lengths are of the decoded body (chunk framing removed), in bytes; a HEAD answer has 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyRule {
+    /// Every body; none is hashed.
+    Any,
+    /// Every body of this many bytes; none is hashed.
+    Length(u64),
+    /// The body with this length and this [`digest`].
+    Digest {
+        /// Bytes of the decoded body.
+        length: u64,
+        /// [`digest`] of the decoded body.
+        xxh3: u64,
+    },
+}
+
+impl BodyRule {
+    /// The rule that only this body fulfils.
+    pub fn exactly(body: &[u8]) -> BodyRule {
+        BodyRule::Digest { length: body.len() as u64, xxh3: digest(body) }
+    }
+}
+
+/// The digest that bodies are compared by: XXH3, 64 bits, seed 0. It finds differences; it proves no authorship.
+pub fn digest(body: &[u8]) -> u64 {
+    xxh3_64(body)
+}
+
+/// Why request bytes could not be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The method is empty or holds a character that is no token character.
+    #[error("the method {0:?} is not a token: use letters only, such as GET")]
+    Method(String),
+    /// The target is empty or holds a space or a control character.
+    #[error("the request target {0:?} is empty or holds a space or control character: percent-encode it")]
+    Target(String),
+    /// The host is empty or holds a space or a control character.
+    #[error("the host {0:?} is empty or holds a space or control character")]
+    Host(String),
+    /// The header's name is empty or holds a character that is no token character.
+    #[error("the header name {0:?} is not a token")]
+    HeaderName(String),
+    /// The header's value holds CR, LF or NUL.
+    #[error("the value of header {name:?} holds a line break or NUL: {value:?}")]
+    HeaderValue {
+        /// Name of the header.
+        name: String,
+        /// Its value as given.
+        value: String,
+    },
+    /// The header would change where the request ends.
+    #[error("the header {0:?} is set by deadheat from the body: leave it out")]
+    Framing(String),
+}
+
+/// The bytes of an HTTP/1.1 request.
+///
+/// `host` is the authority, with a port if it is not the default one. `Host`, `User-Agent: deadheat/<version>`,
+/// `Accept: */*` are added unless `headers` has them; `Content-Length` is added for a body, and for POST, PUT and PATCH
+/// always. Headers keep their order, after `Host`.
+///
+/// # Errors
+/// Anything that could end the line early or move the end of the request is refused; see [`RequestError`].
+pub fn request_bytes(
+    method: &str,
+    target: &str,
+    host: &str,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> Result<Vec<u8>, RequestError> {
+    check(method, target, host, headers)?;
+    let has = |name: &str| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+    let mut text = format!("{method} {target} HTTP/1.1\r\n");
+    let mut line = |name: &str, value: &str| {
+        text.push_str(name);
+        text.push_str(": ");
+        text.push_str(value);
+        text.push_str("\r\n");
+    };
+    if !has("host") {
+        line("Host", host);
+    }
+    headers.iter().for_each(|(name, value)| line(name, value));
+    if !has("user-agent") {
+        line("User-Agent", concat!("deadheat/", env!("CARGO_PKG_VERSION")));
+    }
+    if !has("accept") {
+        line("Accept", "*/*");
+    }
+    if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
+        line("Content-Length", &body.len().to_string());
+    }
+    text.push_str("\r\n");
+    let mut bytes = text.into_bytes();
+    bytes.extend_from_slice(body);
+    Ok(bytes)
+}
+
+fn check(method: &str, target: &str, host: &str, headers: &[(String, String)]) -> Result<(), RequestError> {
+    let visible = |text: &str| !text.is_empty() && !text.bytes().any(|b| b <= b' ' || b == 0x7f);
+    if !is_token(method) {
+        return Err(RequestError::Method(method.to_owned()));
+    }
+    if !visible(target) {
+        return Err(RequestError::Target(target.to_owned()));
+    }
+    if !visible(host) {
+        return Err(RequestError::Host(host.to_owned()));
+    }
+    for (name, value) in headers {
+        if !is_token(name) {
+            return Err(RequestError::HeaderName(name.clone()));
+        }
+        if value.bytes().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
+            return Err(RequestError::HeaderValue { name: name.clone(), value: value.clone() });
+        }
+        if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
+            return Err(RequestError::Framing(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_token_byte)
+}
+
+/// Whether RFC 9110 lets `byte` stand in a token.
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+')
+        || matches!(byte, b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect()
+    }
+
+    #[test]
+    fn adds_what_is_missing() {
+        let bytes = request_bytes("GET", "/a?b=1", "h:1", &headers(&[("X-A", "1")]), b"").unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let wanted = format!(
+            "GET /a?b=1 HTTP/1.1\r\nHost: h:1\r\nX-A: 1\r\nUser-Agent: deadheat/{version}\r\nAccept: */*\r\n\r\n"
+        );
+        assert_eq!(String::from_utf8(bytes).unwrap(), wanted);
+    }
+
+    #[test]
+    fn keeps_what_is_given_and_sizes_the_body() {
+        let given = headers(&[("host", "x"), ("user-agent", "u"), ("ACCEPT", "text/html")]);
+        let bytes = request_bytes("POST", "/", "h", &given, b"abc").unwrap();
+        let wanted = "POST / HTTP/1.1\r\nhost: x\r\nuser-agent: u\r\nACCEPT: text/html\r\nContent-Length: 3\r\n\r\nabc";
+        assert_eq!(String::from_utf8(bytes).unwrap(), wanted);
+        let empty = request_bytes("PUT", "/", "h", &[], b"").unwrap();
+        assert!(String::from_utf8(empty).unwrap().contains("Content-Length: 0\r\n"));
+    }
+
+    #[test]
+    fn refuses_what_would_break_the_framing() {
+        let build =
+            |m: &str, t: &str, h: &str, list: &[(&str, &str)]| request_bytes(m, t, h, &headers(list), b"");
+        assert!(matches!(build("GE T", "/", "h", &[]), Err(RequestError::Method(_))));
+        assert!(matches!(build("", "/", "h", &[]), Err(RequestError::Method(_))));
+        for target in ["", "/a b", "/\r\nX: 1", "/\0", "/\t"] {
+            assert!(matches!(build("GET", target, "h", &[]), Err(RequestError::Target(_))), "{target:?}");
+        }
+        assert!(matches!(build("GET", "/", "h\n", &[]), Err(RequestError::Host(_))));
+        assert!(matches!(build("GET", "/", "h", &[("a b", "")]), Err(RequestError::HeaderName(_))));
+        for value in ["a\rb", "a\nb", "a\0b"] {
+            let got = build("GET", "/", "h", &[("a", value)]);
+            assert!(matches!(got, Err(RequestError::HeaderValue { .. })), "{value:?}");
+        }
+        assert!(matches!(build("GET", "/", "h", &[("content-Length", "1")]), Err(RequestError::Framing(_))));
+    }
+
+    #[test]
+    fn status_rules() {
+        for (rule, status, right) in [
+            (StatusRule::Any, 599, true),
+            (StatusRule::Success, 199, false),
+            (StatusRule::Success, 200, true),
+            (StatusRule::Success, 399, true),
+            (StatusRule::Success, 400, false),
+            (StatusRule::Exact(404), 404, true),
+            (StatusRule::Exact(404), 200, false),
+        ] {
+            assert_eq!(rule.admits(status), right, "{rule:?} {status}");
+        }
+    }
+
+    #[test]
+    fn digest_is_xxh3_with_seed_zero() {
+        // The value of the empty input in the reference implementation's test vectors.
+        assert_eq!(digest(b""), 0x2D06_8005_38D3_94C2);
+    }
+}

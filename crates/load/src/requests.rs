@@ -1,0 +1,155 @@
+//! Owns: which prepared request stands at which position. Must not know what a request says or when it is sent.
+
+use rand::SeedableRng;
+use rand::distr::Distribution;
+use rand::distr::weighted::WeightedIndex;
+use rand_chacha::ChaCha8Rng;
+
+use crate::request::Prepared;
+
+/// A sequence of prepared requests, cycled without end. A position means the same request for every server.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    prepared: Vec<Prepared>,
+    order: Vec<u32>,
+}
+
+/// Why a sequence of requests could not be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RequestsError {
+    /// There is no request, or the order has no positions.
+    #[error("a sequence needs at least one request and one position")]
+    Empty,
+    /// The order names a request that does not exist.
+    #[error("position {position} of the order names request {index}, but there are only {count}")]
+    Index {
+        /// Position in the order.
+        position: usize,
+        /// The index found there.
+        index: u32,
+        /// How many requests there are.
+        count: usize,
+    },
+    /// A weight is negative or not finite, or all are zero.
+    #[error("weights must be finite and not negative, and at least one must be above zero")]
+    Weights,
+}
+
+impl Requests {
+    /// The same request for ever.
+    pub fn one(prepared: Prepared) -> Requests {
+        Requests { prepared: vec![prepared], order: vec![0] }
+    }
+
+    /// Each request once, in the order given, then from the beginning.
+    ///
+    /// # Errors
+    /// [`RequestsError::Empty`] if there is none.
+    pub fn in_turn(prepared: Vec<Prepared>) -> Result<Requests, RequestsError> {
+        let order = (0..prepared.len() as u32).collect();
+        Requests::ordered(prepared, order)
+    }
+
+    /// The requests in an order written out by the caller: each entry is an index into `prepared`.
+    ///
+    /// # Errors
+    /// [`RequestsError::Empty`] or [`RequestsError::Index`].
+    pub fn ordered(prepared: Vec<Prepared>, order: Vec<u32>) -> Result<Requests, RequestsError> {
+        if prepared.is_empty() || order.is_empty() {
+            return Err(RequestsError::Empty);
+        }
+        let count = prepared.len();
+        match order.iter().position(|&index| index as usize >= count) {
+            Some(position) => Err(RequestsError::Index { position, index: order[position], count }),
+            None => Ok(Requests { prepared, order }),
+        }
+    }
+
+    /// `length` positions drawn independently, each request with probability in proportion to its weight. The same
+    /// seed gives the same order on every machine.
+    ///
+    /// # Errors
+    /// [`RequestsError::Empty`] or [`RequestsError::Weights`].
+    pub fn weighted(
+        weighted: Vec<(Prepared, f64)>,
+        length: usize,
+        seed: u64,
+    ) -> Result<Requests, RequestsError> {
+        if weighted.is_empty() || length == 0 {
+            return Err(RequestsError::Empty);
+        }
+        let (prepared, weights): (Vec<_>, Vec<_>) = weighted.into_iter().unzip();
+        if !weights.iter().all(|w| w.is_finite()) {
+            return Err(RequestsError::Weights);
+        }
+        let draw = WeightedIndex::new(weights).map_err(|_| RequestsError::Weights)?;
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let order = (0..length).map(|_| draw.sample(&mut random) as u32).collect();
+        Requests::ordered(prepared, order)
+    }
+
+    /// The distinct requests, in the order in which samples and mismatches name them.
+    pub fn prepared(&self) -> &[Prepared] {
+        &self.prepared
+    }
+
+    /// How many positions there are before the sequence begins again; at least 1.
+    pub fn cycle(&self) -> u64 {
+        self.order.len() as u64
+    }
+
+    /// Index into [`Requests::prepared`] of the request at `position` (any value; the sequence is cycled).
+    pub fn at(&self, position: u64) -> u32 {
+        if self.order.len() == 1 { self.order[0] } else { self.order[(position % self.cycle()) as usize] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Expectation;
+
+    fn named(name: u8) -> Prepared {
+        Prepared { bytes: vec![name], head: false, expect: Expectation::ANY }
+    }
+
+    fn first(requests: &Requests, count: u64) -> Vec<u32> {
+        (0..count).map(|position| requests.at(position)).collect()
+    }
+
+    #[test]
+    fn sequences_are_cycled() {
+        assert_eq!(first(&Requests::one(named(0)), 3), [0, 0, 0]);
+        let turn = Requests::in_turn(vec![named(0), named(1), named(2)]).unwrap();
+        assert_eq!(first(&turn, 7), [0, 1, 2, 0, 1, 2, 0]);
+        assert_eq!(turn.at(u64::MAX), (u64::MAX % 3) as u32);
+    }
+
+    #[test]
+    fn weights_hold_and_the_seed_decides() {
+        let make =
+            |seed| Requests::weighted(vec![(named(0), 3.0), (named(1), 1.0), (named(2), 0.0)], 8000, seed);
+        let (a, b, c) = (make(1).unwrap(), make(1).unwrap(), make(2).unwrap());
+        assert_eq!(a.order, b.order);
+        assert_ne!(a.order, c.order);
+        let ones = a.order.iter().filter(|&&i| i == 1).count();
+        assert!((1800..2200).contains(&ones), "{ones}");
+        assert!(!a.order.contains(&2));
+        // Pinned: a change of this sequence would make old and new records incomparable.
+        assert_eq!(first(&a, 16), PINNED);
+    }
+
+    const PINNED: [u32; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+
+    #[test]
+    fn refuses_nonsense() {
+        assert_eq!(Requests::in_turn(vec![]).unwrap_err(), RequestsError::Empty);
+        assert_eq!(Requests::weighted(vec![(named(0), 1.0)], 0, 1).unwrap_err(), RequestsError::Empty);
+        for weights in [[0.0, 0.0], [-1.0, 2.0], [f64::NAN, 1.0], [f64::INFINITY, 1.0]] {
+            let list = weights.iter().map(|&w| (named(0), w)).collect();
+            assert_eq!(Requests::weighted(list, 5, 1).unwrap_err(), RequestsError::Weights, "{weights:?}");
+        }
+        let wrong = Requests::ordered(vec![named(0)], vec![0, 1]).unwrap_err();
+        assert_eq!(wrong, RequestsError::Index { position: 1, index: 1, count: 1 });
+    }
+}

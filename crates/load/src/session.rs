@@ -1,0 +1,373 @@
+//! Owns: the workers' threads, from opening the connections until they are closed, and the slices they run together.
+//! Must not know what happens on a connection. Between slices the threads are blocked on a channel and use no CPU.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::address::Address;
+use crate::driver::{self, Target};
+use crate::limit::Limit;
+use crate::pacer::Pacer;
+use crate::requests::Requests;
+use crate::slice::WorkerOrder;
+use crate::tally::Tally;
+use crate::worker::{Settings, Worker};
+
+/// What a session is made from.
+#[derive(Debug, Clone)]
+pub struct SessionConfig {
+    /// Where the server listens.
+    pub address: Address,
+    /// How many connections are held open, spread evenly over the workers; at least 1.
+    pub connections: usize,
+    /// One worker thread per CPU listed, tied to it; empty: one worker, not tied. Workers beyond the number of
+    /// connections are not started.
+    pub cpus: Vec<usize>,
+    /// What is sent.
+    pub requests: Arc<Requests>,
+    /// How long an attempt to connect may take.
+    pub connect_timeout: Duration,
+    /// How long a request may take from being taken up by a connection to its complete answer. Checked every 10 ms.
+    pub timeout: Duration,
+    /// Of each n-th answer (per worker, counted over all slices, the first one among them) the body is kept; 0: never.
+    pub sample_every: u32,
+    /// No more bodies than this are kept per slice and worker.
+    pub max_samples_per_slice: u32,
+}
+
+/// What is to be done in one slice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceOrder {
+    /// When requests are due.
+    pub pacer: Pacer,
+    /// When to stop.
+    pub limit: Limit,
+    /// Answers up to this time after the start are left out of the rate; requests intended before it, of the times.
+    pub settle: Duration,
+    /// Position in the request order of the slice's first request. With several workers, worker w of n sends positions
+    /// start + w, start + w + n, ...
+    pub start: u64,
+}
+
+/// Why a session could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No connection was asked for.
+    #[error("a session needs at least one connection")]
+    NoConnections,
+    /// The address cannot be used, for example because the path of the socket is too long.
+    #[error("the address {address} cannot be used")]
+    Address {
+        /// The address.
+        address: Address,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not all connections could be opened in time.
+    #[error("only {opened} of {wanted} connections to {address} could be opened")]
+    Connect {
+        /// The address.
+        address: Address,
+        /// Connections that were opened.
+        opened: usize,
+        /// Connections that were to be opened.
+        wanted: usize,
+        /// Why the last one that failed did.
+        source: std::io::Error,
+    },
+    /// A worker could not be tied to its CPU.
+    #[error("the load generator cannot run on CPU {cpu}: choose one that this process may use")]
+    Pin {
+        /// The CPU.
+        cpu: usize,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A worker's thread or its means of waiting could not be made.
+    #[error("a worker of the load generator could not be started")]
+    Worker(#[source] std::io::Error),
+}
+
+/// Why a slice could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Neither a duration nor a number of requests was given.
+    #[error("a slice needs a duration, a number of requests, or both")]
+    NoLimit,
+    /// The rate of an open pacer is not above 0 and finite.
+    #[error("the rate must be above 0 and finite, not {0}")]
+    Rate(f64),
+    /// Waiting for connections failed.
+    #[error("the load generator could not wait for its connections")]
+    Wait(#[source] std::io::Error),
+    /// A worker's thread is gone; the session cannot be used any more.
+    #[error("a worker of the load generator ended unexpectedly")]
+    WorkerLost,
+}
+
+/// Connections to one server, and the threads that use them. Dropping it closes and joins.
+#[derive(Debug)]
+pub struct Session {
+    workers: Vec<Handle>,
+    max_samples: u32,
+    stop: Arc<AtomicBool>,
+}
+
+/// Ends the slices of a session from another thread.
+#[derive(Debug, Clone)]
+pub struct StopHandle(Arc<AtomicBool>);
+
+impl StopHandle {
+    /// Lets the slice that is running, and all later ones, end: nothing more is begun, what is in flight is drained, and
+    /// the tally is returned as usual. Takes effect within 10 ms.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+struct Handle {
+    commands: Option<Sender<Command>>,
+    replies: Receiver<Reply>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+enum Command {
+    Prepare(WorkerOrder),
+    Run,
+    Requests(Arc<Requests>),
+}
+
+#[derive(Debug)]
+enum Reply {
+    Opened { open: usize, wanted: usize, error: Option<Errno> },
+    NotPinned { cpu: usize, error: Errno },
+    Failed(Errno),
+    Ready,
+    Done(Box<Tally>),
+}
+
+impl Session {
+    /// Starts the workers and opens all connections.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; nothing is left running or open.
+    pub fn open(config: SessionConfig) -> Result<Session, OpenError> {
+        if config.connections == 0 {
+            return Err(OpenError::NoConnections);
+        }
+        let target = Target::new(&config.address)
+            .map_err(|error| OpenError::Address { address: config.address.clone(), source: error.into() })?;
+        let cpus: Vec<Option<usize>> = match config.cpus.as_slice() {
+            [] => vec![None],
+            cpus => cpus.iter().copied().take(config.connections).map(Some).collect(),
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut session = Session { workers: Vec::new(), max_samples: config.max_samples_per_slice, stop };
+        for (index, cpu) in cpus.iter().enumerate() {
+            let connections = (config.connections - index).div_ceil(cpus.len());
+            let handle = session.spawn(&config, target.clone(), *cpu, connections);
+            session.workers.push(handle.map_err(OpenError::Worker)?);
+        }
+        session.await_open(&config.address)?;
+        Ok(session)
+    }
+
+    /// Runs one slice and waits for its end: at the latest the slice's duration, the request timeout and (before it, to
+    /// reopen connections) the connect timeout from now. Without a duration, it is given up when no answer has come for
+    /// twice the request timeout and the connect timeout.
+    ///
+    /// Connections stay open from slice to slice; those that the server has closed meanwhile are reopened first. At the
+    /// deadline nothing more becomes due; what is in flight, and with an open pacer also what is due and waits, is
+    /// drained for at most the request timeout, and then cut.
+    ///
+    /// # Errors
+    /// [`SessionError`]; failures of single requests are no errors but outcomes.
+    pub fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError> {
+        if order.limit == Limit::default() {
+            return Err(SessionError::NoLimit);
+        }
+        if let Some(rate) = order.pacer.rate_per_s().filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(SessionError::Rate(rate));
+        }
+        for (index, worker) in self.workers.iter().enumerate() {
+            worker.send(Command::Prepare(self.worker_order(order, index)))?;
+        }
+        for worker in &self.workers {
+            worker.receive()?;
+        }
+        for worker in &self.workers {
+            worker.send(Command::Run)?;
+        }
+        let mut tally: Option<Tally> = None;
+        let mut failure = None;
+        for worker in &self.workers {
+            match (worker.receive(), &mut tally) {
+                (Ok(Reply::Done(share)), None) => tally = Some(*share),
+                (Ok(Reply::Done(share)), Some(sum)) => sum.merge(*share),
+                (Ok(_), _) => failure = Some(SessionError::WorkerLost),
+                (Err(error), _) => failure = Some(error),
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => tally.ok_or(SessionError::WorkerLost),
+        }
+    }
+
+    /// Changes what is sent from the next slice on.
+    ///
+    /// # Errors
+    /// [`SessionError::WorkerLost`].
+    pub fn set_requests(&mut self, requests: Arc<Requests>) -> Result<(), SessionError> {
+        self.workers.iter().try_for_each(|worker| worker.send(Command::Requests(requests.clone())))
+    }
+
+    /// A handle that ends slices early, for use from another thread.
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle(self.stop.clone())
+    }
+
+    /// How many worker threads there are.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    fn worker_order(&self, order: &SliceOrder, index: usize) -> WorkerOrder {
+        WorkerOrder {
+            pacer: order.pacer,
+            limit: order.limit,
+            settle: order.settle,
+            first: order.start,
+            index: index as u64,
+            workers: self.workers.len() as u64,
+            max_samples: self.max_samples,
+        }
+    }
+
+    fn spawn(
+        &self,
+        config: &SessionConfig,
+        target: Target,
+        cpu: Option<usize>,
+        connections: usize,
+    ) -> std::io::Result<Handle> {
+        let settings = Settings {
+            connect_timeout: config.connect_timeout,
+            timeout: config.timeout,
+            sample_every: config.sample_every,
+            stop: self.stop.clone(),
+        };
+        let requests = config.requests.clone();
+        let first = self.worker_order(
+            &SliceOrder { pacer: Pacer::Closed, limit: Limit::requests(0), settle: Duration::ZERO, start: 0 },
+            0,
+        );
+        let first = WorkerOrder { workers: 1, ..first };
+        let (commands, orders) = channel();
+        let (answers, replies) = channel();
+        let body = move || {
+            if let Some((cpu, error)) = cpu.and_then(|cpu| driver::pin(cpu).err().map(|error| (cpu, error))) {
+                let _ = answers.send(Reply::NotPinned { cpu, error });
+                return;
+            }
+            let worker = Worker::new(target, connections, requests, settings);
+            let worker = worker.and_then(|mut worker| worker.prepare(&first).map(|_| worker));
+            match worker {
+                Ok(worker) => obey(worker, &orders, &answers),
+                Err(error) => drop(answers.send(Reply::Failed(error))),
+            }
+        };
+        let thread = std::thread::Builder::new().name("deadheat-load".to_owned()).spawn(body)?;
+        Ok(Handle { commands: Some(commands), replies, thread: Some(thread) })
+    }
+
+    fn await_open(&self, address: &Address) -> Result<(), OpenError> {
+        let (mut opened, mut total, mut cause) = (0, 0, None);
+        for worker in &self.workers {
+            match worker.replies.recv() {
+                Ok(Reply::Opened { open, wanted, error }) => {
+                    opened += open;
+                    total += wanted;
+                    cause = error.or(cause);
+                }
+                Ok(Reply::NotPinned { cpu, error }) => {
+                    return Err(OpenError::Pin { cpu, source: error.into() });
+                }
+                Ok(Reply::Failed(error)) => return Err(OpenError::Worker(error.into())),
+                Ok(_) | Err(_) => return Err(OpenError::Worker(std::io::ErrorKind::Other.into())),
+            }
+        }
+        if opened < total {
+            let source = cause.unwrap_or(Errno::TIMEDOUT).into();
+            return Err(OpenError::Connect { address: address.clone(), opened, wanted: total, source });
+        }
+        Ok(())
+    }
+}
+
+impl Handle {
+    fn send(&self, command: Command) -> Result<(), SessionError> {
+        let commands = self.commands.as_ref().ok_or(SessionError::WorkerLost)?;
+        commands.send(command).map_err(|_| SessionError::WorkerLost)
+    }
+
+    fn receive(&self) -> Result<Reply, SessionError> {
+        match self.replies.recv() {
+            Ok(Reply::Failed(error)) => Err(SessionError::Wait(error.into())),
+            Ok(reply) => Ok(reply),
+            Err(_) => Err(SessionError::WorkerLost),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for worker in &mut self.workers {
+            worker.commands = None;
+        }
+        for worker in &mut self.workers {
+            if let Some(thread) = worker.thread.take() {
+                // A panic of the worker has been reported as WorkerLost.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// The life of a worker's thread after its connections were opened. It ends when the session hangs up, or with the first
+/// failure to wait.
+fn obey(mut worker: Worker, orders: &Receiver<Command>, answers: &Sender<Reply>) {
+    let (open, wanted, error) = worker.opened();
+    let mut reply = answers.send(Reply::Opened { open, wanted, error });
+    let mut ready = None;
+    while reply.is_ok()
+        && let Ok(command) = orders.recv()
+    {
+        reply = match command {
+            Command::Requests(requests) => {
+                worker.set_requests(requests);
+                Ok(())
+            }
+            Command::Prepare(order) => match worker.prepare(&order) {
+                Ok(prepared) => {
+                    ready = Some((order, prepared));
+                    answers.send(Reply::Ready)
+                }
+                Err(error) => return drop(answers.send(Reply::Failed(error))),
+            },
+            Command::Run => match ready.take().map(|(order, prepared)| worker.run(&order, prepared)) {
+                Some(Ok(tally)) => answers.send(Reply::Done(Box::new(tally))),
+                Some(Err(error)) => return drop(answers.send(Reply::Failed(error))),
+                None => Ok(()),
+            },
+        };
+    }
+}

@@ -1,0 +1,180 @@
+//! Owns: what a slice yields, and how the shares of its workers are put together. Must not know how it was measured.
+
+use crate::outcome::{Outcomes, StatusCounts};
+use crate::rate::RatePiece;
+use crate::request::Expectation;
+use crate::times::Times;
+
+/// How many [`Mismatch`]es a tally keeps; the count is in the outcomes.
+pub const MAX_MISMATCHES: usize = 8;
+
+/// How much of a sampled body is kept, in bytes.
+pub const MAX_SAMPLE_BODY: usize = 16 << 20;
+
+/// What a slice yielded. `due` equals the sum of `outcomes`.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Requests that were due: taken up by a connection, or (open pacers) whose due time came.
+    pub due: u64,
+    /// Complete answers, right or wrong (ok + status + mismatch), those of the drain included.
+    pub completions: u64,
+    /// What each worker contributes to the throughput, in order of workers.
+    pub rates: Vec<RatePiece>,
+    /// From the slice's start until the last request was settled, drain included; the longest of the workers.
+    pub elapsed_ns: u64,
+    /// done - intended, of complete answers to requests intended after the settling time.
+    pub latency: Times,
+    /// done - sent, of the same.
+    pub service: Times,
+    /// sent - intended, of the same.
+    pub send_lag: Times,
+    /// How the requests ended.
+    pub outcomes: Outcomes,
+    /// Status codes of complete answers.
+    pub status: StatusCounts,
+    /// Bytes that came in, of whatever kind.
+    pub bytes_read: u64,
+    /// Bytes that the operating system took for sending, repeated requests included.
+    pub bytes_written: u64,
+    /// Connections that were opened anew, in preparation of the slice or while it ran.
+    pub reconnects: u64,
+    /// Connections that the server closed without fault: announced in an answer, or while none was owed.
+    pub closed_by_server: u64,
+    /// Requests sent a second time, because the server closed a used or idle connection before any byte of an answer.
+    pub retried: u64,
+    /// CPU time of the workers while the slice ran, added up.
+    pub cpu_ns: u64,
+    /// Wall time of the workers while the slice ran, added up: cpu_ns / wall_ns is the share of a core in use.
+    pub wall_ns: u64,
+    /// Whether a slice without a duration was given up because no answer came any more.
+    pub gave_up: bool,
+    /// Bodies kept for comparison.
+    pub samples: Vec<Sample>,
+    /// The first [`MAX_MISMATCHES`] answers with the wrong status or body.
+    pub mismatches: Vec<Mismatch>,
+}
+
+/// An answer kept whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Index into the prepared requests.
+    pub request: u32,
+    /// Status code.
+    pub status: u16,
+    /// Decoded body, at most [`MAX_SAMPLE_BODY`] bytes of it.
+    pub body: Vec<u8>,
+    /// Whether the body was longer than what is kept.
+    pub truncated: bool,
+}
+
+/// An answer that did not meet its expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Index into the prepared requests.
+    pub request: u32,
+    /// What was expected.
+    pub expected: Expectation,
+    /// The status that came.
+    pub status: u16,
+    /// Bytes of the decoded body that came.
+    pub length: u64,
+    /// Digest of that body, if the expectation made it known.
+    pub digest: Option<u64>,
+}
+
+impl Tally {
+    /// Answers per second: the sum over workers of counted / (last - first). Every complete answer counts, also one
+    /// with the wrong status or body, because the server did the work; whether a slice with such answers is valid is
+    /// for the reader of `outcomes` to say. `None` if nothing was counted.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        self.rates.iter().filter_map(RatePiece::rate_per_s).reduce(|sum, rate| sum + rate)
+    }
+
+    /// Complete answers that the rate is made from.
+    pub fn counted(&self) -> u64 {
+        self.rates.iter().map(|piece| piece.counted).sum()
+    }
+
+    /// Share of its cores that the generator used, 0 to 1; `None` for an empty tally.
+    pub fn cpu_share(&self) -> Option<f64> {
+        (self.wall_ns > 0).then(|| self.cpu_ns as f64 / self.wall_ns as f64)
+    }
+
+    /// Takes in the share of another worker in the same slice: its rate stands beside the others.
+    pub fn merge(&mut self, other: Tally) {
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.rates.extend_from_slice(&other.rates);
+        self.merge_counts(other);
+    }
+
+    /// Takes in a later slice of the same session: counts and spans of each worker add up, so that the rate is the
+    /// mean over both, weighted by time.
+    pub fn append(&mut self, later: Tally) {
+        self.elapsed_ns += later.elapsed_ns;
+        self.rates.resize(self.rates.len().max(later.rates.len()), RatePiece::default());
+        self.rates.iter_mut().zip(&later.rates).for_each(|(mine, theirs)| mine.append(theirs));
+        self.merge_counts(later);
+    }
+
+    fn merge_counts(&mut self, other: Tally) {
+        self.due += other.due;
+        self.completions += other.completions;
+        self.latency.merge(&other.latency);
+        self.service.merge(&other.service);
+        self.send_lag.merge(&other.send_lag);
+        self.outcomes.merge(&other.outcomes);
+        self.status.merge(&other.status);
+        self.bytes_read += other.bytes_read;
+        self.bytes_written += other.bytes_written;
+        self.reconnects += other.reconnects;
+        self.closed_by_server += other.closed_by_server;
+        self.retried += other.retried;
+        self.cpu_ns += other.cpu_ns;
+        self.wall_ns += other.wall_ns;
+        self.gave_up |= other.gave_up;
+        self.samples.extend(other.samples);
+        self.mismatches.extend(other.mismatches);
+        self.mismatches.truncate(MAX_MISMATCHES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+
+    fn worker(counted: u64, first_ns: u64, last_ns: u64) -> Tally {
+        let mut tally = Tally { due: counted, completions: counted, elapsed_ns: last_ns, ..Tally::default() };
+        tally.rates.push(RatePiece { counted, first_ns, last_ns });
+        tally.outcomes.add(Outcome::Ok, counted);
+        (0..counted).for_each(|_| tally.latency.record(1_000_000));
+        tally
+    }
+
+    #[test]
+    fn workers_stand_side_by_side() {
+        let mut tally = worker(100, 0, 1_000_000_000);
+        tally.merge(worker(100, 500_000_000, 1_000_000_000));
+        tally.merge(worker(0, 0, 0));
+        assert_eq!(tally.rate_per_s(), Some(300.0));
+        assert_eq!((tally.counted(), tally.completions, tally.due), (200, 200, 200));
+        assert_eq!(
+            (tally.elapsed_ns, tally.outcomes.total(), tally.latency.count()),
+            (1_000_000_000, 200, 200)
+        );
+    }
+
+    #[test]
+    fn slices_follow_each_other() {
+        let mut tally = worker(100, 0, 1_000_000_000);
+        tally.append(worker(500, 0, 1_000_000_000));
+        assert_eq!(tally.rate_per_s(), Some(300.0));
+        assert_eq!((tally.elapsed_ns, tally.rates.len()), (2_000_000_000, 1));
+    }
+
+    #[test]
+    fn nothing_gives_no_rate() {
+        assert_eq!(Tally::default().rate_per_s(), None);
+        assert_eq!(Tally::default().cpu_share(), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Owns: the distribution of one kind of time. Must not know what the time means.
+
+use hdrhistogram::Histogram;
+
+/// Resolution at the bottom.
+const LOWEST_NS: u64 = 1_000;
+/// Top of the range: one hour.
+const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+/// A distribution of times in nanoseconds: 3 significant digits from 1 us to 1 h. Shorter times are kept with a
+/// resolution of about half a microsecond; longer ones are recorded as 1 h and counted as clamped. It never panics.
+#[derive(Debug, Clone)]
+pub struct Times {
+    histogram: Histogram<u64>,
+    clamped: u64,
+}
+
+impl Times {
+    /// An empty distribution.
+    pub fn new() -> Times {
+        // The bounds are constants, and every test builds one: this cannot fail.
+        let histogram = Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, 3).expect("valid bounds");
+        Times { histogram, clamped: 0 }
+    }
+
+    /// Records one time.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        if ns > HIGHEST_NS {
+            self.clamped += 1;
+        }
+        self.histogram.saturating_record(ns.min(HIGHEST_NS));
+    }
+
+    /// Takes in another distribution.
+    pub fn merge(&mut self, other: &Times) {
+        // Both have the same bounds, so that the sum cannot fail.
+        let added = self.histogram.add(&other.histogram);
+        debug_assert!(added.is_ok());
+        self.clamped += other.clamped;
+    }
+
+    /// How many times were recorded, the clamped ones among them.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// How many times were above 1 h and recorded as 1 h.
+    pub fn clamped(&self) -> u64 {
+        self.clamped
+    }
+
+    /// The smallest time at or below which the share `quantile` (0 to 1) of all lies, or `None` if empty. Nanoseconds,
+    /// within 0.1 %.
+    pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
+        (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
+    }
+
+    /// Mean in nanoseconds, or `None` if empty.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.histogram.mean())
+    }
+
+    /// The histogram itself, for encoding and for quantities not offered here.
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Times::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clamps_at_the_top_and_counts_it() {
+        let mut times = Times::new();
+        for ns in [0, 1, HIGHEST_NS, HIGHEST_NS + 1, u64::MAX] {
+            times.record(ns);
+        }
+        assert_eq!((times.count(), times.clamped()), (5, 2));
+        assert!(times.quantile_ns(1.0).unwrap() >= HIGHEST_NS);
+    }
+
+    #[test]
+    fn keeps_three_digits() {
+        let mut times = Times::new();
+        (1..=10_000u64).for_each(|k| times.record(k * 10_000));
+        for (quantile, wanted) in [(0.5, 50e6), (0.9, 90e6), (0.99, 99e6), (1.0, 100e6)] {
+            let got = times.quantile_ns(quantile).unwrap() as f64;
+            assert!((got / wanted - 1.0).abs() < 0.001, "{quantile}: {got}");
+        }
+        assert!((times.mean_ns().unwrap() / 50_005_000.0 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn empty_has_no_quantiles_and_merging_adds() {
+        let (mut a, mut b) = (Times::new(), Times::new());
+        assert_eq!((a.quantile_ns(0.5), a.mean_ns()), (None, None));
+        b.record(5_000_000);
+        b.record(u64::MAX);
+        a.merge(&b);
+        a.merge(&b);
+        assert_eq!((a.count(), a.clamped()), (4, 2));
+    }
+}

@@ -1,0 +1,51 @@
+//! Single exchanges, as probes use them.
+
+mod kit;
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use deadheat_load::*;
+use kit::*;
+
+fn ask(server: &Server, head: bool, millis: u64) -> Result<Answer, ExchangeError> {
+    exchange(&server.at(), &get().bytes, head, Duration::from_millis(millis), 1000)
+}
+
+#[test]
+fn the_whole_answer_is_kept() {
+    let server = Server::start(|stream, _| {
+        say(stream, "HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.1 404 No\r\nX-Y: z\r\nx-y: \u{e9}\r\n")
+            && say(stream, "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n")
+            && say(stream, "3\r\nllo\r\n0\r\n\r\n")
+    });
+    let answer = ask(&server, false, 5000).unwrap();
+    assert_eq!((answer.status, answer.body.as_slice(), answer.keep_alive), (404, b"hello".as_slice(), true));
+    let names: Vec<&str> = answer.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["X-Y", "x-y", "Transfer-Encoding"]);
+    assert_eq!((answer.header("x-Y"), answer.header("A")), (Some(b"z".as_slice()), None));
+}
+
+#[test]
+fn ends_are_told_apart() {
+    let until_close = Server::start(|stream, _| say_last(stream, "HTTP/1.1 200 OK\r\n\r\nabc"));
+    let answer = ask(&until_close, false, 5000).unwrap();
+    assert_eq!((answer.body.as_slice(), answer.keep_alive), (b"abc".as_slice(), false));
+    let head = Server::start(|stream, _| say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"));
+    assert_eq!(ask(&head, true, 5000).unwrap().body, b"");
+    let broken =
+        Server::start(|stream, _| say_last(stream, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"));
+    assert!(matches!(ask(&broken, false, 5000), Err(ExchangeError::Closed { received: 41 })));
+    let silent = Server::start(|_, _| true);
+    assert!(matches!(ask(&silent, false, 50), Err(ExchangeError::Timeout(_))));
+    let wrong = Server::start(|stream, _| say(stream, "SSH-2.0-OpenSSH\r\n"));
+    assert!(matches!(ask(&wrong, false, 5000), Err(ExchangeError::Wrong(Wrong::StatusLine))));
+    let surplus = Server::start(|stream, _| say(stream, "HTTP/1.1 204 No\r\n\r\nabc"));
+    assert!(matches!(ask(&surplus, false, 5000), Err(ExchangeError::Wrong(Wrong::Surplus))));
+    let long =
+        Server::start(|stream, _| say_last(stream, &format!("HTTP/1.0 200 OK\r\n\r\n{}", "x".repeat(1001))));
+    assert!(matches!(ask(&long, false, 5000), Err(ExchangeError::TooLong { max_body: 1000 })));
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = exchange(&Address::Tcp(port), &get().bytes, false, Duration::from_secs(5), 1000);
+    assert!(matches!(nobody, Err(ExchangeError::Connect { .. })));
+}

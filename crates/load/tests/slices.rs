@@ -1,0 +1,260 @@
+//! Slices against servers that behave, in the closed and the open shape.
+
+mod kit;
+
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use deadheat_load::*;
+use kit::*;
+
+fn hello() -> Server {
+    Server::start(|stream, _| say(stream, HELLO))
+}
+
+#[test]
+fn a_number_of_requests_is_sent_exactly() {
+    let server = hello();
+    for (connections, cpus, requests) in
+        [(1, vec![], 100), (8, vec![], 1001), (5, vec![0, 0], 333), (4, vec![0; 9], 3)]
+    {
+        let before = server.served.load(Ordering::SeqCst);
+        let tally = run(SessionConfig { cpus, ..config(server.at(), connections) }, &closed(requests));
+        assert_eq!((tally.due, tally.outcomes.ok, tally.completions), (requests, requests, requests));
+        assert_eq!(server.served.load(Ordering::SeqCst) - before, requests);
+        assert_eq!(tally.status.of(200), requests);
+        assert_eq!(tally.bytes_read, requests * HELLO.len() as u64);
+        assert_eq!(tally.bytes_written, requests * get().bytes.len() as u64);
+        assert_eq!(
+            (tally.reconnects, tally.retried, tally.closed_by_server, tally.gave_up),
+            (0, 0, 0, false)
+        );
+        assert_eq!(tally.latency.count(), requests);
+        assert!(tally.rate_per_s().unwrap() > 0.0);
+        assert!(tally.elapsed_ns > 0 && tally.wall_ns >= tally.elapsed_ns);
+    }
+}
+
+#[test]
+fn a_duration_ends_the_slice_and_connections_persist() {
+    let server = hello();
+    let mut session = Session::open(config(server.at(), 6)).unwrap();
+    for _ in 0..4 {
+        let tally = session.slice(&closed_for(40)).unwrap();
+        check(&tally);
+        assert!(tally.elapsed_ns >= 40_000_000 && tally.outcomes.ok == tally.due && tally.due > 6);
+        assert!(tally.cpu_ns > 0 && tally.rates[0].last_ns <= 40_000_000);
+    }
+    assert_eq!(server.accepted.load(Ordering::SeqCst), 6);
+}
+
+#[test]
+fn settling_is_left_out_of_rate_and_times() {
+    let server = hello();
+    let order = SliceOrder { settle: Duration::from_millis(30), ..closed_for(60) };
+    let tally = run(config(server.at(), 2), &order);
+    let piece = tally.rates[0];
+    assert!(piece.first_ns > 0 && piece.first_ns <= 30_000_000, "{piece:?}");
+    assert!(piece.counted < tally.completions && tally.latency.count() < tally.completions);
+}
+
+#[test]
+fn the_request_order_is_followed_from_any_start() {
+    let lines = Arc::new(std::sync::Mutex::new(String::new()));
+    let seen = lines.clone();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = [0; 1024];
+        while let Ok(count @ 1..) = std::io::Read::read(&mut stream, &mut bytes) {
+            seen.lock().unwrap().push(bytes[..count][5] as char);
+            say(&mut stream, HELLO);
+        }
+    });
+    let named = |name: &str| {
+        let bytes = request_bytes("GET", &format!("/{name}"), "test", &[], b"").unwrap();
+        Prepared { bytes, ..get() }
+    };
+    let requests = Requests::in_turn(vec![named("a"), named("b"), named("c")]).unwrap();
+    let mut session =
+        Session::open(SessionConfig { requests: Arc::new(requests), ..config(address, 1) }).unwrap();
+    session.slice(&closed(4)).unwrap();
+    session.slice(&SliceOrder { start: 5, ..closed(4) }).unwrap();
+    session.set_requests(Arc::new(Requests::one(named("z")))).unwrap();
+    session.slice(&SliceOrder { start: 5, ..closed(2) }).unwrap();
+    assert_eq!(*lines.lock().unwrap(), "abcacabczz");
+}
+
+#[test]
+fn chunked_close_delimited_and_interim_answers_are_ok() {
+    for (name, text, keep) in [
+        (
+            "chunked",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n",
+            true,
+        ),
+        (
+            "interim",
+            "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            true,
+        ),
+        ("until close", "HTTP/1.1 200 OK\r\n\r\nhello", false),
+        ("announced", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", false),
+        ("old", "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", false),
+    ] {
+        let server = Server::start(move |stream, _| say(stream, text) && keep);
+        let tally = run(config(server.at(), 3), &closed(60));
+        assert_eq!((tally.outcomes.ok, tally.retried), (60, 0), "{name}");
+        assert_eq!(tally.closed_by_server, if keep { 0 } else { 60 }, "{name}");
+        assert_eq!(tally.reconnects, if keep { 0 } else { 57 }, "{name}");
+    }
+}
+
+#[test]
+fn head_answers_have_no_body() {
+    let server = Server::start(|stream, _| say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"));
+    let bytes = request_bytes("HEAD", "/", "test", &[], b"").unwrap();
+    let expect = Expectation { status: StatusRule::Success, body: BodyRule::Length(0) };
+    let requests = Arc::new(Requests::one(Prepared { bytes, head: true, expect }));
+    assert_eq!(run(SessionConfig { requests, ..config(server.at(), 2) }, &closed(20)).outcomes.ok, 20);
+}
+
+#[test]
+fn large_requests_and_answers_pass_whole() {
+    let body: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
+    let answer = body.clone();
+    let server = Server::start(move |stream, _| {
+        let mut sent = vec![0; 3_000_000];
+        std::io::Read::read_exact(stream, &mut sent).unwrap();
+        assert!(sent == answer);
+        say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n")
+            && std::io::Write::write_all(stream, &answer).is_ok()
+    });
+    let mut bytes = request_bytes("POST", "/", "test", &[], &body).unwrap();
+    // The server of these tests reads the head in pieces of 256 bytes: make the body begin where one ends.
+    let head = bytes.len() - body.len();
+    let padding = format!("X: {}\r\n", "x".repeat(512 - head - 5));
+    bytes.splice(head - 2..head - 2, padding.bytes());
+    assert_eq!((bytes.len() - body.len()) % 256, 0);
+    let expect = Expectation { status: StatusRule::Exact(200), body: BodyRule::exactly(&body) };
+    let requests = Arc::new(Requests::one(Prepared { bytes, head: false, expect }));
+    let mut all = config(server.at(), 2);
+    (all.requests, all.sample_every, all.max_samples_per_slice) = (requests, 2, 1);
+    let tally = run(all, &closed(6));
+    assert_eq!(tally.outcomes.ok, 6);
+    assert!(tally.samples.len() == 1 && tally.samples[0].body == body && !tally.samples[0].truncated);
+}
+
+#[test]
+fn samples_are_each_nth_up_to_the_limit() {
+    let server = hello();
+    for (every, most, wanted) in [(0, 9, 0), (10, 9, 5), (10, 3, 3), (1, 0, 0), (1, 100, 50)] {
+        let mut all = config(server.at(), 2);
+        (all.sample_every, all.max_samples_per_slice) = (every, most);
+        let samples = run(all, &closed(50)).samples;
+        assert_eq!(samples.len(), wanted, "{every} {most}");
+        assert!(samples.iter().all(|s| s.body == b"hello" && s.status == 200 && s.request == 0));
+    }
+}
+
+#[test]
+fn unix_sockets_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || while read_request(&mut stream) && say(&mut stream, HELLO) {});
+        }
+    });
+    let address = Address::Unix(path);
+    assert_eq!(run(config(address.clone(), 4), &closed(100)).outcomes.ok, 100);
+    let answer = exchange(&address, &get().bytes, false, Duration::from_secs(5), 100).unwrap();
+    assert_eq!((answer.status, answer.body.as_slice()), (200, b"hello".as_slice()));
+}
+
+#[test]
+fn open_slices_send_what_is_due() {
+    let server = hello();
+    for pacer in [Pacer::Constant { rate_per_s: 1000.0 }, Pacer::Poisson { rate_per_s: 1000.0, seed: 5 }] {
+        for cpus in [vec![], vec![0, 0, 0]] {
+            let due = pacer.arrivals().unwrap().take_while(|at| *at < 200_000_000).count() as u64;
+            let all = SessionConfig { cpus, ..config(server.at(), 4) };
+            let tally = run(all, &order(pacer, Limit::duration(Duration::from_millis(200))));
+            assert_eq!((tally.due, tally.outcomes.ok), (due, due), "{pacer:?}");
+            assert!(tally.elapsed_ns >= 200_000_000);
+            assert_eq!(tally.send_lag.count(), due);
+        }
+    }
+    let limited = Limit { duration: Some(Duration::from_secs(60)), requests: Some(50) };
+    let tally = run(config(server.at(), 4), &order(Pacer::Constant { rate_per_s: 1000.0 }, limited));
+    assert_eq!(tally.outcomes.ok, 50);
+}
+
+#[test]
+fn waiting_for_a_free_connection_is_in_the_latency_not_in_the_service() {
+    let server = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_millis(20));
+        say(stream, HELLO)
+    });
+    // Ten are due at once and one connection takes them one by one: the last waits for nine others.
+    let order = order(Pacer::Constant { rate_per_s: 1e6 }, Limit::requests(10));
+    let tally = run(config(server.at(), 1), &order);
+    assert_eq!(tally.outcomes.ok, 10);
+    assert!(tally.latency.quantile_ns(1.0).unwrap() >= 195_000_000);
+    assert!(tally.send_lag.quantile_ns(1.0).unwrap() >= 175_000_000);
+    assert!(tally.service.quantile_ns(0.0).unwrap() < tally.latency.quantile_ns(1.0).unwrap() / 2);
+}
+
+#[test]
+fn what_an_overloaded_server_cannot_take_is_drained_or_cut() {
+    let server = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_millis(20));
+        say(stream, HELLO)
+    });
+    let all = SessionConfig { timeout: Duration::from_millis(200), ..config(server.at(), 2) };
+    let limit = Limit::duration(Duration::from_millis(100));
+    let begun = Instant::now();
+    let tally = run(all, &order(Pacer::Constant { rate_per_s: 2000.0 }, limit));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(tally.due, 200);
+    assert!(tally.outcomes.ok >= 2 && tally.outcomes.cut >= 150, "{:?}", tally.outcomes);
+}
+
+#[test]
+fn a_slice_can_be_stopped() {
+    let server = hello();
+    let mut session = Session::open(config(server.at(), 2)).unwrap();
+    let handle = session.stop_handle();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        handle.stop();
+    });
+    let tally = session.slice(&closed_for(600_000)).unwrap();
+    check(&tally);
+    assert!(tally.outcomes.ok > 0 && tally.elapsed_ns < 60_000_000_000);
+    stopper.join().unwrap();
+    assert_eq!(session.slice(&closed_for(600_000)).unwrap().due, 0);
+}
+
+#[test]
+fn orders_that_cannot_be_run_are_refused() {
+    let server = hello();
+    let mut session = Session::open(config(server.at(), 1)).unwrap();
+    let none = order(Pacer::Closed, Limit::default());
+    assert!(matches!(session.slice(&none), Err(SessionError::NoLimit)));
+    for rate_per_s in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let order = order(Pacer::Constant { rate_per_s }, Limit::requests(1));
+        assert!(matches!(session.slice(&order), Err(SessionError::Rate(_))));
+    }
+    assert_eq!(session.slice(&closed(0)).unwrap().due, 0);
+    assert!(matches!(Session::open(config(server.at(), 0)), Err(OpenError::NoConnections)));
+    let pinned = SessionConfig { cpus: vec![1_000_000], ..config(server.at(), 1) };
+    assert!(matches!(Session::open(pinned), Err(OpenError::Pin { cpu: 1_000_000, .. })));
+    let long = Address::Unix("x".repeat(200).into());
+    assert!(matches!(Session::open(config(long, 1)), Err(OpenError::Address { .. })));
+}
