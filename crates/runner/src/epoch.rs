@@ -79,12 +79,12 @@ impl Course<'_> {
     ///
     /// # Errors
     /// When one does not start, or any answers otherwise than it should.
-    pub(crate) fn line_up(&self, when: &str, observer: &mut dyn Observer) -> Result<Lineup, Broken> {
+    pub(crate) fn line_up(&self, log: &str, when: &str, observer: &mut dyn Observer) -> Result<Lineup, Broken> {
         let mut runners = Vec::new();
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
             observer.event(&Event::Doing(&format!("starting {name}")));
-            match self.gate.start(contender, when) {
+            match self.gate.start(contender, log) {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);
@@ -164,7 +164,8 @@ impl Course<'_> {
     /// When it could not be completed; nothing of it counts then.
     pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
         let (started, started_unix_ms) = (Instant::now(), crate::race::unix_ms());
-        let lineup = self.line_up(&format!("epoch-{}", self.number), observer)?;
+        let when = format!("epoch {}", self.number);
+        let lineup = self.line_up(&format!("epoch-{}", self.number), &when, observer)?;
         let (mut loaded, parity) = self.load_up(lineup)?;
         let warmups = self.warm_up(&mut loaded, &parity, observer)?;
         let (rounds, measured) = self.rounds(&mut loaded, started, observer)?;

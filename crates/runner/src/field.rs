@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use deadheat_load::exchange;
+use deadheat_load::{Address, Answer, exchange};
 use deadheat_record::Plan;
 
 use crate::contender::{Running, Start, StartError};
@@ -63,18 +64,36 @@ impl Gate<'_> {
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let address = running.address().clone();
         let ((), cold_start) = running.wait_ready(patience, self.stopped, |left| {
-            match exchange(&address, &self.request, false, left, 64 << 20) {
+            match self.ask(&address, left) {
                 Ok(answer) if NOT_YET.contains(&answer.status) => {
                     Err(format!("it answers {}", answer.status))
                 }
                 Ok(_) => Ok(()),
-                Err(error) => Err(error.to_string()),
+                Err(reason) => Err(reason),
             }
         })?;
         running
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
         Ok(Runner { contender, running, cold_start })
+    }
+
+    /// Asks the first probe, on a thread of its own so that a contender that never answers does not hold up the end
+    /// that a person asks for.
+    fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, String> {
+        let (sender, receiver) = mpsc::channel();
+        let (address, request) = (address.clone(), self.request.clone());
+        let asking = std::thread::Builder::new().name("ready".into()).spawn(move || {
+            let _ = sender.send(exchange(&address, &request, false, patience, 64 << 20));
+        });
+        asking.map_err(|error| error.to_string())?;
+        loop {
+            match receiver.recv_timeout(Duration::from_millis(20)) {
+                Ok(answer) => return answer.map_err(|error| error.to_string()),
+                Err(RecvTimeoutError::Timeout) if !(self.stopped)() => {}
+                Err(_) => return Err("no answer yet".into()),
+            }
+        }
     }
 
     fn log(&self, contender: usize, when: &str) -> PathBuf {

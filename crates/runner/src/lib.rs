@@ -6,6 +6,7 @@
 
 pub mod affinity;
 mod cgroup;
+mod check;
 mod compare;
 mod contender;
 mod epoch;
@@ -25,6 +26,7 @@ mod stretch;
 mod tree;
 
 pub use cgroup::{Cgroup, Hierarchy};
+pub use check::{Checked, check};
 pub use compare::{Rules, RulesError};
 pub use contender::StartError;
 pub use events::{Event, Observer};

@@ -2,7 +2,6 @@
 //!
 //! Owns: that order, and the record while it grows. Must not know: how anything is shown.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -131,16 +130,12 @@ impl Race<'_> {
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
         let bench = Bench::new(&self.record)?;
-        let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-        let mut values =
-            BTreeMap::from([("work".into(), text(&plan.work)), ("study".into(), text(&plan.folder))]);
-        values.extend(plan.dataset.as_deref().map(|path| ("dataset".to_owned(), text(path))));
         let mut gate = Gate {
             plan: &plan,
             run: self.run,
             logs: self.logs.clone(),
             request: contract.first_request()?,
-            values,
+            values: crate::check::values(&plan),
             stopped: self.stopped,
         };
         let services = match gate.start_services() {
@@ -219,7 +214,7 @@ impl Race<'_> {
     fn pilot(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let method = leg.gate.plan.method.clone();
         let course = leg.course(self.record.racing(), Duration::ZERO, 0, method.seed);
-        let lineup = course.line_up("pilot", self.observer)?;
+        let lineup = course.line_up("pilot", "before the race", self.observer)?;
         let (mut loaded, _) = course.load_up(lineup)?;
         let window = Duration::from_nanos(method.pilot_ns) / PILOT_WINDOWS;
         let (count, mut contenders) = (loaded.len(), Vec::new());
