@@ -1,1 +1,6 @@
+mod flags;
+mod plan;
+mod prepare;
+mod study;
+
 fn main() {}

@@ -1,4 +1,5 @@
 //! The journal and the document as files: what is written reads back, what is damaged is said.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod fixture;
 

@@ -1,1 +1,43 @@
-//! placeholder
+//! What the end-to-end tests stand on: a folder to work in, the `deadheat` binary under a time limit, servers that
+//! behave well or badly, and the means to see what a run has left behind.
+//!
+//! Everything here panics with all that is known when something goes wrong: it is only ever called from tests.
+//! It knows the names of deadheat's options (`Race`), not what they do.
+//!
+//! ```no_run
+//! use deadheat_testkit::{Kit, server_line};
+//!
+//! let kit = Kit::new("target/debug/deadheat"); // in a test: env!("CARGO_BIN_EXE_deadheat")
+//! let outcome = kit
+//!     .race()
+//!     .contender("plain", &server_line(&["--body", "hi"]))
+//!     .contender("slower", &server_line(&["--body", "hi", "--spin-us", "20"]))
+//!     .args(["--epochs", "6..6", "--seed", "1"])
+//!     .run();
+//! outcome.assert_status(0);
+//! assert_eq!(outcome.json()["schema"], "deadheat.record/1");
+//! kit.assert_nothing_left();
+//! ```
+#![warn(missing_docs)]
+
+mod cgroups;
+mod client;
+mod invocation;
+mod kit;
+mod processes;
+mod race;
+mod server;
+mod skip;
+mod wait;
+
+pub use cgroups::{cgroups_under, leftover_cgroups};
+pub use client::{Client, Reply};
+pub use invocation::{Invocation, Outcome, Running};
+pub use kit::Kit;
+pub use processes::{
+    Process, Signal, descendants, is_alive, kill_9, kill_all_with_env, processes_with_env, send_signal,
+};
+pub use race::Race;
+pub use server::{TestServer, free_port, quote, server_command, server_line};
+pub use skip::skipped;
+pub use wait::{line_count, wait_for_lines, wait_until};

@@ -1,0 +1,291 @@
+//! What `race` was given: a study, commands, or a record to go on with. Combinations that make no sense end here.
+
+use std::path::{Path, PathBuf};
+
+use super::{AdHocFlags, Choices, Header, RaceFlags, UsageError};
+use crate::study::{self, shown};
+
+/// What is raced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// A folder with `study.toml`, or that file.
+    Study(PathBuf),
+    /// Commands on the command line.
+    AdHoc(AdHoc),
+    /// A race that was interrupted.
+    Resume(PathBuf),
+}
+
+/// Commands on the command line and what is requested of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AdHoc {
+    /// At least two shell commands.
+    pub(crate) commands: Vec<String>,
+    /// One per command, or none at all.
+    pub(crate) names: Vec<String>,
+    /// Path and query of the URL.
+    pub(crate) path: String,
+    /// Request method.
+    pub(crate) method: String,
+    /// Request headers.
+    pub(crate) headers: Vec<Header>,
+    /// Request body, or `@FILE`.
+    pub(crate) body: Option<String>,
+}
+
+const AD_HOC_EXAMPLE: &str =
+    "for example: deadheat race --url 'http://127.0.0.1:{port}/' 'node a.mjs' 'bun b.ts'";
+
+impl RaceFlags {
+    /// What is raced; looks only at whether paths are studies.
+    ///
+    /// # Errors
+    /// When the combination of arguments makes no sense.
+    pub(crate) fn input(&self) -> Result<Input, UsageError> {
+        if let Some(host) = self.allow_target.first() {
+            let problem = format!("--allow-target {}: a race cannot load other hosts yet", shown(host));
+            return Err(UsageError::new(
+                problem,
+                "contenders are started here and loaded at 127.0.0.1; leave it out",
+            ));
+        }
+        if let Some(record) = &self.resume {
+            return self.resumed(record);
+        }
+        let study = self.targets.iter().find(|target| is_study(target));
+        match (study, self.targets.as_slice()) {
+            (Some(study), [_]) => self.study(study),
+            (Some(study), _) => Err(UsageError::new(
+                format!("`{}` is a study, and other arguments stand beside it", shown(study)),
+                "race one study at a time; its contenders are chosen by --only NAME,..",
+            )),
+            (None, []) if is_study(".") => self.study("."),
+            (None, []) => Err(UsageError::new("there is nothing to race", AD_HOC_EXAMPLE)),
+            (None, [one]) => Err(self.single(one)),
+            (None, commands) => self.commands(commands).map(Input::AdHoc),
+        }
+    }
+
+    fn resumed(&self, record: &Path) -> Result<Input, UsageError> {
+        let alone = self.targets.is_empty() && self.ad_hoc == AdHocFlags::default();
+        if !alone {
+            let problem = "--resume stands together with a study, commands or a URL";
+            return Err(UsageError::new(
+                problem,
+                "the record says what was raced: deadheat race --resume RECORD",
+            ));
+        }
+        if self.choices != Choices::default() || self.record.is_some() {
+            let problem = "--resume stands together with options that change the plan or the record";
+            return Err(UsageError::new(
+                problem,
+                "a race goes on as it was planned; only --json may be added",
+            ));
+        }
+        Ok(Input::Resume(record.to_owned()))
+    }
+
+    fn study(&self, study: &str) -> Result<Input, UsageError> {
+        if self.ad_hoc != AdHocFlags::default() {
+            let problem = format!(
+                "`{}` is a study: --url, --name, --method, --header and --body do not apply",
+                shown(study)
+            );
+            return Err(UsageError::new(problem, "what is requested stands in its study.toml, in [[probe]]"));
+        }
+        Ok(Input::Study(study.into()))
+    }
+
+    /// One argument that is no study.
+    fn single(&self, one: &str) -> UsageError {
+        if self.ad_hoc.url.is_some() || one.contains(char::is_whitespace) {
+            let problem = format!("one command only, `{}`: there is nothing to compare it with", shown(one));
+            return UsageError::new(problem, AD_HOC_EXAMPLE);
+        }
+        let path = Path::new(one);
+        let problem = match (path.is_dir(), path.exists()) {
+            (true, _) => format!("the folder `{}` has no study.toml", shown(one)),
+            (false, true) => {
+                format!("`{}` is no study: that is a folder with study.toml, or that file", shown(one))
+            }
+            (false, false) => format!("there is no study `{}`", shown(one)),
+        };
+        UsageError::new(problem, format!("name a folder with study.toml, or two commands; {AD_HOC_EXAMPLE}"))
+    }
+
+    fn commands(&self, commands: &[String]) -> Result<AdHoc, UsageError> {
+        let names = &self.ad_hoc.names;
+        if let Some(empty) = commands.iter().position(|command| command.trim().is_empty()) {
+            let problem = format!("command {} of {} is empty", empty + 1, commands.len());
+            return Err(UsageError::new(problem, AD_HOC_EXAMPLE));
+        }
+        if !names.is_empty() && names.len() != commands.len() {
+            let problem = format!("{} names (-n) for {} commands", names.len(), commands.len());
+            return Err(UsageError::new(problem, "give -n once per command, in their order, or not at all"));
+        }
+        if !self.choices.selection.scenario.is_empty() {
+            let problem = "--scenario chooses among a study's scenarios, and commands have only one";
+            return Err(UsageError::new(problem, "leave --scenario out; -c and -r say how to load"));
+        }
+        let method = self.ad_hoc.method.clone().unwrap_or_else(|| "GET".into());
+        if !study::is_token(&method) {
+            let problem = format!("`{}` is no HTTP method", shown(&method));
+            return Err(UsageError::new(problem, "for example: --method POST"));
+        }
+        let url = self.ad_hoc.url.as_deref().unwrap_or("http://127.0.0.1:{port}/");
+        Ok(AdHoc {
+            commands: commands.to_vec(),
+            names: names.clone(),
+            path: requested_path(url)?,
+            method,
+            headers: self.ad_hoc.headers.clone(),
+            body: self.ad_hoc.body.clone(),
+        })
+    }
+}
+
+/// Whether `path` is a folder with `study.toml`, or a TOML file.
+fn is_study(path: &str) -> bool {
+    let path = Path::new(path);
+    path.join(study::FILE_NAME).is_file()
+        || path.is_file() && path.extension().is_some_and(|end| end == "toml")
+}
+
+/// Path and query of a URL that every contender can be asked for: `http://127.0.0.1:{port}/x`.
+fn requested_path(url: &str) -> Result<String, UsageError> {
+    let example = "write it like 'http://127.0.0.1:{port}/x'";
+    let wrong = |problem: String, remedy: &str| {
+        Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
+    };
+    let lower = url.to_ascii_lowercase();
+    if lower.starts_with("https://") {
+        return wrong("https is not there yet".into(), "let the servers speak plain http for the race");
+    }
+    let Some(rest) = lower.starts_with("http://").then(|| &url["http://".len()..]) else {
+        return wrong("it does not begin with http://".into(), example);
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (host, port) = split_port(authority);
+    match host.to_ascii_lowercase().as_str() {
+        "127.0.0.1" | "localhost" => {}
+        host if host.starts_with('[') => {
+            return wrong(
+                "contenders are loaded over IPv4".into(),
+                "write 127.0.0.1 instead of the IPv6 address",
+            );
+        }
+        host => {
+            let problem = format!("`{}` is not this machine's loopback", shown(host));
+            return wrong(
+                problem,
+                "contenders are started here and loaded at 127.0.0.1; write http://127.0.0.1:{port}/",
+            );
+        }
+    }
+    if port != Some("{port}") {
+        let problem =
+            "contenders run at the same time, each on a port of its own, and {port} is missing".into();
+        return wrong(problem, &format!("{example}; each command gets its port as {{port}} and in PORT"));
+    }
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    match study::path_problem(&path) {
+        Some(problem) => wrong(problem.into(), example),
+        None => Ok(path),
+    }
+}
+
+/// Host and port; the brackets of an IPv6 address stay.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rfind(':') {
+        Some(colon) if !authority[colon..].contains(']') => {
+            (&authority[..colon], Some(&authority[colon + 1..]))
+        }
+        _ => (authority, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::flags::{Cli, Command};
+
+    fn input(arguments: &[&str]) -> Result<Input, UsageError> {
+        let cli = Cli::try_parse_from(["deadheat", "race"].iter().chain(arguments)).expect("a command line");
+        let Command::Race(flags) = cli.command else { panic!("race") };
+        flags.input()
+    }
+
+    fn problem(arguments: &[&str]) -> String {
+        input(arguments).expect_err("wrong usage").problem
+    }
+
+    #[test]
+    fn urls_lead_to_the_loopback_and_name_the_port() {
+        for (url, path) in [
+            ("http://127.0.0.1:{port}/x", "/x"),
+            ("http://localhost:{port}", "/"),
+            ("HTTP://LocalHost:{port}/A?b=c", "/A?b=c"),
+            ("http://127.0.0.1:{port}?q=1", "/?q=1"),
+        ] {
+            assert_eq!(requested_path(url), Ok(path.to_owned()), "{url}");
+        }
+        for (url, part) in [
+            ("https://127.0.0.1:{port}/", "https is not there yet"),
+            ("http://[::1]:{port}/", "IPv4"),
+            ("http://example.org:{port}/", "not this machine's loopback"),
+            ("http://user@127.0.0.1:{port}/", "not this machine's loopback"),
+            ("http://0.0.0.0:{port}/", "not this machine's loopback"),
+            ("http://127.0.0.1:8080/", "{port} is missing"),
+            ("http://127.0.0.1/", "{port} is missing"),
+            ("127.0.0.1:{port}/", "does not begin with http://"),
+            ("http://127.0.0.1:{port}/a b", "percent-encoded"),
+            ("http://127.0.0.1:{port}/#x", "never reaches"),
+        ] {
+            let error = requested_path(url).expect_err(url);
+            assert!(error.problem.contains(part), "{url}: {error}");
+            assert!(!error.remedy.is_empty());
+        }
+    }
+
+    #[test]
+    fn commands_are_raced_without_a_study() {
+        let Ok(Input::AdHoc(ad_hoc)) = input(&["node a.mjs", "bun b.ts", "-n", "a", "-n", "b"]) else {
+            panic!("ad hoc")
+        };
+        assert_eq!(ad_hoc.commands, ["node a.mjs", "bun b.ts"]);
+        assert_eq!((ad_hoc.path.as_str(), ad_hoc.method.as_str()), ("/", "GET"));
+    }
+
+    #[test]
+    fn a_study_is_told_from_commands_by_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("study.toml"), "").unwrap();
+        let path = folder.path().to_str().unwrap();
+        assert_eq!(input(&[path]), Ok(Input::Study(path.into())));
+        let file = format!("{path}/study.toml");
+        assert_eq!(input(&[&file]), Ok(Input::Study(file.clone().into())));
+        assert!(problem(&[path, "node a.mjs"]).contains("other arguments stand beside it"));
+        assert!(problem(&[path, "--url", "http://127.0.0.1:{port}/"]).contains("is a study"));
+        assert!(problem(&[path, "-H", "a: b"]).contains("is a study"));
+        assert!(problem(&[path, "--resume", "r.jsonl"]).contains("--resume stands together with a study"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let empty = folder.path().to_str().unwrap();
+        assert!(problem(&[empty]).contains("has no study.toml"));
+        assert!(problem(&["no/such/study"]).contains("there is no study"));
+        assert!(problem(&["node a.mjs"]).contains("one command only"));
+        assert!(problem(&["x", "--url", "http://127.0.0.1:{port}/"]).contains("one command only"));
+        assert!(problem(&["a", "b", "-n", "x"]).contains("1 names (-n) for 2 commands"));
+        assert!(problem(&["a", " "]).contains("command 2 of 2 is empty"));
+        assert!(problem(&["a", "b", "--scenario", "x"]).contains("--scenario"));
+        assert!(problem(&["a", "b", "-m", "a b"]).contains("no HTTP method"));
+        assert!(problem(&["a", "b", "--allow-target", "h"]).contains("cannot load other hosts yet"));
+        assert!(problem(&["--resume", "r.jsonl", "--epochs", "6..9"]).contains("change the plan"));
+        assert_eq!(input(&["--resume", "r.jsonl", "--json", "x"]), Ok(Input::Resume("r.jsonl".into())));
+    }
+}

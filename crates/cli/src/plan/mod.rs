@@ -1,0 +1,15 @@
+//! From what was typed to what will be done: study or commands, flags and the machine resolve into a `record::Plan`.
+//!
+//! Owns: defaults, profiles, the selection, where things are kept, which cores belong to whom. Only the plan goes on.
+//! Must not know: TOML, processes, how anything is measured.
+
+mod ad_hoc;
+mod places;
+mod profiles;
+mod resolve;
+mod topology;
+
+pub(crate) use ad_hoc::study_of;
+pub(crate) use places::{Places, record_path};
+pub(crate) use resolve::{Purpose, Setting, fresh_seed, resolve};
+pub(crate) use topology::Topology;

@@ -1,0 +1,118 @@
+//! Where a race keeps its things: the work folder, and the record's file.
+
+use std::path::{Path, PathBuf};
+
+use deadheat_record::Source;
+use jiff::Zoned;
+use sha2::{Digest, Sha256};
+
+use crate::study::Study;
+
+/// The longest path of a work folder: a unix socket inside it must stay below the kernel's 108 bytes.
+const WORK_LENGTH: usize = 80;
+
+/// What of the environment decides where things are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// `XDG_CACHE_HOME`, else `~/.cache`; none where neither is known.
+    pub(crate) cache: Option<PathBuf>,
+    /// For temporary files, short.
+    pub(crate) temporary: PathBuf,
+    /// This user.
+    pub(crate) user: u32,
+    /// This process.
+    pub(crate) process: u32,
+}
+
+impl Places {
+    /// As the environment of this process has it.
+    pub(crate) fn of_process() -> Self {
+        let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        Self {
+            cache: variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache"))),
+            temporary: "/tmp".into(),
+            user: rustix::process::getuid().as_raw(),
+            process: std::process::id(),
+        }
+    }
+
+    /// The study's work folder: `work` beside its file; in the cache for commands on the command line; where that
+    /// path is too long for unix sockets, a folder below `/tmp` that stays the same for the same study and user.
+    pub(crate) fn work(&self, study: &Study) -> PathBuf {
+        if study.source == Source::AdHoc {
+            let name = format!("ad-hoc-{}", self.process);
+            let cached = self.cache.as_ref().map(|cache| cache.join("deadheat").join(&name));
+            let short = || self.temporary.join(format!("deadheat-{}-{name}", self.user));
+            return cached.filter(|path| fits(path)).unwrap_or_else(short);
+        }
+        let beside = study.folder.join("work");
+        if fits(&beside) {
+            beside
+        } else {
+            self.temporary.join(format!("deadheat-{}-{}", self.user, mark(&study.folder)))
+        }
+    }
+}
+
+fn fits(path: &Path) -> bool {
+    path.as_os_str().len() <= WORK_LENGTH
+}
+
+/// Eight letters that stand for a path.
+fn mark(path: &Path) -> String {
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where the journal goes unless `--record` says otherwise: `deadheat-records/NAME-YYYYMMDD-HHMMSS.jsonl`.
+pub(crate) fn record_path(study: &str, now: &Zoned) -> PathBuf {
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let name: String = study.chars().map(plain).collect();
+    Path::new("deadheat-records").join(format!("{name}-{}.jsonl", now.strftime("%Y%m%d-%H%M%S")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::AdHoc;
+
+    fn places(cache: &str) -> Places {
+        Places { cache: Some(cache.into()), temporary: "/tmp".into(), user: 1000, process: 77 }
+    }
+
+    fn ad_hoc(folder: &str) -> Study {
+        let ad_hoc = AdHoc {
+            commands: vec!["a".into(), "b".into()],
+            names: Vec::new(),
+            path: "/".into(),
+            method: "GET".into(),
+            headers: Vec::new(),
+            body: None,
+        };
+        super::super::study_of(&ad_hoc, Path::new(folder)).unwrap()
+    }
+
+    #[test]
+    fn work_folders_leave_room_for_sockets() {
+        let long = format!("/{}", "x".repeat(90));
+        let study = |folder: &str| Study { source: Source::Study(folder.into()), ..ad_hoc(folder) };
+        for (study, cache, work) in [
+            (ad_hoc("/here"), "/home/a/.cache", "/home/a/.cache/deadheat/ad-hoc-77"),
+            (ad_hoc("/here"), long.as_str(), "/tmp/deadheat-1000-ad-hoc-77"),
+            (study("/s/trending"), "/c", "/s/trending/work"),
+        ] {
+            assert_eq!(places(cache).work(&study), Path::new(work));
+        }
+        let (first, other) =
+            (places("/c").work(&study(&long)), places("/c").work(&study(&format!("{long}y"))));
+        assert!(first.to_string_lossy().starts_with("/tmp/deadheat-1000-") && fits(&first), "{first:?}");
+        assert_eq!(first, places("/other").work(&study(&long)), "the same study keeps its folder");
+        assert_ne!(first, other);
+    }
+
+    #[test]
+    fn records_are_named_after_study_and_time() {
+        let now = jiff::civil::date(2025, 3, 4).at(5, 6, 7, 0).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
+        assert_eq!(record_path("a b/c", &now), Path::new("deadheat-records/a-b-c-20250304-050607.jsonl"));
+    }
+}

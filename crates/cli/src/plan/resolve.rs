@@ -1,0 +1,304 @@
+//! The one step from what was typed to the plan: selection, then scenarios, then method, then cores.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::time::Duration;
+
+use deadheat_record as record;
+use deadheat_record::{Finding, Method, Metric, Plan, ScenarioPlan, Shape, Share};
+use toml::Spanned;
+
+use super::places::Places;
+use super::profiles::{Profile, QUICK, slice};
+use super::topology::Topology;
+use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
+use crate::prepare::Skipped;
+use crate::study::{self, Contender, Figure, Scenario, Study, nearest, one_of, shown};
+
+/// The scenario of a study that has none.
+const STEADY: &str = "steady";
+const ALPHA: f64 = 0.025;
+const MARGIN: f64 = 0.03;
+const READY: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the plan is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To be measured: at least two contenders.
+    Race,
+    /// To be checked for parity: one is enough.
+    Check,
+}
+
+/// What comes neither from the study nor from the command line.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// The machine's cores.
+    pub(crate) topology: Topology,
+    /// Where things are kept.
+    pub(crate) places: Places,
+    /// For the race's random orders, unless `--seed` is given.
+    pub(crate) seed: u64,
+}
+
+/// The plan, and what is to be said about it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Resolved {
+    /// What will be done.
+    pub(crate) plan: Plan,
+    /// Warnings about the machine and about contenders that were left out.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A seed that differs from process to process; below 2^32, so that every JSON reader keeps it whole.
+pub(crate) fn fresh_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 32
+}
+
+/// Makes the plan. `skipped` are the contenders that cannot run here.
+///
+/// # Errors
+/// When a name is not the study's, when too few contenders are left, or when cores are divided wrongly.
+pub(crate) fn resolve(
+    study: &Study,
+    skipped: &[Skipped],
+    choices: &Choices,
+    purpose: Purpose,
+    setting: &Setting,
+) -> Result<Resolved, UsageError> {
+    let (contenders, left_out) = contenders(study, skipped, &choices.selection, purpose)?;
+    let method = method(choices, &contenders, &left_out, setting.seed)?;
+    let (pinning, mut findings) = match purpose {
+        Purpose::Race => {
+            let machine = &choices.machine;
+            setting.topology.divide(machine.server_cpus.as_ref(), machine.load_cpus.as_ref())?
+        }
+        Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
+    };
+    findings.extend(left_out.iter().map(|skipped| skipped.finding()));
+    let work = setting.places.work(study);
+    let plan = Plan {
+        study: study.name.clone(),
+        title: study.title.clone(),
+        folder: study.folder.clone(),
+        dataset: study.dataset.as_ref().map(|dataset| work.join(dataset.output.get_ref())),
+        work,
+        services: services(study, &contenders),
+        skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
+        contenders: contenders.into_iter().map(planned).collect(),
+        probes: study.probes.iter().map(|probe| probe.contract.clone()).collect(),
+        scenarios: scenarios(study, &choices.selection, &choices.load)?,
+        method,
+        pinning,
+        claims: study.claims.iter().filter_map(claim).collect(),
+    };
+    Ok(Resolved { plan, findings })
+}
+
+/// An error if one of the names typed with `option` is not among `known`.
+fn all_known(option: &str, kind: &str, names: &[String], known: &[&str]) -> Result<(), UsageError> {
+    let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let problem = format!("{option}: there is no {kind} `{}`", shown(unknown));
+    let meant =
+        nearest(unknown, known.iter().copied()).map(|word| format!("did you mean `{}`? ", shown(word)));
+    let all = one_of(known.iter().copied());
+    Err(UsageError::new(problem, format!("{}the {kind}s: {all}", meant.unwrap_or_default())))
+}
+
+fn contenders<'s>(
+    study: &'s Study,
+    skipped: &'s [Skipped],
+    selection: &Selection,
+    purpose: Purpose,
+) -> Result<(Vec<&'s Contender>, Vec<&'s Skipped>), UsageError> {
+    let known: Vec<&str> =
+        study.contenders.iter().map(|contender| contender.name.get_ref().as_str()).collect();
+    all_known("--only", "contender", &selection.only, &known)?;
+    all_known("--baseline", "contender", selection.baseline.as_slice(), &known)?;
+    let wanted = |name: &str| selection.only.is_empty() || selection.only.iter().any(|only| only == name);
+    let left_out: Vec<&Skipped> = skipped.iter().filter(|skipped| wanted(&skipped.name)).collect();
+    let runs = |name: &str| wanted(name) && !left_out.iter().any(|skipped| skipped.name == name);
+    let chosen: Vec<&Contender> =
+        study.contenders.iter().filter(|contender| runs(contender.name.get_ref())).collect();
+    let fewest = if purpose == Purpose::Race { 2 } else { 1 };
+    if chosen.len() >= fewest {
+        return Ok((chosen, left_out));
+    }
+    let problem = match (purpose, chosen.len()) {
+        (Purpose::Race, 1) => "one contender only: there is nothing to compare it with",
+        _ => "no contender is left",
+    };
+    let reasons: Vec<String> =
+        left_out.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.why())).collect();
+    let remedy = match (reasons.is_empty(), selection.only.is_empty()) {
+        (false, _) => format!("left out were\n    {}", reasons.join("\n    ")),
+        (true, false) => format!("name two or more with --only; the contenders: {}", one_of(known)),
+        (true, true) => "add another [[contender]] to the study".into(),
+    };
+    Err(UsageError::new(problem, remedy))
+}
+
+fn planned(contender: &Contender) -> record::Contender {
+    record::Contender {
+        name: contender.name.get_ref().clone(),
+        command: contender.command.get_ref().clone(),
+        folder: contender.folder.clone(),
+        env: plain(&contender.env),
+        listen: contender.listen.get_ref().clone(),
+        services: contender.services.iter().map(|name| name.get_ref().clone()).collect(),
+        version: None,
+    }
+}
+
+/// A claim as the record holds it; none for a range and for a claim about no contender, which only the study holds.
+fn claim(claim: &study::Claim) -> Option<record::Claim> {
+    let Figure::Value(value) = claim.figure else { return None };
+    let baseline = claim.baseline.as_ref().map(|name| format!("against {}", name.get_ref()));
+    let unit = claim.unit.as_ref().map(|unit| format!("in {unit}"));
+    let notes: Vec<String> = [baseline, unit, claim.note.clone()].into_iter().flatten().collect();
+    Some(record::Claim {
+        source: claim.source.clone(),
+        contender: claim.contender.as_ref()?.get_ref().clone(),
+        metric: claim.metric.clone(),
+        value,
+        scenario: claim.scenario.as_ref().map(|scenario| scenario.get_ref().clone()),
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
+    })
+}
+
+/// The services that the chosen contenders use, in the study's order.
+fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
+    let used =
+        |name: &String| contenders.iter().flat_map(|c| &c.services).any(|service| service.get_ref() == name);
+    let service = |service: &study::Service| record::Service {
+        name: service.name.get_ref().clone(),
+        command: service.command.get_ref().clone(),
+        folder: service.folder.clone(),
+        env: plain(&service.env),
+        listen: service.listen.get_ref().clone(),
+    };
+    study.services.iter().filter(|service| used(service.name.get_ref())).map(service).collect()
+}
+
+fn plain(
+    env: &std::collections::BTreeMap<String, Spanned<String>>,
+) -> std::collections::BTreeMap<String, String> {
+    env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone())).collect()
+}
+
+fn scenarios(
+    study: &Study,
+    selection: &Selection,
+    load: &LoadChoices,
+) -> Result<Vec<ScenarioPlan>, UsageError> {
+    if study.scenarios.is_empty() {
+        all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
+        let shape = Shape::Closed { connections: study::CONNECTIONS };
+        return Ok(vec![ScenarioPlan {
+            name: STEADY.into(),
+            shape: reshaped(&shape, load),
+            requests: all_probes(study),
+        }]);
+    }
+    let known: Vec<&str> = study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
+    all_known("--scenario", "scenario", &selection.scenario, &known)?;
+    let wanted = |name: &String| selection.scenario.is_empty() || selection.scenario.contains(name);
+    let scenario = |scenario: &Scenario| ScenarioPlan {
+        name: scenario.name.get_ref().clone(),
+        shape: reshaped(&scenario.shape, load),
+        requests: match &scenario.requests {
+            Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
+            None => all_probes(study),
+        },
+    };
+    Ok(study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())).map(scenario).collect())
+}
+
+fn all_probes(study: &Study) -> Vec<Share> {
+    study.probes_under_load().map(|probe| Share { probe: probe.contract.name.clone(), weight: 1 }).collect()
+}
+
+/// The shape with what was typed instead of what it says.
+fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
+    let connections = load.connections.unwrap_or(shape.connections());
+    match (shape, load.rate) {
+        (Shape::Closed { .. }, None) => Shape::Closed { connections },
+        (Shape::Closed { .. }, Some(rate_per_s)) => Shape::Open { connections, rate_per_s, poisson: true },
+        (Shape::Open { rate_per_s, poisson, .. }, rate) => {
+            Shape::Open { connections, rate_per_s: rate.unwrap_or(*rate_per_s), poisson: *poisson }
+        }
+    }
+}
+
+fn method(
+    choices: &Choices,
+    contenders: &[&Contender],
+    left_out: &[&Skipped],
+    seed: u64,
+) -> Result<Method, UsageError> {
+    let MethodChoices {
+        metric,
+        profile,
+        epochs,
+        budget,
+        margin,
+        alpha,
+        seed: typed_seed,
+        slice: typed_slice,
+    } = &choices.method;
+    let profile = profile.map_or(&QUICK, Profile::of);
+    let metric = metric.map_or(Metric::Throughput, Metric::from);
+    let slice = typed_slice.unwrap_or_else(|| slice(metric));
+    let given = choices.selection.baseline.as_ref();
+    Ok(Method {
+        profile: profile.name.into(),
+        seed: typed_seed.unwrap_or(seed),
+        metric,
+        baseline: baseline(given, contenders, left_out)?,
+        all_pairs: contenders.len() > 2 && given.is_none(),
+        alpha: alpha.unwrap_or(ALPHA),
+        margin: margin.unwrap_or(MARGIN),
+        looks: epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range)),
+        slice_ns: nanos(slice),
+        settle_ns: 0,
+        rounds: profile.rounds(slice),
+        pilot_ns: nanos(profile.pilot),
+        warmup_ns: (nanos(profile.warmup.0), nanos(profile.warmup.1)),
+        warmup_requests: profile.warmup_requests,
+        budget_ns: budget.or(profile.budget).map(nanos),
+        ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
+        timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),
+    })
+}
+
+fn baseline(
+    given: Option<&String>,
+    contenders: &[&Contender],
+    left_out: &[&Skipped],
+) -> Result<String, UsageError> {
+    let Some(name) = given else {
+        return Ok(contenders.first().map(|contender| contender.name.get_ref().clone()).unwrap_or_default());
+    };
+    if contenders.iter().any(|contender| contender.name.get_ref() == name) {
+        return Ok(name.clone());
+    }
+    match left_out.iter().find(|skipped| skipped.name == *name) {
+        Some(skipped) => Err(UsageError::new(
+            format!("--baseline {}: it cannot run here: {}", shown(name), skipped.reason),
+            &skipped.remedy,
+        )),
+        None => Err(UsageError::new(
+            format!("--baseline {} is not among those chosen by --only", shown(name)),
+            "add it to --only, or choose another baseline",
+        )),
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

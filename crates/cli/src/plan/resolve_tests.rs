@@ -1,0 +1,186 @@
+//! What resolution promises, on a study with services, a dataset and two scenarios.
+
+use std::path::Path;
+
+use super::*;
+use crate::flags::{CpuList, EpochRange, MetricWord, ProfileWord};
+
+const STUDY: &str = "
+name = \"s\"
+[dataset]
+command = \"make {output}\"
+output = \"d.db\"
+[[service]]
+name = \"db\"
+command = \"db {port}\"
+[[service]]
+name = \"idle\"
+command = \"idle {port}\"
+[[contender]]
+name = \"a\"
+command = \"a {db.port}\"
+services = [\"db\"]
+env = { N = 1 }
+[[contender]]
+name = \"b\"
+command = \"b\"
+port = 8081
+[[contender]]
+name = \"c\"
+command = \"c\"
+[[probe]]
+name = \"p\"
+path = \"/p\"
+[[probe]]
+name = \"q\"
+path = \"/q\"
+[[probe]]
+name = \"odd\"
+path = \"/odd\"
+under_load = false
+[[scenario]]
+name = \"closed\"
+requests = [\"p\", { probe = \"q\", weight = 3 }]
+[[scenario]]
+name = \"open\"
+rate = 500
+arrivals = \"constant\"
+connections = 8
+";
+
+fn study() -> Study {
+    study::parse(STUDY, "study.toml", Path::new("/s"))
+        .unwrap_or_else(|error| panic!("{}", error.render(false)))
+}
+
+fn setting() -> Setting {
+    let places = Places { cache: None, temporary: "/tmp".into(), user: 1, process: 2 };
+    Setting { topology: Topology::read(Path::new("/nowhere"), &[0, 1]), places, seed: 42 }
+}
+
+fn resolved(choices: &Choices) -> Result<Plan, UsageError> {
+    resolve(&study(), &[], choices, Purpose::Race, &setting()).map(|resolved| resolved.plan)
+}
+
+fn selecting(change: impl Fn(&mut Selection)) -> Choices {
+    let mut choices = Choices::default();
+    change(&mut choices.selection);
+    choices
+}
+
+fn skipped(name: &str) -> Skipped {
+    Skipped { name: name.into(), reason: "no bun".into(), remedy: "npm ci".into() }
+}
+
+#[test]
+fn a_study_resolves_into_a_plan() {
+    let plan = resolved(&Choices::default()).unwrap();
+    assert_eq!((plan.folder.as_path(), plan.work.as_path()), (Path::new("/s"), Path::new("/s/work")));
+    assert_eq!(plan.dataset.as_deref(), Some(Path::new("/s/work/d.db")));
+    assert_eq!(plan.contenders.len(), 3);
+    assert_eq!(plan.contenders[0].env["N"], "1");
+    assert_eq!(plan.contenders[0].folder, Path::new("/s"));
+    assert_eq!(plan.contenders[1].listen, record::Listen::Port(8081));
+    assert_eq!(plan.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>(), ["db"]);
+    let share = |probe: &str, weight| Share { probe: probe.into(), weight };
+    assert_eq!(plan.scenarios[0].requests, [share("p", 1), share("q", 3)]);
+    assert_eq!(plan.scenarios[1].requests, [share("p", 1), share("q", 1)], "all that are under load");
+    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 8, rate_per_s: 500.0, poisson: false });
+    assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![0], vec![1]));
+}
+
+#[test]
+fn the_quick_profile_is_the_default() {
+    let method = resolved(&Choices::default()).unwrap().method;
+    assert_eq!(method.profile, "quick");
+    assert_eq!((method.baseline.as_str(), method.all_pairs, method.seed), ("a", true, 42));
+    assert_eq!((method.slice_ns, method.rounds, method.settle_ns), (100_000_000, 20, 0));
+    assert_eq!(method.looks, [4, 6, 8, 10, 12]);
+    assert_eq!(method.warmup_ns, (1_000_000_000, 5_000_000_000));
+    assert_eq!(method.budget_ns, Some(180_000_000_000));
+    assert_eq!((method.alpha, method.margin), (0.025, 0.03));
+}
+
+#[test]
+fn what_was_typed_comes_first() {
+    let method = MethodChoices {
+        metric: Some(MetricWord::P99),
+        profile: Some(ProfileWord::Full),
+        epochs: Some(EpochRange { fewest: 10, most: 10 }),
+        budget: Some(Duration::from_secs(1)),
+        margin: Some(0.01),
+        alpha: Some(0.05),
+        seed: Some(7),
+        slice: None,
+    };
+    let mut choices = Choices { method, ..Choices::default() };
+    choices.load.rate = Some(100.0);
+    choices.load.connections = Some(9);
+    choices.machine.server_cpus = Some(CpuList(vec![1]));
+    let plan = resolved(&choices).unwrap();
+    assert_eq!((plan.method.looks, plan.method.seed, plan.method.slice_ns), (vec![10], 7, 1_000_000_000));
+    assert_eq!((plan.method.rounds, plan.method.budget_ns), (4, Some(1_000_000_000)));
+    assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 100.0, poisson: true });
+    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 100.0, poisson: false });
+    assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));
+}
+
+#[test]
+fn selections_keep_the_studys_order() {
+    let plan = resolved(&selecting(|s| s.only = vec!["c".into(), "b".into()])).unwrap();
+    let names: Vec<&str> = plan.contenders.iter().map(|contender| contender.name.as_str()).collect();
+    assert_eq!(names, ["b", "c"]);
+    assert_eq!((plan.method.baseline.as_str(), plan.method.all_pairs), ("b", false));
+    assert!(plan.services.is_empty(), "none of them uses a service");
+    let plan = resolved(&selecting(|s| s.scenario = vec!["open".into()])).unwrap();
+    assert_eq!(plan.scenarios.len(), 1);
+    let plan = resolved(&selecting(|s| s.baseline = Some("c".into()))).unwrap();
+    assert_eq!((plan.method.baseline.as_str(), plan.method.all_pairs), ("c", false));
+}
+
+#[test]
+fn unknown_names_are_told_with_the_right_ones() {
+    let told = |choices: &Choices| resolved(choices).unwrap_err().to_string();
+    let only = told(&selecting(|s| s.only = vec!["a".into(), "x\u{1b}".into()]));
+    assert_eq!(only, "--only: there is no contender `x\\u{1b}`\n  the contenders: `a`, `b` or `c`");
+    let scenario = told(&selecting(|s| s.scenario = vec!["opne".into()]));
+    assert!(scenario.contains("did you mean `open`?"), "{scenario}");
+    let baseline = told(&selecting(|s| {
+        s.only = vec!["a".into(), "b".into()];
+        s.baseline = Some("c".into());
+    }));
+    assert!(baseline.contains("not among those chosen by --only"), "{baseline}");
+    assert!(told(&selecting(|s| s.only = vec!["a".into()])).contains("one contender only"));
+}
+
+#[test]
+fn who_is_skipped_is_named() {
+    let left_out = [skipped("a")];
+    let resolve = |choices: &Choices| resolve(&study(), &left_out, choices, Purpose::Race, &setting());
+    let Resolved { plan, findings } = resolve(&Choices::default()).unwrap();
+    assert_eq!(plan.skipped, [("a".to_owned(), "no bun: npm ci".to_owned())]);
+    assert_eq!((plan.method.baseline.as_str(), plan.method.all_pairs), ("b", false));
+    assert_eq!((findings[0].code.as_str(), findings[0].remedy.as_str()), ("skipped", "npm ci"));
+    let error = resolve(&selecting(|s| s.baseline = Some("a".into()))).unwrap_err();
+    assert_eq!(
+        (error.problem.as_str(), error.remedy.as_str()),
+        ("--baseline a: it cannot run here: no bun", "npm ci")
+    );
+    let error = resolve(&selecting(|s| s.only = vec!["a".into(), "b".into()])).unwrap_err();
+    assert!(error.remedy.contains("a: no bun: npm ci"), "{error}");
+}
+
+#[test]
+fn one_contender_is_enough_for_a_check() {
+    let choices = selecting(|s| s.only = vec!["c".into()]);
+    let resolved = resolve(&study(), &[], &choices, Purpose::Check, &setting()).unwrap();
+    assert_eq!(resolved.plan.contenders.len(), 1);
+    assert!(resolved.plan.pinning.server_cpus.is_empty());
+}
+
+#[test]
+fn seeds_differ_and_fit_into_json() {
+    let seeds: Vec<u64> = (0..4).map(|_| fresh_seed()).collect();
+    assert!(seeds.iter().all(|seed| *seed < 1 << 32));
+    assert!(seeds.windows(2).any(|pair| pair[0] != pair[1]));
+}

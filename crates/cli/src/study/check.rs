@@ -1,0 +1,170 @@
+//! What must hold between the parts of a study: names are unique, references lead somewhere, nothing is unused.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use deadheat_record::Listen;
+use toml::Spanned;
+
+use super::complaint::Complaint;
+use super::fields::Reading;
+use super::model::{Contender, Scenario, Study};
+use super::placeholder::{self, Context};
+use super::words::{nearest, one_of, shown};
+
+pub(super) fn check(study: &Study, reading: &Reading<'_>) {
+    unique(reading, "service", study.services.iter().map(|service| &service.name));
+    unique(reading, "contender", study.contenders.iter().map(|contender| &contender.name));
+    unique(reading, "probe", study.probes.iter().map(|probe| &probe.name));
+    unique(reading, "scenario", study.scenarios.iter().map(|scenario| &scenario.name));
+    fixed_ports(study, reading);
+    references(study, reading);
+    loads(study, reading);
+    placeholders(study, reading);
+}
+
+fn unique<'s>(reading: &Reading<'_>, kind: &str, names: impl Iterator<Item = &'s Spanned<String>>) {
+    let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
+    for name in names.filter(|name| !name.get_ref().is_empty()) {
+        let Some(first) = seen.get(name.get_ref().as_str()) else {
+            seen.insert(name.get_ref(), name.span());
+            continue;
+        };
+        let title = format!("two {kind}s are called `{}`", shown(name.get_ref()));
+        let complaint = Complaint::new(name.span(), title, "the second").also(first.clone(), "the first");
+        reading.complain(complaint.help(format!("give each {kind} a `name` of its own")));
+    }
+}
+
+/// All contenders and services are alive at the same time, so that no two can have the same port.
+fn fixed_ports(study: &Study, reading: &Reading<'_>) {
+    let mut seen: HashMap<u16, Range<usize>> = HashMap::new();
+    let services = study.services.iter().map(|service| &service.listen);
+    for listen in services.chain(study.contenders.iter().map(|contender| &contender.listen)) {
+        let Listen::Port(port) = *listen.get_ref() else { continue };
+        let Some(first) = seen.get(&port) else {
+            seen.insert(port, listen.span());
+            continue;
+        };
+        let title =
+            format!("port {port} is given twice, and all contenders and services run at the same time");
+        let complaint = Complaint::new(listen.span(), title, "the second").also(first.clone(), "the first");
+        reading.complain(complaint.help("without `port` a contender gets a free one as {port} and in PORT"));
+    }
+}
+
+fn references(study: &Study, reading: &Reading<'_>) {
+    let services: Vec<&str> = study.services.iter().map(|service| service.name.get_ref().as_str()).collect();
+    let contenders: Vec<&str> =
+        study.contenders.iter().map(|contender| contender.name.get_ref().as_str()).collect();
+    let scenarios: Vec<&str> =
+        study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
+    let used = study.contenders.iter().flat_map(|contender| &contender.services);
+    used.for_each(|name| refers(reading, name, "service", &services));
+    for claim in &study.claims {
+        let named = claim.contender.iter().chain(&claim.baseline);
+        named.for_each(|name| refers(reading, name, "contender", &contenders));
+        claim.scenario.iter().for_each(|name| refers(reading, name, "scenario", &scenarios));
+    }
+}
+
+fn refers(reading: &Reading<'_>, name: &Spanned<String>, kind: &str, known: &[&str]) {
+    let word = name.get_ref().as_str();
+    if word.is_empty() || known.contains(&word) {
+        return;
+    }
+    let complaint = Complaint::new(name.span(), format!("there is no {kind} `{}`", shown(word)), "this name");
+    let complaint = complaint.meant(nearest(word, known.iter().copied()));
+    reading.complain(complaint.help(format!("the study's {kind}s: {}", one_of(known.iter().copied()))));
+}
+
+/// Scenarios load with probes that exist and may be loaded; every such probe is used.
+fn loads(study: &Study, reading: &Reading<'_>) {
+    let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
+    study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
+    let loads_all =
+        study.scenarios.is_empty() || study.scenarios.iter().any(|scenario| scenario.requests.is_none());
+    if loads_all && !study.probes.is_empty() && study.probes_under_load().next().is_none() {
+        let title = "no probe is under load";
+        let complaint =
+            Complaint::new(study.probes[0].name.span(), title, "this one and all others: under_load = false");
+        reading.complain(
+            complaint.help("remove `under_load = false` from the probe that contenders are loaded with"),
+        );
+    }
+    if loads_all {
+        return;
+    }
+    let used = |name: &str| name.is_empty() || requests(study).any(|request| request.get_ref().probe == name);
+    for probe in study.probes_under_load().filter(|probe| !used(&probe.contract.name)) {
+        let title = format!("no scenario uses the probe `{}`", shown(&probe.contract.name));
+        let complaint = Complaint::new(probe.name.span(), title, "this probe");
+        reading.complain(complaint.help("add it to `requests` of a scenario, or say under_load = false"));
+    }
+}
+
+fn requests(study: &Study) -> impl Iterator<Item = &Spanned<deadheat_record::Share>> {
+    study.scenarios.iter().filter_map(|scenario| scenario.requests.as_ref()).flatten()
+}
+
+fn load(study: &Study, scenario: &Scenario, probes: &[&str], reading: &Reading<'_>) {
+    let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
+    for request in scenario.requests.iter().flatten() {
+        let name = request.get_ref().probe.as_str();
+        refers(reading, &Spanned::new(request.span(), name.to_owned()), "probe", probes);
+        if let Some(first) = seen.insert(name, request.span()) {
+            let title = format!("the scenario lists the probe `{}` twice", shown(name));
+            let complaint = Complaint::new(request.span(), title, "the second").also(first, "the first");
+            reading.complain(
+                complaint.help(format!("list it once: {{ probe = \"{}\", weight = 2 }}", shown(name))),
+            );
+        }
+        let idle =
+            study.probes.iter().find(|probe| probe.contract.name == name && !probe.contract.under_load);
+        if let Some(idle) = idle {
+            let title = format!("a scenario uses the probe `{}`, which says under_load = false", shown(name));
+            let complaint =
+                Complaint::new(request.span(), title, "used here").also(idle.name.span(), "the probe");
+            reading.complain(complaint.help("remove one of the two"));
+        }
+    }
+}
+
+fn placeholders(study: &Study, reading: &Reading<'_>) {
+    let dataset = study.dataset.is_some();
+    let listens: Vec<(&str, &Listen)> = study
+        .services
+        .iter()
+        .map(|service| (service.name.get_ref().as_str(), service.listen.get_ref()))
+        .collect();
+    let up = |used: &dyn Fn(&str) -> bool| -> Vec<(&str, &Listen, bool)> {
+        listens.iter().map(|(name, listen)| (*name, *listen, used(name))).collect()
+    };
+    let none_up = up(&|_| false);
+    let idle = Context { listen: None, dataset, output: false, services: &none_up };
+    if let Some(dataset) = &study.dataset {
+        placeholder::check(reading, &dataset.command, &Context { output: true, dataset: false, ..idle });
+    }
+    for service in &study.services {
+        let context = Context { listen: Some(service.listen.get_ref()), ..idle };
+        let texts = std::iter::once(&service.command).chain(service.env.values());
+        texts.for_each(|text| placeholder::check(reading, text, &context));
+    }
+    for contender in &study.contenders {
+        let services = up(&|name| contender.services.iter().any(|service| service.get_ref() == name));
+        let context = Context { listen: Some(contender.listen.get_ref()), services: &services, ..idle };
+        contender_placeholders(contender, &context, &idle, reading);
+    }
+}
+
+fn contender_placeholders(
+    contender: &Contender,
+    running: &Context<'_>,
+    idle: &Context<'_>,
+    reading: &Reading<'_>,
+) {
+    let started = std::iter::once(&contender.command).chain(contender.env.values());
+    started.for_each(|text| placeholder::check(reading, text, running));
+    let before = contender.build.iter().chain(&contender.version);
+    before.for_each(|text| placeholder::check(reading, text, idle));
+}

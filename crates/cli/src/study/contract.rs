@@ -1,0 +1,299 @@
+//! Reads what is asked and answered: probes, scenarios and claims.
+
+use std::fs;
+use std::ops::Range;
+
+use deadheat_record as record;
+use deadheat_record::{BodyRule, JsonRule, Shape, Share, StatusRule, Volatile};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::complaint::Complaint;
+use super::fields::{Fields, whole};
+use super::model::{Claim, Figure, Probe, Scenario};
+use super::values;
+use super::words::{nearest, one_of, shown};
+
+/// Keys of `[[probe]]`.
+pub(super) const PROBE: &[&str] = &[
+    "name",
+    "method",
+    "path",
+    "request_headers",
+    "request_body",
+    "status",
+    "headers",
+    "agree_headers",
+    "json",
+    "volatile",
+    "body",
+    "body_file",
+    "agree",
+    "under_load",
+];
+/// Keys of `[[scenario]]`.
+pub(super) const SCENARIO: &[&str] = &["name", "connections", "rate", "arrivals", "requests"];
+/// Keys of `[[claim]]`.
+pub(super) const CLAIM: &[&str] =
+    &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
+/// Keys of an entry of `volatile`.
+const VOLATILE: &[&str] = &["path", "pattern", "not", "agree"];
+/// Keys of an entry of `requests`.
+const REQUEST: &[&str] = &["probe", "weight"];
+
+/// Connections of a load that does not say how many.
+pub(crate) const CONNECTIONS: u32 = 64;
+/// The most connections that a load can have: each needs a port of its own.
+pub(crate) const MOST_CONNECTIONS: u32 = 60_000;
+/// Answer headers that are compared unless a probe says otherwise.
+pub(crate) const AGREE_HEADERS: &[&str] = &["content-type"];
+
+pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
+    let reading = fields.reading();
+    let path = fields.required_text("path", "path = \"/api/items?limit=10\"");
+    values::path(reading, &path);
+    let method = fields.text("method");
+    method.iter().for_each(|method| values::method(reading, method));
+    let name = fields.text("name").unwrap_or_else(|| path.clone());
+    if fields.get("name").is_some() {
+        values::name(reading, &name);
+    }
+    let contract = record::Probe {
+        name: name.get_ref().clone(),
+        method: method.map_or_else(|| "GET".into(), Spanned::into_inner),
+        path: path.into_inner(),
+        request_headers: headers(fields, "request_headers").collect(),
+        request_body: fields.text("request_body").map(Spanned::into_inner).unwrap_or_default(),
+        status: status(fields),
+        headers: headers(fields, "headers").map(|(name, value)| (name.to_lowercase(), value)).collect(),
+        agree_headers: agree_headers(fields),
+        body: body(fields),
+        under_load: fields.flag("under_load").is_none_or(Spanned::into_inner),
+    };
+    Probe { name, contract }
+}
+
+fn headers(fields: &Fields<'_, '_>, key: &str) -> impl Iterator<Item = (String, String)> + use<> {
+    let map = fields.text_map(key, false);
+    for (name, value) in &map {
+        values::header_name(fields.reading(), name.get_ref(), name.span());
+        values::header_value(fields.reading(), value);
+    }
+    map.into_iter().map(|(name, value)| (name.into_inner(), value.into_inner()))
+}
+
+fn agree_headers(fields: &Fields<'_, '_>) -> Vec<String> {
+    let Some(names) = fields.texts("agree_headers") else {
+        return AGREE_HEADERS.iter().map(|&name| name.to_owned()).collect();
+    };
+    names.iter().for_each(|name| values::header_name(fields.reading(), name.get_ref(), name.span()));
+    names.iter().map(|name| name.get_ref().to_lowercase()).collect()
+}
+
+fn status(fields: &Fields<'_, '_>) -> StatusRule {
+    let expected = "a status from 100 to 599 or a list of them, such as [200, 304]";
+    let read = |value: &Spanned<DeValue<'_>>| {
+        let status = whole(value.get_ref()).filter(|status| (100..600).contains(status));
+        if status.is_none() {
+            fields.wrong("status", expected, value);
+        }
+        status.map(|status| status as u16)
+    };
+    let Some(found) = fields.get("status") else { return StatusRule::Success };
+    let Some(list) = found.get_ref().as_array() else {
+        return StatusRule::OneOf(read(found).into_iter().collect());
+    };
+    if list.is_empty() {
+        fields.wrong("status", expected, found);
+    }
+    StatusRule::OneOf(list.iter().filter_map(read).collect())
+}
+
+fn body(fields: &Fields<'_, '_>) -> BodyRule {
+    BodyRule {
+        json: json_rules(fields),
+        volatile: volatile(fields),
+        exact: exact(fields),
+        agree: fields.flag("agree").is_none_or(Spanned::into_inner),
+    }
+}
+
+fn json_rules(fields: &Fields<'_, '_>) -> Vec<JsonRule> {
+    let expected = "a table of JSON paths and values, such as { \"$.count\" = 24 }";
+    let members = fields.members("json", expected).into_iter().flatten();
+    let rule = |(path, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+        let path: &Spanned<toml::de::DeString<'_>> = path;
+        values::json_path(fields.reading(), path.get_ref(), path.span());
+        JsonRule { path: path.get_ref().to_string(), value: values::json(fields.reading(), value) }
+    };
+    members.map(rule).collect()
+}
+
+fn volatile(fields: &Fields<'_, '_>) -> Vec<Volatile> {
+    let expected = "a list such as [{ path = \"$.token\", pattern = '^[0-9a-f]+$' }]";
+    let Some(list) = fields.items("volatile", expected) else { return Vec::new() };
+    let read = |item: &Spanned<DeValue<'_>>| {
+        let table = item.get_ref().as_table();
+        if table.is_none() {
+            fields.wrong("volatile", expected, item);
+        }
+        table.map(|table| volatile_entry(fields, table, item.span()))
+    };
+    list.get_ref().iter().filter_map(read).collect()
+}
+
+fn volatile_entry(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: Range<usize>) -> Volatile {
+    let fields = parent.inner(table, span, "an entry of `volatile`", VOLATILE);
+    let path = fields.required_text("path", "path = \"$.token\"");
+    if !path.get_ref().is_empty() {
+        values::json_path(fields.reading(), path.get_ref(), path.span());
+    }
+    let pattern = fields.required_text("pattern", "pattern = '^[0-9a-f]{16}$'");
+    let not = fields.text("not");
+    [Some(&pattern), not.as_ref()]
+        .into_iter()
+        .flatten()
+        .for_each(|text| values::pattern(fields.reading(), text));
+    Volatile {
+        path: path.into_inner(),
+        pattern: pattern.into_inner(),
+        not: not.map(Spanned::into_inner),
+        agree: fields.flag("agree").is_some_and(Spanned::into_inner),
+    }
+}
+
+/// The whole body, as it stands in the study or in a file beside it.
+fn exact(fields: &Fields<'_, '_>) -> Option<String> {
+    let (body, file) = (fields.text("body"), fields.text("body_file"));
+    if let (Some(body), Some(file)) = (&body, &file) {
+        let title = "`body` and `body_file` exclude each other";
+        let complaint =
+            Complaint::new(file.span(), title, "the file here").also(body.span(), "and the text here");
+        fields.complain(complaint.help("keep one of them"));
+    }
+    let Some(file) = file else { return body.map(Spanned::into_inner) };
+    let path = fields.reading().path(&file, "file", std::path::Path::is_file);
+    match fs::read_to_string(&path) {
+        Ok(text) => Some(text),
+        Err(_) if !path.is_file() => None,
+        Err(error) => {
+            let title = format!("cannot read `{}` as UTF-8 text: {error}", shown(file.get_ref()));
+            fields.complain(Complaint::new(file.span(), title, "this file"));
+            None
+        }
+    }
+}
+
+pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
+    let name = fields.required_text("name", "name = \"steady\"");
+    values::name(fields.reading(), &name);
+    Scenario { name, shape: shape(fields), requests: requests(fields) }
+}
+
+fn shape(fields: &Fields<'_, '_>) -> Shape {
+    let connections =
+        fields.whole("connections", 1, MOST_CONNECTIONS).map_or(CONNECTIONS, Spanned::into_inner);
+    let rate = fields.number("rate");
+    if let Some(rate) = rate.as_ref().filter(|rate| *rate.get_ref() <= 0.0) {
+        let title = "`rate` of [[scenario]] must be above 0 requests per second";
+        fields.complain(Complaint::new(rate.span(), title, format!("found {}", rate.get_ref())));
+    }
+    let poisson = arrivals(fields);
+    let Some(rate) = rate else {
+        if fields.get("arrivals").is_some() && fields.get("rate").is_none() {
+            let title = "`arrivals` needs `rate`: without a rate each connection waits for its answer";
+            let complaint = Complaint::new(fields.key_span("arrivals"), title, "this has no effect");
+            fields.complain(complaint.help("for example: rate = 2000"));
+        }
+        return Shape::Closed { connections };
+    };
+    Shape::Open { connections, rate_per_s: rate.into_inner(), poisson }
+}
+
+fn arrivals(fields: &Fields<'_, '_>) -> bool {
+    let kinds = ["poisson", "constant"];
+    let Some(arrivals) = fields.text("arrivals") else { return true };
+    if !kinds.contains(&arrivals.get_ref().as_str()) {
+        let title = format!("`{}` is no kind of arrivals", shown(arrivals.get_ref()));
+        let complaint = Complaint::new(arrivals.span(), title, "this word");
+        fields.complain(
+            complaint.meant(nearest(arrivals.get_ref(), kinds)).help(format!("it is {}", one_of(kinds))),
+        );
+    }
+    arrivals.get_ref() != "constant"
+}
+
+fn requests(fields: &Fields<'_, '_>) -> Option<Vec<Spanned<Share>>> {
+    let expected = "a list of probes, such as [\"items\", { probe = \"search\", weight = 5 }]";
+    let list = fields.items("requests", expected)?;
+    if list.get_ref().is_empty() {
+        let complaint = Complaint::new(list.span(), "`requests` of [[scenario]] is empty", "no probe here");
+        fields.complain(complaint.help("leave it out to load with every probe that is under load"));
+    }
+    let read = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
+        DeValue::String(probe) => {
+            Some(Spanned::new(item.span(), Share { probe: probe.to_string(), weight: 1 }))
+        }
+        DeValue::Table(table) => Some(request(fields, table, item.span())),
+        _ => {
+            fields.wrong("requests", expected, item);
+            None
+        }
+    };
+    Some(list.get_ref().iter().filter_map(read).collect())
+}
+
+fn request(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: Range<usize>) -> Spanned<Share> {
+    let fields = parent.inner(table, span, "an entry of `requests`", REQUEST);
+    let probe = fields.required_text("probe", "{ probe = \"search\", weight = 5 }");
+    let weight = fields.whole("weight", 1, 1_000_000).map_or(1, Spanned::into_inner);
+    Spanned::new(probe.span(), Share { probe: probe.into_inner(), weight })
+}
+
+pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
+    let source = fields.required_text("source", "source = \"https://example.org/post, table 2\"");
+    let metric = fields.required_text("metric", "metric = \"throughput_rps\"");
+    let (contender, baseline) = (fields.text("contender"), fields.text("baseline"));
+    if let (None, Some(baseline)) = (&contender, &baseline) {
+        let complaint = Complaint::new(
+            baseline.span(),
+            "a claim with `baseline` needs `contender`",
+            "compared with whom?",
+        );
+        fields.complain(complaint.help("a ratio is contender / baseline"));
+    }
+    Claim {
+        source: source.into_inner(),
+        contender,
+        baseline,
+        metric: metric.into_inner(),
+        figure: figure(fields),
+        unit: fields.text("unit").map(Spanned::into_inner),
+        scenario: fields.text("scenario"),
+        note: fields.text("note").map(Spanned::into_inner),
+    }
+}
+
+/// `value`, or `low` and `high`.
+fn figure(fields: &Fields<'_, '_>) -> Figure {
+    let range = fields.get("low").is_some() || fields.get("high").is_some();
+    if !range {
+        fields.require("value", "value = 41900; or low = 40000 and high = 42000");
+        return Figure::Value(fields.number("value").map_or(0.0, Spanned::into_inner));
+    }
+    if fields.get("value").is_some() {
+        let title = "a claim is either a `value` or a range from `low` to `high`";
+        fields.complain(Complaint::new(fields.key_span("value"), title, "a value beside a range"));
+    }
+    fields.require("low", "low = 40000");
+    fields.require("high", "high = 42000");
+    let (low, high) = (fields.number("low"), fields.number("high"));
+    if let (Some(low), Some(high)) = (&low, &high)
+        && low.get_ref() > high.get_ref()
+    {
+        let complaint = Complaint::new(high.span(), "`high` is below `low`", "the higher end")
+            .also(low.span(), "the lower end");
+        fields.complain(complaint);
+    }
+    Figure::Range(low.map_or(0.0, Spanned::into_inner), high.map_or(0.0, Spanned::into_inner))
+}

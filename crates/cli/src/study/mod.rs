@@ -1,0 +1,94 @@
+//! A study as a person wrote it: `study.toml` read into typed data, with every mistake named where it stands.
+//!
+//! Owns: the format, its defaults, what may be written where, and how mistakes are shown.
+//! Must not know: flags, the plan's method, the machine; nothing is started and nothing is written here.
+
+mod check;
+mod complaint;
+mod contract;
+mod fields;
+mod model;
+mod parts;
+mod placeholder;
+mod values;
+mod words;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub(crate) use complaint::{Complaint, StudyError};
+pub(crate) use contract::{AGREE_HEADERS, CONNECTIONS};
+pub(crate) use model::{Claim, Contender, Dataset, Figure, Need, NeedKind, Probe, Scenario, Service, Study};
+pub(crate) use values::{is_token, path_problem};
+pub(crate) use words::{nearest, one_of, shown};
+
+use fields::{Fields, Reading};
+
+/// The file's name inside a study's folder.
+pub(crate) const FILE_NAME: &str = "study.toml";
+
+/// Tables of the file, each with what it is for.
+const TABLES: &[&str] = &["name", "title", "dataset", "service", "contender", "probe", "scenario", "claim"];
+
+/// The study file that `path` means: the file itself, or `study.toml` in the folder.
+pub(crate) fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
+}
+
+/// Reads and checks a study; `path` is a folder with a `study.toml`, or the file itself.
+///
+/// # Errors
+/// When the file cannot be read, or when anything in it is wrong: all mistakes that could be found, at once.
+pub(crate) fn load(path: &Path) -> Result<Study, StudyError> {
+    let file = file_of(path);
+    let unreadable = |source| StudyError::Unreadable { path: file.clone(), source };
+    let bytes = fs::read(&file).map_err(unreadable)?;
+    let absolute = std::path::absolute(&file).map_err(unreadable)?;
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    let shown_path = file.display().to_string();
+    let text = String::from_utf8(bytes).map_err(|error| StudyError::not_utf8(&shown_path, &error))?;
+    parse(&text, &shown_path, folder)
+}
+
+/// Reads and checks the text of a study that lives in `folder`; `path` is what complaints call the file.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn parse(text: &str, path: &str, folder: &Path) -> Result<Study, StudyError> {
+    let (document, syntax) = toml::de::DeTable::parse_recoverable(text);
+    let reading = Reading::new(text, folder);
+    if !syntax.is_empty() {
+        syntax.iter().for_each(|error| reading.complain(Complaint::of_syntax(error, text)));
+        return Err(reading.into_error(path));
+    }
+    let study = read(&document, &reading);
+    check::check(&study, &reading);
+    if reading.is_clean() { Ok(study) } else { Err(reading.into_error(path)) }
+}
+
+fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &Reading<'_>) -> Study {
+    let top = Fields::open(reading, document.get_ref(), 0..0, "a study", TABLES);
+    let dataset = top.table("dataset", "[dataset]", parts::DATASET).map(|fields| parts::dataset(&fields));
+    top.some_tables("contender", "command = \"node server.mjs\"");
+    top.some_tables("probe", "path = \"/\"");
+    Study {
+        name: parts::study_name(&top),
+        source: deadheat_record::Source::Study(reading.folder().to_owned()),
+        title: top.text("title").map(toml::Spanned::into_inner),
+        folder: reading.folder().to_owned(),
+        dataset,
+        services: top.tables("service", "[[service]]", parts::SERVICE).iter().map(parts::service).collect(),
+        contenders: top
+            .tables("contender", "[[contender]]", parts::CONTENDER)
+            .iter()
+            .map(parts::contender)
+            .collect(),
+        probes: top.tables("probe", "[[probe]]", contract::PROBE).iter().map(contract::probe).collect(),
+        scenarios: top
+            .tables("scenario", "[[scenario]]", contract::SCENARIO)
+            .iter()
+            .map(contract::scenario)
+            .collect(),
+        claims: top.tables("claim", "[[claim]]", contract::CLAIM).iter().map(contract::claim).collect(),
+    }
+}

@@ -1,0 +1,156 @@
+//! What a study says, as pure data. Names and what refers to them carry their place in the file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use deadheat_record as record;
+use toml::Spanned;
+
+/// A whole study, checked: every reference in it leads somewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Study {
+    /// The folder's name unless told.
+    pub(crate) name: String,
+    /// One line about it.
+    pub(crate) title: Option<String>,
+    /// Whether it was written down or typed.
+    pub(crate) source: record::Source,
+    /// Absolute; where `study.toml` lies, or where commands that were typed run.
+    pub(crate) folder: PathBuf,
+    /// How the data that contenders serve is made.
+    pub(crate) dataset: Option<Dataset>,
+    /// Programs that contenders need and that are not raced.
+    pub(crate) services: Vec<Service>,
+    /// Who is raced; at least one.
+    pub(crate) contenders: Vec<Contender>,
+    /// The contract; at least one.
+    pub(crate) probes: Vec<Probe>,
+    /// The loads; none stands for one closed load of 64 connections over all probes.
+    pub(crate) scenarios: Vec<Scenario>,
+    /// Published numbers.
+    pub(crate) claims: Vec<Claim>,
+}
+
+/// A file that is made once and then served by all contenders.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Dataset {
+    /// Run in the study's folder; writes `{output}`.
+    pub(crate) command: Spanned<String>,
+    /// Files whose contents decide whether it must be made anew, absolute.
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Its name in the work folder.
+    pub(crate) output: Spanned<String>,
+}
+
+/// A program that contenders need and that is not raced.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Service {
+    /// Unique; letters, digits, `_` and `-`.
+    pub(crate) name: Spanned<String>,
+    /// A shell command.
+    pub(crate) command: Spanned<String>,
+    /// Absolute; where the command runs.
+    pub(crate) folder: PathBuf,
+    /// Added to the environment.
+    pub(crate) env: BTreeMap<String, Spanned<String>>,
+    /// Where it listens.
+    pub(crate) listen: Spanned<record::Listen>,
+}
+
+/// One implementation that is raced.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Contender {
+    /// Unique.
+    pub(crate) name: Spanned<String>,
+    /// A shell command.
+    pub(crate) command: Spanned<String>,
+    /// Absolute; where all its commands run.
+    pub(crate) folder: PathBuf,
+    /// Added to the environment.
+    pub(crate) env: BTreeMap<String, Spanned<String>>,
+    /// What must be there, or else it is left out.
+    pub(crate) needs: Vec<Need>,
+    /// Prints its version in the first line.
+    pub(crate) version: Option<Spanned<String>>,
+    /// Run once before each race.
+    pub(crate) build: Option<Spanned<String>>,
+    /// Names of services that must be up first.
+    pub(crate) services: Vec<Spanned<String>>,
+    /// Where it listens.
+    pub(crate) listen: Spanned<record::Listen>,
+}
+
+/// Something that a contender cannot run without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Need {
+    /// What it is.
+    pub(crate) kind: NeedKind,
+    /// What to do where it is missing.
+    pub(crate) remedy: String,
+}
+
+/// What a contender needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NeedKind {
+    /// A file or folder, absolute.
+    File(PathBuf),
+    /// A program: a name that is looked up in PATH, or a path from the contender's folder.
+    Program(String),
+}
+
+/// One request and what every contender must answer to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Probe {
+    /// Where its name stands (or the path that stands for it).
+    pub(crate) name: Spanned<String>,
+    /// The whole contract, under the same name.
+    pub(crate) contract: record::Probe,
+}
+
+/// One load.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scenario {
+    /// Unique.
+    pub(crate) name: Spanned<String>,
+    /// Closed or open.
+    pub(crate) shape: record::Shape,
+    /// What is requested; none stands for all probes under load, each with weight 1.
+    pub(crate) requests: Option<Vec<Spanned<record::Share>>>,
+}
+
+/// A published number.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Claim {
+    /// Where it was published.
+    pub(crate) source: String,
+    /// The contender that it is about; none where it is about none of them.
+    pub(crate) contender: Option<Spanned<String>>,
+    /// What the contender is compared with, for ratios.
+    pub(crate) baseline: Option<Spanned<String>>,
+    /// What it measures: `throughput_rps`, `p99_ms`.
+    pub(crate) metric: String,
+    /// The number or range.
+    pub(crate) figure: Figure,
+    /// Its unit, where the metric's name does not tell.
+    pub(crate) unit: Option<String>,
+    /// Where it can be tested here.
+    pub(crate) scenario: Option<Spanned<String>>,
+    /// What the reader should know beside it.
+    pub(crate) note: Option<String>,
+}
+
+/// What was published.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Figure {
+    /// One number.
+    Value(f64),
+    /// From, to.
+    Range(f64, f64),
+}
+
+impl Study {
+    /// Probes that scenarios may load contenders with.
+    pub(crate) fn probes_under_load(&self) -> impl Iterator<Item = &Probe> {
+        self.probes.iter().filter(|probe| probe.contract.under_load)
+    }
+}

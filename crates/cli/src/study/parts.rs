@@ -1,0 +1,191 @@
+//! Reads what is started: the dataset's command, services and contenders.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::complaint::Complaint;
+use super::fields::Fields;
+use super::model::{Contender, Dataset, Need, NeedKind, Service};
+use super::values;
+use super::words::shown;
+
+/// Keys of `[dataset]`.
+pub(super) const DATASET: &[&str] = &["command", "inputs", "output"];
+/// Keys of `[[service]]`.
+pub(super) const SERVICE: &[&str] = &["name", "command", "folder", "env", "port", "socket"];
+/// Keys of `[[contender]]`.
+pub(super) const CONTENDER: &[&str] =
+    &["name", "command", "folder", "env", "needs", "version", "build", "services", "port", "socket"];
+/// Keys of an entry of `needs`.
+const NEED: &[&str] = &["file", "program", "remedy"];
+
+/// The study's name: as told, else its folder's.
+pub(super) fn study_name(fields: &Fields<'_, '_>) -> String {
+    if let Some(name) = fields.text("name") {
+        values::name(fields.reading(), &name);
+        if name.get_ref().is_empty() || name.get_ref().contains('/') {
+            let title = "the study's name becomes a part of file names: it cannot be empty or hold `/`";
+            fields.complain(Complaint::new(name.span(), title, "this name"));
+        }
+        return name.into_inner();
+    }
+    let folder = fields.reading().folder().file_name();
+    folder.map_or_else(|| "study".into(), |name| shown(&name.to_string_lossy()))
+}
+
+pub(super) fn dataset(fields: &Fields<'_, '_>) -> Dataset {
+    let reading = fields.reading();
+    let inputs = fields.texts("inputs").unwrap_or_default();
+    let output = fields.required_text("output", "output = \"data.sqlite\"");
+    let plain =
+        Path::new(output.get_ref()).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if !plain {
+        let title = "`output` of [dataset] is a file's name inside the study's work folder";
+        let complaint = Complaint::new(output.span(), title, "this leads elsewhere");
+        reading.complain(
+            complaint.help("for example: output = \"data.sqlite\"; contenders get its path as {dataset}"),
+        );
+    }
+    Dataset {
+        command: fields.required_text("command", "command = \"python3 make.py {output}\""),
+        inputs: inputs.iter().map(|input| reading.path(input, "file", Path::is_file)).collect(),
+        output,
+    }
+}
+
+pub(super) fn service(fields: &Fields<'_, '_>) -> Service {
+    let name = fields.required_text("name", "name = \"db\"");
+    values::name(fields.reading(), &name);
+    values::service_name(fields.reading(), &name);
+    Service {
+        name,
+        command: fields.required_text("command", "command = \"redis-server --port {port}\""),
+        folder: folder(fields),
+        env: env(fields),
+        listen: values::listen(fields),
+    }
+}
+
+pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
+    let command = fields.required_text("command", "command = \"node server.mjs\"");
+    let name =
+        fields.text("name").unwrap_or_else(|| Spanned::new(command.span(), default_name(command.get_ref())));
+    values::name(fields.reading(), &name);
+    if name.get_ref().is_empty() && !command.get_ref().is_empty() {
+        let complaint = Complaint::new(name.span(), "a contender's name cannot be empty", "no name here");
+        fields.complain(complaint.help("leave `name` out to call it after its program"));
+    }
+    Contender {
+        name,
+        command,
+        folder: folder(fields),
+        env: env(fields),
+        needs: needs(fields),
+        version: fields.text("version"),
+        build: fields.text("build"),
+        services: fields.texts("services").unwrap_or_default(),
+        listen: values::listen(fields),
+    }
+}
+
+/// The file name of the first word that is a program: neither `exec`, `env` nor an assignment.
+pub(crate) fn default_name(command: &str) -> String {
+    let assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| is_variable(name));
+    let program =
+        command.split_whitespace().find(|word| !matches!(*word, "exec" | "env") && !assignment(word));
+    let word = program.unwrap_or(command).trim_matches(['"', '\'']);
+    word.rsplit('/')
+        .next()
+        .unwrap_or(word)
+        .replace(',', " ")
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(60)
+        .collect()
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn folder(fields: &Fields<'_, '_>) -> PathBuf {
+    let reading = fields.reading();
+    match fields.text("folder") {
+        Some(folder) => reading.path(&folder, "folder", Path::is_dir),
+        None => reading.folder().to_owned(),
+    }
+}
+
+fn env(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spanned<String>> {
+    let env = fields.text_map("env", true);
+    for (name, value) in &env {
+        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
+            let title = format!("`{}` is no name of an environment variable", shown(name.get_ref()));
+            fields.complain(Complaint::new(name.span(), title, "this name"));
+        }
+        if value.get_ref().contains('\0') {
+            fields.complain(Complaint::new(value.span(), "the environment cannot hold a NUL", "this value"));
+        }
+    }
+    env.into_iter().map(|(name, value)| (name.into_inner(), value)).collect()
+}
+
+fn needs(fields: &Fields<'_, '_>) -> Vec<Need> {
+    let expected = "a list such as [{ program = \"bun\", remedy = \"npm ci\" }]";
+    let Some(list) = fields.items("needs", expected) else { return Vec::new() };
+    let read = |item: &Spanned<toml::de::DeValue<'_>>| {
+        let table = item.get_ref().as_table();
+        if table.is_none() {
+            fields.wrong("needs", expected, item);
+        }
+        need(fields, table?, item.span())
+    };
+    list.get_ref().iter().filter_map(read).collect()
+}
+
+fn need(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: std::ops::Range<usize>) -> Option<Need> {
+    let fields = parent.inner(table, span, "a need", NEED);
+    let remedy = fields.text("remedy").map(Spanned::into_inner);
+    let (kind, usual) = match (fields.text("file"), fields.text("program")) {
+        (Some(file), None) => {
+            let path = parent.reading().folder().join(file.get_ref());
+            (NeedKind::File(path.components().collect()), format!("make or install `{}`", file.get_ref()))
+        }
+        (None, Some(program)) => {
+            let usual = format!("install `{}` and see that PATH leads to it", program.get_ref());
+            (NeedKind::Program(program.into_inner()), usual)
+        }
+        (file, program) => {
+            if fields.get("file").is_none() && fields.get("program").is_none()
+                || file.is_some() && program.is_some()
+            {
+                let title = "a need is either a `file` or a `program`";
+                let complaint = Complaint::new(fields.span(), title, "one of them is expected here");
+                fields.complain(complaint.help("for example: { program = \"bun\", remedy = \"npm ci\" }"));
+            }
+            return None;
+        }
+    };
+    Some(Need { kind, remedy: remedy.unwrap_or(usual) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::default_name;
+
+    #[test]
+    fn a_contender_is_called_after_its_program() {
+        for (command, name) in [
+            ("node server.mjs", "node"),
+            ("exec node_modules/.bin/bun x.ts", "bun"),
+            ("PORT={port} A=1 ./bin/go-server --x", "go-server"),
+            ("env A=1 \"/opt/my server\"", "my"),
+            ("deno run --allow-net=127.0.0.1:{port} a.ts", "deno"),
+            ("A=1", "A=1"),
+        ] {
+            assert_eq!(default_name(command), name, "{command}");
+        }
+    }
+}

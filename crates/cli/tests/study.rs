@@ -1,0 +1,147 @@
+//! What a person sees who made a mistake in `study.toml`: golden outputs, one folder of `tests/studies` per kind of
+//! mistake, and the studies that must load. To accept a change: `INSTA_UPDATE=always cargo test -p deadheat --test study`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[allow(dead_code, unused_imports)]
+#[path = "../src/study/mod.rs"]
+mod study;
+
+use study::Study;
+
+fn studies() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/studies")
+}
+
+/// What is shown for that study, with the folder of all studies left out.
+fn complaints(name: &str) -> String {
+    let error = study::load(&studies().join(name)).expect_err("a study with mistakes");
+    error.render(false).replace(&studies().display().to_string(), "studies")
+}
+
+fn loaded(path: &Path) -> Study {
+    study::load(path).unwrap_or_else(|error| panic!("{}", error.render(false)))
+}
+
+macro_rules! mistakes {
+    ($($name:ident),* $(,)?) => {
+        const MISTAKES: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                let mut settings = insta::Settings::clone_current();
+                settings.set_snapshot_path("studies/expected");
+                settings.set_prepend_module_to_snapshot(false);
+                settings.set_omit_expression(true);
+                settings.bind(|| insta::assert_snapshot!(stringify!($name), complaints(stringify!($name))));
+            }
+        )*
+    };
+}
+
+mistakes!(
+    bad_numbers,
+    bad_rules,
+    duplicate_names,
+    either_or,
+    empty,
+    escapes,
+    key_twice,
+    missing_files,
+    missing_parts,
+    no_dataset,
+    not_utf8,
+    nothing_under_load,
+    one_table,
+    placeholders,
+    requests,
+    same_port,
+    syntax,
+    unknown_keys,
+    unknown_names,
+    unused_probes,
+    wrong_types,
+);
+
+#[test]
+fn every_folder_is_a_test() {
+    let folders =
+        fs::read_dir(studies()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let folders: BTreeSet<String> = folders.collect();
+    let tests = MISTAKES.iter().copied().chain(["ten_lines", "everything", "expected"]);
+    assert_eq!(folders, tests.map(str::to_owned).collect());
+}
+
+#[test]
+fn what_is_shown_cannot_be_obeyed_by_a_terminal() {
+    for name in MISTAKES {
+        let shown = complaints(name);
+        let obeyed =
+            shown.chars().find(|&c| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c));
+        assert_eq!(obeyed, None, "{name}: {shown}");
+    }
+}
+
+#[test]
+fn ten_lines_are_a_study() {
+    let path = studies().join("ten_lines");
+    assert_eq!(fs::read_to_string(path.join("study.toml")).unwrap().lines().count(), 10);
+    let study = loaded(&path);
+    assert_eq!((study.name.as_str(), study.contenders.len(), study.scenarios.len()), ("ten_lines", 2, 0));
+    assert_eq!(study.probes[0].contract.name, "/api/items?limit=10");
+    assert_eq!(study.probes[0].contract.agree_headers, ["content-type"]);
+    assert!(study.probes[0].contract.body.agree && study.probes[0].contract.under_load);
+}
+
+#[test]
+fn every_key_is_read() {
+    use deadheat_record::{Listen, Shape, StatusRule};
+    let study = loaded(&studies().join("everything/study.toml"));
+    let folder = studies().join("everything");
+    assert_eq!((study.name.as_str(), study.folder.as_path()), ("all", folder.as_path()));
+    assert_eq!(study.dataset.as_ref().unwrap().inputs, [folder.join("rows.csv")]);
+    assert_eq!(study.services[1].listen.get_ref(), &Listen::Socket);
+    let first = &study.contenders[0];
+    assert_eq!((first.folder.as_path(), first.needs.len()), (folder.join("sub").as_path(), 2));
+    let env: Vec<&str> = first.env.values().map(|value| value.get_ref().as_str()).collect();
+    assert_eq!(env, ["false", "production", "4"]);
+    assert_eq!(study.contenders[1].name.get_ref(), "server");
+    let items = &study.probes[0].contract;
+    assert_eq!(items.status, StatusRule::OneOf(vec![200, 304]));
+    assert_eq!(
+        (items.headers["cache-control"].as_str(), items.agree_headers[1].as_str()),
+        ("no-store", "etag")
+    );
+    assert_eq!(items.request_headers["Accept"], "application/json");
+    assert_eq!(items.body.json[1].value, serde_json::json!({ "id": 1, "tags": ["a"], "price": 1.5 }));
+    assert!(items.body.volatile[0].agree && items.body.volatile[0].not.is_some());
+    let exact = &study.probes[1].contract;
+    assert_eq!((exact.body.exact.as_deref(), exact.body.agree), (Some("{\"ok\":true}\n"), false));
+    assert_eq!(study.scenarios[0].requests.as_ref().unwrap()[1].get_ref().weight, 5);
+    assert_eq!(study.scenarios[1].shape, Shape::Open { connections: 64, rate_per_s: 2000.0, poisson: false });
+    assert_eq!(study.claims[0].figure, study::Figure::Value(41_900.0));
+}
+
+#[test]
+fn the_shipped_studies_load() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    for entry in fs::read_dir(shipped).unwrap() {
+        let path = entry.unwrap().path();
+        if path.join("study.toml").is_file() {
+            assert!(!loaded(&path).contenders.is_empty(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = study::load(&studies().join("none")).expect_err("no such study").render(false);
+    let shown = error.replace(&studies().display().to_string(), "studies");
+    assert_eq!(
+        shown,
+        "error: cannot read studies/none: No such file or directory (os error 2)\n  \
+         a study is a folder with a study.toml, or that file itself"
+    );
+}

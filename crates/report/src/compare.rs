@@ -1,0 +1,122 @@
+//! From a record's pairs to comparisons and letters, by way of the referee.
+//!
+//! Owns the translation between the record's words and those of `stats`. Must not know how a comparison is shown, and
+//! decides nothing itself.
+
+use deadheat_record::{Comparison, ContenderResult, End, HistogramError, Method, Record, VerdictWord};
+use deadheat_stats::{
+    Direction, EpochRatio, Judgement, PairJudgement, Progress, Referee, Rules, Verdict, compact_letters,
+    epoch_log_ratio,
+};
+
+use crate::ReportError;
+
+/// The referee's rules of a plan's method. The race must use the same to come to the same verdicts.
+pub fn rules(method: &Method) -> Rules {
+    Rules {
+        alpha: method.alpha,
+        margin: method.margin,
+        looks: method.looks.clone(),
+        max_epochs: method.looks.last().copied().unwrap_or(0),
+        direction: if method.metric.more_is_better() {
+            Direction::MoreIsBetter
+        } else {
+            Direction::LessIsBetter
+        },
+        seed: method.seed,
+    }
+}
+
+/// `[pair][epoch]`: what each epoch says of each pair.
+pub(crate) fn epoch_ratios(
+    record: &Record,
+    scenario: &str,
+    pairs: &[(usize, usize)],
+) -> Result<Vec<Vec<EpochRatio>>, HistogramError> {
+    let paired = record.paired_epochs(scenario, pairs)?;
+    let ratio = |one: &deadheat_record::PairedEpoch| epoch_log_ratio(&one.baseline, &one.contender);
+    Ok(paired.iter().map(|epochs| epochs.iter().filter_map(ratio).collect()).collect())
+}
+
+/// What the referee says of all pairs; none when there are none.
+pub(crate) fn judge(
+    record: &Record,
+    scenario: &str,
+    referee: &Referee,
+    epochs: &[Vec<EpochRatio>],
+) -> Result<Option<Judgement>, ReportError> {
+    if epochs.is_empty() {
+        return Ok(None);
+    }
+    let progress = match record.end_of(scenario) {
+        Some(End::Decided | End::Maximum | End::Budget | End::Stopped) => Progress::Ended,
+        None => Progress::Interrupted,
+    };
+    let judgement = referee.judge(epochs, progress);
+    judgement.map(Some).map_err(|source| ReportError::Judge { scenario: scenario.into(), source })
+}
+
+/// One comparison per pair; invalid where a finding takes the number of either side away.
+pub(crate) fn comparisons(
+    record: &Record,
+    pairs: &[(usize, usize)],
+    epochs: &[Vec<EpochRatio>],
+    judgement: Option<&Judgement>,
+    invalid: &dyn Fn(&str) -> bool,
+) -> Vec<Comparison> {
+    let judged = judgement.map_or(&[][..], |all| &all.pairs);
+    let name = |index: usize| record.plan.contenders[index].name.clone();
+    let one = |((pair, judged), epochs): ((&(usize, usize), &PairJudgement), &Vec<EpochRatio>)| {
+        let (baseline, contender) = (name(pair.0), name(pair.1));
+        let verdict =
+            if invalid(&baseline) || invalid(&contender) { Verdict::Invalid } else { judged.verdict };
+        Comparison {
+            baseline,
+            contender,
+            metric: record.plan.method.metric,
+            ratio: judged.ratio,
+            low: judged.low,
+            high: judged.high,
+            alpha: judged.alpha,
+            verdict: word(verdict),
+            negligible: judged.negligible && verdict != Verdict::Invalid,
+            epochs: judged.epochs,
+            sd_log_ratio: judged.sd_log_ratio,
+            detectable_ratio: judged.detectable_ratio,
+            epochs_needed: judged.epochs_needed,
+            total_ratio: judged.total_ratio,
+            provisional: judged.provisional,
+            epoch_ratios: epochs.iter().map(|epoch| epoch.trimmed().exp()).collect(),
+        }
+    };
+    pairs.iter().zip(judged).zip(epochs).map(one).collect()
+}
+
+/// Gives the results their letters, if every pair was compared: a pair that was not would share one for no reason.
+pub(crate) fn letters(results: &mut [ContenderResult], order: &[usize], comparisons: &[Comparison]) {
+    let n = results.len();
+    if n < 2 || comparisons.len() != n * (n - 1) / 2 {
+        return;
+    }
+    let place = |name: &str| results.iter().position(|result| result.contender == name);
+    let apart = |one: &&Comparison| matches!(one.verdict, VerdictWord::Faster | VerdictWord::Slower);
+    let told_apart: Vec<(usize, usize)> = comparisons
+        .iter()
+        .filter(apart)
+        .filter_map(|one| Some((place(&one.baseline)?, place(&one.contender)?)))
+        .collect();
+    // The order is a permutation and the pairs are of two, so that there are always letters.
+    for (result, letters) in results.iter_mut().zip(compact_letters(order, &told_apart).unwrap_or_default()) {
+        result.letters = letters;
+    }
+}
+
+fn word(verdict: Verdict) -> VerdictWord {
+    match verdict {
+        Verdict::Faster => VerdictWord::Faster,
+        Verdict::Slower => VerdictWord::Slower,
+        Verdict::Equivalent => VerdictWord::Equivalent,
+        Verdict::Inconclusive => VerdictWord::Inconclusive,
+        Verdict::Invalid => VerdictWord::Invalid,
+    }
+}

@@ -1,0 +1,45 @@
+//! The JSON document of a race: the View's results beside the whole record.
+//!
+//! Owns which part of the View goes where in the public contract. Must not know files.
+
+use deadheat_record::{Difference, Document, ParitySummary, Record, SCHEMA};
+
+use crate::{ReportError, view};
+
+/// The document of schema `deadheat.record/1`.
+///
+/// # Errors
+/// As [`view`].
+pub fn document(record: &Record) -> Result<Document, ReportError> {
+    let view = view(record)?;
+    Ok(Document {
+        schema: SCHEMA.into(),
+        study: view.study,
+        seed: view.seed,
+        machine: view.machine,
+        contenders: view.contenders,
+        parity: view.differences.iter().map(parity).collect(),
+        scenarios: view.scenarios.into_iter().map(|scenario| scenario.result).collect(),
+        findings: view.findings,
+        complete: view.complete,
+        record: record.clone(),
+    })
+}
+
+/// The document as pretty-printed JSON with a last line end.
+///
+/// # Errors
+/// As [`view`].
+pub fn json(record: &Record) -> Result<String, ReportError> {
+    Ok(serde_json::to_string_pretty(&document(record)?)? + "\n")
+}
+
+fn parity(one: &Difference) -> ParitySummary {
+    ParitySummary {
+        contender: one.contender.clone(),
+        probe: one.probe.clone(),
+        path: one.path.clone(),
+        expected: one.expected.clone(),
+        got: one.got.clone(),
+    }
+}

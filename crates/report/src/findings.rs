@@ -1,0 +1,147 @@
+//! What weakens a race's numbers, as far as it follows from the record: gates on generator, machine and answers.
+//!
+//! Owns the limits of these gates, their messages and remedies, and the gathering of what the epochs noticed. Must not
+//! know how findings are shown. What a gate says follows from the record alone, so that a report made later says the
+//! same.
+//!
+//! | code | warns | invalid |
+//! |---|---|---|
+//! | `not-pinned` | nobody has cores of its own | |
+//! | `few-epochs` | fewer epochs than the first look | |
+//! | `not-server-bound` | closed load, the contender used under 90 % of its cores | |
+//! | `generator-saturated` | generator over 70 % of its cores, contender not at its limit | over 85 % |
+//! | `mismatch` | any answer that is not the expected one | over 0.1 % |
+//! | `errors` | any request without an answer | over 0.1 % |
+//! | `steal` | over 1 % of the kept rounds' time | over 5 % |
+//! | `foreign-cpu` | over 2 % of the kept rounds' time | over 10 % |
+//! | `dropped-rounds` | | over 20 % of the rounds |
+//! | `no-steady-state` | | the rate climbs by over 1 % within epochs |
+//! | `too-noisy` | the margin would take over twice the most epochs | |
+//! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
+//! | `intermittent-slow-slices` | trimmed and total ratio differ | |
+
+mod gates;
+
+use deadheat_record::{ContenderResult, Epoch, Finding, Record, ScenarioPlan};
+use deadheat_stats::Judgement;
+
+/// Every code that this crate gives; the race may notice more.
+pub const CODES: [&str; 13] = [
+    "not-pinned",
+    "few-epochs",
+    "not-server-bound",
+    "generator-saturated",
+    "mismatch",
+    "errors",
+    "steal",
+    "foreign-cpu",
+    "dropped-rounds",
+    "no-steady-state",
+    "too-noisy",
+    "no-keep-alive",
+    "intermittent-slow-slices",
+];
+
+/// What is known of a scenario when its gates are read.
+pub(crate) struct Scene<'a> {
+    /// The whole record.
+    pub(crate) record: &'a Record,
+    /// The scenario as planned.
+    pub(crate) plan: &'a ScenarioPlan,
+    /// Its epochs, in time order.
+    pub(crate) epochs: Vec<&'a Epoch>,
+    /// One per contender that is in the race.
+    pub(crate) results: &'a [ContenderResult],
+    /// What the referee says; none without pairs.
+    pub(crate) judgement: Option<&'a Judgement>,
+}
+
+impl Scene<'_> {
+    /// Index into the plan's contenders.
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+        self.record.plan.contenders.iter().position(|contender| contender.name == name)
+    }
+}
+
+/// Findings that are not about one scenario: those that the race noted, and those that follow from the plan.
+pub(crate) fn of_race(record: &Record) -> Vec<Finding> {
+    let noted = record.findings.iter().filter(|(scenario, _)| scenario.is_none()).map(|(_, one)| one.clone());
+    merged(noted.map(|one| (None, one)).chain(gates::not_pinned(record).map(|one| (None, one))).collect())
+}
+
+/// Findings about one scenario: those that the race and its epochs noted, and those that follow from the figures.
+pub(crate) fn of_scenario(
+    record: &Record,
+    plan: &ScenarioPlan,
+    results: &[ContenderResult],
+    judgement: Option<&Judgement>,
+) -> Vec<Finding> {
+    let epochs: Vec<&Epoch> = record.epochs_of(&plan.name).collect();
+    let noted = record.findings.iter().filter(|(scenario, _)| scenario.as_ref() == Some(&plan.name));
+    let in_epochs =
+        epochs.iter().flat_map(|epoch| epoch.findings.iter().map(|one| (Some(epoch.number), one.clone())));
+    let mut all: Vec<(Option<usize>, Finding)> =
+        noted.map(|(_, one)| (None, one.clone())).chain(in_epochs).collect();
+    all.extend(derived(record, plan, results, judgement).into_iter().map(|one| (None, one)));
+    merged(all)
+}
+
+/// Only those that follow from the record's figures.
+pub(crate) fn derived(
+    record: &Record,
+    plan: &ScenarioPlan,
+    results: &[ContenderResult],
+    judgement: Option<&Judgement>,
+) -> Vec<Finding> {
+    let epochs = record.epochs_of(&plan.name).collect();
+    gates::all(&Scene { record, plan, epochs, results, judgement })
+}
+
+/// The same complaint about the same contender once, with the number of epochs in which it was made; the worst first.
+fn merged(all: Vec<(Option<usize>, Finding)>) -> Vec<Finding> {
+    let mut groups: Vec<(Finding, Vec<usize>)> = Vec::new();
+    for (epoch, finding) in all {
+        let same = |(one, _): &&mut (Finding, Vec<usize>)| {
+            (&one.code, one.severity, &one.contender) == (&finding.code, finding.severity, &finding.contender)
+        };
+        match groups.iter_mut().find(same) {
+            Some((_, epochs)) => epochs.extend(epoch),
+            None => groups.push((finding, epoch.into_iter().collect())),
+        }
+    }
+    let mut findings: Vec<Finding> =
+        groups.into_iter().map(|(finding, epochs)| in_epochs(finding, epochs)).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+fn in_epochs(mut finding: Finding, mut epochs: Vec<usize>) -> Finding {
+    epochs.sort_unstable();
+    epochs.dedup();
+    finding.message += &match epochs[..] {
+        [] => String::new(),
+        [one] => format!(" (epoch {one})"),
+        [first, .., last] => format!(" (in {} epochs, {first} to {last})", epochs.len()),
+    };
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_complaint_is_made_once_and_the_worst_comes_first() {
+        let warn = Finding::warn("steal", "2 % stolen", "wait");
+        let invalid = Finding::invalid("steal", "9 % stolen", "wait");
+        let all = vec![
+            (Some(1), warn.clone()),
+            (Some(4), warn.clone()),
+            (None, invalid),
+            (Some(2), warn.about("bun")),
+        ];
+        let merged = merged(all);
+        let shown: Vec<&str> = merged.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(shown, ["9 % stolen", "2 % stolen (in 2 epochs, 1 to 4)", "2 % stolen (epoch 2)"]);
+    }
+}

@@ -1,0 +1,259 @@
+//! The gates themselves, one function each: a reading, its limits, what is said and what to do.
+//!
+//! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
+//! one line.
+
+use deadheat_record::{ContenderResult, Finding, Record, Shape};
+use deadheat_stats::climbs;
+
+use super::Scene;
+use crate::number::{percent, whole};
+
+/// A contender that uses less of its cores than this is not at its limit.
+const AT_LIMIT: f64 = 0.90;
+/// A rate that climbs by more than this within epochs is not steady.
+const STEADY: f64 = 0.01;
+/// Two-sided error rate of the test for it, that of the race, which lengthens the warm-up once on the same test.
+const STEADY_ALPHA: f64 = 0.01;
+
+/// Where a reading begins to warn, and where it takes the number away.
+struct Limits {
+    warn: f64,
+    invalid: f64,
+}
+
+const GENERATOR: Limits = Limits { warn: 0.70, invalid: 0.85 };
+const WRONG: Limits = Limits { warn: 0.0, invalid: 0.001 };
+const STEAL: Limits = Limits { warn: 0.01, invalid: 0.05 };
+const FOREIGN: Limits = Limits { warn: 0.02, invalid: 0.10 };
+const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
+const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
+
+impl Limits {
+    /// A finding if the reading is over a limit.
+    fn judge(&self, code: &str, reading: f64, message: String, remedy: &str) -> Option<Finding> {
+        if reading > self.invalid {
+            Some(Finding::invalid(code, message, remedy))
+        } else if reading > self.warn {
+            Some(Finding::warn(code, message, remedy))
+        } else {
+            None
+        }
+    }
+}
+
+/// All gates of a scenario.
+pub(super) fn all(scene: &Scene<'_>) -> Vec<Finding> {
+    if scene.epochs.is_empty() {
+        return Vec::new();
+    }
+    let of_scenario =
+        [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
+    let of_contenders = scene.results.iter().flat_map(|result| {
+        let gates = [
+            not_server_bound(scene, result),
+            generator_saturated(scene, result),
+            mismatch(result),
+            errors(result),
+            no_steady_state(scene, result),
+            no_keep_alive(scene, result),
+        ];
+        gates.into_iter().flatten().map(|finding| finding.about(&result.contender)).collect::<Vec<_>>()
+    });
+    let of_pairs = intermittent(scene);
+    of_scenario.into_iter().flatten().chain(of_contenders).chain(of_pairs).collect()
+}
+
+/// Nobody has cores of its own.
+pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
+    let pinning = &record.plan.pinning;
+    (pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty()).then(|| {
+        Finding::warn(
+            "not-pinned",
+            "contenders and generator share their cores, so that each takes time from the other",
+            "give each cores of its own with --server-cpus and --load-cpus",
+        )
+    })
+}
+
+fn few_epochs(scene: &Scene<'_>) -> Option<Finding> {
+    let first = *scene.record.plan.method.looks.first()?;
+    let epochs = scene.epochs.len();
+    (epochs < first).then(|| {
+        Finding::warn(
+            "few-epochs",
+            format!("{epochs} of the {first} epochs of a first look measured: only large differences can be told apart"),
+            "go on with --resume, or give the race more time with --budget",
+        )
+    })
+}
+
+/// Only for a closed load on cores of its own: an open load asks for no more than its rate.
+fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+    let closed = matches!(scene.plan.shape, Shape::Closed { .. });
+    let share = result.cpu_share.filter(|share| closed && *share < AT_LIMIT)?;
+    Some(Finding::warn(
+        "not-server-bound",
+        format!("{} of its cores used at full load: something else limits the rate", percent(share)),
+        "raise the number of connections, or look for what it waits for: a lock, a disk, a database, one thread",
+    ))
+}
+
+/// The generator's share of its cores while it loaded this contender. A contender at its own limit is what set the
+/// rate, however busy the generator was.
+fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+    let contender = scene.index_of(&result.contender)?;
+    let cores = scene.record.plan.pinning.load_cpus.len() as f64;
+    let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
+    let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
+    let (used_ns, elapsed_ns) =
+        slices.fold((0, 0), |(used, elapsed), slice| (used + slice.load_cpu_ns, elapsed + slice.elapsed_ns));
+    let share = used_ns as f64 / (elapsed_ns as f64 * cores);
+    if !share.is_finite() || result.cpu_share.is_none_or(|server| server >= AT_LIMIT) {
+        return None;
+    }
+    GENERATOR.judge(
+        "generator-saturated",
+        share,
+        format!("{} of the generator's cores used while the contender had time to spare", percent(share)),
+        "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
+    )
+}
+
+fn mismatch(result: &ContenderResult) -> Option<Finding> {
+    let (wrong, total) = (result.outcomes.wrong(), result.outcomes.total());
+    WRONG.judge(
+        "mismatch",
+        wrong as f64 / total.max(1) as f64,
+        format!("{} of {} answers under load not the expected ones", whole(wrong), whole(total)),
+        "find out with `deadheat check` and the contender's log why it answers differently under load",
+    )
+}
+
+fn errors(result: &ContenderResult) -> Option<Finding> {
+    let outcomes = &result.outcomes;
+    let kinds = [
+        ("connect", outcomes.connect),
+        ("read", outcomes.read),
+        ("write", outcomes.write),
+        ("timeout", outcomes.timeout),
+        ("protocol", outcomes.protocol),
+    ];
+    let failed: u64 = kinds.iter().map(|(_, count)| count).sum();
+    let seen: Vec<String> =
+        kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", whole(*n))).collect();
+    WRONG.judge(
+        "errors",
+        failed as f64 / outcomes.total().max(1) as f64,
+        format!("{} of {} requests failed ({})", whole(failed), whole(outcomes.total()), seen.join(", ")),
+        "look into the contender's log; lower the number of connections or the rate until all are answered",
+    )
+}
+
+fn steal(scene: &Scene<'_>) -> Option<Finding> {
+    let share = mean(kept(scene).map(|round| round.external.steal_share))?;
+    STEAL.judge(
+        "steal",
+        share,
+        format!("{} of the time taken from our cores by the hypervisor", percent(share)),
+        "use a machine that is not shared, or race at a quieter hour",
+    )
+}
+
+fn foreign_cpu(scene: &Scene<'_>) -> Option<Finding> {
+    let share = mean(kept(scene).filter_map(|round| round.external.foreign_share))?;
+    FOREIGN.judge(
+        "foreign-cpu",
+        share,
+        format!("{} of our cores' time used by other programs", percent(share)),
+        "stop what else runs (`top` shows it), or choose other cores with --server-cpus and --load-cpus",
+    )
+}
+
+fn dropped_rounds(scene: &Scene<'_>) -> Option<Finding> {
+    let rounds: usize = scene.epochs.iter().map(|epoch| epoch.rounds.len()).sum();
+    let dropped = rounds - kept(scene).count();
+    DROPPED.judge(
+        "dropped-rounds",
+        dropped as f64 / rounds.max(1) as f64,
+        format!("{dropped} of {rounds} rounds left out because of disturbances: the machine is too noisy"),
+        "use a quieter machine; `deadheat doctor` shows what disturbs this one",
+    )
+}
+
+fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+    let contender = scene.index_of(&result.contender)?;
+    let rates = scene.record.rates(&scene.plan.name, contender);
+    let climb = climbs(&rates, STEADY, STEADY_ALPHA).filter(|climb| climb.climbs)?;
+    Some(Finding::invalid(
+        "no-steady-state",
+        format!(
+            "{} faster at the end of an epoch than at its beginning: not yet warm",
+            percent(climb.change)
+        ),
+        "give it a longer warm-up, or find out what it keeps on doing (compiling, caching, growing)",
+    ))
+}
+
+fn too_noisy(scene: &Scene<'_>) -> Option<Finding> {
+    let noisy = scene.judgement?.too_noisy?;
+    let margin = percent(scene.record.plan.method.margin);
+    let seen = match noisy.detectable_ratio {
+        Some(ratio) => format!("by its first look this race can tell apart {}", percent(ratio - 1.0)),
+        None => "by its first look this race can tell nothing apart".into(),
+    };
+    let needed = match noisy.epochs_needed {
+        Some(epochs) => format!(", and {margin} would take {} epochs", whole(epochs as u64)),
+        None => String::new(),
+    };
+    Some(Finding::warn(
+        "too-noisy",
+        format!("too noisy for {margin} here; {seen}{needed}"),
+        "use a quieter machine, ask for a wider --margin, or allow more epochs with --epochs",
+    ))
+}
+
+fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+    let contender = scene.index_of(&result.contender)?;
+    let parts = scene.epochs.iter().filter_map(|epoch| epoch.of(contender));
+    let (closed, completions) =
+        parts.fold((0, 0), |(closed, all), part| (closed + part.closed_by_server, all + part.completions));
+    let share = closed as f64 / completions.max(1) as f64;
+    CLOSED.judge(
+        "no-keep-alive",
+        share,
+        format!("{} of its answers end the connection: its rate includes connecting again", percent(share)),
+        "turn keep-alive on, or raise the contender's limit of requests per connection",
+    )
+}
+
+fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
+    let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
+    let pairs = scene.record.pairs();
+    let slow = pairs.iter().zip(judged).filter(|(_, judged)| judged.intermittent);
+    slow.map(|((baseline, contender), judged)| {
+        let name = |index: usize| &scene.record.plan.contenders[index].name;
+        let shown =
+            |ratio: Option<f64>| ratio.map_or_else(|| "?".into(), |ratio| crate::number::ratio(ratio, 3));
+        let (trimmed, total) = (shown(judged.ratio), shown(judged.total_ratio));
+        Finding::warn(
+            "intermittent-slow-slices",
+            format!(
+                "{trimmed} is the ratio to {} without the slowest and fastest rounds, {total} with all",
+                name(*baseline)
+            ),
+            "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",
+        )
+        .about(name(*contender))
+    })
+    .collect()
+}
+
+fn kept<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a deadheat_record::Round> {
+    scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none())
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}

@@ -1,0 +1,142 @@
+//! Numbers as they are read: three significant digits, thousands apart, a unit.
+//!
+//! Owns rounding for the eye. Must not know what a number means.
+
+/// Three significant digits: `11,400`, `57.0`, `0.123`, `0`.
+pub(crate) fn three_digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".into() } else { "-".into() };
+    }
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let before = rounded.abs().log10().floor() as i32 + 1;
+    let decimals = (3 - before).clamp(0, 9) as usize;
+    grouped(&format!("{rounded:.decimals$}"))
+}
+
+/// A whole number, thousands apart.
+pub(crate) fn whole(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+fn grouped(number: &str) -> String {
+    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, fraction) =
+        rest.split_once('.').map_or((rest, ""), |(whole, _)| (whole, &rest[whole.len()..]));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + fraction
+}
+
+/// A length of time: `850 ns`, `57.0 µs`, `3.70 ms`, `1.25 s`.
+pub(crate) fn time_ns(ns: f64) -> String {
+    scaled(ns, &[(1e3, "ns", 1.0), (1e6, "µs", 1e3), (1e9, "ms", 1e6), (f64::INFINITY, "s", 1e9)])
+}
+
+/// A size: `61.0 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const K: f64 = 1024.0;
+    let units =
+        [(K, "B", 1.0), (K * K, "KiB", K), (K * K * K, "MiB", K * K), (f64::INFINITY, "GiB", K * K * K)];
+    scaled(bytes as f64, &units)
+}
+
+/// The first unit under whose limit the value stays after rounding: 999.9 µs is 1.00 ms and not 1,000 µs.
+fn scaled(value: f64, units: &[(f64, &str, f64)]) -> String {
+    let fits = |(limit, _, _): &&(f64, &str, f64)| value * 1.0005 < *limit;
+    let (_, unit, size) = units.iter().find(fits).unwrap_or(&(0.0, "", 1.0));
+    format!("{} {unit}", three_digits(value / size))
+}
+
+/// A share as a percentage: `71.2 %`, `0.12 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let text = if percent.abs() >= 99.95 || (percent - percent.round()).abs() < 1e-9 {
+        format!("{percent:.0}")
+    } else if percent.abs() >= 0.995 {
+        format!("{percent:.1}")
+    } else {
+        format!("{percent:.2}")
+    };
+    if text.trim_end_matches(['0', '.']).is_empty() && percent > 0.0 {
+        "under 0.01 %".into()
+    } else {
+        text + " %"
+    }
+}
+
+/// How many decimals a ratio and its interval need to be told from each other: two, or three for a narrow one.
+pub(crate) fn ratio_decimals(low: Option<f64>, high: Option<f64>) -> usize {
+    match (low, high) {
+        (Some(low), Some(high)) if high - low < 0.02 => 3,
+        _ => 2,
+    }
+}
+
+/// A ratio: `1.52`, `0.985`, `12.3`, `1,520`.
+pub(crate) fn ratio(value: f64, decimals: usize) -> String {
+    if value >= 9.995 { three_digits(value) } else { format!("{value:.decimals$}") }
+}
+
+/// A ratio's interval: `1.49 to 1.55`; an end that is not known is `?`.
+pub(crate) fn interval(low: Option<f64>, high: Option<f64>) -> String {
+    let decimals = ratio_decimals(low, high);
+    let end = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| ratio(value, decimals));
+    format!("{} to {}", end(low), end(high))
+}
+
+/// A time left or gone: `0:42`, `12:05`, `1:00:09`.
+pub(crate) fn clock(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_whatever_the_size() {
+        let shown = |value| three_digits(value);
+        assert_eq!(
+            [shown(11_437.0), shown(983_456.0), shown(1_234_567.0)],
+            ["11,400", "983,000", "1,230,000"]
+        );
+        assert_eq!([shown(57.04), shown(5.7), shown(0.12345), shown(0.0)], ["57.0", "5.70", "0.123", "0"]);
+        assert_eq!(
+            [shown(999.6), shown(99.96), shown(9.996), shown(-1_234.0)],
+            ["1,000", "100", "10.0", "-1,230"]
+        );
+        assert_eq!([shown(f64::NAN), shown(f64::INFINITY)], ["-", "-"]);
+    }
+
+    #[test]
+    fn units_change_where_rounding_does() {
+        let shown = |ns| time_ns(ns);
+        assert_eq!(
+            [shown(850.0), shown(57_040.0), shown(3.7e6), shown(1.25e9)],
+            ["850 ns", "57.0 µs", "3.70 ms", "1.25 s"]
+        );
+        assert_eq!([shown(999_949.0), shown(0.0), shown(7.2e12)], ["1.00 ms", "0 ns", "7,200 s"]);
+        assert_eq!([bytes(0), bytes(61 << 20), bytes(3 << 30)], ["0 B", "61.0 MiB", "3.00 GiB"]);
+    }
+
+    #[test]
+    fn shares() {
+        let shown = |share| percent(share);
+        assert_eq!([shown(0.712), shown(0.03), shown(1.0), shown(0.0)], ["71.2 %", "3 %", "100 %", "0 %"]);
+        assert_eq!([shown(0.0012), shown(0.000_001)], ["0.12 %", "under 0.01 %"]);
+    }
+
+    #[test]
+    fn ratios_have_a_third_decimal_where_two_would_hide_the_interval() {
+        assert_eq!(interval(Some(1.49), Some(1.55)), "1.49 to 1.55");
+        assert_eq!(interval(Some(1.001), Some(1.0074)), "1.001 to 1.007");
+        assert_eq!(interval(Some(12.34), None), "12.3 to ?");
+        assert_eq!([clock(42), clock(725), clock(3_609)], ["0:42", "12:05", "1:00:09"]);
+    }
+}

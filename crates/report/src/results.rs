@@ -1,0 +1,96 @@
+//! What each contender did in a scenario: rates, latency, CPU, memory, cold start, outcomes.
+//!
+//! Owns the sums, means and medians over epochs. Must not know comparisons and findings.
+
+use std::collections::BTreeMap;
+
+use deadheat_record::{
+    ContenderEpoch, ContenderResult, EncodedHistogram, HistogramError, Metric, Outcomes, Quantiles, Record,
+};
+
+/// One result per contender that is in the race, in plan order.
+pub(crate) fn of(record: &Record, scenario: &str) -> Result<Vec<ContenderResult>, HistogramError> {
+    record.racing().into_iter().map(|contender| one(record, scenario, contender)).collect()
+}
+
+/// Indices into `results`, best first in `metric`; those without a value come last.
+pub(crate) fn order(results: &[ContenderResult], metric: Metric) -> Vec<usize> {
+    let value = |index: &usize| {
+        let result = &results[*index];
+        let value = match metric {
+            Metric::Throughput => result.throughput_rps.map(|rate| -rate),
+            Metric::Cpu => result.cpu_us_per_request,
+            Metric::P50 => result.latency_ns.p50.map(|ns| ns as f64),
+            Metric::P99 => result.latency_ns.p99.map(|ns| ns as f64),
+        };
+        value.unwrap_or(f64::INFINITY)
+    };
+    let mut order: Vec<usize> = (0..results.len()).collect();
+    order.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    order
+}
+
+fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderResult, HistogramError> {
+    let parts: Vec<&ContenderEpoch> =
+        record.epochs_of(scenario).filter_map(|epoch| epoch.of(contender)).collect();
+    let merged = EncodedHistogram::merge(parts.iter().map(|part| &part.latency))?;
+    let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
+    let (cpu_ns, completions) = (sum(|part| part.usage.cpu_ns), sum(|part| part.completions));
+    let available_ns = sum(|part| part.loaded_ns) as f64 * record.plan.pinning.server_cpus.len() as f64;
+    Ok(ContenderResult {
+        contender: record.plan.contenders[contender].name.clone(),
+        throughput_rps: throughput(&record.rates(scenario, contender)),
+        latency_ns: merged.map_or_else(Quantiles::default, |all| Quantiles::of(&all)),
+        cpu_us_per_request: (completions > 0).then(|| cpu_ns as f64 / completions as f64 / 1e3),
+        cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
+        rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
+        peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
+        cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()),
+        outcomes: parts.iter().fold(Outcomes::default(), |mut sum, part| {
+            sum.add(&part.outcomes);
+            sum
+        }),
+        status: parts.iter().flat_map(|part| &part.status).fold(
+            BTreeMap::new(),
+            |mut sum, (status, count)| {
+                *sum.entry(*status).or_default() += count;
+                sum
+            },
+        ),
+        letters: String::new(),
+    })
+}
+
+/// Mean over epochs of the mean of their slices' rates; epochs whose rounds were all dropped have none.
+fn throughput(epochs: &[Vec<f64>]) -> Option<f64> {
+    let means: Vec<f64> = epochs.iter().filter_map(|rates| mean(rates)).collect();
+    mean(&means)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The middle value, of an even number the mean of the two in the middle.
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some(low.midpoint(*high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!([median(vec![]), median(vec![3]), median(vec![9, 1, 5])], [None, Some(3), Some(5)]);
+        assert_eq!(median(vec![8, 1, 5, 2]), Some(3));
+    }
+
+    #[test]
+    fn every_epoch_weighs_the_same_however_many_rounds_it_kept() {
+        assert_eq!(throughput(&[vec![1.0, 3.0], vec![], vec![10.0]]), Some(6.0));
+        assert_eq!(throughput(&[vec![], vec![]]), None);
+    }
+}

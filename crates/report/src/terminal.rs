@@ -1,0 +1,70 @@
+//! The View on a terminal: the end of a race, and the differences that a parity check found.
+//!
+//! Owns the order and the wording of what is shown. Must not know how numbers come about; what comes from outside is
+//! escaped here, once, before it is measured or padded.
+
+mod bar;
+mod findings;
+mod parity;
+mod scenario;
+mod table;
+
+use crate::View;
+use crate::style::{Style, Tone};
+use crate::text::{plain, wrap};
+
+pub(crate) use bar::{Bar, bar};
+pub use parity::parity;
+pub(crate) use scenario::verdict;
+
+/// The whole View, each line at most as wide as the style says.
+pub fn render(view: &View, style: &Style) -> String {
+    let mut lines = Vec::new();
+    lines.extend(heading(view, style));
+    for scenario in &view.scenarios {
+        lines.push(String::new());
+        lines.extend(scenario::lines(view, scenario, style));
+    }
+    if !view.findings.is_empty() {
+        lines.push(String::new());
+        lines.extend(findings::lines(&view.findings, style));
+    }
+    if !view.not_raced.is_empty() {
+        lines.push(String::new());
+        lines.push(style.paint(Tone::Strong, "not raced"));
+        for (name, why) in &view.not_raced {
+            lines.extend(indented(&format!("{}: {}", plain(name), plain(why)), 2, Tone::Plain, style));
+        }
+    }
+    let mut text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
+    if !view.differences.is_empty() {
+        text.push('\n');
+        text.push_str(&parity(&view.differences, style));
+    }
+    text
+}
+
+fn heading(view: &View, style: &Style) -> Vec<String> {
+    let title = view.title.as_ref().map(|title| format!(": {}", plain(title))).unwrap_or_default();
+    let state = if view.complete { "" } else { ", unfinished" };
+    let margin = crate::number::percent(view.margin);
+    let about = format!(
+        "{} profile, seed {}, margin {margin}, alpha {}{state}",
+        plain(&view.profile),
+        view.seed,
+        view.alpha
+    );
+    let lines = [format!("{}{title}", plain(&view.study)), about];
+    let wrapped = lines.iter().flat_map(|line| wrap(line, style.width));
+    wrapped.map(|line| style.paint(Tone::Quiet, &line)).collect()
+}
+
+/// Wrapped text, every line indented; lines after the first by two more.
+pub(crate) fn indented(text: &str, indent: usize, tone: Tone, style: &Style) -> Vec<String> {
+    let lines = wrap(&style.spell(text), style.width.saturating_sub(indent + 2));
+    let line = |(index, line): (usize, &String)| {
+        let margin = " ".repeat(if index == 0 { indent } else { indent + 2 });
+        format!("{margin}{}", style.paint(tone, line))
+    };
+    lines.iter().enumerate().map(line).collect()
+}

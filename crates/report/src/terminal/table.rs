@@ -1,0 +1,139 @@
+//! Columns that fit: the least important are left out, the names shortened, nothing wraps.
+//!
+//! Owns which columns give way. Must not know what they hold.
+
+use crate::style::{Style, Tone};
+use crate::text::{columns, left, right, shorten_end};
+
+/// Columns between columns.
+const GAP: usize = 2;
+/// Columns up to this `keep` are left out before names are shortened below `NAME_LONG`.
+const LITTLE: u8 = 2;
+const NAME_MOST: usize = 40;
+const NAME_LONG: usize = 32;
+/// The other columns are left out before names are shortened below this.
+const NAME_SHORT: usize = 14;
+/// Names are never shortened further.
+const NAME_LEAST: usize = 6;
+
+/// One cell: its text, already escaped, and what it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cell {
+    pub(super) text: String,
+    pub(super) tone: Tone,
+}
+
+/// One column.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    /// Stands above the title, right-aligned with the last column of the same group.
+    pub(super) group: &'static str,
+    pub(super) title: String,
+    /// Whether texts start at the left.
+    pub(super) left: bool,
+    /// Columns with a lower one are left out first; `None` is never left out.
+    pub(super) keep: Option<u8>,
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| columns(&cell.text)).fold(columns(&self.title), usize::max)
+    }
+
+    /// Whether it says nothing in any row.
+    fn is_empty(&self) -> bool {
+        self.cells.iter().all(|cell| cell.text.is_empty())
+    }
+
+    fn pad(&self, text: &str, width: usize) -> String {
+        if self.left { left(text, width) } else { right(text, width) }
+    }
+}
+
+/// The table in lines, indented by `indent`. The column at `name` is the one that is shortened; it is never left out.
+pub(super) fn lines(mut table: Vec<Column>, name: usize, indent: usize, style: &Style) -> Vec<String> {
+    let natural = table[name].width().min(NAME_MOST);
+    let others = |table: &[Column], name: usize| {
+        indent + total(table) - table[name].width() // what the table takes without the names
+    };
+    let mut name = name;
+    for at in (0..table.len()).rev() {
+        if table[at].keep.is_some() && table[at].is_empty() {
+            remove(&mut table, at, &mut name);
+        }
+    }
+    while let Some((at, keep)) = least(&table) {
+        // What matters least goes before names are shortened much, the rest after.
+        let wanted = natural.min(if keep <= LITTLE { NAME_LONG } else { NAME_SHORT });
+        if others(&table, name) + wanted <= style.width {
+            break;
+        }
+        remove(&mut table, at, &mut name);
+    }
+    let room = style.width.saturating_sub(others(&table, name)).max(NAME_LEAST);
+    shorten(&mut table[name], room.min(natural), style);
+    draw(&table, indent, style)
+}
+
+fn total(table: &[Column]) -> usize {
+    table.iter().map(Column::width).sum::<usize>() + GAP * table.len().saturating_sub(1)
+}
+
+/// The column that is left out first, and how much it matters.
+fn least(table: &[Column]) -> Option<(usize, u8)> {
+    let kept = table.iter().enumerate().filter_map(|(at, column)| Some((at, column.keep?)));
+    kept.min_by_key(|(_, keep)| *keep)
+}
+
+fn remove(table: &mut Vec<Column>, at: usize, name: &mut usize) {
+    table.remove(at);
+    *name -= usize::from(at < *name);
+}
+
+fn shorten(column: &mut Column, width: usize, style: &Style) {
+    column.title = shorten_end(&column.title, width, &style.spell("…"));
+    for cell in &mut column.cells {
+        cell.text = shorten_end(&cell.text, width, &style.spell("…"));
+    }
+}
+
+fn draw(table: &[Column], indent: usize, style: &Style) -> Vec<String> {
+    let margin = " ".repeat(indent);
+    let widths: Vec<usize> = table.iter().map(Column::width).collect();
+    let mut lines = Vec::new();
+    if let Some(line) = group_line(table, &widths) {
+        lines.push(format!("{margin}{}", style.paint(Tone::Quiet, &line)));
+    }
+    let titles: Vec<String> =
+        table.iter().zip(&widths).map(|(column, width)| column.pad(&column.title, *width)).collect();
+    lines.push(format!("{margin}{}", style.paint(Tone::Quiet, titles.join("  ").trim_end())));
+    for row in 0..table.first().map_or(0, |column| column.cells.len()) {
+        let cells = table.iter().zip(&widths).map(|(column, width)| {
+            let cell = &column.cells[row];
+            let padded = column.pad(&cell.text, *width);
+            // Only the text is painted: trailing spaces can then be cut off.
+            padded.replacen(
+                &cell.text,
+                &style.paint(cell.tone, &cell.text),
+                usize::from(!cell.text.is_empty()),
+            )
+        });
+        lines.push(format!("{margin}{}", cells.collect::<Vec<_>>().join("  ").trim_end()));
+    }
+    lines
+}
+
+/// The groups' names, each ending where its last column ends; none when no column has one.
+fn group_line(table: &[Column], widths: &[usize]) -> Option<String> {
+    let mut line = String::new();
+    let mut end = 0;
+    for (index, (column, width)) in table.iter().zip(widths).enumerate() {
+        end += width + if index > 0 { GAP } else { 0 };
+        let last = table.get(index + 1).is_none_or(|next| next.group != column.group);
+        if !column.group.is_empty() && last {
+            line += &right(column.group, end.saturating_sub(columns(&line)));
+        }
+    }
+    (!line.is_empty()).then_some(line)
+}

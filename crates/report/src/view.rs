@@ -1,0 +1,200 @@
+//! The View: everything that any renderer shows, derived from the record alone.
+//!
+//! Owns the View's shape and the order in which it is derived. Must not know terminals, pages or files.
+
+use deadheat_record::{
+    ContenderSummary, Difference, End, Finding, HistogramError, Machine, Metric, Pinning, Record,
+    ScenarioPlan, ScenarioResult, Severity,
+};
+use deadheat_stats::{JudgeError, Referee, RulesError};
+
+use crate::{compare, findings, headline, results};
+
+/// Everything that is shown of a race. Texts are as the record has them: renderers escape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// The study's name.
+    pub study: String,
+    /// One line about the study.
+    pub title: Option<String>,
+    /// Version of the program that measured.
+    pub version: String,
+    /// Start in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// `quick` or `full`.
+    pub profile: String,
+    /// Every random order comes from it.
+    pub seed: u64,
+    /// What is compared.
+    pub metric: Metric,
+    /// Ratios within 1 +- margin count as equivalent.
+    pub margin: f64,
+    /// Two-sided error rate of the whole race.
+    pub alpha: f64,
+    /// The most epochs that the race may take.
+    pub max_epochs: usize,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// Which cores belong to whom.
+    pub pinning: Pinning,
+    /// Everybody in the plan, in plan order, raced or not.
+    pub contenders: Vec<ContenderSummary>,
+    /// Who was not raced, and why with the remedy.
+    pub not_raced: Vec<(String, String)>,
+    /// Every difference that a parity check found.
+    pub differences: Vec<Difference>,
+    /// One per scenario of the plan, in plan order.
+    pub scenarios: Vec<ScenarioView>,
+    /// Findings that are not about one scenario.
+    pub findings: Vec<Finding>,
+    /// Whether the race came to its planned end.
+    pub complete: bool,
+}
+
+/// One scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScenarioView {
+    /// Results, comparisons and findings, as the JSON document has them.
+    pub result: ScenarioResult,
+    /// The verdict as a sentence.
+    pub headline: String,
+    /// Indices into the results, best first in the race's metric.
+    pub order: Vec<usize>,
+    /// The name that the others are compared with; none when nobody is compared.
+    pub baseline: Option<String>,
+}
+
+/// Why a record could not be made into a View.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A histogram in the record is damaged.
+    #[error("the record's scenario {scenario} cannot be reported: {source}; the record is damaged")]
+    Histogram {
+        /// The scenario.
+        scenario: String,
+        /// What is wrong.
+        source: HistogramError,
+    },
+    /// The plan's method cannot be followed.
+    #[error("the record's method cannot be followed: {0}")]
+    Rules(#[from] RulesError),
+    /// The record has epochs that its own rules do not allow.
+    #[error("the record's scenario {scenario} cannot be judged: {source}")]
+    Judge {
+        /// The scenario.
+        scenario: String,
+        /// What is wrong.
+        source: JudgeError,
+    },
+    /// The document could not be written as JSON.
+    #[error("the report could not be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Derives everything from the record.
+///
+/// # Errors
+/// When the record is damaged: a histogram that cannot be read, rules that cannot be followed, more epochs than its
+/// rules allow.
+pub fn view(record: &Record) -> Result<View, ReportError> {
+    let method = &record.plan.method;
+    let referee = Referee::new(compare::rules(method))?;
+    let race_findings = findings::of_race(record);
+    let scenarios = record.plan.scenarios.iter();
+    Ok(View {
+        study: record.plan.study.clone(),
+        title: record.plan.title.clone(),
+        version: record.version.clone(),
+        started_unix_ms: record.started_unix_ms,
+        profile: method.profile.clone(),
+        seed: method.seed,
+        metric: method.metric,
+        margin: method.margin,
+        alpha: method.alpha,
+        max_epochs: referee.rules().max_epochs,
+        machine: record.machine.clone(),
+        pinning: record.plan.pinning.clone(),
+        contenders: contenders(record),
+        not_raced: not_raced(record),
+        differences: record.differences.clone(),
+        scenarios: scenarios
+            .map(|scenario| scenario_view(record, scenario, &referee, &race_findings))
+            .collect::<Result<_, _>>()?,
+        findings: race_findings,
+        complete: record.done,
+    })
+}
+
+fn scenario_view(
+    record: &Record,
+    scenario: &ScenarioPlan,
+    referee: &Referee,
+    race_findings: &[Finding],
+) -> Result<ScenarioView, ReportError> {
+    let name = &scenario.name;
+    let damaged = |source| ReportError::Histogram { scenario: name.clone(), source };
+    let pairs = record.pairs();
+    let mut results = results::of(record, name).map_err(damaged)?;
+    let epochs = compare::epoch_ratios(record, name, &pairs).map_err(damaged)?;
+    let judgement = compare::judge(record, name, referee, &epochs)?;
+    let findings = findings::of_scenario(record, scenario, &results, judgement.as_ref());
+    let invalid = |contender: &str| {
+        let about = |finding: &Finding| finding.contender.as_deref().is_none_or(|who| who == contender);
+        findings.iter().chain(race_findings).any(|one| one.severity == Severity::Invalid && about(one))
+    };
+    let comparisons = compare::comparisons(record, &pairs, &epochs, judgement.as_ref(), &invalid);
+    let order = results::order(&results, record.plan.method.metric);
+    compare::letters(&mut results, &order, &comparisons);
+    let result = ScenarioResult {
+        name: name.clone(),
+        shape: scenario.shape.clone(),
+        epochs: record.epochs_of(name).count(),
+        results,
+        comparisons,
+        findings,
+        ended: ended(record.end_of(name)).into(),
+    };
+    let headline = headline::of(&result, &order, record.plan.method.margin, race_findings);
+    let baseline = pairs.first().map(|(baseline, _)| record.plan.contenders[*baseline].name.clone());
+    Ok(ScenarioView { result, headline, order, baseline })
+}
+
+fn ended(end: Option<End>) -> &'static str {
+    match end {
+        Some(End::Decided) => "decided",
+        Some(End::Maximum) => "maximum",
+        Some(End::Budget) => "budget",
+        Some(End::Stopped) => "stopped",
+        None => "unfinished",
+    }
+}
+
+/// Everybody in the plan and those that were left out of it.
+fn contenders(record: &Record) -> Vec<ContenderSummary> {
+    let raced = record.plan.contenders.iter().map(|one| ContenderSummary {
+        name: one.name.clone(),
+        version: one.version.clone(),
+        command: one.command.clone(),
+        status: if record.out.contains(&one.name) { out_reason(record, &one.name) } else { "raced".into() },
+    });
+    let skipped = record.plan.skipped.iter().map(|(name, why)| ContenderSummary {
+        name: name.clone(),
+        version: None,
+        command: String::new(),
+        status: why.clone(),
+    });
+    raced.chain(skipped).collect()
+}
+
+fn not_raced(record: &Record) -> Vec<(String, String)> {
+    let out = record.out.iter().map(|name| (name.clone(), out_reason(record, name)));
+    record.plan.skipped.iter().cloned().chain(out).collect()
+}
+
+fn out_reason(record: &Record, name: &str) -> String {
+    match record.differences.iter().filter(|one| one.contender == name).count() {
+        0 => "put out of the race; its findings say why".into(),
+        1 => "answers differently in 1 place; make it answer like the others".into(),
+        n => format!("answers differently in {n} places; make it answer like the others"),
+    }
+}

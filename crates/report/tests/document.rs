@@ -1,0 +1,226 @@
+//! The JSON document: derived from the record alone, fitting its schema, and the same as what the referee says.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use std::path::Path;
+
+use deadheat_record::{
+    Comparison, Document, End, Finding, Metric, QUANTILES, Record, Severity, Shape, VerdictWord,
+};
+use deadheat_report::{CODES, document, json};
+use fixture::{Race, Racer};
+use serde_json::Value;
+
+fn two() -> Race {
+    Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)])
+}
+
+fn codes(record: &Record) -> Vec<(String, Severity)> {
+    let document = document(record).unwrap();
+    let findings =
+        document.scenarios.into_iter().flat_map(|scenario| scenario.findings).chain(document.findings);
+    findings.map(|finding| (finding.code, finding.severity)).collect()
+}
+
+fn only(record: &Record) -> Comparison {
+    let mut document = document(record).unwrap();
+    assert_eq!(document.scenarios[0].comparisons.len(), 1);
+    document.scenarios.remove(0).comparisons.remove(0)
+}
+
+/// A finding of this code and severity and no other.
+fn expect(race: &Race, code: &str, severity: Severity) {
+    assert_eq!(codes(&race.record()), [(code.to_owned(), severity)]);
+    assert!(CODES.contains(&code));
+}
+
+#[test]
+fn the_example_document_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/fixtures/example.json");
+    let made = json(&Race { rounds: 4, ..two() }.record()).unwrap();
+    if std::env::var_os("UPDATE_EXAMPLE").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == made,
+        "{} differs from what is written now; rewrite it with UPDATE_EXAMPLE=1 cargo test -p deadheat-report",
+        path.display()
+    );
+}
+
+#[test]
+fn documents_fit_the_schema_and_read_back() {
+    let schema: Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let unmeasured = Race { epochs: 0, end: None, ..two() };
+    let alone = Race::of(vec![Racer::new("node", 11_400.0)]);
+    for race in [two(), unmeasured, alone] {
+        let record = race.record();
+        let text = json(&record).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+        assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document(&record).unwrap());
+    }
+}
+
+#[test]
+fn results_are_sums_means_and_medians_of_the_record() {
+    let record = two().record();
+    let document = document(&record).unwrap();
+    let result = &document.scenarios[0].results[1];
+    let parts: Vec<_> = record.epochs.iter().map(|epoch| &epoch.contenders[1]).collect();
+    let completions: u64 = parts.iter().map(|part| part.completions).sum();
+    let cpu_ns: u64 = parts.iter().map(|part| part.usage.cpu_ns).sum();
+    assert_eq!(result.outcomes.ok, completions);
+    assert_eq!(result.status[&200], completions);
+    assert_eq!(result.cpu_us_per_request, Some(cpu_ns as f64 / completions as f64 / 1e3));
+    assert!((result.cpu_share.unwrap() - 0.98).abs() < 1e-6);
+    assert_eq!(result.cold_start_ns, Some(48_300_000 + 525_000));
+    assert_eq!((result.rss_bytes, result.peak_rss_bytes), (Some(61 << 20), Some(70 << 20)));
+    let epochs = record.epochs.iter().map(|epoch| epoch.rates(1).iter().sum::<f64>() / 10.0);
+    assert!((result.throughput_rps.unwrap() - epochs.sum::<f64>() / 6.0).abs() < 1e-6);
+    assert_eq!(QUANTILES.len(), 7);
+    assert!(result.latency_ns.p99.is_some() && result.latency_ns.p99_99.is_none());
+}
+
+#[test]
+fn verdicts() {
+    let faster = only(&two().record());
+    assert_eq!(
+        (faster.verdict, faster.baseline.as_str(), faster.contender.as_str()),
+        (VerdictWord::Faster, "node", "bun")
+    );
+    assert!(faster.low.unwrap() > 1.4 && faster.high.unwrap() < 1.65 && !faster.provisional);
+    assert_eq!((faster.epochs, faster.epoch_ratios.len()), (6, 6));
+    let mean = faster.epoch_ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / 6.0;
+    assert!((mean.exp() - faster.ratio.unwrap()).abs() < 1e-12);
+    let running = Race { epochs: 5, end: None, ..two() };
+    let open = only(&running.record());
+    assert_eq!((open.verdict, open.provisional), (VerdictWord::Inconclusive, true));
+    let ended = Race { end: Some(End::Budget), ..running };
+    assert_eq!(only(&ended.record()).verdict, VerdictWord::Faster);
+}
+
+#[test]
+fn for_latency_and_cpu_less_is_better() {
+    for metric in [Metric::Cpu, Metric::P50, Metric::P99] {
+        let comparison = only(&Race { metric, ..two() }.record());
+        assert!(comparison.ratio.unwrap() < 0.7, "{metric:?}");
+        assert_eq!((comparison.metric, comparison.verdict), (metric, VerdictWord::Faster));
+    }
+}
+
+#[test]
+fn an_invalid_finding_takes_the_verdicts_of_those_it_is_about() {
+    let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
+    let mut record = Race::of(racers).record();
+    let finding = Finding::invalid("mismatch", "wrong answers", "look");
+    record.findings.push((Some("closed-64".into()), finding.clone().about("bun")));
+    let scenario = document(&record).unwrap().scenarios.remove(0);
+    for one in &scenario.comparisons {
+        let about = one.baseline == "bun" || one.contender == "bun";
+        assert_eq!(one.verdict == VerdictWord::Invalid, about, "{} {}", one.baseline, one.contender);
+    }
+    let letters: Vec<&str> = scenario.results.iter().map(|result| result.letters.as_str()).collect();
+    assert_eq!(letters, ["b", "ab", "a"]);
+    record.findings.push((None, finding));
+    let all = document(&record).unwrap().scenarios.remove(0).comparisons;
+    assert!(all.iter().all(|one| one.verdict == VerdictWord::Invalid));
+}
+
+#[test]
+fn a_clean_race_has_no_findings() {
+    assert_eq!(codes(&two().record()), []);
+}
+
+#[test]
+fn gates_of_the_machine() {
+    expect(&Race { steal_share: 0.02, ..two() }, "steal", Severity::Warn);
+    expect(&Race { steal_share: 0.06, ..two() }, "steal", Severity::Invalid);
+    expect(&Race { dropped_rounds: 3, ..two() }, "dropped-rounds", Severity::Invalid);
+    assert_eq!(codes(&Race { dropped_rounds: 2, ..two() }.record()), []);
+    let mut record = two().record();
+    let shares = [(0.03, Severity::Warn), (0.2, Severity::Invalid)];
+    for (share, severity) in shares {
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        rounds.for_each(|round| round.external.foreign_share = Some(share));
+        assert_eq!(codes(&record), [("foreign-cpu".to_owned(), severity)]);
+    }
+    let mut record = two().record();
+    record.plan.pinning.server_cpus.clear();
+    assert_eq!(codes(&record), [("not-pinned".to_owned(), Severity::Warn)]);
+}
+
+#[test]
+fn gates_of_the_generator() {
+    let idle = |load_cpu_share| {
+        let mut race = Race { load_cpu_share, ..two() };
+        race.racers[1].cpu_share = 0.7;
+        race
+    };
+    expect(&idle(0.5), "not-server-bound", Severity::Warn);
+    let both = |share| codes(&idle(share).record());
+    let bound = ("not-server-bound".to_owned(), Severity::Warn);
+    let saturated = |severity| ("generator-saturated".to_owned(), severity);
+    assert_eq!(both(0.8), [bound.clone(), saturated(Severity::Warn)]);
+    assert_eq!(both(0.9), [saturated(Severity::Invalid), bound]);
+    // A server at its limit set the rate, however busy the generator was.
+    assert_eq!(codes(&Race { load_cpu_share: 0.99, ..two() }.record()), []);
+    // An open load asks for no more than its rate.
+    let open = Shape::Open { connections: 64, rate_per_s: 100.0, poisson: true };
+    assert_eq!(codes(&Race { shape: open, ..idle(0.5) }.record()), []);
+}
+
+#[test]
+fn gates_of_the_answers() {
+    let with = |change: &dyn Fn(&mut Racer)| {
+        let mut race = two();
+        change(&mut race.racers[1]);
+        race
+    };
+    expect(&with(&|racer| racer.wrong = 1), "mismatch", Severity::Warn);
+    expect(&with(&|racer| racer.wrong = 30), "mismatch", Severity::Invalid);
+    expect(&with(&|racer| racer.timeouts = 1), "errors", Severity::Warn);
+    expect(&with(&|racer| racer.timeouts = 30), "errors", Severity::Invalid);
+    expect(&with(&|racer| racer.closed_by_server = 200), "no-keep-alive", Severity::Warn);
+    expect(&with(&|racer| racer.climb = 0.25), "no-steady-state", Severity::Invalid);
+}
+
+#[test]
+fn gates_of_the_epochs() {
+    expect(&Race { epochs: 4, ..two() }, "few-epochs", Severity::Warn);
+    let noisy = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
+    expect(
+        &Race { noise: (0.1, 0.02), epochs: 6, end: Some(End::Budget), ..noisy },
+        "too-noisy",
+        Severity::Warn,
+    );
+}
+
+#[test]
+fn a_stalling_contender_is_named() {
+    let mut record = two().record();
+    for epoch in &mut record.epochs {
+        let slices =
+            epoch.rounds[epoch.number * 3 % 10].slices.iter_mut().filter(|slice| slice.contender == 1);
+        slices.for_each(|slice| slice.rate_per_s = slice.rate_per_s.map(|rate| rate * 0.02));
+    }
+    assert_eq!(codes(&record), [("intermittent-slow-slices".to_owned(), Severity::Warn)]);
+}
+
+#[test]
+fn what_a_record_may_not_hold_is_said() {
+    let mut record = two().record();
+    record.epochs[1].contenders[0].latency.0 = "damaged".into();
+    let error = document(&record).unwrap_err().to_string();
+    assert!(error.contains("closed-64") && error.contains("damaged"), "{error}");
+    let mut record = two().record();
+    record.plan.method.looks = vec![];
+    assert!(document(&record).unwrap_err().to_string().contains("no looks"));
+    let record = Race { epochs: 31, rounds: 2, ..two() }.record();
+    assert!(document(&record).unwrap_err().to_string().contains("31 epochs"));
+}

@@ -1,0 +1,186 @@
+//! What a race's end looks like, as golden files: `cargo insta review`, or `INSTA_UPDATE=always cargo test`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use deadheat_record::{End, Finding, Metric, Record, Shape};
+use deadheat_report::{Style, terminal, view};
+use fixture::{Race, Racer, difference};
+
+const NARROW: Style = Style { color: false, width: 80, unicode: true };
+const WIDE: Style = Style { width: 160, ..NARROW };
+
+/// Both widths, one after the other; and whatever the text, no line is too wide and none ends in a space.
+fn both(record: &Record) -> String {
+    let view = view(record).unwrap();
+    for width in [40, 60, 80, 100, 120, 160] {
+        for unicode in [true, false] {
+            let text = terminal::render(&view, &Style { color: false, width, unicode });
+            // A table needs its four columns that are never left out.
+            let limit = width.max(72);
+            for line in text.lines() {
+                assert!(unicode_width::UnicodeWidthStr::width(line) <= limit, "{width}: {line:?}");
+                assert!(!line.ends_with(' '), "{line:?}");
+            }
+            assert!(unicode || !text.contains(['│', '…', 'µ', '●']), "{text}");
+        }
+    }
+    format!("{}{}\n{}", terminal::render(&view, &NARROW), "=".repeat(80), terminal::render(&view, &WIDE))
+}
+
+fn two() -> Race {
+    Race::of(vec![Racer::new("node", 11_400.0), Racer { pss_bytes: 38 << 20, ..Racer::new("bun", 17_300.0) }])
+}
+
+fn seven() -> Race {
+    let rates = [
+        ("node", 11_400.0),
+        ("node-cluster-with-a-very-long-name", 11_450.0),
+        ("bun", 17_300.0),
+        ("deno", 14_200.0),
+        ("go", 42_700.0),
+        ("php-fpm", 3_120.0),
+        ("php-swoole", 14_300.0),
+    ];
+    let racers = rates.iter().enumerate().map(|(index, (name, rate))| Racer {
+        pss_bytes: (20 + 11 * index as u64) << 20,
+        cold_start_ns: 20_000_000 * (index as u64 + 1),
+        ..Racer::new(name, *rate)
+    });
+    Race::of(racers.collect())
+}
+
+fn apart(a: f64, b: f64, noise: f64, epochs: usize, end: End) -> Race {
+    let racers = vec![Racer::new("main", a), Racer::new("branch", b)];
+    Race { noise: (noise, 0.02), epochs, end: Some(end), ..Race::of(racers) }
+}
+
+#[test]
+fn two_contenders() {
+    insta::assert_snapshot!(both(&two().record()));
+}
+
+#[test]
+fn two_contenders_in_colour() {
+    let text = terminal::render(&view(&two().record()).unwrap(), &Style { color: true, ..NARROW });
+    assert!(text.contains("\u{1b}[32mfaster\u{1b}[0m"), "{text}");
+    insta::assert_snapshot!(text.replace('\u{1b}', "ESC"));
+}
+
+#[test]
+fn two_contenders_in_ascii() {
+    let style = Style { unicode: false, width: 120, ..NARROW };
+    insta::assert_snapshot!(terminal::render(&view(&two().record()).unwrap(), &style));
+}
+
+#[test]
+fn seven_contenders() {
+    let mut record = seven().record();
+    record
+        .plan
+        .skipped
+        .push(("frankenphp".into(), "frankenphp is not installed; https://frankenphp.dev".into()));
+    insta::assert_snapshot!(both(&record));
+}
+
+#[test]
+fn seven_contenders_against_the_baseline_only() {
+    insta::assert_snapshot!(both(&Race { all_pairs: false, ..seven() }.record()));
+}
+
+#[test]
+fn a_dead_heat() {
+    insta::assert_snapshot!(both(&apart(11_400.0, 11_420.0, 0.004, 10, End::Decided).record()));
+}
+
+#[test]
+fn inconclusive() {
+    insta::assert_snapshot!(both(&apart(11_400.0, 11_500.0, 0.06, 30, End::Maximum).record()));
+}
+
+#[test]
+fn interrupted_before_the_first_look() {
+    let mut record = apart(11_400.0, 12_900.0, 0.01, 3, End::Budget).record();
+    (record.ended, record.done) = (vec![], false);
+    insta::assert_snapshot!(both(&record));
+}
+
+#[test]
+fn invalid() {
+    let mut race = two();
+    for racer in &mut race.racers {
+        racer.cpu_share *= 0.7;
+    }
+    race.racers[1].wrong = 40;
+    race.racers[0].timeouts = 2;
+    (race.load_cpu_share, race.steal_share) = (0.93, 0.021);
+    let mut record = race.record();
+    record.epochs[2].findings.push(Finding::warn(
+        "listen-overflow",
+        "3 connections refused",
+        "raise somaxconn",
+    ));
+    record.plan.pinning.load_cpus = vec![1];
+    insta::assert_snapshot!(both(&record));
+}
+
+#[test]
+fn one_of_several_is_invalid() {
+    let mut race = Race { racers: seven().racers.into_iter().take(4).collect(), ..seven() };
+    race.racers[3].wrong = 40;
+    insta::assert_snapshot!(both(&race.record()));
+}
+
+#[test]
+fn latency_under_an_open_load() {
+    let mut race = two();
+    race.shape = Shape::Open { connections: 64, rate_per_s: 5_000.0, poisson: true };
+    race.metric = Metric::P99;
+    insta::assert_snapshot!(both(&race.record()));
+}
+
+#[test]
+fn a_parity_failure() {
+    let mut record = seven().record();
+    record.differences.push(difference("php-fpm", "status", "200", "404"));
+    let (long, other) = ("x".repeat(150), format!("{}y{}", "x".repeat(70), "x".repeat(79)));
+    record.differences.push(difference("php-fpm", "$.items[12].description", &long, &other));
+    let mut under_load = difference("deno", "header cache-control", "no-store", "(absent)");
+    (under_load.against, under_load.when, under_load.probe) =
+        ("node".into(), "epoch 3".into(), "list".into());
+    record.differences.push(under_load);
+    record.out = vec!["php-fpm".into(), "deno".into()];
+    for epoch in &mut record.epochs {
+        epoch.contenders.retain(|part| ![3, 5].contains(&part.contender));
+        epoch
+            .rounds
+            .iter_mut()
+            .for_each(|round| round.slices.retain(|slice| ![3, 5].contains(&slice.contender)));
+    }
+    insta::assert_snapshot!(both(&record));
+}
+
+#[test]
+fn parity_of_everybody() {
+    assert_eq!(terminal::parity(&[], &NARROW), "parity: every contender answers alike\n");
+}
+
+#[test]
+fn hostile_names_are_data() {
+    let mut race = two();
+    race.racers[0].name = "<img src=x onerror=alert(1)>".into();
+    race.racers[1].name = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}nub\r\n".into();
+    race.racers[1].version = Some("1.0\u{1b}[31m\u{200b}".into());
+    let mut record = race.record();
+    let bad = "\u{1b}[31m\u{9b}2J\u{2066}\n";
+    record.differences.push(difference(bad, bad, bad, bad));
+    record.findings.push((None, Finding::warn(bad, bad, bad).about(bad)));
+    record.plan.skipped.push((bad.into(), bad.into()));
+    record.plan.title = Some(bad.into());
+    let text = both(&record);
+    let acts =
+        |c: char| c != '\n' && (c.is_control() || ('\u{2066}'..='\u{2069}').contains(&c) || c == '\u{202e}');
+    assert!(!text.contains(acts), "{text:?}");
+    insta::assert_snapshot!(text);
+}

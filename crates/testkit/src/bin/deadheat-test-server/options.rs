@@ -1,0 +1,342 @@
+//! What was typed: every option of the test server, its spelling and its help. It starts nothing.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Where the server listens.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Listen {
+    /// A TCP port on 127.0.0.1; 0 lets the system choose.
+    Port(u16),
+    /// A unix socket at this path.
+    Socket(PathBuf),
+}
+
+/// Where an idle descendant puts itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Place {
+    /// In its parent's process group.
+    #[default]
+    Same,
+    /// Leader of a process group of its own.
+    Group,
+    /// Leader of a session of its own.
+    Session,
+    /// Leader of a session of its own, and its parent is gone (a daemon).
+    Orphan,
+}
+
+/// Everything that can be asked of the server; the default is a good server with a short text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) port: Option<u16>,
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) port_file: Option<PathBuf>,
+    pub(crate) body: Option<String>,
+    pub(crate) json: bool,
+    pub(crate) counter_token: bool,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) status: u16,
+    pub(crate) spin: Duration,
+    pub(crate) work: u64,
+    pub(crate) delay: Duration,
+    pub(crate) stall: Option<(Duration, Duration)>,
+    pub(crate) start_delay: Duration,
+    pub(crate) lifetime: Duration,
+    pub(crate) never_listen: bool,
+    pub(crate) never_answer: bool,
+    pub(crate) close_each: bool,
+    pub(crate) close_without_answer: bool,
+    pub(crate) garbage: bool,
+    pub(crate) truncate: bool,
+    pub(crate) exit: Option<u8>,
+    pub(crate) exit_after: Option<u64>,
+    pub(crate) differ_under_load: Option<u64>,
+    pub(crate) differ_every: Option<u64>,
+    pub(crate) shorter_under_load: Option<u64>,
+    pub(crate) status_under_load: Option<(u64, u16)>,
+    pub(crate) children: u32,
+    pub(crate) ignore_term: bool,
+    pub(crate) burn_idle: bool,
+    pub(crate) chatty: Option<String>,
+    pub(crate) idle: bool,
+    pub(crate) place: Place,
+}
+
+/// What the command line asked for.
+#[derive(Debug)]
+pub(crate) enum Parsed {
+    /// Run with these options.
+    Run(Box<Options>),
+    /// Print this text.
+    Help(String),
+}
+
+const HELP: &str = "\
+deadheat-test-server: a small HTTP/1.1 server, good or bad at will
+
+Listens on --port or --socket, else on $PORT (127.0.0.1), else on $SOCKET.
+
+  --port N                    listen on 127.0.0.1:N (0: the system chooses)
+  --socket PATH               listen on a unix socket
+  --port-file PATH            write the port there once listening
+  --body TEXT                 what is answered to every path
+  --json                      answer {\"path\":...,\"method\":...,\"n\":1,\"ok\":true,\"items\":[...]}
+  --counter-token             a JSON field `token` that changes with each answer, of fixed length (implies --json)
+  --header 'Name: value'      one more header, repeatable; replaces content-type if named so
+  --status N                  the status of every answer
+  --spin-us F                 burn F microseconds of wall time per request
+  --work N                    N rounds of a fixed hash per request
+  --delay-ms F                answer F milliseconds later, burning nothing
+  --stall-ms F EVERY          answer nothing during the first F of every EVERY milliseconds
+  --start-delay-ms N          wait before listening
+  --lifetime-s N              leave after N seconds whatever happens (default 1800)
+  --never-listen              live, but never listen
+  --never-answer              accept and read, never answer
+  --close-each                Connection: close, and close, after each answer
+  --close-without-answer      accept, read a request, close
+  --garbage                   answer with bytes that are not HTTP, then close
+  --truncate                  promise the whole body, send half of it, close
+  --exit N                    two lines to standard error, then exit with status N
+  --exit-after N              die (status 1) once N requests are answered
+  --differ-under-load N       answers after the first N have another body of the same length
+  --differ-every K            each K-th answer has another body of the same length
+  --shorter-under-load N      answers after the first N have half the body
+  --status-under-load N CODE  answers after the first N have this status
+  --children N                N idle descendants that ignore SIGTERM; by turns in the same group, in a group of
+                              their own, in a session of their own, and orphaned in a session of their own
+  --ignore-term               ignore SIGTERM
+  --burn-idle                 burn a core all the while
+  --chatty TEXT               print a line with terminal escapes to standard output at start
+  --idle                      no server: sleep (what --children starts)
+  --place WHERE               with --idle: same, group, session, orphan";
+
+struct Words<'a> {
+    name: &'a str,
+    rest: std::slice::Iter<'a, String>,
+}
+
+impl Words<'_> {
+    fn text(&mut self) -> Result<String, String> {
+        self.rest.next().cloned().ok_or_else(|| format!("{} wants a value", self.name))
+    }
+
+    fn number<T: FromStr>(&mut self) -> Result<T, String> {
+        let text = self.text()?;
+        text.parse().map_err(|_| format!("{}: {text:?} is not a number that fits", self.name))
+    }
+
+    /// A positive whole number.
+    fn count(&mut self) -> Result<u64, String> {
+        match self.number()? {
+            0 => Err(format!("{} wants at least 1", self.name)),
+            n => Ok(n),
+        }
+    }
+
+    fn duration(&mut self, unit_s: f64) -> Result<Duration, String> {
+        let value: f64 = self.number()?;
+        Duration::try_from_secs_f64(value * unit_s).map_err(|error| format!("{}: {error}", self.name))
+    }
+}
+
+/// Reads the command line (without the program's name).
+pub(crate) fn parse(arguments: &[String]) -> Result<Parsed, String> {
+    let mut options = Options { status: 200, lifetime: Duration::from_secs(1800), ..Options::default() };
+    let mut words = Words { name: "", rest: arguments.iter() };
+    while let Some(name) = words.rest.next() {
+        words.name = name;
+        if name == "--help" {
+            return Ok(Parsed::Help(HELP.to_owned()));
+        }
+        let known = options.set_answer(&mut words)?
+            || options.set_fault(&mut words)?
+            || options.set_process(&mut words)?;
+        if !known {
+            return Err(format!("no such option: {name}"));
+        }
+    }
+    options.check()?;
+    Ok(Parsed::Run(Box::new(options)))
+}
+
+impl Options {
+    /// What a good answer looks like and when it comes.
+    fn set_answer(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
+        match words.name {
+            "--body" => self.body = Some(words.text()?),
+            "--json" => self.json = true,
+            "--counter-token" => (self.json, self.counter_token) = (true, true),
+            "--header" => self.headers.push(header(&words.text()?)?),
+            "--status" => self.status = status(words)?,
+            "--spin-us" => self.spin = words.duration(1e-6)?,
+            "--work" => self.work = words.number()?,
+            "--delay-ms" => self.delay = words.duration(1e-3)?,
+            "--stall-ms" => self.stall = Some((words.duration(1e-3)?, words.duration(1e-3)?)),
+            "--close-each" => self.close_each = true,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Answers that are wrong, or missing.
+    fn set_fault(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
+        match words.name {
+            "--never-answer" => self.never_answer = true,
+            "--close-without-answer" => self.close_without_answer = true,
+            "--garbage" => self.garbage = true,
+            "--truncate" => self.truncate = true,
+            "--exit-after" => self.exit_after = Some(words.count()?),
+            "--differ-under-load" => self.differ_under_load = Some(words.number()?),
+            "--differ-every" => self.differ_every = Some(words.count()?),
+            "--shorter-under-load" => self.shorter_under_load = Some(words.number()?),
+            "--status-under-load" => self.status_under_load = Some((words.number()?, status(words)?)),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The life of the process.
+    fn set_process(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
+        match words.name {
+            "--port" => self.port = Some(words.number()?),
+            "--socket" => self.socket = Some(words.text()?.into()),
+            "--port-file" => self.port_file = Some(words.text()?.into()),
+            "--start-delay-ms" => self.start_delay = words.duration(1e-3)?,
+            "--lifetime-s" => self.lifetime = words.duration(1.0)?,
+            "--never-listen" => self.never_listen = true,
+            "--exit" => self.exit = Some(words.number()?),
+            "--children" => self.children = words.number()?,
+            "--ignore-term" => self.ignore_term = true,
+            "--burn-idle" => self.burn_idle = true,
+            "--chatty" => self.chatty = Some(words.text()?),
+            "--idle" => self.idle = true,
+            "--place" => self.place = place(&words.text()?)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let differs = self.differ_under_load.is_some() || self.differ_every.is_some();
+        if self.body.as_deref() == Some("") && differs {
+            return Err("an empty --body cannot differ at the same length".to_owned());
+        }
+        if self.json && self.body.is_some() {
+            return Err("--body and --json (or --counter-token) exclude each other".to_owned());
+        }
+        if self.port.is_some() && self.socket.is_some() {
+            return Err("--port and --socket exclude each other".to_owned());
+        }
+        match self.stall {
+            Some((stall, every)) if stall >= every => Err("--stall-ms must be below its period".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where to listen: the options first, then `$PORT`, then `$SOCKET`, which `env` looks up.
+    pub(crate) fn listen(&self, env: impl Fn(&str) -> Option<String>) -> Result<Listen, String> {
+        if let Some(port) = self.port {
+            return Ok(Listen::Port(port));
+        }
+        if let Some(path) = &self.socket {
+            return Ok(Listen::Socket(path.clone()));
+        }
+        if let Some(port) = env("PORT") {
+            return port.parse().map(Listen::Port).map_err(|_| format!("PORT={port:?} is not a port"));
+        }
+        match env("SOCKET") {
+            Some(path) => Ok(Listen::Socket(path.into())),
+            None => Err("nowhere to listen: give --port, --socket, $PORT or $SOCKET".to_owned()),
+        }
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or_else(|| format!("--header: {text:?} has no colon"))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn status(words: &mut Words<'_>) -> Result<u16, String> {
+    match words.number()? {
+        code @ 200..=599 => Ok(code),
+        code => Err(format!("{}: {code} is no final status (200 to 599)", words.name)),
+    }
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    match text {
+        "same" => Ok(Place::Same),
+        "group" => Ok(Place::Group),
+        "session" => Ok(Place::Session),
+        "orphan" => Ok(Place::Orphan),
+        _ => Err(format!("--place: {text:?} is not same, group, session or orphan")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> Result<Options, String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        match parse(&words)? {
+            Parsed::Run(options) => Ok(*options),
+            Parsed::Help(text) => Err(text),
+        }
+    }
+
+    #[test]
+    fn every_option_in_the_help_is_understood() {
+        for line in HELP.lines().filter(|line| line.starts_with("  --")) {
+            let (spelled, _) = line.trim().split_once("  ").unwrap();
+            let mut words = spelled.split_whitespace();
+            let mut typed = vec![words.next().unwrap().to_owned()];
+            typed.extend(words.filter(|word| !word.ends_with('\'') || word.starts_with('\'')).map(|word| {
+                match word {
+                    "EVERY" => "9".to_owned(),
+                    "CODE" => "503".to_owned(),
+                    "WHERE" => "session".to_owned(),
+                    "'Name:" => "a: b".to_owned(),
+                    "N" if spelled.starts_with("--status ") => "404".to_owned(),
+                    _ => "1".to_owned(),
+                }
+            }));
+            parse(&typed).unwrap_or_else(|error| panic!("{typed:?}: {error}"));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (line, complaint) in [
+            ("--nope", "no such option"),
+            ("--work", "wants a value"),
+            ("--work x", "not a number"),
+            ("--status 42", "no final status"),
+            ("--exit-after 0", "at least 1"),
+            ("--delay-ms -1", "negative"),
+            ("--json --body x", "exclude"),
+            ("--stall-ms 5 5", "below its period"),
+            ("--place moon", "moon"),
+        ] {
+            let error = options(line).unwrap_err();
+            assert!(error.contains(complaint), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn options_come_before_the_environment_and_ports_before_sockets() {
+        let both = |name: &str| match name {
+            "PORT" => Some("81".to_owned()),
+            "SOCKET" => Some("/s".to_owned()),
+            _ => None,
+        };
+        let socket_only = |name: &str| (name == "SOCKET").then(|| "/s".to_owned());
+        assert_eq!(options("--port 80").unwrap().listen(both), Ok(Listen::Port(80)));
+        assert_eq!(options("").unwrap().listen(both), Ok(Listen::Port(81)));
+        assert_eq!(options("").unwrap().listen(socket_only), Ok(Listen::Socket("/s".into())));
+        assert_eq!(options("--socket /t").unwrap().listen(both), Ok(Listen::Socket("/t".into())));
+        assert!(options("").unwrap().listen(|_| None).is_err());
+    }
+}

@@ -1,0 +1,261 @@
+//! Sockets and the event loop: one thread, one epoll. Decides nothing about the content of an answer.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, SocketFlags};
+use rustix::time::Timespec;
+
+use crate::answers::{After, Answers};
+use crate::options::{Listen, Options};
+use crate::request::{self, Read};
+
+const LISTENER: u64 = 0;
+const BACKLOG: i32 = 4096;
+
+struct Connection {
+    socket: OwnedFd,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    close_when_sent: bool,
+    /// Whether epoll also watches for room to write.
+    waits_to_write: bool,
+}
+
+/// An answer that is held back until `due`.
+struct Held {
+    due: Instant,
+    connection: u64,
+    bytes: Vec<u8>,
+    after: After,
+}
+
+struct Server<'a> {
+    options: &'a Options,
+    epoll: OwnedFd,
+    listener: OwnedFd,
+    tcp: bool,
+    answers: Answers<'a>,
+    connections: HashMap<u64, Connection>,
+    next_id: u64,
+    /// In order of `due`, because every answer is held back for the same time.
+    held: VecDeque<Held>,
+    started: Instant,
+    buffer: Vec<u8>,
+}
+
+/// Listens and answers until `deadline`, or until the options say that it is time to die.
+pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode> {
+    let place = options.listen(|name| std::env::var(name).ok()).map_err(io::Error::other)?;
+    let (listener, port) = listen(&place)?;
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+    if let (Some(path), Some(port)) = (&options.port_file, port) {
+        write_whole(path, &port.to_string())?;
+    }
+    let mut server = Server {
+        options,
+        epoll,
+        listener,
+        tcp: port.is_some(),
+        answers: Answers::new(options),
+        connections: HashMap::new(),
+        next_id: LISTENER + 1,
+        held: VecDeque::new(),
+        started: Instant::now(),
+        buffer: vec![0; 64 * 1024],
+    };
+    server.run(deadline)
+}
+
+/// The listening socket and, for TCP, its port.
+fn listen(place: &Listen) -> io::Result<(OwnedFd, Option<u16>)> {
+    let (socket, port): (OwnedFd, Option<u16>) = match place {
+        Listen::Port(port) => {
+            let listener = TcpListener::bind(("127.0.0.1", *port))?;
+            let port = listener.local_addr()?.port();
+            (listener.into(), Some(port))
+        }
+        Listen::Socket(path) => {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => (UnixListener::bind(path)?.into(), None),
+            }
+        }
+    };
+    // The standard library listens with a short queue; listening again only lengthens it.
+    rustix::net::listen(&socket, BACKLOG)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    Ok((socket, port))
+}
+
+/// Writes a file so that no reader ever sees half of it.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let part = path.with_extension("part");
+    std::fs::write(&part, text)?;
+    std::fs::rename(part, path)
+}
+
+impl Server<'_> {
+    fn run(&mut self, deadline: Instant) -> io::Result<ExitCode> {
+        let mut events = Vec::with_capacity(256);
+        loop {
+            let now = Instant::now();
+            if now >= deadline {
+                return Ok(ExitCode::SUCCESS);
+            }
+            let until = self.held.front().map_or(deadline, |held| held.due.min(deadline));
+            let wait = timespec(until.saturating_duration_since(now));
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                let (id, flags) = (event.data.u64(), event.flags);
+                if id == LISTENER { self.accept()? } else { self.attend(id, flags)? }
+            }
+            self.release()?;
+            if self.options.exit_after.is_some_and(|limit| self.answers.answered() >= limit)
+                && self.held.is_empty()
+            {
+                crate::say_err("deadheat-test-server: as told, this server dies now");
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            let socket =
+                match rustix::net::accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                    Ok(socket) => socket,
+                    Err(Errno::AGAIN) => return Ok(()),
+                    Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                    Err(error) => return Err(error.into()),
+                };
+            if self.tcp {
+                // A client that reset at once makes this fail; the next read will tell.
+                let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+            }
+            let id = self.next_id;
+            self.next_id += 1;
+            epoll::add(&self.epoll, &socket, EventData::new_u64(id), EventFlags::IN)?;
+            let connection = Connection {
+                socket,
+                input: Vec::new(),
+                output: Vec::new(),
+                close_when_sent: false,
+                waits_to_write: false,
+            };
+            self.connections.insert(id, connection);
+        }
+    }
+
+    /// Serves one connection that epoll has named.
+    fn attend(&mut self, id: u64, flags: EventFlags) -> io::Result<()> {
+        let Some(mut connection) = self.connections.remove(&id) else { return Ok(()) };
+        let mut open = true;
+        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            open = self.receive(id, &mut connection);
+        }
+        if open && connection.flush(&self.epoll, id)? {
+            self.connections.insert(id, connection);
+        }
+        Ok(())
+    }
+
+    /// Reads what is there and answers each whole request; false when the connection is over.
+    fn receive(&mut self, id: u64, connection: &mut Connection) -> bool {
+        match rustix::io::read(&connection.socket, self.buffer.as_mut_slice()) {
+            Ok(0) => return false,
+            Ok(read) => connection.input.extend_from_slice(&self.buffer[..read]),
+            Err(Errno::AGAIN | Errno::INTR) => return true,
+            Err(_) => return false,
+        }
+        let mut used = 0;
+        while !connection.close_when_sent {
+            match request::read(&connection.input[used..]) {
+                Read::Incomplete => break,
+                Read::Wrong => {
+                    connection.output.extend_from_slice(
+                        b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                    );
+                    connection.close_when_sent = true;
+                }
+                Read::Complete(request) => {
+                    used += request.length;
+                    stall(self.options.stall, self.started);
+                    if self.options.delay.is_zero() {
+                        let after = self.answers.answer(&request, &mut connection.output);
+                        connection.close_when_sent = after == After::Close;
+                    } else {
+                        let mut bytes = Vec::new();
+                        let after = self.answers.answer(&request, &mut bytes);
+                        let due = Instant::now() + self.options.delay;
+                        self.held.push_back(Held { due, connection: id, bytes, after });
+                    }
+                }
+            }
+        }
+        connection.input.drain(..used);
+        true
+    }
+
+    /// Sends the held answers whose time has come.
+    fn release(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        while let Some(held) = self.held.pop_front_if(|held| held.due <= now) {
+            let Some(mut connection) = self.connections.remove(&held.connection) else { continue };
+            connection.output.extend_from_slice(&held.bytes);
+            connection.close_when_sent = held.after == After::Close;
+            if connection.flush(&self.epoll, held.connection)? {
+                self.connections.insert(held.connection, connection);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Connection {
+    /// Sends what can be sent; false when the connection is over.
+    fn flush(&mut self, epoll: &OwnedFd, id: u64) -> io::Result<bool> {
+        let mut sent = 0;
+        while sent < self.output.len() {
+            match rustix::net::send(&self.socket, &self.output[sent..], SendFlags::NOSIGNAL) {
+                Ok(bytes) => sent += bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return Ok(false),
+            }
+        }
+        self.output.drain(..sent);
+        let waits = !self.output.is_empty();
+        if waits != self.waits_to_write {
+            let flags = if waits { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+            epoll::modify(epoll, self.socket.as_fd(), EventData::new_u64(id), flags)?;
+            self.waits_to_write = waits;
+        }
+        Ok(waits || !self.close_when_sent)
+    }
+}
+
+/// Sleeps to the end of the current stall, if the clock stands in one.
+fn stall(plan: Option<(Duration, Duration)>, started: Instant) {
+    if let Some((stall, every)) = plan {
+        let phase = Duration::from_nanos((started.elapsed().as_nanos() % every.as_nanos().max(1)) as u64);
+        std::thread::sleep(stall.saturating_sub(phase));
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
+}

@@ -1,0 +1,361 @@
+//! One run of a binary: what it is given, how long it may take, and what came of it.
+//!
+//! Output goes to files and not to pipes: a descendant that outlives the run and keeps them open must not be able
+//! to hold up the test.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::kit::{Kit, MARK};
+use crate::processes::{Signal, kill_all_with_env, send_signal};
+use crate::wait::{wait_for_lines, wait_until};
+
+/// Variables of the surroundings that would change what a run prints or where a server listens.
+const FOREIGN: [&str; 7] =
+    ["PORT", "SOCKET", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"];
+
+/// A run that has not started. It gets 60 seconds unless told otherwise, no input, and a process group of its own.
+#[derive(Debug)]
+pub struct Invocation<'k> {
+    kit: &'k Kit,
+    command: Command,
+    input: Option<Vec<u8>>,
+    json: Option<PathBuf>,
+    limit: Duration,
+}
+
+impl<'k> Invocation<'k> {
+    pub(crate) fn new(kit: &'k Kit, binary: &Path) -> Self {
+        let mut command = Command::new(binary);
+        command.current_dir(kit.path()).process_group(0);
+        FOREIGN.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        let (key, value) = kit.mark();
+        command.env(key, value);
+        Self { kit, command, input: None, json: None, limit: Duration::from_secs(60) }
+    }
+
+    /// One more argument.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// More arguments.
+    pub fn args<I, A>(mut self, arguments: I) -> Self
+    where
+        I: IntoIterator<Item = A>,
+        A: AsRef<OsStr>,
+    {
+        self.command.args(arguments);
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(key, value);
+        self
+    }
+
+    /// Takes a variable out of the environment.
+    pub fn without_env(mut self, key: impl AsRef<OsStr>) -> Self {
+        self.command.env_remove(key);
+        self
+    }
+
+    /// The working directory, if it is not to be the kit's folder.
+    pub fn directory(mut self, path: impl AsRef<Path>) -> Self {
+        self.command.current_dir(path);
+        self
+    }
+
+    /// What stands on standard input.
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(bytes.into());
+        self
+    }
+
+    /// Adds `--json FILE`, below the kit's folder, and lets [`Outcome::json`] read that file.
+    pub fn json_to(mut self, name: impl AsRef<Path>) -> Self {
+        let path = self.kit.path().join(name);
+        self.command.arg("--json").arg(&path);
+        self.json = Some(path);
+        self
+    }
+
+    /// How long the run may take, from start to end.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Starts it and waits for its end.
+    ///
+    /// # Panics
+    /// When it cannot be started, or is not over in time; then it and all its processes are killed first, and the
+    /// message holds all of its output.
+    pub fn run(self) -> Outcome {
+        self.spawn().wait()
+    }
+
+    /// Starts it and returns at once. Dropping the result kills it.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn spawn(mut self) -> Running {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let capture = |kind: &str| self.kit.captures().join(format!("{number}.{kind}"));
+        let (stdout, stderr) = (capture("out"), capture("err"));
+        let create = |path: &Path| File::create(path).expect("a file for the output");
+        let input = self.input.map_or_else(Stdio::null, |bytes| {
+            let path = capture("in");
+            std::fs::write(&path, bytes).expect("a file for the input");
+            File::open(path).expect("the input just written").into()
+        });
+        self.command.stdin(input).stdout(create(&stdout)).stderr(create(&stderr));
+        let words = std::iter::once(self.command.get_program()).chain(self.command.get_args());
+        let words: Vec<OsString> = words.map(OsStr::to_owned).collect();
+        let started = Instant::now();
+        let child = self.command.spawn().unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        let mark = self.kit.mark().1.to_owned();
+        Running { child, words, stdout, stderr, json: self.json, mark, started, limit: self.limit, over: false }
+    }
+}
+
+/// A run that was started.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    words: Vec<OsString>,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    json: Option<PathBuf>,
+    mark: String,
+    started: Instant,
+    limit: Duration,
+    over: bool,
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written to standard output so far.
+    pub fn stdout(&self) -> String {
+        text(&self.stdout)
+    }
+
+    /// What it has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        text(&self.stderr)
+    }
+
+    /// Whether it is still running.
+    ///
+    /// # Panics
+    /// When the system will not say.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("the state of a child").is_none()
+    }
+
+    /// Waits until a file has at least `lines` complete lines.
+    ///
+    /// # Panics
+    /// With all output, when the run ends or its time is over before that.
+    pub fn wait_for_lines(&mut self, path: &Path, lines: usize) {
+        let what = format!("{} to have {lines} lines", path.display());
+        self.wait_for(&what, || wait_for_lines(path, lines, Duration::ZERO));
+    }
+
+    /// Waits until `condition` holds; `what` names it in the message of a failure.
+    ///
+    /// # Panics
+    /// With all output, when the run ends or its time is over before that.
+    pub fn wait_for(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
+        let left = self.limit.saturating_sub(self.started.elapsed());
+        let mut running = true;
+        let mut held = false;
+        wait_until(left, || {
+            running = self.is_running();
+            held = condition();
+            held || !running
+        });
+        if !held {
+            let why = if running { "its time is over" } else { "it has ended" };
+            let report = self.end();
+            panic!("waited for {what}, but {why}:\n{report}");
+        }
+    }
+
+    /// Sends it a signal; false when it is gone. Its descendants get nothing.
+    pub fn signal(&mut self, signal: Signal) -> bool {
+        self.is_running() && send_signal(self.pid(), signal)
+    }
+
+    /// `kill -9` for exactly this process, as a crash would be: its descendants are left to their fate.
+    ///
+    /// # Panics
+    /// When it had ended by itself already.
+    pub fn kill_9(mut self) -> Outcome {
+        if !self.signal(Signal::KILL) {
+            let report = self.end();
+            panic!("there is nothing to kill, it has ended:\n{report}");
+        }
+        self.wait()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it is not over in time; then it and all its processes are killed first, and the message holds all of
+    /// its output.
+    pub fn wait(mut self) -> Outcome {
+        let left = self.limit.saturating_sub(self.started.elapsed());
+        if !wait_until(left, || !self.is_running()) {
+            let report = self.end();
+            panic!("not over after {:?} and killed:\n{report}", self.limit);
+        }
+        self.outcome()
+    }
+
+    /// Kills it with every process of its kit and tells what it has said.
+    fn end(&mut self) -> Outcome {
+        // Already ended is as good as killed.
+        let _ = self.child.kill();
+        kill_all_with_env(MARK, &self.mark);
+        self.outcome()
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        let exit = self.child.wait().expect("the end of a child");
+        self.over = true;
+        Outcome {
+            words: self.words.clone(),
+            exit,
+            elapsed: self.started.elapsed(),
+            stdout: text(&self.stdout),
+            stderr: text(&self.stderr),
+            json: self.json.clone(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// What came of a run. Displayed, it is everything that is known.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    words: Vec<OsString>,
+    exit: ExitStatus,
+    json: Option<PathBuf>,
+    /// From start to the moment its end was noticed.
+    pub elapsed: Duration,
+    /// Standard output; what is not UTF-8 is replaced.
+    pub stdout: String,
+    /// Standard error; what is not UTF-8 is replaced.
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// The exit status; none when a signal ended it.
+    pub fn status(&self) -> Option<i32> {
+        self.exit.code()
+    }
+
+    /// The number of the signal that ended it, if one did.
+    pub fn ended_by_signal(&self) -> Option<i32> {
+        self.exit.signal()
+    }
+
+    /// Fails, with all output, unless the exit status is this one.
+    ///
+    /// # Panics
+    /// As said.
+    #[track_caller]
+    pub fn assert_status(&self, expected: i32) -> &Self {
+        assert!(self.status() == Some(expected), "expected exit status {expected}\n{self}");
+        self
+    }
+
+    /// Fails, with all output, unless standard output holds this text.
+    ///
+    /// # Panics
+    /// As said.
+    #[track_caller]
+    pub fn assert_stdout_has(&self, text: &str) -> &Self {
+        assert!(self.stdout.contains(text), "expected {text:?} in standard output\n{self}");
+        self
+    }
+
+    /// Fails, with all output, unless standard error holds this text.
+    ///
+    /// # Panics
+    /// As said.
+    #[track_caller]
+    pub fn assert_stderr_has(&self, text: &str) -> &Self {
+        assert!(self.stderr.contains(text), "expected {text:?} in standard error\n{self}");
+        self
+    }
+
+    /// The JSON that it wrote: the file of [`Invocation::json_to`], else all of standard output.
+    ///
+    /// # Panics
+    /// With all output, when there is none or it is not JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let text = match &self.json {
+            None => self.stdout.clone(),
+            Some(path) => std::fs::read_to_string(path)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{self}", path.display())),
+        };
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("not JSON: {error}\n{text}\n{self}"))
+    }
+
+    /// Standard output as one JSON value for each line that is not empty.
+    ///
+    /// # Panics
+    /// With all output, when a line is not JSON.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<Value> {
+        let lines = self.stdout.lines().filter(|line| !line.is_empty());
+        lines
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("not JSON: {error}\n{line}\n{self}"))
+            })
+            .collect()
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        writeln!(out, "command: {words:?}")?;
+        writeln!(out, "{} after {:.3} s", self.exit, self.elapsed.as_secs_f64())?;
+        writeln!(out, "--- standard output\n{}", self.stdout.trim_end())?;
+        write!(out, "--- standard error\n{}\n---", self.stderr.trim_end())
+    }
+}
+
+fn text(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    String::from_utf8_lossy(&bytes).into_owned()
+}

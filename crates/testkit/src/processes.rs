@@ -1,0 +1,139 @@
+//! Sees and ends processes through `/proc`. A process is recognised by a variable in its environment, so that
+//! those that left their parent, group and session are found as well.
+
+use std::fmt;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags};
+
+pub use rustix::process::Signal;
+
+use crate::wait::wait_until;
+
+/// A living process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    /// Its process id.
+    pub pid: u32,
+    /// Its command line, the words joined by spaces.
+    pub command: String,
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.pid, self.command)
+    }
+}
+
+/// All living processes that were started with `key=value` in their environment, by process id. The calling
+/// process is left out; so are zombies and processes whose environment this user may not read.
+pub fn processes_with_env(key: &str, value: &str) -> Vec<Process> {
+    let me = std::process::id();
+    all_pids()
+        .into_iter()
+        .filter(|&pid| pid != me && has_env(pid, key, value))
+        .map(|pid| Process { pid, command: command(pid) })
+        .collect()
+}
+
+/// All living processes below `pid`, by process id, as their parents are now: an orphan is not among them.
+pub fn descendants(pid: u32) -> Vec<Process> {
+    let parents: Vec<(u32, u32)> =
+        all_pids().into_iter().filter_map(|pid| Some((pid, state(pid)?.parent))).collect();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while at < found.len() {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == found[at]).map(|(child, _)| *child));
+        at += 1;
+    }
+    found.remove(0);
+    found.sort_unstable();
+    found
+        .into_iter()
+        .filter(|&pid| is_alive(pid))
+        .map(|pid| Process { pid, command: command(pid) })
+        .collect()
+}
+
+/// Whether the process exists and is not a zombie.
+pub fn is_alive(pid: u32) -> bool {
+    state(pid).is_some_and(|state| !matches!(state.letter, 'Z' | 'X'))
+}
+
+/// Sends a signal to exactly this process; false when it is gone.
+///
+/// # Panics
+/// When the signal may not be sent.
+pub fn send_signal(pid: u32, signal: Signal) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    match rustix::process::kill_process(pid, signal) {
+        Ok(()) => true,
+        Err(rustix::io::Errno::SRCH) => false,
+        Err(error) => panic!("cannot send {signal:?} to {pid:?}: {error}"),
+    }
+}
+
+/// `kill -9` for exactly this process; false when it is gone.
+pub fn kill_9(pid: u32) -> bool {
+    send_signal(pid, Signal::KILL)
+}
+
+/// Ends every process that carries `key=value`, looking again until there is none (for at most five seconds, as
+/// one may be starting another). Returns those that it found first.
+pub fn kill_all_with_env(key: &str, value: &str) -> Vec<Process> {
+    let first = processes_with_env(key, value);
+    if !first.is_empty() {
+        wait_until(Duration::from_secs(5), || {
+            let left = processes_with_env(key, value);
+            left.iter().for_each(|process| kill_if(process.pid, key, value));
+            left.is_empty()
+        });
+    }
+    first
+}
+
+/// Holds on to the process first and looks at its environment again, so that a process that has got the same id
+/// in the meantime is never hit.
+fn kill_if(pid: u32, key: &str, value: &str) {
+    let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    if let Ok(held) = rustix::process::pidfd_open(raw, PidfdFlags::empty())
+        && has_env(pid, key, value)
+    {
+        // It may have ended by itself, which is what is wanted.
+        let _ = rustix::process::pidfd_send_signal(&held, Signal::KILL);
+    }
+}
+
+fn all_pids() -> Vec<u32> {
+    let mut pids: Vec<u32> = std::fs::read_dir("/proc")
+        .expect("/proc can be listed")
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    pids
+}
+
+fn has_env(pid: u32, key: &str, value: &str) -> bool {
+    let wanted = format!("{key}={value}");
+    std::fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|bytes| bytes.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes()))
+}
+
+fn command(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<_> = bytes.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+    words.join(" ").trim_end().to_owned()
+}
+
+struct State {
+    letter: char,
+    parent: u32,
+}
+
+/// The fields after the name in `/proc/PID/stat`; the name stands in parentheses and may itself hold some.
+fn state(pid: u32) -> Option<State> {
+    let text = String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/stat")).ok()?).into_owned();
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some(State { letter: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+}
