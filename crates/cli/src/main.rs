@@ -1,6 +1,41 @@
+//! deadheat races HTTP servers and tells which one really won, or that it was a dead heat.
+
+mod commands;
+mod console;
 mod flags;
+mod interrupt;
+mod live;
 mod plan;
 mod prepare;
 mod study;
 
-fn main() {}
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use console::Console;
+use flags::{Cli, Command};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if let Some(status) = commands::internal(&arguments[1..]) {
+        return ExitCode::from(status);
+    }
+    let mut console = Console::of_process();
+    ExitCode::from(run(&arguments, &mut console))
+}
+
+/// The program as a function of its arguments and what it writes to. Returns the exit status.
+fn run(arguments: &[OsString], console: &mut Console) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return console.usage(&error),
+    };
+    let done = match cli.command {
+        Command::Race(flags) => commands::race(&flags, console),
+        Command::Check(flags) => commands::check(&flags, console),
+        Command::Report(flags) => commands::report(&flags, console),
+    };
+    done.unwrap_or_else(|failure| console.failure(&failure))
+}

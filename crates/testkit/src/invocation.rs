@@ -24,6 +24,7 @@ const FOREIGN: [&str; 7] =
 
 /// A run that has not started. It gets 60 seconds unless told otherwise, no input, and a process group of its own.
 #[derive(Debug)]
+#[must_use = "nothing runs before `run` or `spawn`"]
 pub struct Invocation<'k> {
     kit: &'k Kit,
     command: Command,
@@ -128,7 +129,17 @@ impl<'k> Invocation<'k> {
         let started = Instant::now();
         let child = self.command.spawn().unwrap_or_else(|error| panic!("{words:?}: {error}"));
         let mark = self.kit.mark().1.to_owned();
-        Running { child, words, stdout, stderr, json: self.json, mark, started, limit: self.limit, over: false }
+        Running {
+            child,
+            words,
+            stdout,
+            stderr,
+            json: self.json,
+            mark,
+            started,
+            limit: self.limit,
+            over: false,
+        }
     }
 }
 

@@ -43,16 +43,13 @@ pub fn descendants(pid: u32) -> Vec<Process> {
     let mut found = vec![pid];
     let mut at = 0;
     while at < found.len() {
-        found.extend(parents.iter().filter(|(_, parent)| *parent == found[at]).map(|(child, _)| *child));
+        let looked_at = found[at];
+        found.extend(parents.iter().filter(|(_, parent)| *parent == looked_at).map(|(child, _)| *child));
         at += 1;
     }
     found.remove(0);
     found.sort_unstable();
-    found
-        .into_iter()
-        .filter(|&pid| is_alive(pid))
-        .map(|pid| Process { pid, command: command(pid) })
-        .collect()
+    found.into_iter().filter(|&pid| is_alive(pid)).map(|pid| Process { pid, command: command(pid) }).collect()
 }
 
 /// Whether the process exists and is not a zombie.

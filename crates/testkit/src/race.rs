@@ -9,6 +9,7 @@ use crate::kit::Kit;
 /// A race that has not started: contenders first, then whatever options the test is about. It writes its record
 /// to `race.json` in the kit's folder, where [`Outcome::json`] finds it.
 #[derive(Debug)]
+#[must_use = "nothing runs before `run` or `spawn`"]
 pub struct Race<'k> {
     kit: &'k Kit,
     url: String,

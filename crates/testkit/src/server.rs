@@ -1,6 +1,7 @@
 //! The test server: finding its binary, and running one by hand.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -132,7 +133,7 @@ impl TestServer {
     /// When it is not listening within ten seconds.
     pub fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let file = folder.path().join("port");
+        let (file, complaints) = (folder.path().join("port"), folder.path().join("stderr"));
         let mark = new_mark();
         let child = Command::new(server_command())
             .args(["--port", "0", "--port-file"])
@@ -141,6 +142,7 @@ impl TestServer {
             .env(MARK, &mark)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(File::create(&complaints).expect("a file for the output"))
             .process_group(0)
             .spawn()
             .expect("the test server starts");
@@ -149,7 +151,10 @@ impl TestServer {
             server.port = std::fs::read_to_string(&file).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
             server.port != 0 || !server.is_running()
         });
-        assert!(server.port != 0, "a test server with {arguments:?} does not listen");
+        if server.port == 0 {
+            let said = std::fs::read_to_string(complaints).unwrap_or_default();
+            panic!("a test server with {arguments:?} does not listen: {said}");
+        }
         server
     }
 

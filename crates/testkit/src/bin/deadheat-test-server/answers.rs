@@ -51,7 +51,8 @@ impl<'a> Answers<'a> {
         if options.never_answer {
             return After::Keep;
         }
-        if options.close_without_answer {
+        let dead = options.exit_after.is_some_and(|limit| self.answered >= limit);
+        if options.close_without_answer || dead {
             return After::Close;
         }
         spin(options.spin);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
+use rustix::process::{Resource, Rlimit};
 use rustix::time::Timespec;
 
 use crate::answers::{After, Answers};
@@ -54,6 +55,7 @@ struct Server<'a> {
 
 /// Listens and answers until `deadline`, or until the options say that it is time to die.
 pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode> {
+    allow_many_connections()?;
     let place = options.listen(|name| std::env::var(name).ok()).map_err(io::Error::other)?;
     let (listener, port) = listen(&place)?;
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -76,6 +78,12 @@ pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode
     server.run(deadline)
 }
 
+/// Raises the limit on open files as far as an ordinary user may.
+fn allow_many_connections() -> io::Result<()> {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    Ok(rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?)
+}
+
 /// The listening socket and, for TCP, its port.
 fn listen(place: &Listen) -> io::Result<(OwnedFd, Option<u16>)> {
     let (socket, port): (OwnedFd, Option<u16>) = match place {
@@ -84,12 +92,10 @@ fn listen(place: &Listen) -> io::Result<(OwnedFd, Option<u16>)> {
             let port = listener.local_addr()?.port();
             (listener.into(), Some(port))
         }
-        Listen::Socket(path) => {
-            match std::fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => (UnixListener::bind(path)?.into(), None),
-            }
-        }
+        Listen::Socket(path) => match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => (UnixListener::bind(path)?.into(), None),
+        },
     };
     // The standard library listens with a short queue; listening again only lengthens it.
     rustix::net::listen(&socket, BACKLOG)?;
@@ -135,13 +141,15 @@ impl Server<'_> {
 
     fn accept(&mut self) -> io::Result<()> {
         loop {
-            let socket =
-                match rustix::net::accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                    Ok(socket) => socket,
-                    Err(Errno::AGAIN) => return Ok(()),
-                    Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                    Err(error) => return Err(error.into()),
-                };
+            let socket = match rustix::net::accept_with(
+                &self.listener,
+                SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+            ) {
+                Ok(socket) => socket,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(error) => return Err(error.into()),
+            };
             if self.tcp {
                 // A client that reset at once makes this fail; the next read will tell.
                 let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);

@@ -1,0 +1,53 @@
+//! `deadheat check`: parity alone.
+
+use deadheat_report::terminal;
+use deadheat_runner::{Event, Observer, RunId};
+
+use super::Failure;
+use super::race::prepared;
+use crate::console::{Console, lines_plain};
+use crate::flags::CheckFlags;
+use crate::interrupt::Interrupt;
+use crate::plan::Purpose;
+use crate::study;
+
+/// Starts every contender once, compares all answers, and says what differs. Exit status 1 when anything does.
+pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
+    let study = study::load(&flags.study)?;
+    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console)?;
+    let plan = resolved.plan;
+    for (name, why) in &plan.skipped {
+        console.note(&lines_plain(&format!("skipped: {name}: {why}")));
+    }
+    let interrupt = Interrupt::listen()?;
+    let logs = plan.work.join("logs");
+    let stopped = || interrupt.asked();
+    let checked = deadheat_runner::check(&plan, logs, &RunId::current(), &stopped, &mut Notes(console))?;
+    if checked.interrupted {
+        return Ok(130);
+    }
+    if !checked.differences.is_empty() {
+        console.result(&terminal::parity(&checked.differences, &console.output));
+    }
+    let different: std::collections::BTreeSet<&str> =
+        checked.differences.iter().map(|difference| difference.contender.as_str()).collect();
+    let good = checked.compared.len() - different.len();
+    console.result(&format!(
+        "{good} of {} contenders meet the contract and agree on {} probes\n",
+        plan.contenders.len(),
+        checked.probes
+    ));
+    let passed = checked.differences.is_empty() && checked.failed.is_empty();
+    Ok(u8::from(!passed))
+}
+
+/// Says what fails while a check runs.
+struct Notes<'a>(&'a Console);
+
+impl Observer for Notes<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Out { reason, .. } = event {
+            self.0.note(&lines_plain(&format!("failed: {reason}")));
+        }
+    }
+}

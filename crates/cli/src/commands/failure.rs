@@ -1,0 +1,74 @@
+//! Why a command ended without doing what it was asked, and the exit status that says so.
+
+use std::path::PathBuf;
+
+use deadheat_record::{ReadError, WriteError};
+use deadheat_report::ReportError;
+use deadheat_runner::RaceError;
+
+use crate::flags::UsageError;
+use crate::prepare::PrepareError;
+use crate::study::StudyError;
+
+/// Why a command ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Wrong usage.
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    /// The study cannot be read.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// Dataset, builds or versions failed.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The race failed.
+    #[error(transparent)]
+    Race(#[from] RaceError),
+    /// A record cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A record cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A record cannot be reported.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}\n  choose another place with {option} FILE", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The option that named it.
+        option: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Standard output or the system failed.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+impl Failure {
+    /// The exit status.
+    pub(crate) fn status(&self) -> u8 {
+        2
+    }
+
+    /// The whole message with every cause, ready to be shown.
+    pub(crate) fn render(&self, styled: bool) -> String {
+        if let Self::Study(error) = self {
+            return error.render(styled);
+        }
+        let mut text = format!("error: {self}");
+        let mut cause = std::error::Error::source(self);
+        while let Some(one) = cause {
+            let more = one.to_string();
+            if !text.contains(&more) {
+                text.push_str(&format!(": {more}"));
+            }
+            cause = one.source();
+        }
+        crate::console::lines_plain(&text)
+    }
+}

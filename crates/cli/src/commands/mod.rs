@@ -1,0 +1,52 @@
+//! One file per command: each turns what was typed into what is done, and what came of it into an exit status.
+
+mod check;
+mod failure;
+mod race;
+mod report;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use deadheat_runner::keeper;
+
+pub(crate) use check::check;
+pub(crate) use failure::Failure;
+pub(crate) use race::race;
+pub(crate) use report::report;
+
+/// The hidden commands by which the program is its own keeper and stage; none when another command was given.
+pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
+    let (first, rest) = arguments.split_first()?;
+    if first == keeper::KEEPER_COMMAND {
+        return Some(keeper::keep());
+    }
+    if first == keeper::STAGE_COMMAND {
+        let error = keeper::stage(rest);
+        // Standard error is the contender's log.
+        let _ = writeln!(io::stderr().lock(), "deadheat: the contender could not be started: {error}");
+        return Some(127);
+    }
+    None
+}
+
+/// Replaces a file as a whole: whoever reads it sees the old text or the new one.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(crate) fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let done = written.and_then(|()| fs::rename(&temporary, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    done
+}

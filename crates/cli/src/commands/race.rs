@@ -1,0 +1,211 @@
+//! `deadheat race`: a study, commands, or a record to go on with.
+
+use std::path::{Path, PathBuf};
+
+use deadheat_record::{Difference, Finding, Journal, Line, Plan, Record, VerdictWord, WriteError};
+use deadheat_report::terminal;
+use deadheat_runner::{Finish, Hierarchy, OutReason, Race, RunId, leftovers, machine, unix_ms};
+use jiff::Zoned;
+
+use super::{Failure, write_atomically};
+use crate::console::{Console, lines_plain};
+use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
+use crate::interrupt::Interrupt;
+use crate::live::{Live, Shown, logs_beside};
+use crate::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
+use crate::prepare;
+use crate::study::{self, Study};
+
+/// Races, and shows what came of it.
+pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
+    if flags.json == Some(Output::Standard) {
+        console.keep_output_for_data();
+    }
+    let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
+    let stage = match flags.input()? {
+        Input::Study(path) => fresh(&study::load(&path)?, flags, console, &run, &hierarchy)?,
+        Input::AdHoc(ad_hoc) => {
+            let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
+            fresh(&study, flags, console, &run, &hierarchy)?
+        }
+        Input::Resume(path) => resumed(&path, flags)?,
+    };
+    let json = match &flags.json {
+        Some(Output::File(path)) => Some(writable(path)?),
+        _ => None,
+    };
+    let path = stage.journal.path().to_owned();
+    console.note(&format!("record: {}", lines_plain(&path.display().to_string())));
+    let interrupt = Interrupt::listen()?;
+    let mut live = Live::new(&stage.record, console.progress, console.live, json.clone());
+    let names = stage.record.plan.contenders.iter().map(|one| one.name.clone()).collect();
+    let stopped = || interrupt.asked();
+    let mut shown = Shown { live: &mut live, names };
+    let mut race = Race {
+        record: stage.record,
+        journal: stage.journal,
+        logs: logs_beside(&path),
+        stopped: &stopped,
+        observer: &mut shown,
+        out: Vec::new(),
+        run: &run,
+        hierarchy: &hierarchy,
+    };
+    let finish = race.go();
+    let (record, out) = (race.record, race.out);
+    let trouble = live.finish();
+    let finish = finish?;
+    let view = deadheat_report::view(&record)?;
+    console.result(&terminal::render(&view, &console.output));
+    write_json(flags.json.as_ref(), &record, console)?;
+    if let Some(trouble) = trouble.filter(|_| json.is_some()) {
+        console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
+    }
+    if finish == Finish::Interrupted {
+        console.note(&format!("interrupted; go on with: deadheat race --resume {}", lines_plain(&path.display().to_string())));
+    }
+    Ok(status(&finish, &record, &out, &view))
+}
+
+/// The exit status: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
+/// interrupted.
+fn status(finish: &Finish, record: &Record, out: &[(String, OutReason)], view: &deadheat_report::View) -> u8 {
+    let by_parity = |differences: &[Difference]| !differences.is_empty();
+    let comparisons = || view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
+    match finish {
+        Finish::Interrupted => 130,
+        Finish::TooFew if by_parity(&record.differences) => 1,
+        Finish::TooFew => 2,
+        Finish::Done if comparisons().any(|pair| pair.verdict == VerdictWord::Invalid) => 3,
+        Finish::Done => u8::from(!out.is_empty() || !record.out.is_empty()),
+    }
+}
+
+/// What a race starts from.
+struct Stage {
+    record: Record,
+    journal: Journal,
+}
+
+/// A plan with everything that must be done once before contenders start.
+pub(super) fn prepared(
+    study: &Study,
+    choices: &Choices,
+    purpose: Purpose,
+    console: &Console,
+) -> Result<(Resolved, Vec<Finding>), Failure> {
+    let skipped = prepare::missing(study, std::env::var_os("PATH").as_deref());
+    let setting =
+        Setting { topology: Topology::of_machine(), places: Places::of_process(), seed: plan::fresh_seed() };
+    let mut resolved = resolve(study, &skipped, choices, purpose, &setting)?;
+    let mut tell = |line: &str| console.note(&lines_plain(line));
+    let findings = prepare::prepare(study, &mut resolved.plan, &mut tell)?;
+    Ok((resolved, findings))
+}
+
+fn fresh(
+    study: &Study,
+    flags: &RaceFlags,
+    console: &Console,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+) -> Result<Stage, Failure> {
+    let (resolved, more) = prepared(study, &flags.choices, Purpose::Race, console)?;
+    for (name, why) in &resolved.plan.skipped {
+        console.note(&lines_plain(&format!("skipped: {name}: {why}")));
+    }
+    let left = leftovers(hierarchy);
+    for finding in &left {
+        console.note(&lines_plain(&format!("note: {}; {}", finding.message, finding.remedy)));
+    }
+    let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
+    let (journal, path) = create(path, flags.record.is_some())?;
+    let mut stage = begin(resolved.plan, journal, path, run, hierarchy)?;
+    let skipped = |finding: &Finding| finding.code == "skipped";
+    for finding in resolved.findings.into_iter().filter(|one| !skipped(one)).chain(more).chain(left) {
+        let line = Line::Finding { scenario: None, finding };
+        stage.journal.append(&line)?;
+        stage.record.apply(line);
+    }
+    Ok(stage)
+}
+
+/// Creates the journal. A name that was not chosen is made unique; one that was chosen must be new.
+fn create(path: PathBuf, chosen: bool) -> Result<(Journal, PathBuf), Failure> {
+    let exists = |error: &WriteError| error.source.kind() == std::io::ErrorKind::AlreadyExists;
+    let stem = path.with_extension("");
+    let mut number = 1;
+    let mut here = path;
+    loop {
+        match Journal::create(&here) {
+            Ok(journal) => return Ok((journal, here)),
+            Err(error) if exists(&error) && !chosen => {
+                number += 1;
+                here = PathBuf::from(format!("{}-{number}.jsonl", stem.display()));
+            }
+            Err(error) if exists(&error) => {
+                let problem = format!("--record {}: the file is there already", here.display());
+                let remedy = "choose a new file, or go on with that record by --resume".to_owned();
+                return Err(UsageError { problem, remedy }.into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn begin(plan: Plan, mut journal: Journal, _path: PathBuf, run: &RunId, hierarchy: &Hierarchy) -> Result<Stage, Failure> {
+    let machine = machine(Path::new("/"), hierarchy, run);
+    let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
+    journal.append(&record.header())?;
+    Ok(Stage { record, journal })
+}
+
+/// Opens a record to go on with. The JSON document of `--json` serves as well: a journal is made from it.
+fn resumed(path: &Path, flags: &RaceFlags) -> Result<Stage, Failure> {
+    let mut record = deadheat_record::read(path)?;
+    let mut journal = if is_journal(path) {
+        Journal::resume(path)?
+    } else {
+        let wanted = flags.record.clone().unwrap_or_else(|| path.with_extension("jsonl"));
+        let (mut journal, _) = create(wanted, flags.record.is_some())?;
+        for line in record.lines() {
+            journal.append(&line)?;
+        }
+        journal
+    };
+    if let Some(dataset) = record.plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
+        let problem = format!("{}: the record's dataset {} is gone", path.display(), dataset.display());
+        return Err(UsageError { problem, remedy: "race the study again; that makes the dataset anew".into() }.into());
+    }
+    if !record.done {
+        let line = Line::Resumed { unix_ms: unix_ms() };
+        journal.append(&line)?;
+        record.apply(line);
+    }
+    Ok(Stage { record, journal })
+}
+
+fn is_journal(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
+    serde_json::from_str::<serde_json::Value>(first).is_ok_and(|value| value.get("line").is_some())
+}
+
+/// The file, if it can be written: better known before a race than after it.
+fn writable(path: &Path) -> Result<PathBuf, Failure> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let test = folder.join(format!(".deadheat-{}.tmp", std::process::id()));
+    std::fs::write(&test, "")
+        .and_then(|()| std::fs::remove_file(&test))
+        .map_err(|source| Failure::File { path: path.into(), option: "--json", source })?;
+    Ok(path.into())
+}
+
+fn write_json(to: Option<&Output>, record: &Record, console: &Console) -> Result<(), Failure> {
+    match to {
+        None => Ok(()),
+        Some(Output::Standard) => Ok(console.data(&deadheat_report::json(record)?)?),
+        Some(Output::File(path)) => write_atomically(path, &deadheat_report::json(record)?)
+            .map_err(|source| Failure::File { path: path.clone(), option: "--json", source }),
+    }
+}

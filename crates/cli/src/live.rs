@@ -1,0 +1,195 @@
+//! The race while it runs: drawn over again on a terminal, plain lines elsewhere; the `--json` file after every epoch.
+//!
+//! Owns: what is kept of events for showing. Must not know: how lines are written (the report does) or measured.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use deadheat_record::{Difference, Record};
+use deadheat_report::live::{LiveRow, LiveState, lines, plain_line};
+use deadheat_report::{Style, terminal};
+use deadheat_runner::{Event, Observer};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::console::lines_plain;
+use crate::commands::write_atomically;
+
+/// Shows a race.
+pub(crate) struct Live {
+    style: Style,
+    bar: Option<ProgressBar>,
+    state: LiveState,
+    json: Option<PathBuf>,
+    trouble: Option<String>,
+}
+
+impl Live {
+    /// `drawn`: whether lines can be drawn over again. `json`: a file that is kept up to date.
+    pub(crate) fn new(record: &Record, style: Style, drawn: bool, json: Option<PathBuf>) -> Self {
+        let plan = &record.plan;
+        let rows = plan.contenders.iter().filter(|one| !record.out.contains(&one.name)).map(|one| LiveRow {
+            name: one.name.clone(),
+            is_baseline: one.name == plan.method.baseline,
+            ..LiveRow::default()
+        });
+        let state = LiveState {
+            scenario: plan.scenarios.first().map(|one| one.name.clone()).unwrap_or_default(),
+            epochs: 0,
+            next_look: plan.method.looks.first().copied(),
+            max_epochs: plan.method.looks.last().copied().unwrap_or(0),
+            doing: String::new(),
+            left_s: None,
+            margin: plan.method.margin,
+            rows: rows.collect(),
+        };
+        let bar = drawn.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            if let Ok(plain) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(plain);
+            }
+            bar
+        });
+        let mut live = Self { style, bar, state, json, trouble: None };
+        if let Some(scenario) = plan.scenarios.iter().find(|one| record.end_of(&one.name).is_none()) {
+            live.stand(record, &scenario.name);
+        }
+        live
+    }
+
+    /// Takes the drawing away, so that the result stands alone. Gives what went wrong with the `--json` file.
+    pub(crate) fn finish(self) -> Option<String> {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        self.trouble
+    }
+
+    /// Says something that stays.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| write_line(text)),
+            None => write_line(text),
+        }
+    }
+
+    fn draw(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(lines(&self.state, &self.style).join("\n"));
+            bar.tick();
+        }
+    }
+
+    /// Takes over how a scenario stands.
+    fn stand(&mut self, record: &Record, scenario: &str) {
+        let Ok(view) = deadheat_report::view(record) else { return };
+        let Some(one) = view.scenarios.iter().find(|one| one.result.name == scenario) else { return };
+        let looks = &record.plan.method.looks;
+        self.state.scenario = scenario.to_owned();
+        self.state.epochs = one.result.epochs;
+        self.state.next_look = looks.iter().copied().find(|look| *look > one.result.epochs);
+        self.state.left_s = left(record, scenario);
+        let baseline = one.baseline.clone();
+        self.state.rows.retain(|row| !record.out.contains(&row.name));
+        for row in &mut self.state.rows {
+            row.is_baseline = baseline.as_deref() == Some(&row.name);
+            let result = one.result.results.iter().find(|result| result.contender == row.name);
+            row.rate_per_s = result.and_then(|result| result.throughput_rps);
+            let against = one
+                .result
+                .comparisons
+                .iter()
+                .find(|pair| pair.contender == row.name && Some(&pair.baseline) == baseline.as_ref());
+            row.ratio = against.and_then(|pair| pair.ratio);
+            row.low = against.and_then(|pair| pair.low);
+            row.high = against.and_then(|pair| pair.high);
+            row.verdict = against.filter(|pair| pair.epochs >= looks.first().copied().unwrap_or(0)).map(|pair| pair.verdict);
+        }
+    }
+
+    fn parity(&self, differences: &[Difference]) {
+        self.say(terminal::parity(differences, &self.style).trim_end());
+    }
+
+    fn rates(&mut self, record_rates: &[(usize, Option<f64>)], names: &[String]) {
+        for (contender, rate) in record_rates {
+            let row = self.state.rows.iter_mut().find(|row| Some(&row.name) == names.get(*contender));
+            if let Some(row) = row.filter(|row| row.ratio.is_none()) {
+                row.rate_per_s = rate.or(row.rate_per_s);
+            }
+        }
+    }
+
+    fn refresh_json(&mut self, record: &Record) {
+        let Some(path) = &self.json else { return };
+        let written = deadheat_report::json(record)
+            .map_err(|error| error.to_string())
+            .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
+        if let Err(error) = written {
+            self.trouble = Some(format!("{}: {error}", path.display()));
+        }
+    }
+}
+
+/// Seconds that are left at the most: epochs to the maximum at the pace so far, within the budget.
+fn left(record: &Record, scenario: &str) -> Option<u64> {
+    let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
+    let longest = took.iter().max()?;
+    let most = record.plan.method.looks.last()?.saturating_sub(took.len()) as u64 * longest;
+    let budget = record.plan.method.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(took.iter().sum()));
+    Some(most.min(budget) / 1_000_000_000)
+}
+
+fn write_line(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// [`Live`] with the contenders' names by index.
+pub(crate) struct Shown<'a> {
+    /// What is shown.
+    pub(crate) live: &'a mut Live,
+    /// In plan order.
+    pub(crate) names: Vec<String>,
+}
+
+impl Observer for Shown<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let live = &mut *self.live;
+        match event {
+            Event::Doing(what) => live.state.doing = (*what).to_owned(),
+            Event::Out { reason, .. } => live.say(&lines_plain(&format!("out of the race: {reason}"))),
+            Event::Parity(differences) => live.parity(differences),
+            Event::Finding(finding) => {
+                live.say(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+            }
+            Event::Pilot { scenario, warmup } => {
+                live.state.scenario = (*scenario).to_owned();
+                if live.bar.is_none() {
+                    live.say(&format!("{}: every start is warmed up for {}", lines_plain(scenario), seconds(*warmup)));
+                }
+            }
+            Event::Round { round, rounds, rates, .. } => {
+                live.rates(rates, &self.names);
+                live.state.doing = format!("round {round} of {rounds}");
+            }
+            Event::Epoch { record, scenario } => {
+                live.stand(record, scenario);
+                live.refresh_json(record);
+                if live.bar.is_none() {
+                    live.say(&plain_line(&live.state));
+                }
+            }
+            Event::Scenario { record, .. } => live.refresh_json(record),
+        }
+        live.draw();
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+/// The folder for contenders' logs beside a record: its name with `.logs`.
+pub(crate) fn logs_beside(record: &Path) -> PathBuf {
+    record.with_extension("logs")
+}
