@@ -100,9 +100,11 @@ impl Live {
                 .iter()
                 .find(|pair| pair.contender == row.name && Some(&pair.baseline) == baseline.as_ref());
             row.ratio = against.and_then(|pair| pair.ratio);
-            row.low = against.and_then(|pair| pair.low);
-            row.high = against.and_then(|pair| pair.high);
-            row.verdict = against.filter(|pair| pair.epochs >= looks.first().copied().unwrap_or(0)).map(|pair| pair.verdict);
+            // Before the first look hardly any error rate is spent: an interval would be as wide as it says nothing.
+            let looked = against.filter(|pair| pair.epochs >= looks.first().copied().unwrap_or(0));
+            row.low = looked.and_then(|pair| pair.low);
+            row.high = looked.and_then(|pair| pair.high);
+            row.verdict = looked.map(|pair| pair.verdict);
         }
     }
 

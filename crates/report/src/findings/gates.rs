@@ -239,7 +239,7 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
         Finding::warn(
             "intermittent-slow-slices",
             format!(
-                "{trimmed} is the ratio to {} without the slowest and fastest rounds, {total} with all",
+                "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
                 name(*baseline)
             ),
             "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",

@@ -1,0 +1,133 @@
+//! The house's own rules: who may depend on whom, how long files and functions may be, where `unsafe` may stand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LONGEST_FILE: usize = 600;
+const LONGEST_FUNCTION: usize = 70;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Crate, and the crates of ours that it may depend on.
+fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
+    BTreeMap::from([
+        ("stats", vec![]),
+        ("load", vec![]),
+        ("record", vec![]),
+        ("runner", vec!["load", "record", "stats"]),
+        ("report", vec!["record", "stats"]),
+        ("cli", vec!["load", "record", "report", "runner", "stats"]),
+        ("testkit", vec![]),
+    ])
+}
+
+#[test]
+fn crates_depend_only_where_the_architecture_allows() {
+    let crates: BTreeSet<String> = fs::read_dir(root().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(crates, allowed().keys().map(|name| (*name).to_owned()).collect(), "ARCHITECTURE.md lists the crates");
+    for (name, allowed) in allowed() {
+        let text = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = text.parse().unwrap();
+        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let Some(table) = manifest.get(section).and_then(toml::Value::as_table) else { continue };
+            for ours in table.keys().filter_map(|key| key.strip_prefix("deadheat-")) {
+                let fine = allowed.contains(&ours) || (section == "dev-dependencies" && ours == "testkit");
+                assert!(fine, "crates/{name} may not have deadheat-{ours} among its {section}");
+            }
+        }
+    }
+}
+
+/// Every Rust file that git would keep.
+fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("crates"), root().join("studies")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !matches!(name.as_str(), "node_modules" | "target" | "work") {
+                folders.push(path);
+            } else if name.ends_with(".rs") {
+                found.push(path);
+            }
+        }
+    }
+    assert!(found.len() > 80, "the files are looked for in the wrong place");
+    found
+}
+
+#[test]
+fn files_and_functions_fit() {
+    let mut wrong = Vec::new();
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > LONGEST_FILE {
+            wrong.push(format!("{}: {} lines", path.display(), lines.len()));
+        }
+        for (line, name, length) in functions(&lines) {
+            if length > LONGEST_FUNCTION {
+                wrong.push(format!("{}:{line}: {name} has {length} lines", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "too long:\n{}", wrong.join("\n"));
+}
+
+/// Line, text and length of each function: from its `fn` to the brace that closes it at the same indentation.
+fn functions(lines: &[&str]) -> Vec<(usize, String, usize)> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let begins = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != "fn").collect();
+        let modifiers = ["pub", "async", "const", "unsafe", "extern", "default"];
+        line.split_whitespace().any(|word| word == "fn")
+            && words.iter().all(|word| modifiers.contains(word) || word.starts_with("pub("))
+    };
+    let starts = lines.iter().enumerate().filter(|(_, line)| begins(line));
+    starts
+        .filter_map(|(start, line)| {
+            let closes = |other: &&str| other.trim() == "}" && indent(other) == indent(line);
+            let length = lines[start..].iter().position(closes)? + 1;
+            Some((start + 1, line.trim().to_owned(), length))
+        })
+        .collect()
+}
+
+#[test]
+fn the_measure_of_functions_measures() {
+    let text = ["impl X {", "    pub(crate) fn a() {", "        1", "    }", "}", "fn b() {", "}"];
+    let found: Vec<(usize, usize)> = functions(&text).into_iter().map(|(line, _, length)| (line, length)).collect();
+    assert_eq!(found, [(2, 3), (6, 2)]);
+}
+
+#[test]
+fn files_say_what_they_own_and_none_is_unsafe() {
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("//!"), "{}: a file opens with what it owns", path.display());
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let allowed = path.ends_with("house.rs");
+        assert!(allowed || !words.any(|word| word == "unsafe"), "{}: unsafe", path.display());
+    }
+}
+
+#[test]
+fn the_readme_names_only_commands_that_there_are() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let targets = readme.lines().filter_map(|line| line.trim().strip_prefix("make ")).map(|rest| {
+        rest.split_whitespace().next().unwrap().to_owned()
+    });
+    let targets: Vec<String> = targets.collect();
+    assert!(targets.contains(&"race".to_owned()) && targets.contains(&"test".to_owned()));
+    for target in targets {
+        assert!(makefile.contains(&format!("\n{target}:")), "the Makefile has no {target}");
+    }
+}
