@@ -188,6 +188,12 @@ pub(crate) struct MethodChoices {
     /// How long one contender is loaded before the next has its turn, 10ms to 60s [default: 100ms; 1s with p50, p99]
     #[arg(long, value_name = "TIME", value_parser = values::slice)]
     pub(crate) slice: Option<Duration>,
+    /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) warmup: Option<Duration>,
+    /// How long each contender is measured in every epoch, in slices [default: 2s with quick, 3s with full]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) measure: Option<Duration>,
 }
 
 /// Which cores belong to whom.
@@ -292,7 +298,7 @@ mod tests {
         let line = "deadheat race a b --url http://127.0.0.1:{port}/ -n x -n y -c 8 -r 100 --metric p99 --baseline x \
                     --only x,y --only z --scenario s --profile full --epochs 6..10 --budget 3m --margin 3% \
                     --alpha 0.05 --seed 7 --slice 200ms --server-cpus 0,2-4 --load-cpus 1 --json - --record r.jsonl \
-                    --ready-timeout 5s --timeout 2s -m POST -b x";
+                    --ready-timeout 5s --timeout 2s -m POST -b x --warmup 1s --measure 4s";
         let cli = Cli::try_parse_from(line.split_whitespace().chain(["-H", "a: b"])).unwrap();
         let Command::Race(flags) = cli.command else { panic!("race") };
         assert_eq!(flags.targets, ["a", "b"]);
@@ -304,6 +310,8 @@ mod tests {
         assert_eq!(choices.method.epochs, Some(EpochRange { fewest: 6, most: 10 }));
         assert_eq!(choices.method.budget, Some(Duration::from_secs(180)));
         assert_eq!(choices.method.margin, Some(0.03));
+        assert_eq!(choices.method.warmup, Some(Duration::from_secs(1)));
+        assert_eq!(choices.method.measure, Some(Duration::from_secs(4)));
         assert_eq!(choices.machine.server_cpus, Some(CpuList(vec![0, 2, 3, 4])));
     }
 

@@ -11,8 +11,8 @@ use deadheat_report::{Style, terminal};
 use deadheat_runner::{Event, Observer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::console::lines_plain;
 use crate::commands::write_atomically;
+use crate::console::lines_plain;
 
 /// Shows a race.
 pub(crate) struct Live {
@@ -137,7 +137,8 @@ fn left(record: &Record, scenario: &str) -> Option<u64> {
     let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
     let longest = took.iter().max()?;
     let most = record.plan.method.looks.last()?.saturating_sub(took.len()) as u64 * longest;
-    let budget = record.plan.method.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(took.iter().sum()));
+    let budget =
+        record.plan.method.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(took.iter().sum()));
     Some(most.min(budget) / 1_000_000_000)
 }
 
@@ -167,7 +168,11 @@ impl Observer for Shown<'_> {
             Event::Pilot { scenario, warmup } => {
                 live.state.scenario = (*scenario).to_owned();
                 if live.bar.is_none() {
-                    live.say(&format!("{}: every start is warmed up for {}", lines_plain(scenario), seconds(*warmup)));
+                    live.say(&format!(
+                        "{}: every start is warmed up for {}",
+                        lines_plain(scenario),
+                        seconds(*warmup)
+                    ));
                 }
             }
             Event::Round { round, rounds, rates, .. } => {

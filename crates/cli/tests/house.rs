@@ -1,4 +1,5 @@
 //! The house's own rules: who may depend on whom, how long files and functions may be, where `unsafe` may stand.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,7 +31,11 @@ fn crates_depend_only_where_the_architecture_allows() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert_eq!(crates, allowed().keys().map(|name| (*name).to_owned()).collect(), "ARCHITECTURE.md lists the crates");
+    assert_eq!(
+        crates,
+        allowed().keys().map(|name| (*name).to_owned()).collect(),
+        "ARCHITECTURE.md lists the crates"
+    );
     for (name, allowed) in allowed() {
         let text = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
         let manifest: toml::Table = text.parse().unwrap();
@@ -103,7 +108,8 @@ fn functions(lines: &[&str]) -> Vec<(usize, String, usize)> {
 #[test]
 fn the_measure_of_functions_measures() {
     let text = ["impl X {", "    pub(crate) fn a() {", "        1", "    }", "}", "fn b() {", "}"];
-    let found: Vec<(usize, usize)> = functions(&text).into_iter().map(|(line, _, length)| (line, length)).collect();
+    let found: Vec<(usize, usize)> =
+        functions(&text).into_iter().map(|(line, _, length)| (line, length)).collect();
     assert_eq!(found, [(2, 3), (6, 2)]);
 }
 
@@ -122,9 +128,10 @@ fn files_say_what_they_own_and_none_is_unsafe() {
 fn the_readme_names_only_commands_that_there_are() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
-    let targets = readme.lines().filter_map(|line| line.trim().strip_prefix("make ")).map(|rest| {
-        rest.split_whitespace().next().unwrap().to_owned()
-    });
+    let targets = readme
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("make "))
+        .map(|rest| rest.split_whitespace().next().unwrap().to_owned());
     let targets: Vec<String> = targets.collect();
     assert!(targets.contains(&"race".to_owned()) && targets.contains(&"test".to_owned()));
     for target in targets {

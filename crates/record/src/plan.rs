@@ -272,7 +272,7 @@ pub struct Method {
     pub settle_ns: u64,
     /// Rounds per epoch, even.
     pub rounds: u32,
-    /// How long each contender is loaded in the pilot.
+    /// How long each contender is loaded in the pilot; 0 when the warm-up was chosen and no pilot runs.
     pub pilot_ns: u64,
     /// Shortest and longest warm-up.
     pub warmup_ns: (u64, u64),

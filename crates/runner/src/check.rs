@@ -31,7 +31,8 @@ pub struct Checked {
 /// Placeholders that do not depend on a start.
 pub(crate) fn values(plan: &Plan) -> BTreeMap<String, String> {
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    let mut values = BTreeMap::from([("work".into(), text(&plan.work)), ("study".into(), text(&plan.folder))]);
+    let mut values =
+        BTreeMap::from([("work".into(), text(&plan.work)), ("study".into(), text(&plan.folder))]);
     values.extend(plan.dataset.as_deref().map(|path| ("dataset".to_owned(), text(path))));
     values
 }
@@ -51,7 +52,8 @@ pub fn check(
         std::fs::create_dir_all(path).map_err(|source| RaceError::Folder { path: path.clone(), source })?;
     }
     let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
-    let mut gate = Gate { plan, run, logs, request: contract.first_request()?, values: values(plan), stopped };
+    let mut gate =
+        Gate { plan, run, logs, request: contract.first_request()?, values: values(plan), stopped };
     let _services = gate.start_services().map_err(RaceError::Service)?;
     let mut checked = Checked { probes: plan.probes.len(), ..Checked::default() };
     let mut runners = Vec::new();

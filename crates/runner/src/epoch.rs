@@ -79,7 +79,12 @@ impl Course<'_> {
     ///
     /// # Errors
     /// When one does not start, or any answers otherwise than it should.
-    pub(crate) fn line_up(&self, log: &str, when: &str, observer: &mut dyn Observer) -> Result<Lineup, Broken> {
+    pub(crate) fn line_up(
+        &self,
+        log: &str,
+        when: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<Lineup, Broken> {
         let mut runners = Vec::new();
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;

@@ -63,15 +63,14 @@ impl Gate<'_> {
         let running = Running::start(&start, self.run)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let address = running.address().clone();
-        let ((), cold_start) = running.wait_ready(patience, self.stopped, |left| {
-            match self.ask(&address, left) {
+        let ((), cold_start) =
+            running.wait_ready(patience, self.stopped, |left| match self.ask(&address, left) {
                 Ok(answer) if NOT_YET.contains(&answer.status) => {
                     Err(format!("it answers {}", answer.status))
                 }
                 Ok(_) => Ok(()),
                 Err(reason) => Err(reason),
-            }
-        })?;
+            })?;
         running
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;

@@ -215,6 +215,16 @@ impl Race<'_> {
         let method = leg.gate.plan.method.clone();
         let course = leg.course(self.record.racing(), Duration::ZERO, 0, method.seed);
         let lineup = course.line_up("pilot", "before the race", self.observer)?;
+        if method.pilot_ns == 0 {
+            stop_all(lineup.runners);
+            let (scenario, warmup_ns) = (leg.scenario.name.clone(), method.warmup_ns.0);
+            return Ok(self.write(Line::Pilot(Pilot {
+                scenario,
+                window_ns: 0,
+                contenders: Vec::new(),
+                warmup_ns,
+            }))?);
+        }
         let (mut loaded, _) = course.load_up(lineup)?;
         let window = Duration::from_nanos(method.pilot_ns) / PILOT_WINDOWS;
         let (count, mut contenders) = (loaded.len(), Vec::new());
@@ -267,7 +277,8 @@ impl Race<'_> {
     fn check_warmup(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let name = &leg.scenario.name;
         let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
-        if !early || self.record.anew.iter().any(|(one, ..)| one == name) {
+        let chosen = leg.gate.plan.method.pilot_ns == 0;
+        if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
             return Ok(());
         }
         let climbing = climbing(&self.record, name);
@@ -278,7 +289,15 @@ impl Race<'_> {
         let warmup_ns = (warmup_ns * 2).min(leg.gate.plan.method.warmup_ns.1);
         let reason = format!("{contender} still climbed by {:.1} % within an epoch", change * 100.0);
         self.observer.event(&Event::Doing(&format!("{reason}: warm-up doubled, beginning anew")));
-        Ok(self.write(Line::Anew { scenario: name.clone(), warmup_ns, reason })?)
+        let finding = Finding::warn(
+            "warm-up-doubled",
+            format!(
+                "{reason}: {WARMUP_CHECK} epochs were set aside, and every start is warmed up twice as long"
+            ),
+            "nothing needs to be done; --profile full warms up for longer from the beginning",
+        );
+        self.write(Line::Anew { scenario: name.clone(), warmup_ns, reason })?;
+        Ok(self.write(Line::Finding { scenario: Some(name.clone()), finding })?)
     }
 
     fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {

@@ -62,7 +62,10 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
         console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
     }
     if finish == Finish::Interrupted {
-        console.note(&format!("interrupted; go on with: deadheat race --resume {}", lines_plain(&path.display().to_string())));
+        console.note(&format!(
+            "interrupted; go on with: deadheat race --resume {}",
+            lines_plain(&path.display().to_string())
+        ));
     }
     Ok(status(&finish, &record, &out, &view))
 }
@@ -153,7 +156,13 @@ fn create(path: PathBuf, chosen: bool) -> Result<(Journal, PathBuf), Failure> {
     }
 }
 
-fn begin(plan: Plan, mut journal: Journal, _path: PathBuf, run: &RunId, hierarchy: &Hierarchy) -> Result<Stage, Failure> {
+fn begin(
+    plan: Plan,
+    mut journal: Journal,
+    _path: PathBuf,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+) -> Result<Stage, Failure> {
     let machine = machine(Path::new("/"), hierarchy, run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
@@ -175,7 +184,11 @@ fn resumed(path: &Path, flags: &RaceFlags) -> Result<Stage, Failure> {
     };
     if let Some(dataset) = record.plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
         let problem = format!("{}: the record's dataset {} is gone", path.display(), dataset.display());
-        return Err(UsageError { problem, remedy: "race the study again; that makes the dataset anew".into() }.into());
+        return Err(UsageError {
+            problem,
+            remedy: "race the study again; that makes the dataset anew".into(),
+        }
+        .into());
     }
     if !record.done {
         let line = Line::Resumed { unix_ms: unix_ms() };
@@ -195,9 +208,11 @@ fn is_journal(path: &Path) -> bool {
 fn writable(path: &Path) -> Result<PathBuf, Failure> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let test = folder.join(format!(".deadheat-{}.tmp", std::process::id()));
-    std::fs::write(&test, "")
-        .and_then(|()| std::fs::remove_file(&test))
-        .map_err(|source| Failure::File { path: path.into(), option: "--json", source })?;
+    std::fs::write(&test, "").and_then(|()| std::fs::remove_file(&test)).map_err(|source| Failure::File {
+        path: path.into(),
+        option: "--json",
+        source,
+    })?;
     Ok(path.into())
 }
 

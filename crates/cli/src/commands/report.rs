@@ -12,8 +12,11 @@ pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, F
     let json = || deadheat_report::json(&record);
     match &flags.json {
         Some(Output::Standard) => console.data(&json()?)?,
-        Some(Output::File(path)) => write_atomically(path, &json()?)
-            .map_err(|source| Failure::File { path: path.clone(), option: "--json", source })?,
+        Some(Output::File(path)) => write_atomically(path, &json()?).map_err(|source| Failure::File {
+            path: path.clone(),
+            option: "--json",
+            source,
+        })?,
         None => console.result(&terminal::render(&deadheat_report::view(&record)?, &console.output)),
     }
     Ok(0)

@@ -74,13 +74,13 @@ impl Profile {
         looks.dedup();
         looks
     }
+}
 
-    /// How many rounds of such slices make up the time that each contender is measured: even, from 4 to 200.
-    pub(crate) fn rounds(&self, slice: Duration) -> u32 {
-        let pairs = self.measured.as_nanos() as f64 / slice.as_nanos() as f64 / 2.0;
-        let rounds = (pairs.round() as u64).saturating_mul(2);
-        rounds.clamp(FEWEST_ROUNDS, MOST_ROUNDS) as u32
-    }
+/// How many rounds of such slices make up the time that each contender is measured: even, from 4 to 200.
+pub(crate) fn rounds(measured: Duration, slice: Duration) -> u32 {
+    let pairs = measured.as_nanos() as f64 / slice.as_nanos() as f64 / 2.0;
+    let rounds = (pairs.round() as u64).saturating_mul(2);
+    rounds.clamp(FEWEST_ROUNDS, MOST_ROUNDS) as u32
 }
 
 /// The length of a slice: short for rates, since that is quietest; long enough for latency to show its tail.
@@ -134,7 +134,7 @@ mod tests {
             (&QUICK, ms(60_000), 4),
             (&FULL, ms(100), 30),
         ] {
-            assert_eq!(profile.rounds(slice), rounds, "{} {slice:?}", profile.name);
+            assert_eq!(super::rounds(profile.measured, slice), rounds, "{} {slice:?}", profile.name);
         }
     }
 }

@@ -9,7 +9,7 @@ use deadheat_record::{Finding, Method, Metric, Plan, ScenarioPlan, Shape, Share}
 use toml::Spanned;
 
 use super::places::Places;
-use super::profiles::{Profile, QUICK, slice};
+use super::profiles::{Profile, QUICK, rounds, slice};
 use super::topology::Topology;
 use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
 use crate::prepare::Skipped;
@@ -246,6 +246,8 @@ fn method(
         alpha,
         seed: typed_seed,
         slice: typed_slice,
+        warmup,
+        measure,
     } = &choices.method;
     let profile = profile.map_or(&QUICK, Profile::of);
     let metric = metric.map_or(Metric::Throughput, Metric::from);
@@ -262,10 +264,12 @@ fn method(
         looks: epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range)),
         slice_ns: nanos(slice),
         settle_ns: 0,
-        rounds: profile.rounds(slice),
-        pilot_ns: nanos(profile.pilot),
-        warmup_ns: (nanos(profile.warmup.0), nanos(profile.warmup.1)),
-        warmup_requests: profile.warmup_requests,
+        rounds: rounds(measure.unwrap_or(profile.measured), slice),
+        // A warm-up that was chosen needs no pilot to find it.
+        pilot_ns: warmup.map_or(nanos(profile.pilot), |_| 0),
+        warmup_ns: warmup
+            .map_or((nanos(profile.warmup.0), nanos(profile.warmup.1)), |one| (nanos(one), nanos(one))),
+        warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
         budget_ns: budget.or(profile.budget).map(nanos),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
         timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),

@@ -112,6 +112,8 @@ fn what_was_typed_comes_first() {
         alpha: Some(0.05),
         seed: Some(7),
         slice: None,
+        warmup: Some(Duration::from_secs(3)),
+        measure: Some(Duration::from_secs(8)),
     };
     let mut choices = Choices { method, ..Choices::default() };
     choices.load.rate = Some(100.0);
@@ -119,7 +121,8 @@ fn what_was_typed_comes_first() {
     choices.machine.server_cpus = Some(CpuList(vec![1]));
     let plan = resolved(&choices).unwrap();
     assert_eq!((plan.method.looks, plan.method.seed, plan.method.slice_ns), (vec![10], 7, 1_000_000_000));
-    assert_eq!((plan.method.rounds, plan.method.budget_ns), (4, Some(1_000_000_000)));
+    assert_eq!((plan.method.rounds, plan.method.budget_ns), (8, Some(1_000_000_000)));
+    assert_eq!((plan.method.pilot_ns, plan.method.warmup_ns), (0, (3_000_000_000, 3_000_000_000)));
     assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 100.0, poisson: true });
     assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 100.0, poisson: false });
     assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));

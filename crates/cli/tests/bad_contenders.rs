@@ -1,0 +1,152 @@
+//! Contenders as users break them: each gets a clear error with a remedy, the right exit status, and leaves nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::net::TcpListener;
+
+use deadheat_testkit::{Kit, Outcome, free_port, server_line};
+use serde_json::Value;
+
+const SHORT: [&str; 14] = [
+    "--epochs",
+    "3",
+    "--warmup",
+    "200ms",
+    "--measure",
+    "400ms",
+    "--slice",
+    "20ms",
+    "-c",
+    "8",
+    "--ready-timeout",
+    "4s",
+    "--timeout",
+    "2s",
+];
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+/// A good server against `command`.
+fn against(kit: &Kit, command: &str) -> Outcome {
+    let outcome =
+        kit.race().contender("good", &server_line(&["--json"])).contender("bad", command).args(SHORT).run();
+    kit.assert_nothing_left();
+    outcome
+}
+
+#[test]
+fn those_that_do_not_start_are_told_apart() {
+    let kit = kit();
+    for (command, words) in [
+        ("no-such-program --x".to_owned(), &["bad ended with exit status 127", "not found"][..]),
+        (server_line(&["--exit", "3"]), &["bad ended with exit status 3", "its last lines"]),
+        (server_line(&["--never-listen"]), &["bad did not answer within 4 s", "printed nothing"]),
+        (server_line(&["--never-answer"]), &["bad did not answer within 4 s"]),
+        (server_line(&["--close-without-answer"]), &["bad did not answer within 4 s", "clos"]),
+        (server_line(&["--garbage"]), &["bad did not answer within 4 s"]),
+    ] {
+        let outcome = against(&kit, &command);
+        outcome.assert_status(2);
+        for word in words {
+            outcome.assert_stderr_has(word);
+        }
+    }
+}
+
+#[test]
+fn those_that_answer_otherwise_are_not_raced() {
+    let kit = kit();
+    for (command, words) in [
+        (server_line(&["--json", "--status", "500"]), &["status", "200", "500"][..]),
+        (server_line(&["--body", "other"]), &["bad"]),
+        (server_line(&["--json", "--differ-under-load", "100"]), &["under load", "answers differ"]),
+        (server_line(&["--json", "--shorter-under-load", "100"]), &["under load", "answers differ"]),
+        (server_line(&["--json", "--status-under-load", "100", "503"]), &["under load", "answers differ"]),
+    ] {
+        let outcome = against(&kit, &command);
+        outcome.assert_status(1);
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        for word in words {
+            assert!(said.contains(word), "{word} is missing in:\n{outcome}");
+        }
+        let parity = outcome.json()["parity"].clone();
+        assert!(parity.as_array().unwrap().iter().all(|one| one["contender"] == "bad"), "{parity}");
+        assert!(!parity.as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn one_that_dies_in_the_race_is_named_with_its_last_words() {
+    let kit = kit();
+    let outcome = against(&kit, &server_line(&["--json", "--exit-after", "3000"]));
+    outcome.assert_status(2).assert_stderr_has("bad ended with exit status 1");
+}
+
+#[test]
+fn one_that_closes_after_every_answer_is_raced_and_said_to() {
+    let kit = kit();
+    let outcome = against(&kit, &server_line(&["--json", "--close-each"]));
+    outcome.assert_status(0).assert_stdout_has("no-keep-alive");
+}
+
+#[test]
+fn a_taken_port_is_named_with_its_holder() {
+    let kit = kit();
+    let port = free_port();
+    let _holder = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let text = |command: String| Value::from(command).to_string();
+    kit.file(
+        "study.toml",
+        format!(
+            "[[contender]]\nname = \"a\"\ncommand = {}\n[[contender]]\nname = \"fixed\"\ncommand = {}\nport = {port}\n\
+             [[probe]]\npath = \"/\"\n",
+            text(server_line(&["--json"])),
+            text(server_line(&["--json"])),
+        ),
+    );
+    let outcome = kit.deadheat(["race", "."]).args(SHORT).run();
+    outcome.assert_status(2).assert_stderr_has(&format!("port {port} is taken by {}", std::process::id()));
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn with_enough_others_the_race_goes_on_without_it() {
+    let kit = kit();
+    let good = server_line(&["--json"]);
+    let outcome = kit
+        .race()
+        .contender("one", &good)
+        .contender("bad", &server_line(&["--exit", "3"]))
+        .contender("two", &good)
+        .args(SHORT)
+        .run();
+    outcome.assert_status(1).assert_stdout_has("one").assert_stdout_has("two");
+    assert_eq!(outcome.json()["scenarios"][0]["results"].as_array().unwrap().len(), 2);
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn hostile_words_reach_no_terminal() {
+    let kit = kit();
+    let escape = "\u{1b}]0;owned\u{7}\u{1b}[31m";
+    let outcome = against(&kit, &format!("printf '{escape}\\n'; exit 9"));
+    outcome.assert_status(2);
+    assert!(!outcome.stderr.contains('\u{1b}') && !outcome.stdout.contains('\u{1b}'), "{outcome}");
+}
+
+#[test]
+fn wrong_usage_says_what_to_type() {
+    let kit = kit();
+    for (arguments, word) in [
+        (&["race", "one-command"][..], "two"),
+        (&["race", "--url", "http://127.0.0.1:8080/", "a", "b"], "{port}"),
+        (&["race", "--url", "http://example.com:{port}/", "a", "b"], "example.com"),
+        (&["race", "--epochs", "many", "a", "b"], "many"),
+        (&["race", "./no-such-study"], "no-such-study"),
+        (&["race", "--server-cpus", "0", "--load-cpus", "0", "a", "b"], "0"),
+    ] {
+        let outcome = kit.deadheat(arguments.iter().copied()).run();
+        outcome.assert_status(2).assert_stderr_has(word);
+    }
+}

@@ -1,0 +1,130 @@
+//! Ends that nobody planned: `kill -9`, Ctrl-C, a torn record, what an earlier run left behind.
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+use std::time::Duration;
+
+use deadheat_testkit::{Kit, Signal, kill_9, leftover_cgroups, server_line, wait_until};
+use serde_json::Value;
+
+const SHORT: [&str; 12] = [
+    "--epochs",
+    "3",
+    "--warmup",
+    "200ms",
+    "--measure",
+    "400ms",
+    "--slice",
+    "20ms",
+    "-c",
+    "8",
+    "--ready-timeout",
+    "20s",
+];
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+fn lines(kit: &Kit, name: &str) -> Vec<String> {
+    kit.read(name).lines().map(str::to_owned).collect()
+}
+
+fn epochs(lines: &[String]) -> Vec<&String> {
+    lines.iter().filter(|line| line.starts_with("{\"line\":\"epoch\"")).collect()
+}
+
+/// Two contenders with stubborn descendants, started and raced until one epoch is in the record.
+fn race_until_an_epoch(kit: &Kit) -> deadheat_testkit::Running {
+    let stubborn = server_line(&["--json", "--children", "4", "--ignore-term"]);
+    let mut running = kit
+        .race()
+        .contender("a", &stubborn)
+        .contender("b", &stubborn)
+        .args(SHORT)
+        .args(["--record", "r.jsonl"])
+        .spawn();
+    let record = kit.path().join("r.jsonl");
+    running.wait_for("an epoch in the record", || {
+        std::fs::read_to_string(&record).is_ok_and(|text| text.contains("{\"line\":\"epoch\""))
+    });
+    running
+}
+
+#[test]
+fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
+    let kit = kit();
+    let running = race_until_an_epoch(&kit);
+    let pid = running.pid();
+    running.kill_9();
+    let gone = wait_until(Duration::from_secs(20), || kit.leftovers().is_empty());
+    assert!(gone, "left: {:?}", kit.leftovers());
+    let no_group = || leftover_cgroups(&format!("deadheat-{pid}-")).is_empty();
+    assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", leftover_cgroups("deadheat-"));
+
+    let before = lines(&kit, "r.jsonl");
+    // The crash came in the middle of a line.
+    let torn = format!("{}\n{{\"line\":\"epoch\",\"scen", before.join("\n"));
+    kit.file("r.jsonl", torn);
+    let resumed = kit
+        .deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"])
+        .limit(Duration::from_secs(120))
+        .run();
+    resumed.assert_status(0);
+    let after = lines(&kit, "r.jsonl");
+    assert_eq!(after[..before.len()], before[..], "what was measured is kept as it was");
+    assert_eq!(epochs(&after).len(), 3);
+    let document: Value = serde_json::from_str(&kit.read("done.json")).unwrap();
+    assert_eq!(document["complete"], true);
+    assert_eq!(document["scenarios"][0]["epochs"], 3);
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
+    let kit = kit();
+    let mut running = race_until_an_epoch(&kit);
+    assert!(running.signal(Signal::INT));
+    let outcome = running.wait();
+    outcome.assert_status(130).assert_stderr_has("--resume r.jsonl");
+    kit.assert_nothing_left();
+    let kept = epochs(&lines(&kit, "r.jsonl")).len();
+    assert!(kept >= 1);
+    // The document serves as well as the journal.
+    kit.deadheat(["report", "r.jsonl", "--json", "half.json"]).run().assert_status(0);
+    let half: Value = serde_json::from_str(&kit.read("half.json")).unwrap();
+    assert_eq!(half["complete"], false);
+    let resumed = kit.deadheat(["race", "--resume", "half.json"]).limit(Duration::from_secs(120)).run();
+    resumed.assert_status(0);
+    assert_eq!(epochs(&lines(&kit, "half.jsonl")).len(), 3);
+}
+
+#[test]
+fn a_leftover_of_an_earlier_run_is_named() {
+    let kit = kit();
+    let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
+    let server = server_line(&["--json"]);
+    let mut running = kit.race().contender("a", &server).contender("b", &server).args(SHORT).spawn();
+    let (pid, needle) = (leftover.id(), "sleep 4321");
+    running.wait_for("the leftover to be named", || {
+        std::fs::read_dir(kit.path().join("deadheat-records")).is_ok_and(|mut all| {
+            all.any(|entry| {
+                std::fs::read_to_string(entry.unwrap().path()).is_ok_and(|text| text.contains(needle))
+            })
+        })
+    });
+    let said = running.stderr();
+    running.signal(Signal::INT);
+    running.wait();
+    kill_9(pid);
+    leftover.wait().unwrap();
+    assert!(said.contains(needle) && said.contains(&format!("kill -9 {pid}")), "{said}");
+}
+
+#[test]
+fn what_is_no_record_is_refused() {
+    let kit = kit();
+    kit.file("r.jsonl", "{\"line\":\"done\"}\n");
+    kit.deadheat(["race", "--resume", "r.jsonl"]).run().assert_status(2).assert_stderr_has("r.jsonl");
+    kit.deadheat(["report", "nothing.jsonl"]).run().assert_status(2).assert_stderr_has("nothing.jsonl");
+}

@@ -1,0 +1,157 @@
+//! Races of commands and of studies, from the command line to the record.
+#![allow(clippy::unwrap_used)]
+
+use deadheat_testkit::{Kit, leftover_cgroups, server_line};
+use serde_json::Value;
+
+/// Short, so that a test is: what is asserted does not depend on how precise a race is.
+const SHORT: [&str; 12] = [
+    "--epochs",
+    "3",
+    "--warmup",
+    "200ms",
+    "--measure",
+    "400ms",
+    "--slice",
+    "20ms",
+    "-c",
+    "8",
+    "--ready-timeout",
+    "20s",
+];
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+fn assert_valid(document: &Value) {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/record-1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn two_commands_race_and_the_record_keeps_the_contract() {
+    let kit = kit();
+    let outcome = kit
+        .race()
+        .url("http://127.0.0.1:{port}/x")
+        .contender("plain", &server_line(&["--json"]))
+        .contender("slowed", &server_line(&["--json", "--spin-us", "200"]))
+        .args(SHORT)
+        .run();
+    outcome.assert_status(0);
+    assert!(
+        !outcome.stdout.contains('\u{1b}') && !outcome.stderr.contains('\u{1b}'),
+        "no escapes without a terminal"
+    );
+    outcome.assert_stderr_has("epoch 3 of at most 3").assert_stdout_has("plain is");
+    let json = outcome.json();
+    assert_valid(&json);
+    assert_eq!(json["schema"], "deadheat.record/1");
+    let scenario = &json["scenarios"][0];
+    let pair = &scenario["comparisons"][0];
+    assert_eq!((&pair["baseline"], &pair["contender"]), (&Value::from("plain"), &Value::from("slowed")));
+    assert_eq!(pair["verdict"], "slower", "a spin of 200 us in every request is seen even in a short race");
+    for result in scenario["results"].as_array().unwrap() {
+        for key in ["throughput_rps", "cpu_us_per_request", "rss_bytes", "peak_rss_bytes", "cold_start_ns"] {
+            assert!(result[key].as_f64().unwrap() > 0.0, "{key}");
+        }
+        assert!(result["latency_ns"]["p50"].as_u64().unwrap() > 0);
+        assert!(result["outcomes"]["ok"].as_u64().unwrap() > 0);
+    }
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn json_on_standard_output_stands_alone() {
+    let kit = kit();
+    let server = server_line(&["--json"]);
+    let outcome = kit.deadheat(["race", "--json", "-"]).args(SHORT).args([&server, &server]).run();
+    outcome.assert_status(0);
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_valid(&document);
+    assert_eq!(document["study"], "ad-hoc");
+    outcome.assert_stderr_has("record: deadheat-records/");
+    let names: Vec<&str> =
+        document["contenders"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_ne!(names[0], names[1], "the same command twice gets two names");
+}
+
+#[test]
+fn a_study_in_ten_lines_races() {
+    let kit = kit();
+    let server = server_line(&["--json"]);
+    let study = format!(
+        "name = \"mine\"\n\n[[contender]]\nname = \"a\"\ncommand = {}\n\n[[contender]]\nname = \"b\"\ncommand = {}\n\n[[probe]]\npath = \"/x\"\n",
+        Value::from(server.clone()),
+        Value::from(server)
+    );
+    assert!(study.lines().filter(|line| !line.is_empty()).count() <= 10);
+    kit.file("study.toml", study);
+    let outcome = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT).run();
+    outcome.assert_status(0).assert_stdout_has("mine");
+    let again = kit.deadheat(["report", "r.jsonl"]).run();
+    assert_eq!(again.stdout, outcome.stdout, "a report says what the race said");
+    let taken = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT).run();
+    taken.assert_status(2).assert_stderr_has("r.jsonl").assert_stderr_has("--resume");
+}
+
+#[test]
+fn sockets_services_datasets_and_needs() {
+    let kit = kit();
+    let service = server_line(&["--body", "service"]);
+    let by_socket = format!("{} --socket \"$SOCKET\"", server_line(&["--json"]));
+    let by_port = format!("test -n \"$DB_PORT\" && test -s \"$DATASET\" && {}", server_line(&["--json"]));
+    let text = |command: &str| Value::from(command).to_string();
+    kit.file("input.txt", "one\n");
+    kit.file(
+        "study.toml",
+        format!(
+            "[dataset]\ncommand = \"echo made >> made.log; cp input.txt {{output}}\"\ninputs = [\"input.txt\"]\noutput = \"data.txt\"\n\
+             [[service]]\nname = \"db\"\ncommand = {}\n\
+             [[contender]]\nname = \"socket\"\ncommand = {}\nsocket = true\n\
+             [[contender]]\nname = \"port\"\ncommand = {}\nservices = [\"db\"]\n\
+             [[contender]]\nname = \"absent\"\ncommand = \"absent\"\nneeds = [ {{ program = \"no-such-program\", remedy = \"install it\" }} ]\n\
+             [[probe]]\npath = \"/x\"\n",
+            text(&service),
+            text(&by_socket),
+            text(&by_port)
+        ),
+    );
+    let outcome = kit.deadheat(["race", ".", "--json", "out.json"]).args(SHORT).json_to("out2.json").run();
+    outcome.assert_status(0).assert_stderr_has("absent").assert_stderr_has("install it");
+    let checked = kit.deadheat(["check", "."]).run();
+    checked.assert_status(0);
+    assert_eq!(kit.read("made.log"), "made\n", "the dataset is made once");
+    kit.file("input.txt", "two\n");
+    kit.deadheat(["check", "."]).run().assert_status(0);
+    assert_eq!(kit.read("made.log"), "made\nmade\n", "and again when an input changed");
+    kit.assert_nothing_left();
+}
+
+/// A contender that burns CPU time while idle burns none while it is frozen.
+#[test]
+fn idle_contenders_are_frozen() {
+    let kit = kit();
+    let outcome = kit
+        .race()
+        .contender("plain", &server_line(&["--json"]))
+        .contender("burner", &server_line(&["--json", "--burn-idle"]))
+        .args(SHORT)
+        .args(["--record", "r.jsonl"])
+        .run();
+    let json = outcome.json();
+    for epoch in json["record"]["epochs"].as_array().unwrap() {
+        let part = &epoch["contenders"][1];
+        let (cpu, loaded) = (part["usage"]["cpu_ns"].as_f64().unwrap(), part["loaded_ns"].as_f64().unwrap());
+        // On one core it can use no more than its own slices, give or take what thawing and freezing take; frozen for
+        // half of the time, it would show twice as much.
+        let rounds = epoch["rounds"].as_array().unwrap().len() as f64;
+        assert!(cpu < loaded * 1.2 + rounds * 3e6, "cpu {cpu} while loaded for {loaded}");
+    }
+    kit.assert_nothing_left();
+    assert!(leftover_cgroups("deadheat-0-").is_empty());
+}
