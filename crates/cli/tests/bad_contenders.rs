@@ -87,7 +87,9 @@ fn one_that_dies_in_the_race_is_named_with_its_last_words() {
 fn one_that_closes_after_every_answer_is_raced_and_said_to() {
     let kit = kit();
     let outcome = against(&kit, &server_line(&["--json", "--close-each"]));
-    outcome.assert_status(0).assert_stdout_has("no-keep-alive");
+    // 3: the machine was not quiet enough for a verdict, which is not what is tested.
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    outcome.assert_stdout_has("no-keep-alive");
 }
 
 #[test]
@@ -121,7 +123,8 @@ fn with_enough_others_the_race_goes_on_without_it() {
         .contender("two", &good)
         .args(SHORT)
         .run();
-    outcome.assert_status(1).assert_stdout_has("one").assert_stdout_has("two");
+    assert!(matches!(outcome.status(), Some(1 | 3)), "{outcome}");
+    outcome.assert_stdout_has("one").assert_stdout_has("two");
     assert_eq!(outcome.json()["scenarios"][0]["results"].as_array().unwrap().len(), 2);
     kit.assert_nothing_left();
 }

@@ -70,7 +70,7 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
         .deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"])
         .limit(Duration::from_secs(120))
         .run();
-    resumed.assert_status(0);
+    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
     let after = lines(&kit, "r.jsonl");
     assert_eq!(after[..before.len()], before[..], "what was measured is kept as it was");
     assert_eq!(epochs(&after).len(), 3);
@@ -95,7 +95,7 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     let half: Value = serde_json::from_str(&kit.read("half.json")).unwrap();
     assert_eq!(half["complete"], false);
     let resumed = kit.deadheat(["race", "--resume", "half.json"]).limit(Duration::from_secs(120)).run();
-    resumed.assert_status(0);
+    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
     assert_eq!(epochs(&lines(&kit, "half.jsonl")).len(), 3);
 }
 

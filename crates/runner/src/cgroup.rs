@@ -112,6 +112,16 @@ impl Hierarchy {
         found
     }
 
+    /// Lets a group run again that a keeper which was killed left frozen, so that the signals that wait for its
+    /// processes reach them.
+    pub(crate) fn thaw_abandoned(folder: &Path) {
+        for (file, word) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
+            if folder.join(file).exists() {
+                let _ = fs::write(folder.join(file), word);
+            }
+        }
+    }
+
     /// CPU time in nanoseconds that everything on the machine has used on `cpus`; none where it cannot be told
     /// (version 2 counts all processors together, which serves only when all are asked for).
     pub fn machine_cpu_ns(&self, cpus: &[usize], online: usize) -> Option<u64> {

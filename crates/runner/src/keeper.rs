@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, waitpid,
+    Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +195,7 @@ fn wait_for_the_end(child: &Child, mut signals: Signals) -> io::Result<()> {
 /// Reaps every child that has ended.
 fn reap() -> Vec<(Pid, ExitStatus)> {
     let mut ended = Vec::new();
-    while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
         ended.push((pid, ExitStatus::from_raw(status.as_raw())));
     }
     ended

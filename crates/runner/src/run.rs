@@ -2,12 +2,16 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use deadheat_record::Finding;
 
 use crate::cgroup::Hierarchy;
 use crate::keeper::{CGROUP_PREFIX, RUN_VARIABLE};
 use crate::tree;
+
+/// How long a group that was left frozen gets to die of what waits for it.
+const THAW_PATIENCE: Duration = Duration::from_millis(200);
 
 /// One run of deadheat: its process and when that started, so that a reused process number is not taken for it.
 #[derive(Debug)]
@@ -51,6 +55,16 @@ fn lives(run: &str) -> bool {
 
 /// Processes and control groups of runs that are over: each is named, empty groups are removed.
 pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
+    let abandoned = |folder: &std::path::PathBuf| {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        !lives(name.trim_start_matches(CGROUP_PREFIX))
+    };
+    let groups: Vec<_> = hierarchy.folders_named(CGROUP_PREFIX).into_iter().filter(abandoned).collect();
+    // A frozen process cannot die: what was left frozen is let run, so that what was to die with its keeper does.
+    groups.iter().for_each(|folder| Hierarchy::thaw_abandoned(folder));
+    if !groups.is_empty() {
+        std::thread::sleep(THAW_PATIENCE);
+    }
     let left: Vec<(i32, String)> = tree::with_environment(RUN_VARIABLE)
         .into_iter()
         .filter(|(_, run)| !run.is_empty() && !lives(run))
@@ -66,9 +80,8 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
             )
         })
         .collect();
-    for folder in hierarchy.folders_named(CGROUP_PREFIX) {
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if lives(name.trim_start_matches(CGROUP_PREFIX)) || std::fs::remove_dir(&folder).is_ok() {
+    for folder in groups {
+        if std::fs::remove_dir(&folder).is_ok() {
             continue;
         }
         findings.push(Finding::warn(
