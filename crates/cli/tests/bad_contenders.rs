@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use deadheat_testkit::{Kit, Outcome, free_port, server_line};
 use serde_json::Value;
@@ -23,6 +24,13 @@ const SHORT: [&str; 14] = [
     "2s",
 ];
 
+/// Races take turns: each wants both cores.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
 }
@@ -37,7 +45,7 @@ fn against(kit: &Kit, command: &str) -> Outcome {
 
 #[test]
 fn those_that_do_not_start_are_told_apart() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     for (command, words) in [
         ("no-such-program --x".to_owned(), &["bad ended with exit status 127", "not found"][..]),
         (server_line(&["--exit", "3"]), &["bad ended with exit status 3", "its last lines"]),
@@ -56,7 +64,7 @@ fn those_that_do_not_start_are_told_apart() {
 
 #[test]
 fn those_that_answer_otherwise_are_not_raced() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     for (command, words) in [
         (server_line(&["--json", "--status", "500"]), &["status", "200", "500"][..]),
         (server_line(&["--body", "other"]), &["bad"]),
@@ -78,14 +86,14 @@ fn those_that_answer_otherwise_are_not_raced() {
 
 #[test]
 fn one_that_dies_in_the_race_is_named_with_its_last_words() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let outcome = against(&kit, &server_line(&["--json", "--exit-after", "3000"]));
     outcome.assert_status(2).assert_stderr_has("bad ended with exit status 1");
 }
 
 #[test]
 fn one_that_closes_after_every_answer_is_raced_and_said_to() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let outcome = against(&kit, &server_line(&["--json", "--close-each"]));
     // 3: the machine was not quiet enough for a verdict, which is not what is tested.
     assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
@@ -94,7 +102,7 @@ fn one_that_closes_after_every_answer_is_raced_and_said_to() {
 
 #[test]
 fn a_taken_port_is_named_with_its_holder() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let port = free_port();
     let _holder = TcpListener::bind(("127.0.0.1", port)).unwrap();
     let text = |command: String| Value::from(command).to_string();
@@ -114,7 +122,7 @@ fn a_taken_port_is_named_with_its_holder() {
 
 #[test]
 fn with_enough_others_the_race_goes_on_without_it() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let good = server_line(&["--json"]);
     let outcome = kit
         .race()
@@ -131,7 +139,7 @@ fn with_enough_others_the_race_goes_on_without_it() {
 
 #[test]
 fn hostile_words_reach_no_terminal() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let escape = "\u{1b}]0;owned\u{7}\u{1b}[31m";
     let outcome = against(&kit, &format!("printf '{escape}\\n'; exit 9"));
     outcome.assert_status(2);
@@ -140,7 +148,7 @@ fn hostile_words_reach_no_terminal() {
 
 #[test]
 fn wrong_usage_says_what_to_type() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     for (arguments, word) in [
         (&["race", "one-command"][..], "two"),
         (&["race", "--url", "http://127.0.0.1:8080/", "a", "b"], "{port}"),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use deadheat_testkit::{Kit, Signal, kill_9, leftover_cgroups, server_line, wait_until};
@@ -21,6 +22,13 @@ const SHORT: [&str; 12] = [
     "--ready-timeout",
     "20s",
 ];
+
+/// Races take turns: each wants both cores.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
@@ -53,7 +61,7 @@ fn race_until_an_epoch(kit: &Kit) -> deadheat_testkit::Running {
 
 #[test]
 fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let running = race_until_an_epoch(&kit);
     let pid = running.pid();
     running.kill_9();
@@ -73,16 +81,17 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
     let after = lines(&kit, "r.jsonl");
     assert_eq!(after[..before.len()], before[..], "what was measured is kept as it was");
-    assert_eq!(epochs(&after).len(), 3);
+    // At least: an epoch in which the machine was not quiet for a single round is run again.
+    assert!(epochs(&after).len() >= 3);
     let document: Value = serde_json::from_str(&kit.read("done.json")).unwrap();
     assert_eq!(document["complete"], true);
-    assert_eq!(document["scenarios"][0]["epochs"], 3);
+    assert!(document["scenarios"][0]["epochs"].as_u64().unwrap() >= 3);
     kit.assert_nothing_left();
 }
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let mut running = race_until_an_epoch(&kit);
     assert!(running.signal(Signal::INT));
     let outcome = running.wait();
@@ -96,12 +105,12 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     assert_eq!(half["complete"], false);
     let resumed = kit.deadheat(["race", "--resume", "half.json"]).limit(Duration::from_secs(120)).run();
     assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
-    assert_eq!(epochs(&lines(&kit, "half.jsonl")).len(), 3);
+    assert!(epochs(&lines(&kit, "half.jsonl")).len() >= 3);
 }
 
 #[test]
 fn a_leftover_of_an_earlier_run_is_named() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
     let server = server_line(&["--json"]);
     let mut running = kit.race().contender("a", &server).contender("b", &server).args(SHORT).spawn();
@@ -123,7 +132,7 @@ fn a_leftover_of_an_earlier_run_is_named() {
 
 #[test]
 fn what_is_no_record_is_refused() {
-    let kit = kit();
+    let (kit, _turn) = (kit(), turn());
     kit.file("r.jsonl", "{\"line\":\"done\"}\n");
     kit.deadheat(["race", "--resume", "r.jsonl"]).run().assert_status(2).assert_stderr_has("r.jsonl");
     kit.deadheat(["report", "nothing.jsonl"]).run().assert_status(2).assert_stderr_has("nothing.jsonl");

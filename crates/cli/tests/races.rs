@@ -56,7 +56,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         .contender("slowed", &server_line(&["--json", "--spin-us", "200"]))
         .args(SHORT)
         .run();
-    outcome.assert_status(0);
+    assert_measured(&outcome);
     assert!(
         !outcome.stdout.contains('\u{1b}') && !outcome.stderr.contains('\u{1b}'),
         "no escapes without a terminal"
@@ -138,7 +138,7 @@ fn sockets_services_datasets_and_needs() {
             text(&by_port)
         ),
     );
-    let outcome = kit.deadheat(["race", ".", "--json", "out.json"]).args(SHORT).json_to("out2.json").run();
+    let outcome = kit.deadheat(["race", "."]).args(SHORT).json_to("out.json").run();
     assert_measured(&outcome);
     outcome.assert_stderr_has("absent").assert_stderr_has("install it");
     let checked = kit.deadheat(["check", "."]).run();

@@ -28,6 +28,9 @@ use crate::stretch::Sum;
 const PILOT_WINDOWS: u32 = 80;
 /// After so many epochs it is asked whether the warm-up was long enough.
 const WARMUP_CHECK: usize = 2;
+/// Epochs in which nothing could be compared (every round left out) are run again, until there are so many times the most
+/// epochs.
+const MOST_UNUSABLE: usize = 2;
 /// An epoch is tried again so often when a contender falls out of it.
 const MOST_RESTARTS: usize = 100;
 
@@ -310,6 +313,9 @@ impl Race<'_> {
         }
         let epochs = self.record.epochs_of(name).count();
         let first_look = method.looks.first().copied().unwrap_or(0);
+        if epochs >= method.looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
+            return Ok(Some(End::Maximum));
+        }
         let over =
             method.budget_ns.is_some_and(|budget| self.spent_ns(name) + self.longest_ns(name) > budget);
         Ok((epochs >= first_look && over).then_some(End::Budget))
@@ -342,10 +348,11 @@ impl Race<'_> {
     fn put_out(&mut self, name: &str, reason: &str) -> Result<(), RaceError> {
         self.observer.event(&Event::Out { contender: name, reason });
         self.out.push((name.into(), OutReason::Broken(reason.into())));
-        let remedy = format!(
-            "read its log; try its command by hand; leave it out with --only if it is not needed ({name})"
-        );
-        let finding = Finding::warn("contender-out", reason, remedy).about(name);
+        // The first line says what happened; the last words of its log were shown and stay in the log.
+        let what = reason.lines().next().unwrap_or_default();
+        let what = what.strip_prefix(name).map_or(what, str::trim_start);
+        let remedy = "read its log, try its command by hand, or leave it out with --only";
+        let finding = Finding::warn("contender-out", what, remedy).about(name);
         self.write(Line::Finding { scenario: None, finding })?;
         self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()] })
     }
