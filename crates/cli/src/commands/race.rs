@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_record::{Difference, Finding, Journal, Line, Plan, Record, VerdictWord, WriteError};
+use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord, WriteError};
 use deadheat_report::terminal;
 use deadheat_runner::{Finish, Hierarchy, OutReason, Race, RunId, leftovers, machine, unix_ms};
 use jiff::Zoned;
@@ -28,7 +28,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
             let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
             fresh(&study, flags, console, &run, &hierarchy)?
         }
-        Input::Resume(path) => resumed(&path, flags)?,
+        Input::Resume(path) => resumed(&path)?,
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path)?),
@@ -73,11 +73,10 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
 /// The exit status: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
 /// interrupted.
 fn status(finish: &Finish, record: &Record, out: &[(String, OutReason)], view: &deadheat_report::View) -> u8 {
-    let by_parity = |differences: &[Difference]| !differences.is_empty();
     let comparisons = || view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
     match finish {
         Finish::Interrupted => 130,
-        Finish::TooFew if by_parity(&record.differences) => 1,
+        Finish::TooFew if !record.differences.is_empty() => 1,
         Finish::TooFew => 2,
         Finish::Done if comparisons().any(|pair| pair.verdict == VerdictWord::Invalid) => 3,
         Finish::Done => u8::from(!out.is_empty() || !record.out.is_empty()),
@@ -122,8 +121,8 @@ fn fresh(
         console.note(&lines_plain(&format!("note: {}; {}", finding.message, finding.remedy)));
     }
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
-    let (journal, path) = create(path, flags.record.is_some())?;
-    let mut stage = begin(resolved.plan, journal, path, run, hierarchy)?;
+    let journal = create(path, flags.record.is_some())?;
+    let mut stage = begin(resolved.plan, journal, run, hierarchy)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     for finding in resolved.findings.into_iter().filter(|one| !skipped(one)).chain(more).chain(left) {
         let line = Line::Finding { scenario: None, finding };
@@ -134,14 +133,14 @@ fn fresh(
 }
 
 /// Creates the journal. A name that was not chosen is made unique; one that was chosen must be new.
-fn create(path: PathBuf, chosen: bool) -> Result<(Journal, PathBuf), Failure> {
+fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
     let exists = |error: &WriteError| error.source.kind() == std::io::ErrorKind::AlreadyExists;
     let stem = path.with_extension("");
     let mut number = 1;
     let mut here = path;
     loop {
         match Journal::create(&here) {
-            Ok(journal) => return Ok((journal, here)),
+            Ok(journal) => return Ok(journal),
             Err(error) if exists(&error) && !chosen => {
                 number += 1;
                 here = PathBuf::from(format!("{}-{number}.jsonl", stem.display()));
@@ -156,13 +155,7 @@ fn create(path: PathBuf, chosen: bool) -> Result<(Journal, PathBuf), Failure> {
     }
 }
 
-fn begin(
-    plan: Plan,
-    mut journal: Journal,
-    _path: PathBuf,
-    run: &RunId,
-    hierarchy: &Hierarchy,
-) -> Result<Stage, Failure> {
+fn begin(plan: Plan, mut journal: Journal, run: &RunId, hierarchy: &Hierarchy) -> Result<Stage, Failure> {
     let machine = machine(Path::new("/"), hierarchy, run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
@@ -170,13 +163,12 @@ fn begin(
 }
 
 /// Opens a record to go on with. The JSON document of `--json` serves as well: a journal is made from it.
-fn resumed(path: &Path, flags: &RaceFlags) -> Result<Stage, Failure> {
+fn resumed(path: &Path) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     let mut journal = if is_journal(path) {
         Journal::resume(path)?
     } else {
-        let wanted = flags.record.clone().unwrap_or_else(|| path.with_extension("jsonl"));
-        let (mut journal, _) = create(wanted, flags.record.is_some())?;
+        let mut journal = create(path.with_extension("jsonl"), false)?;
         for line in record.lines() {
             journal.append(&line)?;
         }

@@ -1,0 +1,85 @@
+//! Studies from their file to an exit status: what reaches a contender, what a wrong file and a dead contender say.
+#![allow(clippy::unwrap_used)]
+
+use deadheat_testkit::{Kit, server_line};
+use serde_json::Value;
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+/// A table of the study file with a name and a command.
+fn table(kind: &str, name: &str, command: &str) -> String {
+    format!("[[{kind}]]\nname = \"{name}\"\ncommand = {}\n", Value::from(command))
+}
+
+/// The port of a service reaches contenders as a placeholder and as a variable, and it is the one it listens on.
+#[test]
+fn a_service_is_found_by_its_port() {
+    let kit = kit();
+    let db = format!("printf %s {{port}} > db.txt; exec {} --port {{port}}", server_line(&[]));
+    let by_placeholder =
+        format!("test {{db.port}} = \"$(cat db.txt)\" && exec {} --body {{db.port}}", server_line(&[]));
+    let by_variable =
+        format!("test \"$DB_PORT\" = \"$(cat db.txt)\" && exec {} --body \"$DB_PORT\"", server_line(&[]));
+    let study = [
+        table("service", "db", &db),
+        table("contender", "placeholder", &by_placeholder) + "services = [\"db\"]\n",
+        table("contender", "variable", &by_variable) + "services = [\"db\"]\n",
+        "[[probe]]\npath = \"/\"\n".to_owned(),
+    ];
+    kit.file("study.toml", study.concat());
+    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "5s"]).run();
+    outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_contender_that_dies_fails_the_check_with_its_last_words() {
+    let kit = kit();
+    let study = [
+        table("contender", "good", &server_line(&["--json"])),
+        table("contender", "dead", "echo no licence >&2; exit 9"),
+        "[[probe]]\npath = \"/\"\n".to_owned(),
+    ];
+    kit.file("study.toml", study.concat());
+    let outcome = kit.deadheat(["check", "."]).run();
+    outcome
+        .assert_status(1)
+        .assert_stderr_has("dead ended with exit status 9")
+        .assert_stderr_has("no licence");
+    kit.assert_nothing_left();
+    assert!(
+        outcome.elapsed.as_secs() < 15,
+        "an exit is seen at once, not when the patience is over\n{outcome}"
+    );
+}
+
+#[test]
+fn a_wrong_study_is_refused_with_file_and_line_before_anything_starts() {
+    let kit = kit();
+    let good = table("contender", "a", "touch started; exit 1");
+    kit.file(
+        "study.toml",
+        format!("{good}[[contender]]\nname = \"b\"\ncomand = \"x\"\n[[probe]]\npath = \"/\"\n"),
+    );
+    for command in ["race", "check"] {
+        let outcome = kit.deadheat([command, "."]).run();
+        outcome.assert_status(2).assert_stderr_has("study.toml:6").assert_stderr_has("comand");
+        outcome.assert_stderr_has("command");
+        assert_eq!(outcome.stdout, "");
+    }
+    assert!(!kit.path().join("started").exists());
+    assert!(!kit.path().join("deadheat-records").exists(), "no record of a race that never was");
+}
+
+#[test]
+fn a_choice_of_contenders_that_are_not_there_is_refused() {
+    let kit = kit();
+    let server = server_line(&["--json"]);
+    let study = [table("contender", "alpha", &server), table("contender", "beta", &server)].concat();
+    kit.file("study.toml", study + "[[probe]]\npath = \"/\"\n");
+    kit.deadheat(["check", ".", "--only", "alpah"]).run().assert_status(2).assert_stderr_has("alpha");
+    kit.deadheat(["race", ".", "--scenario", "nowhere"]).run().assert_status(2).assert_stderr_has("nowhere");
+    assert!(kit.leftovers().is_empty());
+}

@@ -1,0 +1,88 @@
+//! Ends before anything was measured, and what a race that was killed leaves to go on with.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use deadheat_testkit::{Kit, Running, Signal, leftover_cgroups, server_line, wait_until};
+use serde_json::Value;
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+fn assert_no_groups(pid: u32) {
+    let groups = || leftover_cgroups(&format!("deadheat-{pid}-"));
+    assert!(wait_until(Duration::from_secs(5), || groups().is_empty()), "{:?}", groups());
+}
+
+/// A race whose second contender never answers, with stubborn descendants, caught while it waits for that.
+fn waiting(kit: &Kit) -> Running {
+    let mute = server_line(&["--never-answer", "--children", "4", "--ignore-term"]);
+    let mut running = kit
+        .race()
+        .contender("good", &server_line(&["--json"]))
+        .contender("mute", &mute)
+        .args(["--ready-timeout", "60s", "-c", "4", "--record", "r.jsonl"])
+        .spawn();
+    let idle = || kit.leftovers().iter().filter(|process| process.command.contains("--idle")).count();
+    running.wait_for("the descendants", || idle() >= 4);
+    running
+}
+
+#[test]
+fn ctrl_c_is_heard_while_a_contender_does_not_answer() {
+    let kit = kit();
+    let mut running = waiting(&kit);
+    let pid = running.pid();
+    assert!(running.signal(Signal::INT));
+    let gone = wait_until(Duration::from_secs(20), || !running.is_running());
+    assert!(gone, "the readiness of a contender was waited for in spite of Ctrl-C");
+    running.wait().assert_status(130).assert_stderr_has("--resume r.jsonl");
+    kit.assert_nothing_left();
+    assert_no_groups(pid);
+}
+
+#[test]
+fn kill_9_during_a_start_leaves_nothing() {
+    let kit = kit();
+    let running = waiting(&kit);
+    let pid = running.pid();
+    running.kill_9();
+    assert!(wait_until(Duration::from_secs(15), || kit.leftovers().is_empty()), "{:?}", kit.leftovers());
+    assert_no_groups(pid);
+}
+
+/// The file of `--json` is whole at any time, and serves to go on after a crash.
+#[test]
+fn the_document_of_a_killed_race_is_whole_and_goes_on() {
+    let kit = kit();
+    let server = server_line(&["--json"]);
+    let mut running = kit
+        .race()
+        .contender("a", &server)
+        .contender("b", &server)
+        .args(["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "--slice", "20ms", "-c", "4"])
+        .args(["--budget", "5s", "--record", "r.jsonl"])
+        .spawn();
+    let document = || serde_json::from_str::<Value>(&kit.read("race.json")).unwrap();
+    let measured = || kit.path().join("race.json").exists() && document()["record"]["epochs"][0].is_object();
+    running.wait_for("an epoch in the document", measured);
+    let pid = running.pid();
+    running.kill_9();
+    let before = document();
+    assert_eq!(before["complete"], false);
+    let epochs = before["record"]["epochs"].as_array().unwrap().len();
+    assert!(epochs < 3, "the document is written after every epoch, not when all are over: {epochs}");
+    let resumed = kit.deadheat(["race", "--resume", "race.json", "--json", "done.json"]).run();
+    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
+    let after: Value = serde_json::from_str(&kit.read("done.json")).unwrap();
+    assert_eq!(after["complete"], true);
+    assert_eq!(after["seed"], before["seed"]);
+    assert_eq!(after["record"]["epochs"][0], before["record"]["epochs"][0], "what was measured is kept");
+    kit.assert_nothing_left();
+    assert_no_groups(pid);
+
+    let again = kit.deadheat(["race", "--resume", "done.json"]).run();
+    assert_eq!(again.status(), resumed.status(), "a race that is over is only shown again\n{again}");
+    assert_eq!(again.stdout, resumed.stdout);
+}
