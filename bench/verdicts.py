@@ -99,9 +99,11 @@ def main() -> None:
             verdicts.append(result["verdict"])
             times.append(result["took"])
             wrong += result["verdict"] not in right
-            print(f"{kind} {number + 1:2} {server:12} {result['verdict']:12} {result['ratio']:.4f} "
-                  f"({result['low']:.4f} to {result['high']:.4f}) {result['epochs']} epochs, "
-                  f"sd {result['sd_log_ratio'] * 100:.2f} %, {result['took']:.0f} s {' '.join(result['codes'])}", flush=True)
+            shown = {key: "-" if result[key] is None else f"{result[key]:.4f}"
+                     for key in ("ratio", "low", "high", "sd_log_ratio")}
+            print(f"{kind} {number + 1:2} {server:12} {result['verdict']:12} {shown['ratio']} "
+                  f"({shown['low']} to {shown['high']}) {result['epochs']} epochs, sd {shown['sd_log_ratio']}, "
+                  f"{result['took']:.0f} s {' '.join(result['codes'])}", flush=True)
     summary = ", ".join(f"{verdicts.count(word)} {word}" for word in sorted(set(verdicts)))
     print(f"{kind}: {summary}; median {sorted(times)[len(times) // 2]:.0f} s, longest {max(times):.0f} s; "
           f"{wrong} of {tries} wrong")
