@@ -273,7 +273,7 @@ impl Course<'_> {
                 let one = &mut loaded[place];
                 let start_ns = epoch_start.elapsed().as_nanos() as u64;
                 // The same stretch of the request order for all contenders of a round.
-                let position = (index as u64) << 20;
+                let position = schedule::derive_seed(self.seed, index, 0) >> 44;
                 let tally = one
                     .slice(Duration::from_nanos(method.slice_ns), position)
                     .map_err(|error| lost(&one.runner, &error))?;

@@ -263,7 +263,7 @@ fn against_contract(probe: &Probe, rules: &Rules, answer: &Result<Answer, String
     }
     for (name, expected) in &probe.headers {
         let got = header(answer, name);
-        if got.as_deref() != Some(expected) {
+        if got != Some(normal(name, expected)) {
             found.push(plain(&format!("header {name}"), expected, got.as_deref().unwrap_or("(absent)")));
         }
     }
@@ -298,7 +298,12 @@ fn header(answer: &Answer, name: &str) -> Option<String> {
         .map(|(_, value)| String::from_utf8_lossy(value).trim().to_owned())
         .collect();
     let joined = (!values.is_empty()).then(|| values.join(", "))?;
-    Some(if name == "content-type" { joined.to_ascii_lowercase().replace("; ", ";") } else { joined })
+    Some(normal(name, &joined))
+}
+
+/// A header's value as it is compared.
+fn normal(name: &str, value: &str) -> String {
+    if name == "content-type" { value.to_ascii_lowercase().replace("; ", ";") } else { value.into() }
 }
 
 /// Whose answer is the measure: of those that meet the contract (or else of all), the one with which most agree; among

@@ -289,13 +289,17 @@ impl Race<'_> {
         else {
             return Ok(());
         };
-        let warmup_ns = (warmup_ns * 2).min(leg.gate.plan.method.warmup_ns.1);
+        let (before, warmup_ns) = (warmup_ns, (warmup_ns * 2).min(leg.gate.plan.method.warmup_ns.1));
+        if warmup_ns <= before {
+            return Ok(());
+        }
         let reason = format!("{contender} still climbed by {:.1} % within an epoch", change * 100.0);
-        self.observer.event(&Event::Doing(&format!("{reason}: warm-up doubled, beginning anew")));
+        self.observer.event(&Event::Doing(&format!("{reason}: longer warm-up, beginning anew")));
         let finding = Finding::warn(
-            "warm-up-doubled",
+            "warm-up-lengthened",
             format!(
-                "{reason}: {WARMUP_CHECK} epochs were set aside, and every start is warmed up twice as long"
+                "{reason}: {WARMUP_CHECK} epochs were set aside, and every start is warmed up for {:.1} s",
+                warmup_ns as f64 / 1e9
             ),
             "nothing needs to be done; --profile full warms up for longer from the beginning",
         );
