@@ -2,34 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use deadheat_testkit::{Kit, Outcome, free_port, server_line};
+use deadheat_testkit::{Kit, Outcome, SHORT_RACE, free_port, server_line, turn};
 use serde_json::Value;
 
-const SHORT: [&str; 14] = [
-    "--epochs",
-    "3",
-    "--warmup",
-    "200ms",
-    "--measure",
-    "400ms",
-    "--slice",
-    "20ms",
-    "-c",
-    "8",
-    "--ready-timeout",
-    "4s",
-    "--timeout",
-    "2s",
-];
-
-/// Races take turns: each wants both cores.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// How long is waited for those that never answer.
+const PATIENCE: [&str; 4] = ["--ready-timeout", "4s", "--timeout", "2s"];
 
 fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
@@ -37,8 +15,13 @@ fn kit() -> Kit {
 
 /// A good server against `command`.
 fn against(kit: &Kit, command: &str) -> Outcome {
-    let outcome =
-        kit.race().contender("good", &server_line(&["--json"])).contender("bad", command).args(SHORT).run();
+    let outcome = kit
+        .race()
+        .contender("good", &server_line(&["--json"]))
+        .contender("bad", command)
+        .args(SHORT_RACE)
+        .args(PATIENCE)
+        .run();
     kit.assert_nothing_left();
     outcome
 }
@@ -115,7 +98,7 @@ fn a_taken_port_is_named_with_its_holder() {
             text(server_line(&["--json"])),
         ),
     );
-    let outcome = kit.deadheat(["race", "."]).args(SHORT).run();
+    let outcome = kit.deadheat(["race", "."]).args(SHORT_RACE).args(PATIENCE).run();
     outcome.assert_status(2).assert_stderr_has(&format!("port {port} is taken by {}", std::process::id()));
     kit.assert_nothing_left();
 }
@@ -129,7 +112,8 @@ fn with_enough_others_the_race_goes_on_without_it() {
         .contender("one", &good)
         .contender("bad", &server_line(&["--exit", "3"]))
         .contender("two", &good)
-        .args(SHORT)
+        .args(SHORT_RACE)
+        .args(PATIENCE)
         .run();
     assert!(matches!(outcome.status(), Some(1 | 3)), "{outcome}");
     outcome.assert_stdout_has("one").assert_stdout_has("two");

@@ -2,33 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use deadheat_testkit::{Kit, Signal, kill_9, leftover_cgroups, server_line, wait_until};
+use deadheat_testkit::{Kit, SHORT_RACE, Signal, kill_9, leftover_cgroups, server_line, turn, wait_until};
 use serde_json::Value;
-
-const SHORT: [&str; 12] = [
-    "--epochs",
-    "3",
-    "--warmup",
-    "200ms",
-    "--measure",
-    "400ms",
-    "--slice",
-    "20ms",
-    "-c",
-    "8",
-    "--ready-timeout",
-    "20s",
-];
-
-/// Races take turns: each wants both cores.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
@@ -49,7 +26,7 @@ fn race_until_an_epoch(kit: &Kit) -> deadheat_testkit::Running {
         .race()
         .contender("a", &stubborn)
         .contender("b", &stubborn)
-        .args(SHORT)
+        .args(SHORT_RACE)
         .args(["--record", "r.jsonl"])
         .spawn();
     let record = kit.path().join("r.jsonl");
@@ -113,7 +90,7 @@ fn a_leftover_of_an_earlier_run_is_named() {
     let (kit, _turn) = (kit(), turn());
     let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
     let server = server_line(&["--json"]);
-    let mut running = kit.race().contender("a", &server).contender("b", &server).args(SHORT).spawn();
+    let mut running = kit.race().contender("a", &server).contender("b", &server).args(SHORT_RACE).spawn();
     let (pid, needle) = (leftover.id(), "sleep 4321");
     running.wait_for("the leftover to be named", || {
         std::fs::read_dir(kit.path().join("deadheat-records")).is_ok_and(|mut all| {

@@ -1,36 +1,11 @@
 //! Races of commands and of studies, from the command line to the record.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use deadheat_testkit::{Kit, Outcome, server_line};
+use deadheat_testkit::{Kit, Outcome, SHORT_RACE, server_line, turn};
 use serde_json::Value;
-
-/// Short, so that a test is: what is asserted does not depend on how precise a race is.
-const SHORT: [&str; 12] = [
-    "--epochs",
-    "3",
-    "--warmup",
-    "200ms",
-    "--measure",
-    "400ms",
-    "--slice",
-    "20ms",
-    "-c",
-    "8",
-    "--ready-timeout",
-    "20s",
-];
 
 fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
-}
-
-/// Races take turns: each wants both cores.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Measured; whether the machine was quiet enough for a verdict is not what is tested.
@@ -54,7 +29,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         .url("http://127.0.0.1:{port}/x")
         .contender("plain", &server_line(&["--json"]))
         .contender("slowed", &server_line(&["--json", "--spin-us", "200"]))
-        .args(SHORT)
+        .args(SHORT_RACE)
         .run();
     assert_measured(&outcome);
     assert!(
@@ -85,7 +60,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
 fn json_on_standard_output_stands_alone() {
     let (kit, _turn) = (kit(), turn());
     let server = server_line(&["--json"]);
-    let outcome = kit.deadheat(["race", "--json", "-"]).args(SHORT).args([&server, &server]).run();
+    let outcome = kit.deadheat(["race", "--json", "-"]).args(SHORT_RACE).args([&server, &server]).run();
     assert_measured(&outcome);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_valid(&document);
@@ -107,12 +82,12 @@ fn a_study_in_ten_lines_races() {
     );
     assert!(study.lines().filter(|line| !line.is_empty()).count() <= 10);
     kit.file("study.toml", study);
-    let outcome = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT).run();
+    let outcome = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE).run();
     assert_measured(&outcome);
     outcome.assert_stdout_has("mine");
     let again = kit.deadheat(["report", "r.jsonl"]).run();
     assert_eq!(again.stdout, outcome.stdout, "a report says what the race said");
-    let taken = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT).run();
+    let taken = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE).run();
     taken.assert_status(2).assert_stderr_has("r.jsonl").assert_stderr_has("--resume");
 }
 
@@ -138,7 +113,7 @@ fn sockets_services_datasets_and_needs() {
             text(&by_port)
         ),
     );
-    let outcome = kit.deadheat(["race", "."]).args(SHORT).json_to("out.json").run();
+    let outcome = kit.deadheat(["race", "."]).args(SHORT_RACE).json_to("out.json").run();
     assert_measured(&outcome);
     outcome.assert_stderr_has("absent").assert_stderr_has("install it");
     let checked = kit.deadheat(["check", "."]).run();
@@ -158,7 +133,7 @@ fn idle_contenders_are_frozen() {
         .race()
         .contender("plain", &server_line(&["--json"]))
         .contender("burner", &server_line(&["--json", "--burn-idle"]))
-        .args(SHORT)
+        .args(SHORT_RACE)
         .args(["--record", "r.jsonl"])
         .run();
     let json = outcome.json();

@@ -34,5 +34,5 @@ pub use host::machine;
 pub use json_path::{JsonPath, JsonPathError, Step};
 pub use judge::AskError;
 pub use parity::ContractError;
-pub use race::{Finish, OutReason, Race, RaceError, unix_ms};
+pub use race::{Finish, Race, RaceError, unix_ms};
 pub use run::{RunId, leftovers};

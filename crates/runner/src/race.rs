@@ -84,15 +84,6 @@ pub enum Finish {
     TooFew,
 }
 
-/// A contender that fell out of a race, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OutReason {
-    /// It answered otherwise than it should.
-    Parity,
-    /// It did not start, or died.
-    Broken(String),
-}
-
 /// A race.
 pub struct Race<'a> {
     /// What was done so far; new for a new race.
@@ -105,8 +96,6 @@ pub struct Race<'a> {
     pub stopped: &'a dyn Fn() -> bool,
     /// Takes in what happens.
     pub observer: &'a mut dyn Observer,
-    /// Contenders that fell out in this run.
-    pub out: Vec<(String, OutReason)>,
     /// This run.
     pub run: &'a RunId,
     /// Where control groups are made.
@@ -345,13 +334,11 @@ impl Race<'_> {
                 out.push(difference.contender.clone());
             }
         }
-        self.out.extend(out.iter().map(|name| (name.clone(), OutReason::Parity)));
         self.write(Line::Parity { differences, out })
     }
 
     fn put_out(&mut self, name: &str, reason: &str) -> Result<(), RaceError> {
         self.observer.event(&Event::Out { contender: name, reason });
-        self.out.push((name.into(), OutReason::Broken(reason.into())));
         // The first line says what happened; the last words of its log were shown and stay in the log.
         let what = reason.lines().next().unwrap_or_default();
         let what = what.strip_prefix(name).map_or(what, str::trim_start);

@@ -28,6 +28,7 @@ mod processes;
 mod race;
 mod server;
 mod skip;
+mod turn;
 mod wait;
 
 pub use cgroups::{cgroups_under, leftover_cgroups};
@@ -40,4 +41,5 @@ pub use processes::{
 pub use race::Race;
 pub use server::{TestServer, free_port, quote, server_command, server_line};
 pub use skip::skipped;
+pub use turn::{SHORT_RACE, turn};
 pub use wait::{line_count, wait_for_lines, wait_until};

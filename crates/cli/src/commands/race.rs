@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord, WriteError};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, Hierarchy, OutReason, Race, RunId, leftovers, machine, unix_ms};
+use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, unix_ms};
 use jiff::Zoned;
 
 use super::{Failure, write_atomically};
@@ -47,12 +47,11 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
         logs: logs_beside(&path),
         stopped: &stopped,
         observer: &mut shown,
-        out: Vec::new(),
         run: &run,
         hierarchy: &hierarchy,
     };
     let finish = race.go();
-    let (record, out) = (race.record, race.out);
+    let record = race.record;
     let trouble = live.finish();
     let finish = finish?;
     let view = deadheat_report::view(&record)?;
@@ -67,19 +66,19 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
             lines_plain(&path.display().to_string())
         ));
     }
-    Ok(status(&finish, &record, &out, &view))
+    Ok(status(&finish, &record, &view))
 }
 
 /// The exit status: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
 /// interrupted.
-fn status(finish: &Finish, record: &Record, out: &[(String, OutReason)], view: &deadheat_report::View) -> u8 {
+fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 {
     let comparisons = || view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
     match finish {
         Finish::Interrupted => 130,
         Finish::TooFew if !record.differences.is_empty() => 1,
         Finish::TooFew => 2,
         Finish::Done if comparisons().any(|pair| pair.verdict == VerdictWord::Invalid) => 3,
-        Finish::Done => u8::from(!out.is_empty() || !record.out.is_empty()),
+        Finish::Done => u8::from(!record.out.is_empty()),
     }
 }
 
