@@ -1,5 +1,5 @@
 //! Runs one warm-up slice and one closed slice, and prints what came of it:
-//! `slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...]` (RATE 0: closed).
+//! `slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...] [uring|epoll]` (RATE 0: closed).
 #![allow(clippy::print_stdout, reason = "an example's output is its purpose")]
 
 use std::sync::Arc;
@@ -10,10 +10,15 @@ use deadheat_load::*;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [address, path, connections, seconds, more @ ..] = arguments.as_slice() else {
-        return Err("usage: slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...]".into());
+        return Err("usage: slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...] [uring|epoll]".into());
     };
     let rate_per_s: f64 = more.first().map_or(Ok(0.0), |rate| rate.parse())?;
-    let cpus = more.get(1).map_or(Ok(vec![]), |list| list.split(',').map(str::parse).collect())?;
+    let cpus: Vec<usize> = more.get(1).map_or(Ok(vec![]), |list| list.split(',').map(str::parse).collect())?;
+    let backend = match more.get(2).map(String::as_str) {
+        Some("uring") => Backend::Uring,
+        Some("epoll") => Backend::Epoll,
+        _ => Backend::Auto,
+    };
     let to = Address::Tcp(address.parse()?);
     let timeout = Duration::from_secs(5);
     let bytes = request_bytes("GET", path, address, &[], b"")?;
@@ -23,6 +28,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut session = Session::open(SessionConfig {
         address: to,
         connections: connections.parse()?,
+        max_connections: 1000,
+        threads: 1,
+        spin: true,
+        backend,
         cpus,
         requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
         connect_timeout: timeout,
@@ -45,6 +54,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let in_flight = tally.rate_per_s().unwrap_or(0.0) * tally.latency.mean_ns().unwrap_or(0.0) / 1e9;
     println!("rate * mean latency = {in_flight:.2}  CPU share {:.3}", tally.cpu_share().unwrap_or(0.0));
+    println!(
+        "{}  CPU {:.2} us per request, {:.2} of it looking out; Little {:?}; connections {} waited {}",
+        session.backend().name(),
+        tally.cpu_ns as f64 / 1e3 / tally.completions as f64,
+        tally.spin_ns as f64 / 1e3 / tally.completions as f64,
+        tally.littles_law(),
+        tally.connections,
+        tally.waited,
+    );
     println!("{:?}  reconnects {}  retried {}", tally.outcomes, tally.reconnects, tally.retried);
     Ok(())
 }

@@ -14,11 +14,13 @@ pub(crate) struct BodyCheck {
     hashing: bool,
     hasher: Box<Xxh3Default>,
     copy: Option<Vec<u8>>,
+    /// Where the last piece stood when it passed by, and its length.
+    last: (usize, usize),
 }
 
 impl BodyCheck {
     pub(crate) fn new() -> BodyCheck {
-        BodyCheck { length: 0, hashing: false, hasher: Box::new(Xxh3Default::new()), copy: None }
+        BodyCheck { length: 0, hashing: false, hasher: Box::new(Xxh3Default::new()), copy: None, last: (0, 0) }
     }
 
     /// Forgets the last body; the next one is checked against `rule`, and copied if it is a sample.
@@ -30,6 +32,7 @@ impl BodyCheck {
             self.hasher.reset();
         }
         self.copy = sample.then(Vec::new);
+        self.last = (0, 0);
     }
 
     /// How a complete answer with this status ends.
@@ -56,6 +59,13 @@ impl BodyCheck {
         self.hashing.then(|| self.hasher.digest())
     }
 
+    /// Where the last piece of the body lies in `input`, which must be what the parser was last given.
+    pub(crate) fn last_piece<'a>(&self, input: &'a [u8]) -> &'a [u8] {
+        let (address, length) = self.last;
+        let start = address.wrapping_sub(input.as_ptr() as usize);
+        start.checked_add(length).and_then(|end| input.get(start..end)).unwrap_or(&[])
+    }
+
     /// The copy, if one was made.
     pub(crate) fn take_copy(&mut self) -> Option<Vec<u8>> {
         self.copy.take()
@@ -66,6 +76,7 @@ impl Sink for BodyCheck {
     #[inline]
     fn body(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
+        self.last = (piece.as_ptr() as usize, piece.len());
         if self.hashing {
             self.hasher.update(piece);
         }

@@ -1,7 +1,5 @@
 //! Owns: the state of one connection and of the request on it. Must not know what comes next or how things are counted.
 
-use std::os::fd::OwnedFd;
-
 use crate::answer::Parser;
 use crate::body::BodyCheck;
 
@@ -24,18 +22,17 @@ pub(crate) struct InFlight {
     pub(crate) intended_ns: u64,
     /// When the connection took it; timeouts count from here.
     pub(crate) taken_ns: u64,
-    /// When it was handed to the operating system, the last time.
+    /// When it was handed to the driver, the last time.
     pub(crate) sent_ns: u64,
+    /// How long it waited because no connection was free.
+    pub(crate) waited_ns: u64,
     pub(crate) sample: bool,
     pub(crate) retried: bool,
 }
 
 /// One connection. Times are on the worker's clock.
 pub(crate) struct Connection {
-    pub(crate) socket: Option<OwnedFd>,
     pub(crate) link: Link,
-    /// Counts the sockets that this connection has had, so that a late event of an old one is known as such.
-    pub(crate) generation: u32,
     /// No attempt to connect is made before this.
     pub(crate) not_before_ns: u64,
     /// The last attempt found the server's queue full: nothing is wrong, it is only to be tried again.
@@ -46,6 +43,8 @@ pub(crate) struct Connection {
     pub(crate) listed: bool,
     pub(crate) request: Option<InFlight>,
     pub(crate) written: usize,
+    /// Sending failed: when the other side has no more to say, it was the write that broke.
+    pub(crate) unsendable: bool,
     /// Whether any byte of the answer has come.
     pub(crate) answering: bool,
     pub(crate) parser: Parser,
@@ -57,26 +56,19 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new() -> Connection {
         Connection {
-            socket: None,
             link: Link::Closed,
-            generation: 0,
             not_before_ns: 0,
             congested: false,
             used: false,
             listed: false,
             request: None,
             written: 0,
+            unsendable: false,
             answering: false,
             parser: Parser::new(),
             check: BodyCheck::new(),
             rest: Vec::new(),
         }
-    }
-
-    /// Closes the socket; the request on it, if any, stays.
-    pub(crate) fn close(&mut self) {
-        self.socket = None;
-        self.link = Link::Closed;
     }
 
     pub(crate) fn is_free(&self) -> bool {

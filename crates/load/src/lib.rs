@@ -12,7 +12,9 @@ mod body;
 mod connection;
 mod driver;
 mod exchange;
+mod gauge;
 mod limit;
+mod memo;
 mod outcome;
 mod pacer;
 mod rate;
@@ -23,17 +25,22 @@ mod slice;
 mod source;
 mod tally;
 mod times;
+mod traffic;
 mod worker;
 
 pub use address::Address;
 pub use answer::Wrong;
+pub use driver::Backend;
 pub use exchange::{Answer, ExchangeError, exchange};
+pub use gauge::Progress;
 pub use limit::Limit;
 pub use outcome::{Outcome, Outcomes, StatusCounts};
 pub use pacer::{Arrivals, Pacer};
 pub use rate::RatePiece;
 pub use request::{BodyRule, Expectation, Prepared, RequestError, StatusRule, digest, request_bytes};
 pub use requests::{Requests, RequestsError};
-pub use session::{OpenError, Session, SessionConfig, SessionError, SliceOrder, StopHandle};
-pub use tally::{MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally};
+pub use session::{OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle};
+pub use tally::{
+    Cause, Fault, MAX_FAULTS, MAX_MISMATCH_BODY, MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally,
+};
 pub use times::Times;

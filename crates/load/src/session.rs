@@ -10,12 +10,13 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::address::Address;
-use crate::driver::{self, Target};
+use crate::driver::{Backend, Driver, Epoll, Target, Uring, os};
+use crate::gauge::{Gauge, Progress};
 use crate::limit::Limit;
 use crate::pacer::Pacer;
 use crate::requests::Requests;
 use crate::slice::WorkerOrder;
-use crate::tally::Tally;
+use crate::tally::{Cause, Tally};
 use crate::worker::{Settings, Worker};
 
 /// What a session is made from.
@@ -23,11 +24,20 @@ use crate::worker::{Settings, Worker};
 pub struct SessionConfig {
     /// Where the server listens.
     pub address: Address,
-    /// How many connections are held open, spread evenly over the workers; at least 1.
+    /// How many connections are opened before the first slice, spread evenly over the workers; at least 1.
     pub connections: usize,
-    /// One worker thread per CPU listed, tied to it; empty: one worker, not tied. Workers beyond the number of
-    /// connections are not started.
+    /// Open slices open more connections, up to this many, when requests are due and none is free. Not fewer than
+    /// `connections`.
+    pub max_connections: usize,
+    /// How many worker threads there are; at least 1. Those beyond the number of connections are not started.
+    pub threads: usize,
+    /// The CPUs that the workers are tied to, in turn; empty: they are not tied.
     pub cpus: Vec<usize>,
+    /// Whether workers may spend the last stretch before a due time awake, for sends to be on time: only where each has
+    /// a CPU of its own.
+    pub spin: bool,
+    /// How to speak to the operating system.
+    pub backend: Backend,
     /// What is sent.
     pub requests: Arc<Requests>,
     /// How long an attempt to connect may take.
@@ -91,6 +101,14 @@ pub enum OpenError {
     /// A worker's thread or its means of waiting could not be made.
     #[error("a worker of the load generator could not be started")]
     Worker(#[source] std::io::Error),
+    /// The backend that was asked for cannot be used here.
+    #[error("the backend {backend} cannot be used here: leave the choice to deadheat, or take another", backend = .backend.name())]
+    Backend {
+        /// What was asked for.
+        backend: Backend,
+        /// Why.
+        source: std::io::Error,
+    },
 }
 
 /// Why a slice could not be run.
@@ -114,8 +132,20 @@ pub enum SessionError {
 #[derive(Debug)]
 pub struct Session {
     workers: Vec<Handle>,
+    backend: Backend,
     max_samples: u32,
     stop: Arc<AtomicBool>,
+}
+
+/// Reads how far the slices of a session are, from any thread.
+#[derive(Debug, Clone)]
+pub struct ProgressHandle(Vec<Arc<Gauge>>);
+
+impl ProgressHandle {
+    /// What has happened since the session was opened; at most 10 ms old.
+    pub fn read(&self) -> Progress {
+        Progress::of(self.0.iter().map(Arc::as_ref))
+    }
 }
 
 /// Ends the slices of a session from another thread.
@@ -135,6 +165,7 @@ struct Handle {
     commands: Option<Sender<Command>>,
     replies: Receiver<Reply>,
     thread: Option<JoinHandle<()>>,
+    gauge: Arc<Gauge>,
 }
 
 #[derive(Debug)]
@@ -146,7 +177,7 @@ enum Command {
 
 #[derive(Debug)]
 enum Reply {
-    Opened { open: usize, wanted: usize, error: Option<Errno> },
+    Opened { open: usize, wanted: usize, error: Option<Cause> },
     NotPinned { cpu: usize, error: Errno },
     Failed(Errno),
     Ready,
@@ -164,15 +195,15 @@ impl Session {
         }
         let target = Target::new(&config.address)
             .map_err(|error| OpenError::Address { address: config.address.clone(), source: error.into() })?;
-        let cpus: Vec<Option<usize>> = match config.cpus.as_slice() {
-            [] => vec![None],
-            cpus => cpus.iter().copied().take(config.connections).map(Some).collect(),
+        let threads = config.threads.clamp(1, config.connections);
+        let mut session = Session {
+            workers: Vec::new(),
+            backend: choose(config.backend)?,
+            max_samples: config.max_samples_per_slice,
+            stop: Arc::new(AtomicBool::new(false)),
         };
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut session = Session { workers: Vec::new(), max_samples: config.max_samples_per_slice, stop };
-        for (index, cpu) in cpus.iter().enumerate() {
-            let connections = (config.connections - index).div_ceil(cpus.len());
-            let handle = session.spawn(&config, target.clone(), *cpu, connections);
+        for index in 0..threads {
+            let handle = session.spawn(&config, target.clone(), index, threads);
             session.workers.push(handle.map_err(OpenError::Worker)?);
         }
         session.await_open(&config.address)?;
@@ -234,6 +265,16 @@ impl Session {
         StopHandle(self.stop.clone())
     }
 
+    /// Reads how far the slices are, for use from another thread.
+    pub fn progress(&self) -> ProgressHandle {
+        ProgressHandle(self.workers.iter().map(|worker| worker.gauge.clone()).collect())
+    }
+
+    /// The backend in use: [`Backend::Uring`] or [`Backend::Epoll`].
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
     /// How many worker threads there are.
     pub fn workers(&self) -> usize {
         self.workers.len()
@@ -255,37 +296,41 @@ impl Session {
         &self,
         config: &SessionConfig,
         target: Target,
-        cpu: Option<usize>,
-        connections: usize,
+        index: usize,
+        threads: usize,
     ) -> std::io::Result<Handle> {
+        let share = |total: usize| (total - index.min(total)).div_ceil(threads);
+        let gauge = Arc::new(Gauge::new());
         let settings = Settings {
+            connections: share(config.connections),
+            max_connections: share(config.max_connections.max(config.connections)),
             connect_timeout: config.connect_timeout,
             timeout: config.timeout,
             sample_every: config.sample_every,
+            spin: config.spin,
             stop: self.stop.clone(),
+            gauge: gauge.clone(),
         };
+        let cpu = config.cpus.get(index % config.cpus.len().max(1)).copied();
         let requests = config.requests.clone();
-        let first = self.worker_order(
-            &SliceOrder { pacer: Pacer::Closed, limit: Limit::requests(0), settle: Duration::ZERO, start: 0 },
-            0,
-        );
-        let first = WorkerOrder { workers: 1, ..first };
+        let backend = self.backend;
         let (commands, orders) = channel();
         let (answers, replies) = channel();
         let body = move || {
-            if let Some((cpu, error)) = cpu.and_then(|cpu| driver::pin(cpu).err().map(|error| (cpu, error))) {
+            if let Some((cpu, error)) = cpu.and_then(|cpu| os::pin(cpu).err().map(|error| (cpu, error))) {
                 let _ = answers.send(Reply::NotPinned { cpu, error });
                 return;
             }
-            let worker = Worker::new(target, connections, requests, settings);
-            let worker = worker.and_then(|mut worker| worker.prepare(&first).map(|_| worker));
-            match worker {
-                Ok(worker) => obey(worker, &orders, &answers),
-                Err(error) => drop(answers.send(Reply::Failed(error))),
+            let served = match backend {
+                Backend::Epoll => serve::<Epoll>(target, requests, settings, &orders, &answers),
+                Backend::Auto | Backend::Uring => serve::<Uring>(target, requests, settings, &orders, &answers),
+            };
+            if let Err(error) = served {
+                let _ = answers.send(Reply::Failed(error));
             }
         };
         let thread = std::thread::Builder::new().name("deadheat-load".to_owned()).spawn(body)?;
-        Ok(Handle { commands: Some(commands), replies, thread: Some(thread) })
+        Ok(Handle { commands: Some(commands), replies, thread: Some(thread), gauge })
     }
 
     fn await_open(&self, address: &Address) -> Result<(), OpenError> {
@@ -305,7 +350,11 @@ impl Session {
             }
         }
         if opened < total {
-            let source = cause.unwrap_or(Errno::TIMEDOUT).into();
+            let source = match cause {
+                Some(Cause::System(number)) => std::io::Error::from_raw_os_error(number),
+                Some(cause) => std::io::Error::other(cause.to_string()),
+                None => Errno::TIMEDOUT.into(),
+            };
             return Err(OpenError::Connect { address: address.clone(), opened, wanted: total, source });
         }
         Ok(())
@@ -342,9 +391,28 @@ impl Drop for Session {
     }
 }
 
-/// The life of a worker's thread after its connections were opened. It ends when the session hangs up, or with the first
-/// failure to wait.
-fn obey(mut worker: Worker, orders: &Receiver<Command>, answers: &Sender<Reply>) {
+/// The backend to use: io_uring if a ring with all that is needed can be made, which is found out by making one.
+fn choose(asked: Backend) -> Result<Backend, OpenError> {
+    match (asked, Uring::new(1)) {
+        (Backend::Epoll, _) | (Backend::Auto, Err(_)) => Ok(Backend::Epoll),
+        (_, Ok(_)) => Ok(Backend::Uring),
+        (backend, Err(error)) => Err(OpenError::Backend { backend, source: error.into() }),
+    }
+}
+
+/// The life of a worker's thread. It ends when the session hangs up, or with the first failure to wait.
+fn serve<D: Driver>(
+    target: Target,
+    requests: Arc<Requests>,
+    settings: Settings,
+    orders: &Receiver<Command>,
+    answers: &Sender<Reply>,
+) -> Result<(), Errno> {
+    let mut worker = Worker::<D>::new(target, requests, settings)?;
+    let limit = Limit::requests(0);
+    let nothing =
+        WorkerOrder { pacer: Pacer::Closed, limit, settle: Duration::ZERO, first: 0, index: 0, workers: 1, max_samples: 0 };
+    worker.prepare(&nothing)?;
     let (open, wanted, error) = worker.opened();
     let mut reply = answers.send(Reply::Opened { open, wanted, error });
     let mut ready = None;
@@ -356,18 +424,16 @@ fn obey(mut worker: Worker, orders: &Receiver<Command>, answers: &Sender<Reply>)
                 worker.set_requests(requests);
                 Ok(())
             }
-            Command::Prepare(order) => match worker.prepare(&order) {
-                Ok(prepared) => {
-                    ready = Some((order, prepared));
-                    answers.send(Reply::Ready)
-                }
-                Err(error) => return drop(answers.send(Reply::Failed(error))),
-            },
-            Command::Run => match ready.take().map(|(order, prepared)| worker.run(&order, prepared)) {
-                Some(Ok(tally)) => answers.send(Reply::Done(Box::new(tally))),
-                Some(Err(error)) => return drop(answers.send(Reply::Failed(error))),
-                None => Ok(()),
+            Command::Prepare(order) => {
+                let prepared = worker.prepare(&order)?;
+                ready = Some((order, prepared));
+                answers.send(Reply::Ready)
+            }
+            Command::Run => match ready.take() {
+                None => Err(Errno::INVAL)?,
+                Some((order, prepared)) => answers.send(Reply::Done(Box::new(worker.run(&order, prepared)?))),
             },
         };
     }
+    Ok(())
 }

@@ -1,20 +1,21 @@
 //! Owns: what one worker knows of the slice it runs: its times, what is still to be begun, and the worker's own tally.
-//! Must not know sockets. Times are on the worker's clock.
+//! Must not know connections or sockets. Times are on the worker's clock.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::connection::Connection;
 use crate::connection::InFlight;
+use crate::gauge::Gauge;
 use crate::limit::Limit;
 use crate::outcome::Outcome;
 use crate::pacer::Pacer;
 use crate::rate::RateWindow;
-use crate::requests::Requests;
 use crate::source::{Plan, Source};
-use crate::tally::{MAX_MISMATCHES, Mismatch, Sample, Tally};
+use crate::tally::{Cause, MAX_MISMATCHES, Tally};
+use crate::times::Times;
 
 /// What a worker is told about a slice.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct WorkerOrder {
     pub(crate) pacer: Pacer,
     pub(crate) limit: Limit,
@@ -37,6 +38,12 @@ pub(crate) struct Slice {
     pub(crate) next_tick_ns: u64,
     pub(crate) last_answer_ns: u64,
     pub(crate) samples_left: u32,
+    /// Since when requests have waited because no connection is free; `None` while none does.
+    blocked_since_ns: Option<u64>,
+    /// Until when `in_flight_ns` is up to date.
+    counted_until_ns: u64,
+    /// Latencies of requests that were sent when they were intended, and did not wait: they are their service times.
+    prompt: Times,
     window: RateWindow,
     pub(crate) tally: Tally,
 }
@@ -44,9 +51,8 @@ pub(crate) struct Slice {
 impl Slice {
     /// A slice that begins nothing: connections are only put in order.
     pub(crate) fn preparing(order: &WorkerOrder, now_ns: u64) -> Slice {
-        let mut slice = Slice::running(order, Duration::ZERO, now_ns);
-        slice.source = Source::new(Plan { pacer: Pacer::Closed, quota: 0, ..plan(order) }, now_ns, now_ns);
-        slice
+        let order = WorkerOrder { pacer: Pacer::Closed, limit: Limit::requests(0), ..order.clone() };
+        Slice::running(&order, Duration::ZERO, now_ns)
     }
 
     /// The slice itself, from now on.
@@ -55,17 +61,21 @@ impl Slice {
         let mut tally = Tally::default();
         tally.mismatches.reserve(MAX_MISMATCHES);
         tally.samples.reserve(order.max_samples as usize);
+        let source = Source::new(plan(order), now_ns, deadline_ns);
         Slice {
             start_ns: now_ns,
             settled_ns: after(now_ns, order.settle),
             deadline_ns,
             cut_ns: after(deadline_ns, timeout),
-            source: Source::new(plan(order), now_ns, deadline_ns),
             in_flight: 0,
             next_tick_ns: 0,
             last_answer_ns: now_ns,
             samples_left: order.max_samples,
-            window: RateWindow::new(nanos(order.settle), order.limit.duration.map_or(u64::MAX, nanos)),
+            blocked_since_ns: None,
+            counted_until_ns: now_ns,
+            prompt: Times::new(),
+            window: RateWindow::new(nanos(order.settle), source.is_open()),
+            source,
             tally,
         }
     }
@@ -86,7 +96,6 @@ impl Slice {
             self.deadline_ns = now_ns;
             self.cut_ns = after(now_ns, timeout);
             self.source.end_at(now_ns);
-            self.window.end_at(now_ns - self.start_ns);
         }
     }
 
@@ -100,75 +109,153 @@ impl Slice {
         self.source.next_due_ns().or(deadline_ns).filter(|at| *at > now_ns)
     }
 
+    /// Open: whether a request is due at `now_ns`.
+    #[inline]
+    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
+        self.source.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
+    }
+
+    /// Open: a request is due at `now_ns` and no connection is free.
+    pub(crate) fn blocked(&mut self, now_ns: u64) {
+        self.blocked_since_ns.get_or_insert(now_ns);
+    }
+
+    /// Open: nothing is due that was not taken up.
+    #[inline]
+    pub(crate) fn unblocked(&mut self) {
+        self.blocked_since_ns = None;
+    }
+
+    /// How long a request intended at `intended_ns` has waited at `now_ns` because no connection was free.
+    #[inline]
+    pub(crate) fn waited_ns(&self, intended_ns: u64, now_ns: u64) -> u64 {
+        self.blocked_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(intended_ns.max(since_ns)))
+    }
+
     /// Counts a request that was taken up.
     #[inline]
-    pub(crate) fn took(&mut self) {
+    pub(crate) fn took(&mut self, intended_ns: u64, waited_ns: u64, now_ns: u64) {
+        self.count_until(now_ns);
+        self.tally.in_flight_ns += now_ns.saturating_sub(intended_ns);
+        self.tally.waited += u64::from(waited_ns > 0);
         self.in_flight += 1;
         self.tally.due += 1;
     }
 
     /// Counts a request that ended without a complete answer.
-    pub(crate) fn failed(&mut self, outcome: Outcome) {
+    pub(crate) fn failed(&mut self, request: &InFlight, outcome: Outcome, cause: Cause, now_ns: u64) {
+        self.count_until(now_ns);
+        self.tally.in_flight_ns =
+            self.tally.in_flight_ns.saturating_sub(now_ns.saturating_sub(request.intended_ns));
         self.in_flight -= 1;
         self.tally.outcomes.add(outcome, 1);
+        self.tally.fault(outcome, cause, 1);
+        self.window.lost(now_ns - self.start_ns);
     }
 
-    /// Counts a complete answer on `connection` to `request`.
+    /// Counts a complete answer.
     #[inline]
     pub(crate) fn answered(
         &mut self,
-        connection: &mut Connection,
         request: &InFlight,
-        requests: &Requests,
+        outcome: Outcome,
+        status: u16,
         now_ns: u64,
+        gauge: &Gauge,
     ) {
-        let expect = &requests.prepared()[request.prepared as usize].expect;
-        let status = connection.parser.status();
-        let outcome = connection.check.judge(expect, status);
-        let tally = &mut self.tally;
+        self.count_until(now_ns);
         self.in_flight -= 1;
         self.last_answer_ns = now_ns;
+        let tally = &mut self.tally;
         tally.outcomes.add(outcome, 1);
         tally.completions += 1;
         tally.status.add(status);
         self.window.note(now_ns - self.start_ns);
-        if request.intended_ns >= self.settled_ns {
-            tally.latency.record(now_ns.saturating_sub(request.intended_ns));
+        let latency_ns = now_ns.saturating_sub(request.intended_ns);
+        gauge.latency(latency_ns);
+        if request.intended_ns < self.settled_ns {
+            return;
+        }
+        if request.sent_ns == request.intended_ns && request.waited_ns == 0 {
+            self.prompt.record(latency_ns);
+        } else {
+            tally.latency.record(latency_ns);
             tally.service.record(now_ns.saturating_sub(request.sent_ns));
             tally.send_lag.record(request.sent_ns.saturating_sub(request.intended_ns));
-        }
-        if outcome != Outcome::Ok && tally.mismatches.len() < MAX_MISMATCHES {
-            let (length, digest) = (connection.check.length(), connection.check.digest());
-            let request = request.prepared;
-            tally.mismatches.push(Mismatch { request, expected: *expect, status, length, digest });
-        }
-        if let Some(body) = connection.check.take_copy() {
-            let truncated = body.len() as u64 != connection.check.length();
-            tally.samples.push(Sample { request: request.prepared, status, body, truncated });
+            tally.wait.record(request.waited_ns);
         }
     }
 
     /// Counts all requests that are due and were never taken up as cut.
     pub(crate) fn cut_waiting(&mut self, now_ns: u64) {
+        let mut count = 0;
         while self.source.when_due(now_ns).is_some() {
-            self.tally.due += 1;
-            self.tally.outcomes.add(Outcome::Cut, 1);
+            count += 1;
+        }
+        if count > 0 {
+            self.tally.due += count;
+            self.tally.waited += count;
+            self.tally.outcomes.add(Outcome::Cut, count);
+            self.tally.fault(Outcome::Cut, Cause::Time, count);
+            self.window.lost(now_ns - self.start_ns);
         }
     }
 
+    /// Shows others how far the slice is; `before` is what the gauge showed when it began.
+    pub(crate) fn show(&self, gauge: &Gauge, before: &Before) {
+        gauge.due.store(before.due + self.tally.due, Ordering::Relaxed);
+        gauge.completions.store(before.completions + self.tally.completions, Ordering::Relaxed);
+        gauge.errors.store(before.errors + self.tally.outcomes.errors(), Ordering::Relaxed);
+        gauge.bytes_read.store(before.bytes_read + self.tally.bytes_read, Ordering::Relaxed);
+    }
+
     /// The finished tally.
-    pub(crate) fn finish(mut self, now_ns: u64, cpu_ns: u64) -> Tally {
-        self.tally.elapsed_ns = now_ns - self.start_ns;
-        self.tally.wall_ns = self.tally.elapsed_ns;
-        self.tally.cpu_ns = cpu_ns;
-        self.tally.rates.push(self.window.piece());
+    pub(crate) fn finish(mut self, now_ns: u64, connections: usize) -> Tally {
+        let tally = &mut self.tally;
+        tally.elapsed_ns = now_ns - self.start_ns;
+        tally.wall_ns = tally.elapsed_ns;
+        tally.connections = connections;
+        tally.rates.push(self.window.piece());
+        tally.latency.merge(&self.prompt);
+        tally.service.merge(&self.prompt);
+        tally.send_lag.record_many(0, self.prompt.count());
+        tally.wait.record_many(0, self.prompt.count());
         self.tally
+    }
+
+    /// Brings the integral of requests in flight up to `now_ns`.
+    #[inline]
+    fn count_until(&mut self, now_ns: u64) {
+        let passed_ns = now_ns.saturating_sub(self.counted_until_ns);
+        self.tally.in_flight_ns += passed_ns * self.in_flight as u64;
+        self.counted_until_ns = self.counted_until_ns.max(now_ns);
+    }
+}
+
+/// What a gauge showed at some time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before {
+    due: u64,
+    completions: u64,
+    errors: u64,
+    bytes_read: u64,
+}
+
+impl Before {
+    pub(crate) fn of(gauge: &Gauge) -> Before {
+        Before {
+            due: gauge.due.load(Ordering::Relaxed),
+            completions: gauge.completions.load(Ordering::Relaxed),
+            errors: gauge.errors.load(Ordering::Relaxed),
+            bytes_read: gauge.bytes_read.load(Ordering::Relaxed),
+        }
     }
 }
 
 fn plan(order: &WorkerOrder) -> Plan {
-    let WorkerOrder { pacer, first, index, workers, .. } = *order;
-    Plan { pacer, first, index, workers, quota: order.limit.share(index, workers) }
+    let WorkerOrder { pacer, limit, first, index, workers, .. } = order;
+    let quota = limit.share(*index, *workers);
+    Plan { pacer: *pacer, first: *first, index: *index, workers: *workers, quota }
 }
 
 /// A duration in nanoseconds, at most `u64::MAX`.

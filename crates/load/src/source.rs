@@ -65,6 +65,13 @@ impl Source {
         (self.is_open() && more).then_some(self.next_due_ns)
     }
 
+    /// Open: about how many requests are due at `now_ns` and not begun.
+    pub(crate) fn waiting(&self, now_ns: u64) -> u64 {
+        let Some(due_ns) = self.next_due_ns().filter(|due_ns| *due_ns <= now_ns) else { return 0 };
+        let rate_per_s = self.plan.pacer.rate_per_s().unwrap_or(0.0) / self.plan.workers as f64;
+        1 + ((now_ns - due_ns) as f64 / 1e9 * rate_per_s) as u64
+    }
+
     /// Open: the next request if it is due at `now_ns`.
     pub(crate) fn when_due(&mut self, now_ns: u64) -> Option<Job> {
         let due_ns = self.next_due_ns().filter(|due| *due <= now_ns)?;

@@ -1,12 +1,19 @@
 //! Owns: what a slice yields, and how the shares of its workers are put together. Must not know how it was measured.
 
-use crate::outcome::{Outcomes, StatusCounts};
+use crate::answer::Wrong;
+use crate::outcome::{Outcome, Outcomes, StatusCounts};
 use crate::rate::RatePiece;
 use crate::request::Expectation;
 use crate::times::Times;
 
 /// How many [`Mismatch`]es a tally keeps; the count is in the outcomes.
 pub const MAX_MISMATCHES: usize = 8;
+
+/// How many [`Fault`]s a tally tells apart; what is beyond is in the outcomes alone.
+pub const MAX_FAULTS: usize = 16;
+
+/// How much of a mismatching body is kept, in bytes.
+pub const MAX_MISMATCH_BODY: usize = 1024;
 
 /// How much of a sampled body is kept, in bytes.
 pub const MAX_SAMPLE_BODY: usize = 16 << 20;
@@ -26,8 +33,12 @@ pub struct Tally {
     pub latency: Times,
     /// done - sent, of the same.
     pub service: Times,
-    /// sent - intended, of the same.
+    /// sent - intended, of the same. Where requests waited for a connection, the wait is part of it.
     pub send_lag: Times,
+    /// How long they waited because no connection was free; 0 for most. Closed pacers know no such wait.
+    pub wait: Times,
+    /// Requests that waited because no connection was free, whatever came of them.
+    pub waited: u64,
     /// How the requests ended.
     pub outcomes: Outcomes,
     /// Status codes of complete answers.
@@ -42,8 +53,17 @@ pub struct Tally {
     pub closed_by_server: u64,
     /// Requests sent a second time, because the server closed a used or idle connection before any byte of an answer.
     pub retried: u64,
-    /// CPU time of the workers while the slice ran, added up.
+    /// Connections in use, over all workers: the most at any time of the slice.
+    pub connections: usize,
+    /// Requests in flight, integrated over time: their number times nanoseconds, those left out that ended without a
+    /// complete answer, and with the time from intended to taken up. By Little's law it is the sum of all latencies.
+    pub in_flight_ns: u64,
+    /// CPU time of the workers while the slice ran, added up, `spin_ns` included.
     pub cpu_ns: u64,
+    /// How long the workers looked out for the next due time without anything to do, added up.
+    pub spin_ns: u64,
+    /// How long the workers waited for a CPU while they could have run, added up; `None` where the kernel does not say.
+    pub run_delay_ns: Option<u64>,
     /// Wall time of the workers while the slice ran, added up: cpu_ns / wall_ns is the share of a core in use.
     pub wall_ns: u64,
     /// Whether a slice without a duration was given up because no answer came any more.
@@ -52,6 +72,46 @@ pub struct Tally {
     pub samples: Vec<Sample>,
     /// The first [`MAX_MISMATCHES`] answers with the wrong status or body.
     pub mismatches: Vec<Mismatch>,
+    /// Why requests ended without a complete answer, each reason with its count; at most [`MAX_FAULTS`] of them.
+    pub faults: Vec<Fault>,
+}
+
+/// A reason for which requests ended without a complete answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// How they ended.
+    pub outcome: Outcome,
+    /// Why.
+    pub cause: Cause,
+    /// How many.
+    pub count: u64,
+}
+
+/// Why a request ended without a complete answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// What the operating system said, as its error number.
+    System(i32),
+    /// What came is not an HTTP/1.1 answer.
+    Answer(Wrong),
+    /// The server closed the connection before the answer was complete.
+    Closed,
+    /// Time was up.
+    Time,
+    /// TLS failed; what it said.
+    Tls(String),
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cause::System(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
+            Cause::Answer(wrong) => write!(f, "{wrong}"),
+            Cause::Closed => f.write_str("the server closed the connection before the answer was complete"),
+            Cause::Time => f.write_str("time was up"),
+            Cause::Tls(text) => f.write_str(text),
+        }
+    }
 }
 
 /// An answer kept whole.
@@ -68,7 +128,7 @@ pub struct Sample {
 }
 
 /// An answer that did not meet its expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     /// Index into the prepared requests.
     pub request: u32,
@@ -80,6 +140,8 @@ pub struct Mismatch {
     pub length: u64,
     /// Digest of that body, if the expectation made it known.
     pub digest: Option<u64>,
+    /// The last piece of the body as it came, which is mostly all of it; at most [`MAX_MISMATCH_BODY`] bytes.
+    pub body: Vec<u8>,
 }
 
 impl Tally {
@@ -95,15 +157,37 @@ impl Tally {
         self.rates.iter().map(|piece| piece.counted).sum()
     }
 
-    /// Share of its cores that the generator used, 0 to 1; `None` for an empty tally.
+    /// Share of its cores that the generator needed, 0 to 1: CPU time without the time spent looking out for the next due
+    /// time; `None` for an empty tally.
     pub fn cpu_share(&self) -> Option<f64> {
-        (self.wall_ns > 0).then(|| self.cpu_ns as f64 / self.wall_ns as f64)
+        (self.wall_ns > 0).then(|| self.cpu_ns.saturating_sub(self.spin_ns) as f64 / self.wall_ns as f64)
+    }
+
+    /// Little's law, which every run obeys: (mean number of requests in flight as counted over time, throughput times mean
+    /// latency), both over the whole slice. `None` if nothing was answered, or where times were left out for settling, so
+    /// that the two are of different requests.
+    pub fn littles_law(&self) -> Option<(f64, f64)> {
+        let whole = self.completions > 0 && self.latency.count() == self.completions && self.elapsed_ns > 0;
+        let product = self.latency.mean_ns()? * self.completions as f64;
+        let elapsed = self.elapsed_ns as f64;
+        whole.then(|| (self.in_flight_ns as f64 / elapsed, product / elapsed))
+    }
+
+    /// Counts a request that ended without a complete answer.
+    pub(crate) fn fault(&mut self, outcome: Outcome, cause: Cause, count: u64) {
+        let known = self.faults.iter_mut().find(|fault| fault.outcome == outcome && fault.cause == cause);
+        if let Some(fault) = known {
+            fault.count += count;
+        } else if self.faults.len() < MAX_FAULTS {
+            self.faults.push(Fault { outcome, cause, count });
+        }
     }
 
     /// Takes in the share of another worker in the same slice: its rate stands beside the others.
     pub fn merge(&mut self, other: Tally) {
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.rates.extend_from_slice(&other.rates);
+        self.connections += other.connections;
         self.merge_counts(other);
     }
 
@@ -113,6 +197,7 @@ impl Tally {
         self.elapsed_ns += later.elapsed_ns;
         self.rates.resize(self.rates.len().max(later.rates.len()), RatePiece::default());
         self.rates.iter_mut().zip(&later.rates).for_each(|(mine, theirs)| mine.append(theirs));
+        self.connections = self.connections.max(later.connections);
         self.merge_counts(later);
     }
 
@@ -122,6 +207,9 @@ impl Tally {
         self.latency.merge(&other.latency);
         self.service.merge(&other.service);
         self.send_lag.merge(&other.send_lag);
+        self.wait.merge(&other.wait);
+        self.waited += other.waited;
+        self.in_flight_ns += other.in_flight_ns;
         self.outcomes.merge(&other.outcomes);
         self.status.merge(&other.status);
         self.bytes_read += other.bytes_read;
@@ -130,11 +218,17 @@ impl Tally {
         self.closed_by_server += other.closed_by_server;
         self.retried += other.retried;
         self.cpu_ns += other.cpu_ns;
+        self.spin_ns += other.spin_ns;
+        self.run_delay_ns = match (self.run_delay_ns, other.run_delay_ns) {
+            (Some(mine), Some(theirs)) => Some(mine + theirs),
+            (None, None) | (Some(_), None) | (None, Some(_)) => None,
+        };
         self.wall_ns += other.wall_ns;
         self.gave_up |= other.gave_up;
         self.samples.extend(other.samples);
         self.mismatches.extend(other.mismatches);
         self.mismatches.truncate(MAX_MISMATCHES);
+        other.faults.into_iter().for_each(|fault| self.fault(fault.outcome, fault.cause, fault.count));
     }
 }
 

@@ -32,6 +32,14 @@ impl Times {
         self.histogram.saturating_record(ns.min(HIGHEST_NS));
     }
 
+    /// Records the same time many times.
+    pub fn record_many(&mut self, ns: u64, count: u64) {
+        if ns > HIGHEST_NS {
+            self.clamped += count;
+        }
+        self.histogram.saturating_record_n(ns.min(HIGHEST_NS), count);
+    }
+
     /// Takes in another distribution.
     pub fn merge(&mut self, other: &Times) {
         // Both have the same bounds, so that the sum cannot fail.

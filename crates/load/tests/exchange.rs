@@ -8,6 +8,8 @@ use std::time::Duration;
 use deadheat_load::*;
 use kit::*;
 
+const BACKEND: Backend = Backend::Auto;
+
 fn ask(server: &Server, head: bool, millis: u64) -> Result<Answer, ExchangeError> {
     exchange(&server.at(), &get().bytes, head, Duration::from_millis(millis), 1000)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{Limit, Pacer, Requests, Sample, Session, SessionConfig, SliceOrder, Tally};
+use deadheat_load::{Backend, Limit, Pacer, Requests, Sample, Session, SessionConfig, SliceOrder, Tally};
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
 
@@ -142,7 +142,11 @@ impl Loaded {
         let config = SessionConfig {
             address: runner.running.address().clone(),
             connections: scenario.shape.connections() as usize,
+            max_connections: scenario.shape.connections() as usize,
+            threads: plan.pinning.load_cpus.len().max(1),
             cpus: plan.pinning.load_cpus.clone(),
+            spin: !plan.pinning.load_cpus.is_empty(),
+            backend: Backend::Auto,
             requests,
             connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_nanos(plan.method.timeout_ns),

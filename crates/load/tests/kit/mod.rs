@@ -134,7 +134,11 @@ pub(crate) fn config(address: Address, connections: usize) -> SessionConfig {
     SessionConfig {
         address,
         connections,
+        max_connections: connections,
+        threads: 1,
         cpus: vec![],
+        spin: false,
+        backend: crate::BACKEND,
         requests: Arc::new(Requests::one(get())),
         connect_timeout: Duration::from_secs(5),
         timeout: Duration::from_secs(5),

@@ -1,6 +1,6 @@
 //! Slices against servers that misbehave: every request still ends in exactly one outcome, and every slice ends.
 
-mod kit;
+
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use deadheat_load::*;
-use kit::*;
+use crate::kit::*;
 
 fn impatient(address: Address, connections: usize) -> SessionConfig {
     let (connect_timeout, timeout) = (Duration::from_millis(500), Duration::from_millis(100));
@@ -24,7 +24,7 @@ fn each_kth_answer_that_differs_is_counted() {
     let tally = run(config(server.at(), 4), &closed(700));
     assert_eq!((tally.outcomes.ok, tally.outcomes.mismatch, tally.completions), (600, 100, 700));
     assert_eq!(tally.mismatches.len(), MAX_MISMATCHES);
-    let first = tally.mismatches[0];
+    let first = &tally.mismatches[0];
     let got = (first.request, first.status, first.length, first.digest);
     assert_eq!(got, (0, 200, 5, Some(digest(b"hellO"))));
     assert_eq!(first.expected, get().expect);

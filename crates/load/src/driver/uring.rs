@@ -1,0 +1,363 @@
+//! Owns: the driver over io_uring: sends gathered and handed over in one call, receives that go on by themselves into
+//! buffers that the kernel picks. The only place with `unsafe`: the kernel reads and writes memory that it is given here,
+//! all of which is owned by the driver and lives until nothing is in flight any more. Must not know what bytes mean.
+#![allow(unsafe_code, reason = "what is handed to the kernel must be vouched for; each use says why it holds")]
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{BufRingEntry, CancelBuilder, Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode};
+use rustix::io::Errno;
+use rustix::net::{self, Shutdown};
+
+use super::{Driver, Event, Target, Wake, os, token};
+
+/// Entries of the queue of submissions; a full one is handed over early.
+const SUBMISSIONS: u32 = 512;
+/// Entries of the queue of completions; the kernel keeps what does not fit.
+const COMPLETIONS: u32 = 4096;
+/// Buffers to receive into, and their size. Together they fit a core's cache.
+const BUFFERS: u16 = 128;
+const BUFFER_SIZE: usize = 8 * 1024;
+/// The group that the buffers are registered as.
+const GROUP: u16 = 0;
+/// Most bytes taken for sending at once.
+const MAX_SEND: usize = 64 * 1024;
+/// Up to so many bytes a send is not reported when it went well.
+const SMALL_SEND: usize = 4 * 1024;
+
+/// Kinds of operations, in the highest byte of their mark.
+const CONNECT: u64 = 1 << 56;
+const RECEIVE: u64 = 2 << 56;
+const SEND: u64 = 3 << 56;
+const KIND: u64 = 0xff << 56;
+
+/// One ring with its slots and buffers.
+pub(crate) struct Uring {
+    ring: IoUring,
+    buffers: Buffers,
+    slots: Vec<Slot>,
+    /// The buffer that the last data stand in, and their length.
+    held: Option<u16>,
+    length: usize,
+}
+
+struct Slot {
+    socket: Option<OwnedFd>,
+    generation: u32,
+    /// What is being sent. It is never moved or freed while the ring lives, and not written to while `sending`.
+    out: Option<Box<[u8]>>,
+    /// A send is under way whose end will be told.
+    sending: bool,
+}
+
+impl Uring {
+    /// Queues an operation, handing over what is queued if there is no more room.
+    fn push(&mut self, entry: &Entry) {
+        // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
+        // until `drop` has cancelled everything.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            if self.ring.submit().is_err() {
+                // Completions must be taken first; what could not be queued shows as a request without answer.
+                return;
+            }
+        }
+    }
+
+    fn receive(&mut self, slot: usize) {
+        let mark = RECEIVE | token(slot, self.slots[slot].generation);
+        self.push(&opcode::RecvMulti::new(Fixed(slot as u32), GROUP).build().user_data(mark));
+    }
+
+    /// What a completion means for its slot.
+    #[inline]
+    fn completion(&mut self, entry: &cqueue::Entry) -> Option<(usize, Event)> {
+        let (mark, result) = (entry.user_data(), entry.result());
+        let buffer = cqueue::buffer_select(entry.flags());
+        let slot = (mark & 0xffff_ffff) as usize;
+        let current = self.slots[slot].socket.is_some()
+            && (mark & !KIND) == token(slot, self.slots[slot].generation);
+        if !current {
+            if let Some(id) = buffer {
+                self.buffers.give(id);
+            }
+            return None;
+        }
+        let event = match mark & KIND {
+            RECEIVE => self.received(slot, result, buffer, cqueue::more(entry.flags()))?,
+            CONNECT => self.connected(slot, result),
+            _ => self.sent(slot, result),
+        };
+        Some((slot, event))
+    }
+
+    #[inline]
+    fn received(&mut self, slot: usize, result: i32, buffer: Option<u16>, more: bool) -> Option<Event> {
+        if result > 0
+            && let Some(id) = buffer
+        {
+            if !more {
+                self.receive(slot);
+            }
+            self.held = Some(id);
+            self.length = result as usize;
+            return Some(Event::Data);
+        }
+        if let Some(id) = buffer {
+            self.buffers.give(id);
+        }
+        match result {
+            0 => Some(Event::Ended),
+            _ => match errno(result) {
+                Errno::NOBUFS | Errno::INTR | Errno::AGAIN => {
+                    self.receive(slot);
+                    None
+                }
+                error => Some(Event::Broken(error)),
+            },
+        }
+    }
+
+    fn connected(&mut self, slot: usize, result: i32) -> Event {
+        let made = match &self.slots[slot].socket {
+            _ if result < 0 => Err(errno(result)),
+            Some(socket) => os::connected(socket),
+            None => Err(Errno::NOTCONN),
+        };
+        match made {
+            Ok(()) => {
+                self.receive(slot);
+                Event::Connected
+            }
+            Err(error) => {
+                self.close(slot);
+                Event::Refused(error)
+            }
+        }
+    }
+
+    fn sent(&mut self, slot: usize, result: i32) -> Event {
+        let sending = std::mem::take(&mut self.slots[slot].sending);
+        if sending && result >= 0 { Event::Writable } else { Event::Unsendable }
+    }
+
+    /// Hands over what is queued and waits for a completion.
+    fn enter(&mut self, ns: u64) -> Result<(), Errno> {
+        let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+        let entered = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
+        match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
+            Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn look(&mut self) -> Result<(), Errno> {
+        let submission = self.ring.submission();
+        let idle = submission.is_empty() && !submission.taskrun() && !submission.cq_overflow();
+        drop(submission);
+        if idle {
+            return Ok(());
+        }
+        match self.ring.submit().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
+            Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Driver for Uring {
+    const NAME: &'static str = "io_uring";
+    const FRESH: u32 = 16;
+
+    fn new(slots: usize) -> Result<Uring, Errno> {
+        let to_errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        let mut ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_cqsize(COMPLETIONS)
+            .build(SUBMISSIONS)
+            .map_err(to_errno)?;
+        let count = u32::try_from(slots).map_err(|_| Errno::INVAL)?;
+        ring.submitter().register_files_sparse(count).map_err(to_errno)?;
+        // Saves a look-up per call; where it is refused, nothing else changes.
+        let _ = ring.submitter().register_ring_fd();
+        let buffers = Buffers::new(&mut ring).map_err(to_errno)?;
+        let empty = || Slot { socket: None, generation: 0, out: None, sending: false };
+        Ok(Uring { ring, buffers, slots: (0..slots).map(|_| empty()).collect(), held: None, length: 0 })
+    }
+
+    fn connect(&mut self, slot: usize, target: &Target) -> Result<(), Errno> {
+        let (socket, _) = target.connect()?;
+        let registered = self.ring.submitter().register_files_update(slot as u32, &[socket.as_raw_fd()]);
+        registered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        let entry = &mut self.slots[slot];
+        entry.generation = entry.generation.wrapping_add(1);
+        entry.socket = Some(socket);
+        entry.sending = false;
+        let mark = CONNECT | token(slot, entry.generation);
+        let out = rustix::event::PollFlags::OUT.bits().into();
+        self.push(&opcode::PollAdd::new(Fixed(slot as u32), out).build().user_data(mark));
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno> {
+        let entry = &mut self.slots[slot];
+        if entry.socket.is_none() {
+            return Err(Errno::NOTCONN);
+        }
+        if entry.sending {
+            return Ok(0);
+        }
+        let count = bytes.len().min(MAX_SEND);
+        let out = entry.out.get_or_insert_with(|| vec![0; MAX_SEND].into_boxed_slice());
+        out[..count].copy_from_slice(&bytes[..count]);
+        let told = count > SMALL_SEND || count < bytes.len();
+        entry.sending = told;
+        let mark = SEND | token(slot, entry.generation);
+        let flags = (net::SendFlags::NOSIGNAL.bits() | MSG_WAITALL) as i32;
+        let send = opcode::Send::new(Fixed(slot as u32), out.as_ptr(), count as u32).flags(flags);
+        let send = send.build().user_data(mark);
+        self.push(&if told { send } else { send.flags(Flags::SKIP_SUCCESS) });
+        Ok(count)
+    }
+
+    fn close(&mut self, slot: usize) {
+        if let Some(socket) = self.slots[slot].socket.take() {
+            // Ends the receive that goes on by itself, which holds the socket open otherwise.
+            let _ = net::shutdown(&socket, Shutdown::Both);
+            let _ = self.ring.submitter().register_files_update(slot as u32, &[-1]);
+        }
+    }
+
+    fn wait(&mut self, wake: Wake) -> Result<(), Errno> {
+        if let Some(id) = self.held.take() {
+            self.buffers.give(id);
+        }
+        self.buffers.publish();
+        match wake {
+            Wake::Now => self.look(),
+            Wake::Within(ns) => self.enter(ns),
+            Wake::At { in_ns, .. } => self.enter(in_ns),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<(usize, Event)> {
+        if let Some(id) = self.held.take() {
+            self.buffers.give(id);
+        }
+        loop {
+            let entry = self.ring.completion().next()?;
+            if let Some(event) = self.completion(&entry) {
+                return Some(event);
+            }
+        }
+    }
+
+    #[inline]
+    fn data(&self) -> &[u8] {
+        match self.held {
+            Some(id) => self.buffers.filled(id, self.length),
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        for slot in 0..self.slots.len() {
+            self.close(slot);
+        }
+        // What is queued is handed over, then cancelled with all that is in flight; only then may the memory go.
+        let _ = self.ring.submit();
+        let limit = Timespec::new().sec(5);
+        let cancelled = self.ring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
+        let nothing_left = match cancelled {
+            Ok(()) => true,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        let unregistered = self.ring.submitter().unregister_buf_ring(GROUP).is_ok();
+        if !(nothing_left && unregistered) {
+            // The kernel may still write: better lost than overwritten.
+            std::mem::forget(std::mem::take(&mut self.buffers));
+            self.slots.drain(..).for_each(|slot| std::mem::forget(slot.out));
+        }
+    }
+}
+
+/// `MSG_WAITALL`: the kernel sends on until all is sent or the connection fails.
+const MSG_WAITALL: u32 = 0x100;
+
+fn errno(result: i32) -> Errno {
+    Errno::from_raw_os_error(-result)
+}
+
+#[repr(C, align(4096))]
+#[derive(Clone, Copy)]
+struct Page([u8; 4096]);
+
+/// Buffers that the kernel picks from, by a ring that both sides know.
+#[derive(Default)]
+struct Buffers {
+    /// The ring: an entry of 16 bytes for each buffer, on a page of its own.
+    ring: Vec<Page>,
+    memory: Vec<Page>,
+    tail: u16,
+}
+
+impl Buffers {
+    fn new(ring: &mut IoUring) -> std::io::Result<Buffers> {
+        let page = Page([0; 4096]);
+        let entries = usize::from(BUFFERS) * size_of::<BufRingEntry>();
+        let mut buffers = Buffers {
+            ring: vec![page; entries.div_ceil(size_of::<Page>())],
+            memory: vec![page; usize::from(BUFFERS) * BUFFER_SIZE / size_of::<Page>()],
+            tail: 0,
+        };
+        let address = buffers.ring.as_ptr() as u64;
+        // SAFETY: the pages are aligned, large enough for the entries, never moved, and outlive the registration (`drop`).
+        unsafe { ring.submitter().register_buf_ring_with_flags(address, BUFFERS, GROUP, 0) }?;
+        (0..BUFFERS).for_each(|id| buffers.give(id));
+        buffers.publish();
+        Ok(buffers)
+    }
+
+    /// Gives a buffer to the kernel, from the next [`Buffers::publish`] on.
+    #[inline]
+    fn give(&mut self, id: u16) {
+        let place = usize::from(self.tail & (BUFFERS - 1));
+        let start = usize::from(id) * BUFFER_SIZE;
+        // SAFETY: `place` is below BUFFERS, for which the ring has room. The kernel does not read the entry before the
+        // tail moves on, and the address of the buffer lies within `memory`, as ids below BUFFERS only are known.
+        unsafe {
+            let entry = &mut *self.ring.as_mut_ptr().cast::<BufRingEntry>().add(place);
+            entry.set_addr(self.memory.as_mut_ptr().cast::<u8>().add(start) as u64);
+            entry.set_len(BUFFER_SIZE as u32);
+            entry.set_bid(id);
+        }
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// Shows the kernel what was given.
+    #[inline]
+    fn publish(&self) {
+        // SAFETY: the tail lies within the ring's first entry, is aligned for 16 bits, and is written by us alone.
+        unsafe {
+            let tail = BufRingEntry::tail(self.ring.as_ptr().cast()) as *const AtomicU16;
+            (*tail).store(self.tail, Ordering::Release);
+        }
+    }
+
+    /// The first `length` bytes of a buffer that the kernel has filled and not been given back.
+    #[inline]
+    fn filled(&self, id: u16, length: usize) -> &[u8] {
+        let start = usize::from(id) * BUFFER_SIZE;
+        assert!(start + length.min(BUFFER_SIZE) <= self.memory.len() * size_of::<Page>());
+        // SAFETY: the range lies within `memory`, and the kernel writes to the buffer only once it is given again.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast::<u8>().add(start), length.min(BUFFER_SIZE)) }
+    }
+}

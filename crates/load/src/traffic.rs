@@ -1,0 +1,271 @@
+//! Owns: what happens on a worker's connections: connecting, sending, receiving, and what becomes of a request when
+//! something fails. Must not know when requests are due.
+
+use rustix::io::Errno;
+
+use crate::connection::{InFlight, Link};
+use crate::driver::{Driver, Event};
+use crate::outcome::Outcome;
+use crate::slice::Slice;
+use crate::tally::{Cause, MAX_MISMATCH_BODY, MAX_MISMATCHES, Mismatch, Sample};
+use crate::worker::{BACKOFF_NS, Worker};
+
+impl<D: Driver> Worker<D> {
+    /// Does what an event asks for.
+    #[inline]
+    pub(crate) fn happened(&mut self, slice: &mut Slice, index: usize, event: Event, now_ns: u64) {
+        match event {
+            Event::Data => self.data(slice, index, now_ns),
+            Event::Connected => self.is_open(slice, index, now_ns),
+            Event::Refused(error) => self.connect_failed(slice, index, system(error)),
+            Event::Writable => self.write(slice, index),
+            Event::Unsendable => self.connections[index].unsendable = true,
+            Event::Ended => self.ended(slice, index, now_ns),
+            Event::Broken(error) => {
+                let write = self.connections[index].unsendable;
+                self.broken(slice, index, if write { Outcome::Write } else { Outcome::Read }, system(error));
+            }
+        }
+    }
+
+    /// Begins to connect. The caller has seen to it that the time for an attempt has come.
+    pub(crate) fn connect(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        let connection = &mut self.connections[index];
+        connection.congested = false;
+        match self.driver.connect(index, &self.target) {
+            Ok(()) => connection.link = Link::Connecting { since_ns: now_ns },
+            Err(Errno::AGAIN) => {
+                self.connect_error = Some(system(Errno::AGAIN));
+                connection.congested = true;
+                connection.not_before_ns = now_ns + BACKOFF_NS;
+            }
+            Err(error) => self.connect_failed(slice, index, system(error)),
+        }
+    }
+
+    /// Closes a connection; the request on it, if any, stays.
+    pub(crate) fn close(&mut self, index: usize) {
+        self.driver.close(index);
+        self.connections[index].link = Link::Closed;
+    }
+
+    fn is_open(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        slice.tally.reconnects += 1;
+        let connection = &mut self.connections[index];
+        connection.link = Link::Open;
+        connection.used = false;
+        connection.unsendable = false;
+        if connection.request.is_some() {
+            self.send(slice, index, now_ns);
+        } else {
+            self.next(slice, index, now_ns, now_ns);
+        }
+    }
+
+    pub(crate) fn connect_failed(&mut self, slice: &mut Slice, index: usize, cause: Cause) {
+        self.connect_error = Some(cause.clone());
+        self.fail(slice, index, Outcome::Connect, cause);
+    }
+
+    /// Ends the request on a connection, if there is one, without an answer, and closes the connection.
+    pub(crate) fn fail(&mut self, slice: &mut Slice, index: usize, outcome: Outcome, cause: Cause) {
+        let now_ns = self.clock.now_ns();
+        self.close(index);
+        let connection = &mut self.connections[index];
+        connection.not_before_ns = now_ns + BACKOFF_NS;
+        if let Some(request) = connection.request.take() {
+            slice.failed(&request, outcome, cause, now_ns);
+        }
+        self.next(slice, index, now_ns, now_ns);
+    }
+
+    /// Writes the request on an open connection from its beginning.
+    #[inline]
+    pub(crate) fn send(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        let connection = &mut self.connections[index];
+        let Some(request) = &mut connection.request else { return };
+        let prepared = &self.requests.prepared()[request.prepared as usize];
+        connection.rest.clear();
+        connection.answering = false;
+        connection.written = 0;
+        request.sent_ns = now_ns;
+        let bytes = prepared.bytes.as_slice();
+        match self.driver.send(index, bytes) {
+            Ok(count) => {
+                connection.written = count;
+                slice.tally.bytes_written += count as u64;
+            }
+            Err(_) => connection.unsendable = true,
+        }
+    }
+
+    /// Writes what is left of the request on a connection.
+    fn write(&mut self, slice: &mut Slice, index: usize) {
+        let connection = &mut self.connections[index];
+        let Some(request) = &connection.request else { return };
+        let left = &self.requests.prepared()[request.prepared as usize].bytes[connection.written..];
+        if left.is_empty() || connection.link != Link::Open {
+            return;
+        }
+        match self.driver.send(index, left) {
+            Ok(count) => {
+                connection.written += count;
+                slice.tally.bytes_written += count as u64;
+            }
+            // The server may have answered and closed before it had read all: what it sent is still to come.
+            Err(_) => connection.unsendable = true,
+        }
+    }
+
+    /// Takes in bytes that have come.
+    #[inline]
+    fn data(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        let connection = &mut self.connections[index];
+        let data = self.driver.data();
+        slice.tally.bytes_read += data.len() as u64;
+        let Some(request) = &connection.request else {
+            // Bytes that nobody asked for, such as a 408 before an idle connection is closed.
+            return self.closed_idle(slice, index, now_ns);
+        };
+        let whole = !connection.answering && !request.sample;
+        if whole && let Some(status) = self.memo.same(request.prepared, data) {
+            return self.answered_as_before(slice, index, status, now_ns);
+        }
+        if !connection.answering {
+            let prepared = &self.requests.prepared()[request.prepared as usize];
+            connection.parser.begin(prepared.head);
+            connection.check.begin(&prepared.expect.body, request.sample);
+            connection.answering = true;
+        }
+        let input = if connection.rest.is_empty() {
+            data
+        } else {
+            connection.rest.extend_from_slice(data);
+            connection.rest.as_slice()
+        };
+        match connection.parser.advance(input, &mut connection.check) {
+            Ok(step) if step.complete && step.consumed == input.len() => {
+                self.answered(slice, index, now_ns, whole);
+            }
+            Ok(step) if !step.complete => {
+                if connection.rest.is_empty() {
+                    connection.rest.extend_from_slice(&data[step.consumed..]);
+                } else {
+                    connection.rest.drain(..step.consumed);
+                }
+            }
+            Ok(_) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(crate::answer::Wrong::Surplus)),
+            Err(wrong) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(wrong)),
+        }
+    }
+
+    /// The answer on a connection is complete, and the same as one that was right.
+    #[inline]
+    fn answered_as_before(&mut self, slice: &mut Slice, index: usize, status: u16, now_ns: u64) {
+        let connection = &mut self.connections[index];
+        let Some(request) = connection.request.take() else { return };
+        self.memo.worked(request.prepared);
+        slice.answered(&request, Outcome::Ok, status, now_ns, &self.settings.gauge);
+        connection.used = true;
+        self.after_answer(slice, index, &request, true, now_ns);
+    }
+
+    /// The answer on a connection is complete; `whole` says that its bytes are all that the driver's data are.
+    #[inline]
+    fn answered(&mut self, slice: &mut Slice, index: usize, now_ns: u64, whole: bool) {
+        let connection = &mut self.connections[index];
+        let Some(request) = connection.request.take() else { return };
+        let expect = self.requests.prepared()[request.prepared as usize].expect;
+        let (status, keep) = (connection.parser.status(), connection.parser.keep_alive());
+        let outcome = connection.check.judge(&expect, status);
+        slice.answered(&request, outcome, status, now_ns, &self.settings.gauge);
+        connection.used = true;
+        let data = self.driver.data();
+        if outcome == Outcome::Ok {
+            if whole && keep {
+                self.memo.keep(request.prepared, data, status);
+            }
+        } else if slice.tally.mismatches.len() < MAX_MISMATCHES {
+            let input = if connection.rest.is_empty() { data } else { &connection.rest };
+            let piece = connection.check.last_piece(input);
+            slice.tally.mismatches.push(Mismatch {
+                request: request.prepared,
+                expected: expect,
+                status,
+                length: connection.check.length(),
+                digest: connection.check.digest(),
+                body: piece[..piece.len().min(MAX_MISMATCH_BODY)].to_vec(),
+            });
+        }
+        if let Some(body) = connection.check.take_copy() {
+            let truncated = body.len() as u64 != connection.check.length();
+            slice.tally.samples.push(Sample { request: request.prepared, status, body, truncated });
+        }
+        self.after_answer(slice, index, &request, keep, now_ns);
+    }
+
+    /// Closes the connection if it cannot be used again, and goes on with it.
+    #[inline]
+    fn after_answer(&mut self, slice: &mut Slice, index: usize, request: &InFlight, keep: bool, now_ns: u64) {
+        let connection = &mut self.connections[index];
+        let unsent = connection.written < self.requests.prepared()[request.prepared as usize].bytes.len();
+        if unsent || !keep || connection.unsendable {
+            self.close(index);
+            slice.tally.closed_by_server += 1;
+        }
+        self.next(slice, index, now_ns, now_ns);
+    }
+
+    /// The server sends no more.
+    fn ended(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        let connection = &self.connections[index];
+        if connection.link != Link::Open {
+            self.connect_failed(slice, index, Cause::Closed);
+        } else if connection.request.is_none() {
+            self.closed_idle(slice, index, now_ns);
+        } else if connection.answering && connection.parser.ends_with_close() {
+            self.answered(slice, index, now_ns, false);
+        } else {
+            let outcome = if connection.unsendable && !connection.answering { Outcome::Write } else { Outcome::Read };
+            self.broken(slice, index, outcome, Cause::Closed);
+        }
+    }
+
+    /// The server is done with a connection on which nothing was owed.
+    fn closed_idle(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        self.close(index);
+        let connection = &mut self.connections[index];
+        if !connection.used {
+            // Closed as soon as it was made: not to be tried without pause.
+            connection.not_before_ns = now_ns + BACKOFF_NS;
+        }
+        slice.tally.closed_by_server += 1;
+        self.next(slice, index, now_ns, now_ns);
+    }
+
+    /// The connection broke under a request: that is an error, unless the server may have closed it while idle.
+    fn broken(&mut self, slice: &mut Slice, index: usize, outcome: Outcome, cause: Cause) {
+        let now_ns = self.clock.now_ns();
+        let connection = &mut self.connections[index];
+        if connection.link != Link::Open {
+            return self.connect_failed(slice, index, cause);
+        }
+        if connection.request.is_none() {
+            return self.closed_idle(slice, index, now_ns);
+        }
+        if !connection.may_retry() {
+            return self.fail(slice, index, outcome, cause);
+        }
+        if let Some(request) = &mut connection.request {
+            request.retried = true;
+        }
+        self.close(index);
+        slice.tally.retried += 1;
+        slice.tally.closed_by_server += 1;
+        self.connect(slice, index, now_ns);
+    }
+}
+
+fn system(error: Errno) -> Cause {
+    Cause::System(error.raw_os_error())
+}

@@ -1,0 +1,10 @@
+//! The engine's tests over io_uring.
+
+mod kit;
+
+#[path = "engine/faults.rs"]
+mod faults;
+#[path = "engine/slices.rs"]
+mod slices;
+
+const BACKEND: deadheat_load::Backend = deadheat_load::Backend::Uring;
