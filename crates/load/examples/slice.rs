@@ -1,5 +1,5 @@
 //! Runs one warm-up slice and one closed slice, and prints what came of it:
-//! `slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...] [uring|epoll]` (RATE 0: closed).
+//! `slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...] [uring|epoll]` (RATE -: closed; else as `100..5000:2s,5k`).
 #![allow(clippy::print_stdout, reason = "an example's output is its purpose")]
 
 use std::sync::Arc;
@@ -12,7 +12,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [address, path, connections, seconds, more @ ..] = arguments.as_slice() else {
         return Err("usage: slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...] [uring|epoll]".into());
     };
-    let rate_per_s: f64 = more.first().map_or(Ok(0.0), |rate| rate.parse())?;
     let cpus: Vec<usize> = more.get(1).map_or(Ok(vec![]), |list| list.split(',').map(str::parse).collect())?;
     let backend = match more.get(2).map(String::as_str) {
         Some("uring") => Backend::Uring,
@@ -39,10 +38,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sample_every: 0,
         max_samples_per_slice: 0,
     })?;
-    let pacer = if rate_per_s > 0.0 { Pacer::Constant { rate_per_s } } else { Pacer::Closed };
-    let limit = Limit::duration(Duration::from_secs_f64(seconds.parse()?));
+    let duration = Duration::from_secs_f64(seconds.parse()?);
+    let pacer = match more.first().map(String::as_str) {
+        None | Some("-") => Pacer::Closed,
+        Some(rate) => Pacer::Open { rate: Rate::parse(rate, Some(duration))?, arrivals: Arrivals::Constant },
+    };
+    let limit = Limit::duration(duration);
     let order = SliceOrder { pacer, limit, settle: Duration::from_millis(10), start: 0 };
-    let warm_up = SliceOrder { limit: Limit::duration(Duration::from_millis(200)), ..order };
+    let warm_up = SliceOrder { limit: Limit::duration(Duration::from_millis(200)), ..order.clone() };
     session.slice(&warm_up)?;
     let tally = session.slice(&order)?;
     println!("rate {:.1}/s  completions {}", tally.rate_per_s().unwrap_or(0.0), tally.completions);

@@ -35,7 +35,7 @@ pub use exchange::{Answer, ExchangeError, exchange};
 pub use gauge::Progress;
 pub use limit::Limit;
 pub use outcome::{Outcome, Outcomes, StatusCounts};
-pub use pacer::{Arrivals, Pacer};
+pub use pacer::{Arrivals, DueTimes, Pacer, Rate, RateError, Stage};
 pub use rate::RatePiece;
 pub use request::{BodyRule, Expectation, Prepared, RequestError, StatusRule, digest, request_bytes};
 pub use requests::{Requests, RequestsError};

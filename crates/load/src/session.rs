@@ -51,7 +51,7 @@ pub struct SessionConfig {
 }
 
 /// What is to be done in one slice.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SliceOrder {
     /// When requests are due.
     pub pacer: Pacer,
@@ -117,9 +117,6 @@ pub enum SessionError {
     /// Neither a duration nor a number of requests was given.
     #[error("a slice needs a duration, a number of requests, or both")]
     NoLimit,
-    /// The rate of an open pacer is not above 0 and finite.
-    #[error("the rate must be above 0 and finite, not {0}")]
-    Rate(f64),
     /// Waiting for connections failed.
     #[error("the load generator could not wait for its connections")]
     Wait(#[source] std::io::Error),
@@ -224,9 +221,6 @@ impl Session {
         if order.limit == Limit::default() {
             return Err(SessionError::NoLimit);
         }
-        if let Some(rate) = order.pacer.rate_per_s().filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(SessionError::Rate(rate));
-        }
         for (index, worker) in self.workers.iter().enumerate() {
             worker.send(Command::Prepare(self.worker_order(order, index)))?;
         }
@@ -282,7 +276,7 @@ impl Session {
 
     fn worker_order(&self, order: &SliceOrder, index: usize) -> WorkerOrder {
         WorkerOrder {
-            pacer: order.pacer,
+            pacer: order.pacer.clone(),
             limit: order.limit,
             settle: order.settle,
             first: order.start,

@@ -253,9 +253,8 @@ impl Before {
 }
 
 fn plan(order: &WorkerOrder) -> Plan {
-    let WorkerOrder { pacer, limit, first, index, workers, .. } = order;
-    let quota = limit.share(*index, *workers);
-    Plan { pacer: *pacer, first: *first, index: *index, workers: *workers, quota }
+    let WorkerOrder { first, index, workers, .. } = *order;
+    Plan { pacer: order.pacer.clone(), first, index, workers, quota: order.limit.share(index, workers) }
 }
 
 /// A duration in nanoseconds, at most `u64::MAX`.

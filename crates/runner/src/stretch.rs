@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{Backend, Limit, Pacer, Requests, Sample, Session, SessionConfig, SliceOrder, Tally};
+use deadheat_load::{
+    Arrivals, Backend, Limit, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig, SliceOrder, Tally,
+};
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
 
@@ -26,6 +28,14 @@ pub(crate) enum StretchError {
         contender: String,
         /// What the engine said.
         source: deadheat_load::OpenError,
+    },
+    /// The scenario's rate is none.
+    #[error("{contender}: {source}")]
+    Rate {
+        /// Who.
+        contender: String,
+        /// What the engine said.
+        source: RateError,
     },
     /// A slice failed as a whole.
     #[error("{contender}: {source}")]
@@ -154,6 +164,10 @@ impl Loaded {
             max_samples_per_slice: MAX_SAMPLES,
         };
         let name = runner.running.name().to_owned();
+        let pacer = match pacer(&scenario.shape, seed) {
+            Ok(pacer) => pacer,
+            Err(source) => return Err(Box::new((runner, StretchError::Rate { contender: name, source }))),
+        };
         if let Err(source) = runner.running.thaw() {
             return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
         }
@@ -162,12 +176,9 @@ impl Loaded {
             return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
         }
         match opened {
-            Ok(session) => Ok(Self {
-                runner,
-                session,
-                pacer: pacer(&scenario.shape, seed),
-                settle: Duration::from_nanos(plan.method.settle_ns),
-            }),
+            Ok(session) => {
+                Ok(Self { runner, session, pacer, settle: Duration::from_nanos(plan.method.settle_ns) })
+            }
             Err(source) => Err(Box::new((runner, StretchError::Open { contender: name, source }))),
         }
     }
@@ -178,8 +189,12 @@ impl Loaded {
     /// When the slice fails as a whole, or the contender cannot be frozen or let run.
     pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, StretchError> {
         let name = || self.runner.running.name().to_owned();
-        let order =
-            SliceOrder { pacer: self.pacer, limit: Limit::duration(length), settle: self.settle, start };
+        let order = SliceOrder {
+            pacer: self.pacer.clone(),
+            limit: Limit::duration(length),
+            settle: self.settle,
+            start,
+        };
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         let tally = self.session.slice(&order);
         self.runner.running.freeze().map_err(|source| StretchError::Freeze { contender: name(), source })?;
@@ -200,8 +215,12 @@ impl Loaded {
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         loop {
             let limit = Limit::duration(slice);
-            let order =
-                SliceOrder { pacer: self.pacer, limit, settle: Duration::ZERO, start: sum.outcomes.total() };
+            let order = SliceOrder {
+                pacer: self.pacer.clone(),
+                limit,
+                settle: Duration::ZERO,
+                start: sum.outcomes.total(),
+            };
             let tally = self
                 .session
                 .slice(&order)
@@ -217,10 +236,8 @@ impl Loaded {
     }
 }
 
-fn pacer(shape: &Shape, seed: u64) -> Pacer {
-    match shape {
-        Shape::Closed { .. } => Pacer::Closed,
-        Shape::Open { rate_per_s, poisson: true, .. } => Pacer::Poisson { rate_per_s: *rate_per_s, seed },
-        Shape::Open { rate_per_s, .. } => Pacer::Constant { rate_per_s: *rate_per_s },
-    }
+fn pacer(shape: &Shape, seed: u64) -> Result<Pacer, RateError> {
+    let Shape::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
+    let arrivals = if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };
+    Ok(Pacer::Open { rate: Rate::constant(*rate_per_s)?, arrivals })
 }

@@ -58,7 +58,7 @@ fn connections_closed_between_slices_are_reopened_first() {
     let server = Server::start(|stream, _| say(stream, HELLO));
     let mut session = Session::open(config(server.at(), 5)).unwrap();
     session.slice(&closed(50)).unwrap();
-    for pacer in [Pacer::Closed, Pacer::Constant { rate_per_s: 1000.0 }] {
+    for pacer in [Pacer::Closed, constant(1000.0)] {
         server.close_all();
         let tally = session.slice(&order(pacer, Limit::requests(50))).unwrap();
         check(&tally);
@@ -124,8 +124,7 @@ fn a_server_that_never_answers_makes_timeouts() {
     assert!(tally.outcomes.timeout >= 4 && tally.completions == 0, "{:?}", tally.outcomes);
     assert_eq!(tally.outcomes.timeout + tally.outcomes.cut, tally.due);
     assert!(begun.elapsed() < Duration::from_secs(5));
-    let tally =
-        run(impatient(server.at(), 2), &order(Pacer::Constant { rate_per_s: 100.0 }, closed_for(250).limit));
+    let tally = run(impatient(server.at(), 2), &order(constant(100.0), closed_for(250).limit));
     assert_eq!(tally.due, 25);
     assert_eq!(tally.outcomes.timeout + tally.outcomes.cut, 25);
 }
@@ -156,7 +155,7 @@ fn what_is_unanswered_at_the_end_is_settled_and_the_session_goes_on() {
 
 #[test]
 fn a_server_that_dies_in_mid_slice_makes_connect_errors_without_spinning() {
-    for pacer in [Pacer::Closed, Pacer::Constant { rate_per_s: 500.0 }] {
+    for pacer in [Pacer::Closed, constant(500.0)] {
         let server = Arc::new(Server::start(|stream, _| say(stream, HELLO)));
         let mut session = Session::open(config(server.at(), 4)).unwrap();
         let killer = server.clone();
@@ -164,7 +163,7 @@ fn a_server_that_dies_in_mid_slice_makes_connect_errors_without_spinning() {
             std::thread::sleep(Duration::from_millis(100));
             killer.kill();
         });
-        let all = order(pacer, Limit::duration(Duration::from_millis(400)));
+        let all = order(pacer.clone(), Limit::duration(Duration::from_millis(400)));
         let tally = session.slice(&all).unwrap();
         thread.join().unwrap();
         check(&tally);

@@ -151,6 +151,10 @@ pub(crate) fn order(pacer: Pacer, limit: Limit) -> SliceOrder {
     SliceOrder { pacer, limit, settle: Duration::ZERO, start: 0 }
 }
 
+pub(crate) fn constant(rate_per_s: f64) -> Pacer {
+    Pacer::Open { rate: Rate::constant(rate_per_s).unwrap(), arrivals: Arrivals::Constant }
+}
+
 pub(crate) fn closed(requests: u64) -> SliceOrder {
     order(Pacer::Closed, Limit::requests(requests))
 }

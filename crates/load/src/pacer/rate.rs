@@ -1,0 +1,190 @@
+//! Owns: a rate as a function of time, and how many requests it offers. Must not know how it is written, nor clocks.
+
+use std::time::Duration;
+
+/// The highest rate there can be, in requests per second: due times are whole nanoseconds.
+pub(super) const HIGHEST_PER_S: f64 = 1e9;
+
+/// Requests per second as a function of the time since the start: stages, one after the other. What the last stage ends
+/// with goes on for ever; if that is 0, nothing more is offered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rate {
+    stages: Vec<Stage>,
+}
+
+/// A stretch in which the rate changes evenly, or not at all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stage {
+    /// How long it lasts. Only the last stage may last no time, if it is steady: it goes on for ever all the same.
+    pub duration: Duration,
+    /// Requests per second at its beginning, from 0 to 10^9.
+    pub from_per_s: f64,
+    /// Requests per second at its end, from 0 to 10^9.
+    pub to_per_s: f64,
+}
+
+/// Why there is no such rate.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RateError {
+    /// There is no stage.
+    #[error("a rate needs at least one stage, such as 2000 or 100..5000:10s")]
+    NoStage,
+    /// A stage begins or ends with something that is no rate.
+    #[error("stage {stage}: {found} is not a rate: allowed are 0 to 1000000000 requests per second")]
+    Value {
+        /// The stage's place, from 1.
+        stage: usize,
+        /// What it begins or ends with.
+        found: f64,
+    },
+    /// A stage lasts no time and is not the last, or is a ramp.
+    #[error("stage {stage} lasts no time: give it a duration above 0; only a steady last stage may lack it")]
+    NoDuration {
+        /// The stage's place, from 1.
+        stage: usize,
+    },
+    /// All stages are at 0.
+    #[error("the rate is 0 all the time: at least one stage must offer requests")]
+    Nothing,
+    /// A text is not in the form of a rate.
+    #[error("at character {position} of the rate: found {found}; allowed is {allowed}")]
+    Syntax {
+        /// Where, counted in characters from 1.
+        position: usize,
+        /// What stands there.
+        found: String,
+        /// What could stand there.
+        allowed: &'static str,
+    },
+}
+
+impl Rate {
+    /// The same rate for ever, in requests per second.
+    ///
+    /// # Errors
+    /// [`RateError`] unless it is above 0 and at most 10^9.
+    pub fn constant(rate_per_s: f64) -> Result<Rate, RateError> {
+        Rate::stages(vec![Stage { duration: Duration::ZERO, from_per_s: rate_per_s, to_per_s: rate_per_s }])
+    }
+
+    /// These stages, one after the other.
+    ///
+    /// # Errors
+    /// [`RateError`] unless all rates are from 0 to 10^9 and one is above 0, and all stages last some time; a steady
+    /// last stage need not.
+    pub fn stages(stages: Vec<Stage>) -> Result<Rate, RateError> {
+        if stages.is_empty() {
+            return Err(RateError::NoStage);
+        }
+        for (index, stage) in stages.iter().enumerate() {
+            let allowed = |rate: &f64| (0.0..=HIGHEST_PER_S).contains(rate);
+            if let Some(found) = [stage.from_per_s, stage.to_per_s].into_iter().find(|rate| !allowed(rate)) {
+                return Err(RateError::Value { stage: index + 1, found });
+            }
+            let endless = index + 1 == stages.len() && stage.is_steady();
+            if stage.duration.is_zero() && !endless {
+                return Err(RateError::NoDuration { stage: index + 1 });
+            }
+        }
+        if stages.iter().all(|stage| stage.from_per_s == 0.0 && stage.to_per_s == 0.0) {
+            return Err(RateError::Nothing);
+        }
+        Ok(Rate { stages })
+    }
+
+    /// The stages, in order; at least one.
+    pub fn as_stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// Requests per second at `t_s` seconds after the start; where one stage meets the next, what the next begins with.
+    pub fn at(&self, t_s: f64) -> f64 {
+        self.piece_at(t_s).map_or(0.0, |piece| piece.rate_per_s(t_s.max(0.0)))
+    }
+
+    /// How many requests are offered until `t_s` seconds after the start.
+    pub fn expected(&self, t_s: f64) -> f64 {
+        let all = || self.pieces().last().map_or(0.0, |piece| piece.end_count);
+        self.piece_at(t_s).map_or_else(all, |piece| piece.count(t_s.max(0.0)))
+    }
+
+    /// Requests offered per second over a run of this length; what it begins with, if it has none.
+    pub fn mean_over(&self, duration: Duration) -> f64 {
+        let duration_s = duration.as_secs_f64();
+        if duration_s > 0.0 { self.expected(duration_s) / duration_s } else { self.at(0.0) }
+    }
+
+    fn piece_at(&self, t_s: f64) -> Option<Piece> {
+        self.pieces().find(|piece| t_s < piece.end_s)
+    }
+
+    /// The stages with what was offered before them, and last, if the rate does not end at 0, the rest of time.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        let last = self.stages.last();
+        // A steady last stage goes on as it is, so that one rate is one piece.
+        let steady = last.is_some_and(Stage::is_steady);
+        let staged = &self.stages[..self.stages.len() - usize::from(steady)];
+        let (mut at_s, mut count) = (0.0, 0.0);
+        let rest = last.filter(|stage| stage.to_per_s > 0.0);
+        let rest = rest.map(|stage| (f64::INFINITY, stage.to_per_s, stage.to_per_s));
+        let finite =
+            staged.iter().map(|stage| (stage.duration.as_secs_f64(), stage.from_per_s, stage.to_per_s));
+        finite.chain(rest).map(move |(duration_s, from_per_s, to_per_s)| {
+            let piece = Piece {
+                start_s: at_s,
+                end_s: at_s + duration_s,
+                start_count: count,
+                end_count: count + (from_per_s + to_per_s) / 2.0 * duration_s,
+                from_per_s,
+                slope: (to_per_s - from_per_s) / duration_s,
+            };
+            (at_s, count) = (piece.end_s, piece.end_count);
+            piece
+        })
+    }
+}
+
+impl Stage {
+    /// Whether the rate is the same from beginning to end.
+    pub(super) fn is_steady(&self) -> bool {
+        self.from_per_s == self.to_per_s
+    }
+}
+
+/// A stage in its place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Piece {
+    start_s: f64,
+    end_s: f64,
+    start_count: f64,
+    /// Requests offered until its end.
+    pub(super) end_count: f64,
+    from_per_s: f64,
+    /// In requests per second, per second.
+    slope: f64,
+}
+
+impl Piece {
+    fn rate_per_s(&self, t_s: f64) -> f64 {
+        self.from_per_s + self.slope * (t_s - self.start_s)
+    }
+
+    fn count(&self, t_s: f64) -> f64 {
+        let since_s = t_s - self.start_s;
+        self.start_count + since_s * (self.from_per_s + self.slope / 2.0 * since_s)
+    }
+
+    /// When `count` have been offered, which must be in this piece.
+    #[inline]
+    pub(super) fn time_s(&self, count: f64) -> f64 {
+        let more = count - self.start_count;
+        if self.slope == 0.0 {
+            return self.start_s + more / self.from_per_s;
+        }
+        // The root of slope / 2 t^2 + from t = more, in the form that loses no digits when the slope is small.
+        let root = (self.from_per_s * self.from_per_s + 2.0 * self.slope * more).max(0.0).sqrt();
+        let sum = self.from_per_s + root;
+        // Both are 0 only where a ramp from 0 begins.
+        if sum > 0.0 { (self.start_s + 2.0 * more / sum).min(self.end_s) } else { self.start_s }
+    }
+}
