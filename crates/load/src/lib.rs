@@ -23,6 +23,7 @@ mod requests;
 mod session;
 mod slice;
 mod source;
+mod status;
 mod tally;
 mod times;
 mod traffic;
@@ -40,6 +41,7 @@ pub use rate::RatePiece;
 pub use request::{BodyRule, Expectation, Prepared, RequestError, StatusRule, digest, request_bytes};
 pub use requests::{Requests, RequestsError};
 pub use session::{OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle};
+pub use status::{StatusSet, StatusSetError};
 pub use tally::{
     Cause, Fault, MAX_FAULTS, MAX_MISMATCH_BODY, MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally,
 };

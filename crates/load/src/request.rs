@@ -2,6 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::status::StatusSet;
+
 /// One request, ready to be written, with what its answer must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
@@ -36,6 +38,8 @@ pub enum StatusRule {
     Success,
     /// This code and no other.
     Exact(u16),
+    /// The codes of this set.
+    Set(StatusSet),
 }
 
 impl StatusRule {
@@ -45,6 +49,7 @@ impl StatusRule {
             StatusRule::Any => true,
             StatusRule::Success => (200..400).contains(&status),
             StatusRule::Exact(wanted) => wanted == status,
+            StatusRule::Set(set) => set.contains(status),
         }
     }
 }
@@ -240,6 +245,8 @@ mod tests {
             (StatusRule::Success, 400, false),
             (StatusRule::Exact(404), 404, true),
             (StatusRule::Exact(404), 200, false),
+            (StatusRule::Set([200, 404].into_iter().collect()), 404, true),
+            (StatusRule::Set([200, 404].into_iter().collect()), 403, false),
         ] {
             assert_eq!(rule.admits(status), right, "{rule:?} {status}");
         }

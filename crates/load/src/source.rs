@@ -1,8 +1,6 @@
 //! Owns: which request a worker begins next, and when it was intended. Must not know connections or a clock: times come
 //! in as nanoseconds of the caller's clock.
 
-use std::time::Duration;
-
 use crate::pacer::{DueTimes, Pacer};
 
 /// A request to begin.
@@ -75,7 +73,7 @@ impl Source {
         if self.next_due_ns().is_none_or(|due_ns| due_ns > now_ns) {
             return 0;
         }
-        let offered = rate.expected(Duration::from_nanos(now_ns - self.start_ns)) / self.plan.workers as f64;
+        let offered = rate.expected((now_ns - self.start_ns) as f64 / 1e9) / self.plan.workers as f64;
         ((offered - self.begun as f64) as u64).max(1)
     }
 
