@@ -39,6 +39,8 @@ pub(crate) struct Uring {
     ring: IoUring,
     buffers: Buffers,
     slots: Vec<Slot>,
+    /// Slots, with their generations, that found no buffer to receive into: armed again when some were given back.
+    starved: Vec<(usize, u32)>,
     /// The buffer that the last data stand in, and their length.
     held: Option<u16>,
     length: usize,
@@ -112,7 +114,7 @@ impl Uring {
             0 => Some(Event::Ended),
             _ => match errno(result) {
                 Errno::NOBUFS | Errno::INTR | Errno::AGAIN => {
-                    self.receive(slot);
+                    self.starved.push((slot, self.slots[slot].generation));
                     None
                 }
                 error => Some(Event::Broken(error)),
@@ -186,7 +188,7 @@ impl Driver for Uring {
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring).map_err(to_errno)?;
         let empty = || Slot { socket: None, generation: 0, out: None, sending: false };
-        Ok(Uring { ring, buffers, slots: (0..slots).map(|_| empty()).collect(), held: None, length: 0 })
+        Ok(Uring { ring, buffers, slots: (0..slots).map(|_| empty()).collect(), starved: Vec::with_capacity(slots), held: None, length: 0 })
     }
 
     fn connect(&mut self, slot: usize, target: &Target) -> Result<(), Errno> {
@@ -238,6 +240,11 @@ impl Driver for Uring {
             self.buffers.give(id);
         }
         self.buffers.publish();
+        while let Some((slot, generation)) = self.starved.pop() {
+            if self.slots[slot].socket.is_some() && self.slots[slot].generation == generation {
+                self.receive(slot);
+            }
+        }
         match wake {
             Wake::Now => self.look(),
             Wake::Within(ns) => self.enter(ns),
@@ -249,6 +256,7 @@ impl Driver for Uring {
     fn next(&mut self) -> Option<(usize, Event)> {
         if let Some(id) = self.held.take() {
             self.buffers.give(id);
+            self.buffers.publish();
         }
         loop {
             let entry = self.ring.completion().next()?;

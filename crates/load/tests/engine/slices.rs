@@ -256,3 +256,18 @@ fn orders_that_cannot_be_run_are_refused() {
     let long = Address::Unix("x".repeat(200).into());
     assert!(matches!(Session::open(config(long, 1)), Err(OpenError::Address { .. })));
 }
+
+#[test]
+fn more_answers_at_once_than_there_is_room_for_are_all_received() {
+    // Each answer is many receives long, and all connections get theirs at the same time.
+    let body = "x".repeat(300_000);
+    let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let server = Server::start(move |stream, _| say(stream, &text));
+    let requests = Requests::one(Prepared {
+        expect: Expectation { status: StatusRule::Exact(200), body: BodyRule::exactly(body.as_bytes()) },
+        ..get()
+    });
+    let many = SessionConfig { requests: Arc::new(requests), ..config(server.at(), 200) };
+    let tally = run(many, &closed(1000));
+    assert_eq!((tally.outcomes.ok, tally.due), (1000, 1000), "{:?}", tally.faults);
+}
