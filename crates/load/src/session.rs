@@ -317,7 +317,9 @@ impl Session {
             }
             let served = match backend {
                 Backend::Epoll => serve::<Epoll>(target, requests, settings, &orders, &answers),
-                Backend::Auto | Backend::Uring => serve::<Uring>(target, requests, settings, &orders, &answers),
+                Backend::Auto | Backend::Uring => {
+                    serve::<Uring>(target, requests, settings, &orders, &answers)
+                }
             };
             if let Err(error) = served {
                 let _ = answers.send(Reply::Failed(error));
@@ -404,8 +406,15 @@ fn serve<D: Driver>(
 ) -> Result<(), Errno> {
     let mut worker = Worker::<D>::new(target, requests, settings)?;
     let limit = Limit::requests(0);
-    let nothing =
-        WorkerOrder { pacer: Pacer::Closed, limit, settle: Duration::ZERO, first: 0, index: 0, workers: 1, max_samples: 0 };
+    let nothing = WorkerOrder {
+        pacer: Pacer::Closed,
+        limit,
+        settle: Duration::ZERO,
+        first: 0,
+        index: 0,
+        workers: 1,
+        max_samples: 0,
+    };
     worker.prepare(&nothing)?;
     let (open, wanted, error) = worker.opened();
     let mut reply = answers.send(Reply::Opened { open, wanted, error });

@@ -226,7 +226,8 @@ impl<D: Driver> Worker<D> {
         } else if connection.answering && connection.parser.ends_with_close() {
             self.answered(slice, index, now_ns, false);
         } else {
-            let outcome = if connection.unsendable && !connection.answering { Outcome::Write } else { Outcome::Read };
+            let outcome =
+                if connection.unsendable && !connection.answering { Outcome::Write } else { Outcome::Read };
             self.broken(slice, index, outcome, Cause::Closed);
         }
     }

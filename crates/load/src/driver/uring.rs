@@ -1,7 +1,10 @@
 //! Owns: the driver over io_uring: sends gathered and handed over in one call, receives that go on by themselves into
 //! buffers that the kernel picks. The only place with `unsafe`: the kernel reads and writes memory that it is given here,
 //! all of which is owned by the driver and lives until nothing is in flight any more. Must not know what bytes mean.
-#![allow(unsafe_code, reason = "what is handed to the kernel must be vouched for; each use says why it holds")]
+#![allow(
+    unsafe_code,
+    reason = "what is handed to the kernel must be vouched for; each use says why it holds"
+)]
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -79,8 +82,8 @@ impl Uring {
         let (mark, result) = (entry.user_data(), entry.result());
         let buffer = cqueue::buffer_select(entry.flags());
         let slot = (mark & 0xffff_ffff) as usize;
-        let current = self.slots[slot].socket.is_some()
-            && (mark & !KIND) == token(slot, self.slots[slot].generation);
+        let current =
+            self.slots[slot].socket.is_some() && (mark & !KIND) == token(slot, self.slots[slot].generation);
         if !current {
             if let Some(id) = buffer {
                 self.buffers.give(id);
@@ -188,7 +191,14 @@ impl Driver for Uring {
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring).map_err(to_errno)?;
         let empty = || Slot { socket: None, generation: 0, out: None, sending: false };
-        Ok(Uring { ring, buffers, slots: (0..slots).map(|_| empty()).collect(), starved: Vec::with_capacity(slots), held: None, length: 0 })
+        Ok(Uring {
+            ring,
+            buffers,
+            slots: (0..slots).map(|_| empty()).collect(),
+            starved: Vec::with_capacity(slots),
+            held: None,
+            length: 0,
+        })
     }
 
     fn connect(&mut self, slot: usize, target: &Target) -> Result<(), Errno> {
@@ -366,6 +376,8 @@ impl Buffers {
         let start = usize::from(id) * BUFFER_SIZE;
         assert!(start + length.min(BUFFER_SIZE) <= self.memory.len() * size_of::<Page>());
         // SAFETY: the range lies within `memory`, and the kernel writes to the buffer only once it is given again.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast::<u8>().add(start), length.min(BUFFER_SIZE)) }
+        unsafe {
+            std::slice::from_raw_parts(self.memory.as_ptr().cast::<u8>().add(start), length.min(BUFFER_SIZE))
+        }
     }
 }
