@@ -202,7 +202,10 @@ impl LoadTimes {
         let beyond = |q: f64| histogram.len() as f64 * (1.0 - q);
         // The small allowance is for 1 - 0.99, which is not exactly 0.01.
         let at = |q: f64| (beyond(q) >= 1.0 - 1e-6).then(|| histogram.value_at_quantile(q));
-        let [p50, p75, p90, p95, p99] = [0.5, 0.75, 0.9, 0.95, 0.99].map(at);
+        // Where all times are 0, a percentile is the end of the histogram's first step, and the highest time is 0.
+        let most = |value: Option<u64>| value.map(|value| value.min(histogram.max()));
+        let [p50, p75, p90, p95, p99] = [0.5, 0.75, 0.9, 0.95, 0.99].map(|q| most(at(q)));
+        let (p99_9, p99_99) = (most(p99_9), most(p99_99));
         Self { min, mean, p50, p75, p90, p95, p99, p99_9, p99_99, max }
     }
 
