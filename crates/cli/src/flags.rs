@@ -4,6 +4,7 @@
 //! machine. Every option is absent unless typed; defaults are the plan's.
 
 mod input;
+mod load;
 mod values;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use deadheat_record::Metric;
 use thiserror::Error;
 
 pub(crate) use input::{AdHoc, Input};
+pub(crate) use load::{ArrivalsFlag, BackendFlag, ExpectFlag, LoadFlags, OrderFlag};
 pub(crate) use values::{CpuList, EpochRange, Header, Output};
 
 /// Wrong usage: what is wrong and what to do about it. Exit status 2.
@@ -37,6 +39,7 @@ Examples:
   deadheat race --url 'http://127.0.0.1:{port}/' 'node a.mjs' 'bun b.ts'
   deadheat race studies/trending --only bun,node26 --scenario steady
   deadheat check studies/trending
+  deadheat load -r 2000 http://127.0.0.1:8080/x
 
 Exit status: 0 measured, or passed; 1 measured, and a parity check failed; 2 wrong usage or input;
 3 the measurement is invalid; 130 interrupted (what was measured is kept).";
@@ -56,6 +59,8 @@ pub(crate) enum Command {
     Race(Box<RaceFlags>),
     /// Check that all contenders of a study answer alike; nothing is measured
     Check(CheckFlags),
+    /// Load a server and say how it answers: the load generator alone
+    Load(Box<LoadFlags>),
     /// Show a record again
     Report(ReportFlags),
 }
