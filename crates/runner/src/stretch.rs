@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Arrivals, Backend, Limit, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig, SliceOrder, Tally,
+    Arrivals, Backend, Limit, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig, SliceOrder,
+    Tally,
 };
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
@@ -151,6 +152,7 @@ impl Loaded {
     ) -> Result<Self, Box<(Runner, StretchError)>> {
         let config = SessionConfig {
             address: runner.running.address().clone(),
+            tls: None,
             connections: scenario.shape.connections() as usize,
             max_connections: scenario.shape.connections() as usize,
             threads: plan.pinning.load_cpus.len().max(1),
