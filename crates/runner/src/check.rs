@@ -78,7 +78,10 @@ pub fn check(
         .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
         .collect();
     checked.compared = asked.iter().map(|one| one.name.to_owned()).collect();
-    checked.differences = contract.check(&asked, "before the race").differences;
+    let found = contract.check(&asked, "before the race", stopped);
     stop_all(runners);
-    Ok(checked)
+    match found? {
+        Some(parity) => Ok(Checked { differences: parity.differences, ..checked }),
+        None => Ok(Checked { interrupted: true, ..checked }),
+    }
 }

@@ -11,6 +11,7 @@ use deadheat_record::{
     Round, ScenarioPlan, Slice, Usage,
 };
 
+use crate::ask::with_causes;
 use crate::contender::{Running, StartError};
 use crate::events::{Event, Observer};
 use crate::external::Watch;
@@ -123,7 +124,9 @@ impl Course<'_> {
             .iter()
             .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
             .collect();
-        let parity = self.contract.check(&asked, when);
+        let checked = self.contract.check(&asked, when, self.gate.stopped);
+        let parity =
+            checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)?;
         runners.iter().try_for_each(|runner| runner.running.freeze()).map_err(failed)?;
         // A contender that died of a probe is told so with its last words, not by a list of refused connections.
         match runners.iter().find_map(|runner| Some((runner, runner.running.exited()?))) {
@@ -391,19 +394,6 @@ fn lost(runner: &Runner, error: &StretchError) -> Broken {
         Some(status) => died(runner, &status, "under load"),
         None => Broken::Out(name.into(), format!("{}{}", with_causes(error), runner.running.tail())),
     }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        let more = one.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = one.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer, exchange};
+use deadheat_load::{Address, Answer};
 use deadheat_record::Plan;
 
+use crate::ask::{Question, ask_all};
 use crate::contender::{Running, Start, StartError};
 use crate::run::RunId;
 
@@ -25,7 +25,7 @@ pub(crate) struct Gate<'a> {
     /// Folder for log files.
     pub logs: PathBuf,
     /// The request by which readiness is told.
-    pub request: Vec<u8>,
+    pub request: Question,
     /// Values of placeholders: dataset, work, study, services' ports.
     pub values: BTreeMap<String, String>,
     /// Whether a person asked for the end.
@@ -77,22 +77,11 @@ impl Gate<'_> {
         Ok(Runner { contender, running, cold_start })
     }
 
-    /// Asks the first probe, on a thread of its own so that a contender that never answers does not hold up the end
-    /// that a person asks for.
+    /// Asks the first probe. A contender that never answers does not hold up the end that a person asks for.
     fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, String> {
-        let (sender, receiver) = mpsc::channel();
-        let (address, request) = (address.clone(), self.request.clone());
-        let asking = std::thread::Builder::new().name("ready".into()).spawn(move || {
-            let _ = sender.send(exchange(&address, &request, false, patience, 64 << 20));
-        });
-        asking.map_err(|error| error.to_string())?;
-        loop {
-            match receiver.recv_timeout(Duration::from_millis(20)) {
-                Ok(answer) => return answer.map_err(|error| error.to_string()),
-                Err(RecvTimeoutError::Timeout) if !(self.stopped)() => {}
-                Err(_) => return Err("no answer yet".into()),
-            }
-        }
+        let answers = ask_all(&[address], &self.request, patience, self.stopped);
+        let answer = answers.and_then(|mut all| all.pop());
+        answer.map_or_else(|| Err("no answer yet".into()), |one| one.map_err(|error| error.reason))
     }
 
     fn log(&self, contender: usize, when: &str) -> PathBuf {

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod affinity;
+mod ask;
 mod cgroup;
 mod check;
 mod compare;

@@ -6,15 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use deadheat_load::{
-    Address, Answer, Expectation, Prepared, RequestError, Sample, digest, exchange, request_bytes,
-};
+use deadheat_load::{Address, Answer, Expectation, Prepared, RequestError, Sample, digest, request_bytes};
 use deadheat_record::{Difference, Probe};
 
+use crate::ask::{NoAnswer, Question, ask_all};
 use crate::compare::{BodyDifference, Rules, RulesError};
 
-/// The largest body that parity reads.
-const MAX_BODY: usize = 64 << 20;
 /// Answers that must agree at the same moment are asked for again so often: the moment may have passed between two.
 const TRIES: usize = 3;
 
@@ -55,7 +52,21 @@ pub(crate) struct Parity {
     pub statuses: BTreeMap<(String, String), u16>,
 }
 
-type Answers = Vec<Result<Answer, String>>;
+type Answers = Vec<Result<Answer, NoAnswer>>;
+
+/// Who was asked a probe and what came back, in the same order.
+#[derive(Debug, Default)]
+struct Round<'a> {
+    asked: Vec<Asked<'a>>,
+    answers: Answers,
+}
+
+/// Who is asked: whoever once let the time pass without an answer is not asked again.
+struct Circle<'a, 's> {
+    asked: Vec<Asked<'a>>,
+    timeout: Duration,
+    stopped: &'s dyn Fn() -> bool,
+}
 
 impl Contract {
     /// Makes the probes' rules ready for use.
@@ -75,42 +86,34 @@ impl Contract {
     ///
     /// # Errors
     /// When it cannot be written as an HTTP request.
-    pub(crate) fn first_request(&self) -> Result<Vec<u8>, RequestError> {
-        self.probes.first().map_or_else(|| request(None), |(probe, _)| request(Some(probe)))
+    pub(crate) fn first_request(&self) -> Result<Question, RequestError> {
+        question(self.probes.first().map(|(probe, _)| probe))
     }
 
-    /// Asks every contender every probe, and lists all differences.
-    pub(crate) fn check(&self, contenders: &[Asked<'_>], when: &str) -> Parity {
+    /// Asks every contender every probe, and lists all differences; none where `stopped` said so first.
+    ///
+    /// # Errors
+    /// When a probe cannot be written as an HTTP request.
+    pub(crate) fn check(
+        &self,
+        contenders: &[Asked<'_>],
+        when: &str,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Parity>, RequestError> {
         let mut parity = Parity::default();
+        let mut circle = Circle { asked: contenders.to_vec(), timeout: self.timeout, stopped };
         for (probe, rules) in &self.probes {
-            let mut found = Vec::new();
-            let mut answers = Vec::new();
-            for _ in 0..TRIES {
-                answers = self.ask(probe, contenders);
-                found = differences(probe, rules, contenders, &answers, when);
-                if found.is_empty() || !rules.has_agreeing() {
-                    break;
-                }
-            }
-            parity.differences.extend(found);
-            if probe.under_load {
-                let again = self.ask(probe, contenders);
-                parity.learn(probe, contenders, [answers, again]);
+            let question = question(Some(probe))?;
+            // What is used under load is asked twice: what may be expected there follows from both answers.
+            for _ in 0..if probe.under_load { 2 } else { 1 } {
+                let Some((found, round)) = circle.settle(probe, rules, &question, when) else {
+                    return Ok(None);
+                };
+                parity.add(found);
+                parity.learn(probe, round);
             }
         }
-        parity
-    }
-
-    fn ask(&self, probe: &Probe, contenders: &[Asked<'_>]) -> Answers {
-        let bytes = request(Some(probe)).map_err(|error| error.to_string());
-        contenders
-            .iter()
-            .map(|asked| {
-                let bytes = bytes.as_ref().map_err(String::clone)?;
-                exchange(asked.address, bytes, probe.method == "HEAD", self.timeout, MAX_BODY)
-                    .map_err(|error| error.to_string())
-            })
-            .collect()
+        Ok(Some(parity))
     }
 
     /// One contender's requests under load, in the plan's order of probes, with what it must answer.
@@ -124,10 +127,9 @@ impl Contract {
         parity: &Parity,
     ) -> Result<Prepared, RequestError> {
         let found = self.probes.iter().find(|(one, _)| one.name == probe);
-        let bytes = request(found.map(|(probe, _)| probe))?;
-        let head = found.is_some_and(|(probe, _)| probe.method == "HEAD");
+        let Question { bytes, head } = question(found.map(|(probe, _)| probe))?;
         let volatile = found.is_some_and(|(_, rules)| rules.has_volatile());
-        Ok(Prepared { bytes, head, expect: parity.expectation(contender, probe, volatile) })
+        Ok(Prepared { bytes: bytes.to_vec(), head, expect: parity.expectation(contender, probe, volatile) })
     }
 
     /// Differences of whole answers kept under load from what the contender itself answered before.
@@ -165,18 +167,77 @@ impl Contract {
     }
 }
 
-impl Parity {
-    fn learn(&mut self, probe: &Probe, contenders: &[Asked<'_>], answers: [Answers; 2]) {
-        for (index, asked) in contenders.iter().enumerate() {
-            let bodies: Vec<Vec<u8>> = answers
-                .iter()
-                .filter_map(|all| all[index].as_ref().ok())
-                .map(|answer| answer.body.clone())
-                .collect();
-            if let Ok(answer) = &answers[0][index] {
-                self.statuses.insert((asked.name.into(), probe.name.clone()), answer.status);
+impl<'a> Circle<'a, '_> {
+    /// Asks one probe until nobody differs, at the most [`TRIES`] times where places must agree at the same moment. Gives
+    /// the differences that every try showed, and the last answers; none where the end was asked for.
+    fn settle(
+        &mut self,
+        probe: &Probe,
+        rules: &Rules,
+        question: &Question,
+        when: &str,
+    ) -> Option<(Vec<Difference>, Round<'a>)> {
+        let mut lasting: Option<Vec<Difference>> = None;
+        let mut round = Round::default();
+        let tries = if rules.has_agreeing() { TRIES } else { 1 };
+        for _ in 0..tries {
+            round = self.ask(question)?;
+            let found = differences(probe, rules, &round.asked, &round.answers, when);
+            let mut still = lasting.unwrap_or_else(|| found.clone());
+            // Whoever is not asked any more keeps what it was told before.
+            still
+                .retain(|one| !round.has(&one.contender) || found.iter().any(|other| same_place(one, other)));
+            let silent = |one: &&Difference| self.asked.iter().all(|asked| asked.name != one.contender);
+            for one in found.iter().filter(silent) {
+                if !still.iter().any(|other| same_place(one, other)) {
+                    still.push(one.clone());
+                }
             }
-            self.answers.entry(asked.name.into()).or_default().insert(probe.name.clone(), bodies);
+            lasting = Some(still);
+            if found.is_empty() {
+                break;
+            }
+        }
+        Some((lasting.unwrap_or_default(), round))
+    }
+
+    fn ask(&mut self, question: &Question) -> Option<Round<'a>> {
+        let asked = self.asked.clone();
+        let addresses: Vec<&Address> = asked.iter().map(|one| one.address).collect();
+        let answers = ask_all(&addresses, question, self.timeout, self.stopped)?;
+        let silent = |answer: &Result<Answer, NoAnswer>| answer.as_ref().is_err_and(|error| error.timed_out);
+        let talking = asked.iter().zip(&answers).filter(|(_, answer)| !silent(answer));
+        self.asked = talking.map(|(one, _)| *one).collect();
+        Some(Round { asked, answers })
+    }
+}
+
+impl Round<'_> {
+    fn has(&self, contender: &str) -> bool {
+        self.asked.iter().any(|one| one.name == contender)
+    }
+}
+
+fn same_place(one: &Difference, other: &Difference) -> bool {
+    (&one.contender, &one.probe, &one.path) == (&other.contender, &other.probe, &other.path)
+}
+
+impl Parity {
+    /// Adds differences at places that are not listed yet.
+    fn add(&mut self, found: Vec<Difference>) {
+        for one in found {
+            if !self.differences.iter().any(|other| same_place(&one, other)) {
+                self.differences.push(one);
+            }
+        }
+    }
+
+    fn learn(&mut self, probe: &Probe, round: Round<'_>) {
+        for (asked, answer) in round.asked.iter().zip(round.answers) {
+            let Ok(answer) = answer else { continue };
+            self.statuses.entry((asked.name.into(), probe.name.clone())).or_insert(answer.status);
+            let known = self.answers.entry(asked.name.into()).or_default();
+            known.entry(probe.name.clone()).or_default().push(answer.body);
         }
     }
 
@@ -199,12 +260,17 @@ impl Parity {
     }
 }
 
-/// A probe as the bytes of an HTTP request; without a probe, `GET /`.
-fn request(probe: Option<&Probe>) -> Result<Vec<u8>, RequestError> {
-    let Some(probe) = probe else { return request_bytes("GET", "/", "localhost", &[], b"") };
+/// A probe as an HTTP request; without a probe, `GET /`.
+fn question(probe: Option<&Probe>) -> Result<Question, RequestError> {
+    let Some(probe) = probe else {
+        let bytes = request_bytes("GET", "/", "localhost", &[], b"")?.into();
+        return Ok(Question { bytes, head: false });
+    };
     let headers: Vec<(String, String)> =
         probe.request_headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    request_bytes(&probe.method, &probe.path, "localhost", &headers, probe.request_body.as_bytes())
+    let body = probe.request_body.as_bytes();
+    let bytes = request_bytes(&probe.method, &probe.path, "localhost", &headers, body)?.into();
+    Ok(Question { bytes, head: probe.method == "HEAD" })
 }
 
 fn named(contender: &str, probe: &Probe, body: &BodyDifference, against: &str, when: &str) -> Difference {
@@ -246,10 +312,10 @@ fn plain(path: &str, expected: &str, got: &str) -> BodyDifference {
     BodyDifference { path: path.into(), expected: expected.into(), got: got.into() }
 }
 
-fn against_contract(probe: &Probe, rules: &Rules, answer: &Result<Answer, String>) -> Vec<BodyDifference> {
+fn against_contract(probe: &Probe, rules: &Rules, answer: &Result<Answer, NoAnswer>) -> Vec<BodyDifference> {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(reason) => return vec![plain("answer", "an answer", reason)],
+        Err(error) => return vec![plain("answer", "an answer", &error.reason)],
     };
     let mut found = Vec::new();
     if !probe.status.allows(answer.status) {
@@ -351,7 +417,7 @@ mod tests {
         }
     }
 
-    fn answer(status: u16, cache: Option<&str>, body: &str) -> Result<Answer, String> {
+    fn answer(status: u16, cache: Option<&str>, body: &str) -> Result<Answer, NoAnswer> {
         let mut headers = vec![("Content-Type".to_owned(), b"application/json; charset=utf-8".to_vec())];
         headers.extend(cache.map(|value| ("Cache-Control".to_owned(), value.as_bytes().to_vec())));
         Ok(Answer { status, headers, body: body.into(), keep_alive: true })
@@ -381,7 +447,7 @@ mod tests {
                 answer(200, Some("public"), r#"{"n":1}"#),
                 answer(500, Some("public"), r#"{"n":1}"#),
                 answer(200, None, r#"{"n":2}"#),
-                Err("connection refused".into()),
+                Err(NoAnswer { reason: "connection refused".into(), timed_out: false }),
             ],
         );
         let expected = [
@@ -406,6 +472,80 @@ mod tests {
         let probe = probe(&[("$.n", serde_json::json!(1))]);
         let found = run(&probe, vec![body(2), body(2), body(1)]);
         assert_eq!(found, [row("a", "$.n", "contract"), row("b", "$.n", "contract")]);
+    }
+
+    use crate::ask::tests::server;
+
+    /// A contract of one probe whose `$.t` must be the same for all that are asked at the same moment.
+    fn agreeing(under_load: bool) -> Contract {
+        let volatile = deadheat_record::Volatile {
+            path: "$.t".into(),
+            pattern: "^[0-9]+$".into(),
+            not: None,
+            agree: true,
+        };
+        let body = BodyRule { volatile: vec![volatile], ..probe(&[]).body };
+        let (headers, agree_headers) = (BTreeMap::new(), vec![]);
+        let probe = Probe { body, headers, agree_headers, under_load, ..probe(&[]) };
+        Contract::new(&[probe], Duration::from_secs(20)).unwrap()
+    }
+
+    fn check(contract: &Contract, servers: &[(&str, Address)]) -> Vec<(String, String)> {
+        let asked: Vec<Asked<'_>> = servers.iter().map(|(name, address)| Asked { name, address }).collect();
+        let parity = contract.check(&asked, "before", &|| false).unwrap().unwrap();
+        parity.differences.into_iter().map(|one| (one.contender, one.path)).collect()
+    }
+
+    fn at(minute: usize) -> Option<String> {
+        Some(format!("{{\"t\":{minute}}}"))
+    }
+
+    #[test]
+    fn a_minute_that_passes_between_answers_puts_nobody_out() {
+        let steady = || ("steady", server(|_| at(5)));
+        let late = ("late", server(|number| at(if number == 1 { 4 } else { 5 })));
+        assert_eq!(check(&agreeing(false), &[steady(), steady(), late]), []);
+        let wrong = ("wrong", server(|_| at(4)));
+        assert_eq!(check(&agreeing(false), &[steady(), steady(), wrong]), [("wrong".into(), "$.t".into())]);
+        // Each differs in some try, nobody in every one.
+        let now_and_then = |odd| move |number| at(if number == odd { 4 } else { 5 });
+        let first = ("first", server(now_and_then(1)));
+        let third = ("third", server(now_and_then(3)));
+        assert_eq!(check(&agreeing(false), &[steady(), steady(), steady(), first, third]), []);
+    }
+
+    #[test]
+    fn whoever_stays_silent_is_put_out_alone_and_asked_once() {
+        let (count, counted) = std::sync::mpsc::channel();
+        let hung = server(move |number| {
+            count.send(number).unwrap();
+            None
+        });
+        let mut contract = agreeing(true);
+        contract.timeout = Duration::from_millis(500);
+        // The others' minute passes with every request, and would between them if they were not asked together.
+        let ticking = || server(at);
+        let found = check(&contract, &[("a", ticking()), ("hung", hung), ("b", ticking()), ("c", ticking())]);
+        assert_eq!(found, [("hung".into(), "answer".into())]);
+        assert_eq!(counted.try_iter().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn the_second_answers_are_compared_too() {
+        let plain = Probe { headers: BTreeMap::new(), agree_headers: vec![], ..probe(&[]) };
+        let contract = Contract::new(&[plain], Duration::from_secs(20)).unwrap();
+        let good = || server(|_| at(1));
+        let servers =
+            [("a", good()), ("b", good()), ("fickle", server(|number| at(if number == 2 { 7 } else { 1 })))];
+        assert_eq!(check(&contract, &servers), [("fickle".into(), "$.t".into())]);
+    }
+
+    #[test]
+    fn readiness_asks_as_the_first_probe_does() {
+        let head = Probe { method: "HEAD".into(), ..probe(&[]) };
+        let first = Contract::new(&[head], Duration::ZERO).unwrap().first_request().unwrap();
+        assert!(first.head && first.bytes.starts_with(b"HEAD / "));
+        assert!(!agreeing(true).first_request().unwrap().head);
     }
 
     #[test]
