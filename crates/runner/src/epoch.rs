@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use deadheat_load::{Requests, Tally};
 use deadheat_record::{
-    ContenderEpoch, Difference, EncodedHistogram, Epoch, ExternalReading, Finding, HistogramError, Plan,
-    Round, ScenarioPlan, Slice, Usage,
+    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, Plan, Round, ScenarioPlan,
+    Slice, Usage,
 };
 
 use crate::ask::with_causes;
 use crate::contender::{Running, StartError};
 use crate::events::{Event, Observer};
-use crate::external::Watch;
+use crate::external::{Seen, Watch};
 use crate::field::{Gate, Runner, stop_all};
 use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
@@ -284,10 +284,10 @@ impl Course<'_> {
                 slices.push(slice_record(one.runner.contender, start_ns, &tally));
                 measured[place].sum.add(tally);
             }
-            let external = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
             let rates: Vec<(usize, Option<f64>)> =
                 slices.iter().map(|slice| (slice.contender, slice.rate_per_s)).collect();
-            rounds.push(Round { slices, external, dropped: dropped(&external) });
+            rounds.push(Round { slices, external: seen.reading, dropped: dropped(&seen) });
             let round = index as u32 + 1;
             observer.event(&Event::Round { round, rounds: method.rounds, epoch: self.number, rates: &rates });
             if round == method.rounds / 2 || round == method.rounds {
@@ -375,11 +375,12 @@ fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
 }
 
 /// Why a round is left out for all contenders: external readings only.
-fn dropped(reading: &ExternalReading) -> Option<String> {
+fn dropped(seen: &Seen) -> Option<String> {
+    let reading = &seen.reading;
     if reading.steal_share > MOST_STEAL {
         return Some(format!("steal {:.1} %", reading.steal_share * 100.0));
     }
-    let foreign = reading.foreign_share.filter(|share| *share > MOST_FOREIGN)?;
+    let foreign = reading.foreign_share.filter(|share| *share - seen.foreign_off > MOST_FOREIGN)?;
     Some(format!("others used {:.1} % of our cores", foreign * 100.0))
 }
 
@@ -402,9 +403,14 @@ mod tests {
 
     #[test]
     fn rounds_are_left_out_on_external_signals_only() {
-        let reading = |steal_share, foreign_share| ExternalReading { steal_share, foreign_share };
+        let seen = |steal_share, foreign_share, foreign_off| Seen {
+            reading: deadheat_record::ExternalReading { steal_share, foreign_share },
+            foreign_off,
+        };
+        let reading = |steal_share, foreign_share| seen(steal_share, foreign_share, 0.0);
         assert_eq!(dropped(&reading(0.05, Some(0.10))), None);
         assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
         assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of our cores");
+        assert_eq!(dropped(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
     }
 }

@@ -150,6 +150,9 @@ impl Race<'_> {
     ) -> Result<Finish, RaceError> {
         let pinning = &gate.plan.pinning;
         let watch = Watch::new(&[&pinning.server_cpus[..], &pinning.load_cpus[..]].concat(), self.hierarchy);
+        if let Some(finding) = watch.blind() {
+            self.note(None, finding)?;
+        }
         for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
@@ -346,6 +349,16 @@ impl Race<'_> {
         let finding = Finding::warn("contender-out", what, remedy).about(name);
         self.write(Line::Finding { scenario: None, finding })?;
         self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()] })
+    }
+
+    /// Writes a finding, unless the record has the very same already.
+    fn note(&mut self, scenario: Option<&str>, finding: Finding) -> Result<(), RaceError> {
+        let known = |one: &(Option<String>, Finding)| one.0.as_deref() == scenario && one.1 == finding;
+        if self.record.findings.iter().any(known) {
+            return Ok(());
+        }
+        self.observer.event(&Event::Finding(&finding));
+        self.write(Line::Finding { scenario: scenario.map(str::to_owned), finding })
     }
 
     fn write(&mut self, line: Line) -> Result<(), RaceError> {
