@@ -14,6 +14,7 @@ mod epoch;
 mod events;
 mod external;
 mod field;
+mod fixed_length;
 mod host;
 mod json_path;
 mod judge;

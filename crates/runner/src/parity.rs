@@ -128,8 +128,8 @@ impl Contract {
     ) -> Result<Prepared, RequestError> {
         let found = self.probes.iter().find(|(one, _)| one.name == probe);
         let Question { bytes, head } = question(found.map(|(probe, _)| probe))?;
-        let volatile = found.is_some_and(|(_, rules)| rules.has_volatile());
-        Ok(Prepared { bytes: bytes.to_vec(), head, expect: parity.expectation(contender, probe, volatile) })
+        let rules = found.map(|(_, rules)| rules);
+        Ok(Prepared { bytes: bytes.to_vec(), head, expect: parity.expectation(contender, probe, rules) })
     }
 
     /// Differences of whole answers kept under load from what the contender itself answered before.
@@ -146,13 +146,13 @@ impl Contract {
             let Some((probe, rules)) = self.probes.iter().find(|(one, _)| &one.name == name) else {
                 continue;
             };
-            let known = parity
-                .answers
-                .get(contender)
-                .and_then(|answers| answers.get(name))
-                .and_then(|all| all.first());
-            let Some(known) = known else { continue };
-            let mut here = rules.between(known, &sample.body);
+            let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
+            let mut here = match known.map(Vec::as_slice) {
+                None | Some([]) => continue,
+                // A body that nothing is demanded of may change from answer to answer.
+                Some([one, two]) if !probe.body.agree && !rules.between(one, two).is_empty() => Vec::new(),
+                Some([known, ..]) => rules.between(known, &sample.body),
+            };
             here.extend(rules.against_contract(&sample.body));
             for one in here {
                 let difference =
@@ -242,18 +242,23 @@ impl Parity {
     }
 
     /// What a contender's answers to a probe must look like under load: the same bytes where two answers were the
-    /// same and no place is volatile, else the same length where two answers had it, else the status alone.
-    fn expectation(&self, contender: &str, probe: &str, volatile: bool) -> Expectation {
+    /// same and no place is volatile, else the same length where two answers had it and the rules allow no other, else
+    /// the status alone; what is then in the bodies is told from those that are kept whole.
+    fn expectation(&self, contender: &str, probe: &str, rules: Option<&Rules>) -> Expectation {
         let status = self
             .statuses
             .get(&(contender.to_owned(), probe.to_owned()))
             .map_or(deadheat_load::StatusRule::Any, |status| deadheat_load::StatusRule::Exact(*status));
         let bodies = self.answers.get(contender).and_then(|answers| answers.get(probe));
+        let volatile = rules.is_some_and(Rules::has_volatile);
+        let fixed_length = rules.is_some_and(Rules::has_fixed_length);
         let body = match bodies.map(Vec::as_slice) {
             Some([one, two]) if one == two && !volatile => {
                 deadheat_load::BodyRule::Digest { length: one.len() as u64, xxh3: digest(one) }
             }
-            Some([one, two]) if one.len() == two.len() => deadheat_load::BodyRule::Length(one.len() as u64),
+            Some([one, two]) if fixed_length && one.len() == two.len() => {
+                deadheat_load::BodyRule::Length(one.len() as u64)
+            }
             _ => deadheat_load::BodyRule::Any,
         };
         Expectation { status, body }
@@ -395,175 +400,5 @@ fn measure(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use deadheat_record::{BodyRule, StatusRule};
-
-    fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
-        let json = json
-            .iter()
-            .map(|(path, value)| deadheat_record::JsonRule { path: (*path).into(), value: value.clone() });
-        Probe {
-            name: "p".into(),
-            method: "GET".into(),
-            path: "/".into(),
-            request_headers: BTreeMap::new(),
-            request_body: String::new(),
-            status: StatusRule::OneOf(vec![200]),
-            headers: BTreeMap::from([("cache-control".into(), "public".into())]),
-            agree_headers: vec!["content-type".into()],
-            body: BodyRule { json: json.collect(), volatile: vec![], exact: None, agree: true },
-            under_load: true,
-        }
-    }
-
-    fn answer(status: u16, cache: Option<&str>, body: &str) -> Result<Answer, NoAnswer> {
-        let mut headers = vec![("Content-Type".to_owned(), b"application/json; charset=utf-8".to_vec())];
-        headers.extend(cache.map(|value| ("Cache-Control".to_owned(), value.as_bytes().to_vec())));
-        Ok(Answer { status, headers, body: body.into(), keep_alive: true })
-    }
-
-    fn run(probe: &Probe, answers: Answers) -> Vec<(String, String, String)> {
-        let address = Address::Unix("/nowhere".into());
-        let names = ["a", "b", "c", "d"];
-        let asked: Vec<Asked<'_>> =
-            names.iter().take(answers.len()).map(|name| Asked { name, address: &address }).collect();
-        let rules = Rules::new(&probe.body).unwrap();
-        differences(probe, &rules, &asked, &answers, "before")
-            .into_iter()
-            .map(|one| (one.contender, one.path, one.against))
-            .collect()
-    }
-
-    fn row(contender: &str, path: &str, against: &str) -> (String, String, String) {
-        (contender.into(), path.into(), against.into())
-    }
-
-    #[test]
-    fn all_differences_of_all_contenders_are_listed() {
-        let found = run(
-            &probe(&[]),
-            vec![
-                answer(200, Some("public"), r#"{"n":1}"#),
-                answer(500, Some("public"), r#"{"n":1}"#),
-                answer(200, None, r#"{"n":2}"#),
-                Err(NoAnswer { reason: "connection refused".into(), timed_out: false }),
-            ],
-        );
-        let expected = [
-            row("b", "status", "contract"),
-            row("c", "header cache-control", "contract"),
-            row("c", "$.n", "a"),
-            row("d", "answer", "contract"),
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn the_majority_is_the_measure() {
-        let body = |n: u32| answer(200, Some("public"), &format!("{{\"n\":{n}}}"));
-        assert_eq!(run(&probe(&[]), vec![body(2), body(1), body(1)]), [row("a", "$.n", "b")]);
-        assert_eq!(run(&probe(&[]), vec![body(2), body(1)]), [row("b", "$.n", "a")]);
-    }
-
-    #[test]
-    fn who_breaks_the_contract_is_never_the_measure() {
-        let body = |n: u32| answer(200, Some("public"), &format!("{{\"n\":{n}}}"));
-        let probe = probe(&[("$.n", serde_json::json!(1))]);
-        let found = run(&probe, vec![body(2), body(2), body(1)]);
-        assert_eq!(found, [row("a", "$.n", "contract"), row("b", "$.n", "contract")]);
-    }
-
-    use crate::ask::tests::server;
-
-    /// A contract of one probe whose `$.t` must be the same for all that are asked at the same moment.
-    fn agreeing(under_load: bool) -> Contract {
-        let volatile = deadheat_record::Volatile {
-            path: "$.t".into(),
-            pattern: "^[0-9]+$".into(),
-            not: None,
-            agree: true,
-        };
-        let body = BodyRule { volatile: vec![volatile], ..probe(&[]).body };
-        let (headers, agree_headers) = (BTreeMap::new(), vec![]);
-        let probe = Probe { body, headers, agree_headers, under_load, ..probe(&[]) };
-        Contract::new(&[probe], Duration::from_secs(20)).unwrap()
-    }
-
-    fn check(contract: &Contract, servers: &[(&str, Address)]) -> Vec<(String, String)> {
-        let asked: Vec<Asked<'_>> = servers.iter().map(|(name, address)| Asked { name, address }).collect();
-        let parity = contract.check(&asked, "before", &|| false).unwrap().unwrap();
-        parity.differences.into_iter().map(|one| (one.contender, one.path)).collect()
-    }
-
-    fn at(minute: usize) -> Option<String> {
-        Some(format!("{{\"t\":{minute}}}"))
-    }
-
-    #[test]
-    fn a_minute_that_passes_between_answers_puts_nobody_out() {
-        let steady = || ("steady", server(|_| at(5)));
-        let late = ("late", server(|number| at(if number == 1 { 4 } else { 5 })));
-        assert_eq!(check(&agreeing(false), &[steady(), steady(), late]), []);
-        let wrong = ("wrong", server(|_| at(4)));
-        assert_eq!(check(&agreeing(false), &[steady(), steady(), wrong]), [("wrong".into(), "$.t".into())]);
-        // Each differs in some try, nobody in every one.
-        let now_and_then = |odd| move |number| at(if number == odd { 4 } else { 5 });
-        let first = ("first", server(now_and_then(1)));
-        let third = ("third", server(now_and_then(3)));
-        assert_eq!(check(&agreeing(false), &[steady(), steady(), steady(), first, third]), []);
-    }
-
-    #[test]
-    fn whoever_stays_silent_is_put_out_alone_and_asked_once() {
-        let (count, counted) = std::sync::mpsc::channel();
-        let hung = server(move |number| {
-            count.send(number).unwrap();
-            None
-        });
-        let mut contract = agreeing(true);
-        contract.timeout = Duration::from_millis(500);
-        // The others' minute passes with every request, and would between them if they were not asked together.
-        let ticking = || server(at);
-        let found = check(&contract, &[("a", ticking()), ("hung", hung), ("b", ticking()), ("c", ticking())]);
-        assert_eq!(found, [("hung".into(), "answer".into())]);
-        assert_eq!(counted.try_iter().collect::<Vec<_>>(), [1]);
-    }
-
-    #[test]
-    fn the_second_answers_are_compared_too() {
-        let plain = Probe { headers: BTreeMap::new(), agree_headers: vec![], ..probe(&[]) };
-        let contract = Contract::new(&[plain], Duration::from_secs(20)).unwrap();
-        let good = || server(|_| at(1));
-        let servers =
-            [("a", good()), ("b", good()), ("fickle", server(|number| at(if number == 2 { 7 } else { 1 })))];
-        assert_eq!(check(&contract, &servers), [("fickle".into(), "$.t".into())]);
-    }
-
-    #[test]
-    fn readiness_asks_as_the_first_probe_does() {
-        let head = Probe { method: "HEAD".into(), ..probe(&[]) };
-        let first = Contract::new(&[head], Duration::ZERO).unwrap().first_request().unwrap();
-        assert!(first.head && first.bytes.starts_with(b"HEAD / "));
-        assert!(!agreeing(true).first_request().unwrap().head);
-    }
-
-    #[test]
-    fn what_is_expected_under_load_follows_from_two_answers() {
-        let mut parity = Parity::default();
-        let mut learn = |name: &str, one: &str, two: &str| {
-            let answers =
-                BTreeMap::from([("p".to_owned(), vec![one.as_bytes().to_vec(), two.as_bytes().to_vec()])]);
-            parity.answers.insert(name.into(), answers);
-            parity.statuses.insert((name.into(), "p".into()), 200);
-        };
-        learn("same", "x1", "x1");
-        learn("length", "x1", "x2");
-        learn("any", "x1", "x22");
-        let body = |name: &str, volatile| parity.expectation(name, "p", volatile).body;
-        assert!(matches!(body("same", false), deadheat_load::BodyRule::Digest { length: 2, .. }));
-        assert!(matches!(body("same", true), deadheat_load::BodyRule::Length(2)));
-        assert!(matches!(body("length", false), deadheat_load::BodyRule::Length(2)));
-        assert!(matches!(body("any", false), deadheat_load::BodyRule::Any));
-    }
-}
+#[path = "parity_tests.rs"]
+mod tests;
