@@ -9,6 +9,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -111,6 +112,8 @@ pub(crate) struct Running {
     group: Option<Cgroup>,
     exited: Arc<Mutex<Option<String>>>,
     spawned: Instant,
+    /// The highest reading of its CPU time where the group does not count it.
+    most_cpu_ns: AtomicU64,
 }
 
 impl Running {
@@ -170,6 +173,7 @@ impl Running {
             group: None,
             exited,
             spawned,
+            most_cpu_ns: AtomicU64::new(0),
         };
         match started.recv() {
             Ok(Message::Started { group, .. }) => running.group = group,
@@ -286,10 +290,13 @@ impl Running {
         }
     }
 
-    /// CPU time that the tree has used so far, in nanoseconds, and where it was read.
+    /// CPU time that the tree has used so far, in nanoseconds, and where it was read. It never falls.
     pub(crate) fn cpu_ns(&self) -> (u64, &'static str) {
         let grouped = self.group.as_ref().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
-        grouped.unwrap_or_else(|| (tree::cpu_ns(&self.processes()), "schedstat"))
+        grouped.unwrap_or_else(|| {
+            let now = tree::cpu_ns(Pid::from_child(&self.keeper));
+            (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
+        })
     }
 
     /// Proportional set size of the tree, in bytes.
