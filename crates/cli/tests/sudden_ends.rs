@@ -30,6 +30,19 @@ fn waiting(kit: &Kit) -> Running {
 }
 
 #[test]
+fn a_race_that_runs_keeps_its_record_to_itself() {
+    let kit = kit();
+    let mut running = waiting(&kit);
+    let before = kit.read("r.jsonl");
+    let second = kit.deadheat(["race", "--resume", "r.jsonl"]).run();
+    second.assert_status(2).assert_stderr_has("r.jsonl").assert_stderr_has("still running");
+    assert_eq!(kit.read("r.jsonl"), before);
+    running.signal(Signal::INT);
+    running.wait();
+    kit.assert_nothing_left();
+}
+
+#[test]
 fn ctrl_c_is_heard_while_a_contender_does_not_answer() {
     let kit = kit();
     let mut running = waiting(&kit);

@@ -73,6 +73,38 @@ fn a_continued_race_is_not_done_until_it_says_so_again() {
 }
 
 #[test]
+fn a_journal_has_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("race.jsonl");
+    let record = full_record();
+    let mut running = Journal::create(&path).unwrap();
+    record.lines().iter().for_each(|line| running.append(line).unwrap());
+    let torn = "{\"line\":\"resu";
+    let append = |text: &str| {
+        use std::io::Write as _;
+        std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    append(torn);
+    let error = Journal::resume(&path).unwrap_err();
+    assert!(matches!(error, WriteError::Busy { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("race.jsonl") && error.to_string().contains("still running"),
+        "{error}"
+    );
+    assert!(
+        std::fs::read_to_string(&path).unwrap().ends_with(torn),
+        "nothing is cut off while it is written"
+    );
+    drop(running);
+    let mut resumed = Journal::resume(&path).unwrap();
+    assert!(matches!(Journal::resume(&path), Err(WriteError::Busy { .. })));
+    // Where the file ends is where the next line goes, whoever wrote meanwhile.
+    append("\n");
+    resumed.append(&Line::Resumed { unix_ms: 7 }).unwrap();
+    assert_eq!(read(&path).unwrap().resumed_unix_ms, [7]);
+}
+
+#[test]
 fn a_torn_last_line_is_left_out_and_cut_off_wherever_it_was_torn() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = full_record();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord, WriteError};
+use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord};
 use deadheat_report::terminal;
 use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, unix_ms};
 use jiff::Zoned;
@@ -133,18 +133,17 @@ fn fresh(
 
 /// Creates the journal. A name that was not chosen is made unique; one that was chosen must be new.
 fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
-    let exists = |error: &WriteError| error.source.kind() == std::io::ErrorKind::AlreadyExists;
     let stem = path.with_extension("");
     let mut number = 1;
     let mut here = path;
     loop {
         match Journal::create(&here) {
             Ok(journal) => return Ok(journal),
-            Err(error) if exists(&error) && !chosen => {
+            Err(error) if error.already_exists() && !chosen => {
                 number += 1;
                 here = PathBuf::from(format!("{}-{number}.jsonl", stem.display()));
             }
-            Err(error) if exists(&error) => {
+            Err(error) if error.already_exists() => {
                 let problem = format!("--record {}: the file is there already", here.display());
                 let remedy = "choose a new file, or go on with that record by --resume".to_owned();
                 return Err(UsageError { problem, remedy }.into());
@@ -165,7 +164,10 @@ fn begin(plan: Plan, mut journal: Journal, run: &RunId, hierarchy: &Hierarchy) -
 fn resumed(path: &Path) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     let mut journal = if is_journal(path) {
-        Journal::resume(path)?
+        let journal = Journal::resume(path)?;
+        // Once more: only now does nobody else write it.
+        record = deadheat_record::read(path)?;
+        journal
     } else {
         let mut journal = create(path.with_extension("jsonl"), false)?;
         for line in record.lines() {
