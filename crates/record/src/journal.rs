@@ -49,6 +49,9 @@ pub enum Line {
         differences: Vec<Difference>,
         /// Contenders that are not raced from here on.
         out: Vec<String>,
+        /// The scenario in which that was seen; none when they are in none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scenario: Option<String>,
     },
     /// The warm-up length of a scenario was found.
     Pilot(Pilot),
@@ -101,6 +104,10 @@ pub struct Record {
     pub differences: Vec<Difference>,
     /// Contenders that were put out of the race.
     pub out: Vec<String>,
+    /// In which scenario they were, contender first: what they did in the scenarios before it stands. Those that are not
+    /// listed here are in no scenario.
+    #[serde(default)]
+    pub out_in: Vec<(String, String)>,
     /// One pilot per scenario.
     pub pilots: Vec<Pilot>,
     /// All epochs, in time order.
@@ -337,6 +344,7 @@ impl Record {
             machine,
             differences: Vec::new(),
             out: Vec::new(),
+            out_in: Vec::new(),
             pilots: Vec::new(),
             epochs: Vec::new(),
             set_aside: Vec::new(),
@@ -363,8 +371,15 @@ impl Record {
     pub fn lines(&self) -> Vec<Line> {
         let mut lines = vec![self.header()];
         if !self.differences.is_empty() || !self.out.is_empty() {
-            lines.push(Line::Parity { differences: self.differences.clone(), out: self.out.clone() });
+            let of_all = self.out.iter().filter(|name| self.out_in.iter().all(|(one, _)| one != *name));
+            let (differences, out) = (self.differences.clone(), of_all.cloned().collect());
+            lines.push(Line::Parity { differences, out, scenario: None });
         }
+        lines.extend(self.out_in.iter().map(|(contender, scenario)| Line::Parity {
+            differences: Vec::new(),
+            out: vec![contender.clone()],
+            scenario: Some(scenario.clone()),
+        }));
         lines.extend(self.pilots.iter().cloned().map(Line::Pilot));
         lines.extend(self.set_aside.iter().cloned().map(|epoch| Line::Epoch(Box::new(epoch))));
         for (scenario, warmup_ns, reason) in &self.anew {
@@ -392,8 +407,11 @@ impl Record {
     pub fn apply(&mut self, line: Line) {
         match line {
             Line::Header { .. } => {}
-            Line::Parity { differences, out } => {
+            Line::Parity { differences, out, scenario } => {
                 self.differences.extend(differences);
+                self.out_in.extend(scenario.into_iter().flat_map(|scenario| {
+                    out.iter().map(move |contender| (contender.clone(), scenario.clone()))
+                }));
                 self.out.extend(out);
             }
             Line::Pilot(pilot) => self.pilots.push(pilot),
@@ -415,10 +433,18 @@ impl Record {
         }
     }
 
-    /// Contenders that are still in the race, as indices into the plan.
-    pub fn racing(&self) -> Vec<usize> {
-        let contenders = &self.plan.contenders;
-        (0..contenders.len()).filter(|index| !self.out.contains(&contenders[*index].name)).collect()
+    /// Contenders that are in a scenario, as indices into the plan: those that were not put out in it or before it.
+    pub fn racing(&self, scenario: &str) -> Vec<usize> {
+        let place = |name: &str| self.plan.scenarios.iter().position(|one| one.name == name);
+        let later = |name: &str| {
+            let out_in = self.out_in.iter().find(|(contender, _)| contender == name);
+            out_in.and_then(|(_, out_in)| place(out_in)) > place(scenario)
+        };
+        let contenders = self.plan.contenders.iter().map(|one| &one.name).enumerate();
+        contenders
+            .filter(|(_, name)| !self.out.contains(name) || later(name))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// The epochs of one scenario, in time order.

@@ -169,7 +169,7 @@ impl Race<'_> {
     /// One scenario, from its pilot to its verdict.
     fn scenario(&mut self, leg: &Leg<'_>) -> Result<Finish, RaceError> {
         for _ in 0..MOST_RESTARTS {
-            if self.record.racing().len() < 2 {
+            if self.record.racing(&leg.scenario.name).len() < 2 {
                 return Ok(Finish::TooFew);
             }
             let broken = match self.until_the_end(leg) {
@@ -185,8 +185,8 @@ impl Race<'_> {
             match broken {
                 Broken::Interrupted => return Ok(Finish::Interrupted),
                 Broken::Failed(reason) => return Err(RaceError::Failed(reason)),
-                Broken::Parity(differences) => self.put_out_by_parity(differences)?,
-                Broken::Out(name, reason) => self.put_out(&name, &reason)?,
+                Broken::Parity(differences) => self.put_out_by_parity(leg, differences)?,
+                Broken::Out(name, reason) => self.put_out(leg, &name, &reason)?,
             }
         }
         Err(RaceError::Failed("contenders fall out again and again".into()))
@@ -208,7 +208,7 @@ impl Race<'_> {
     /// Loads every contender in turn and finds the warm-up length from how long their rates take to settle.
     fn pilot(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let method = leg.gate.plan.method.clone();
-        let course = leg.course(self.record.racing(), Duration::ZERO, 0, method.seed);
+        let course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
         let lineup = course.line_up("pilot", "before the race", self.observer)?;
         if method.pilot_ns == 0 {
             stop_all(lineup.runners);
@@ -261,7 +261,7 @@ impl Race<'_> {
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
         let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
         let seed = derive_seed(leg.gate.plan.method.seed.wrapping_add(begun as u64), leg.index, number);
-        let course = leg.course(self.record.racing(), warmup, number, seed);
+        let course = leg.course(self.record.racing(name), warmup, number, seed);
         let epoch = course.run(self.observer)?;
         self.write(Line::Epoch(Box::new(epoch)))?;
         self.observer.event(&Event::Epoch { record: &self.record, scenario: name });
@@ -329,7 +329,7 @@ impl Race<'_> {
         self.record.epochs_of(scenario).map(|epoch| epoch.took_ns).max().unwrap_or(0)
     }
 
-    fn put_out_by_parity(&mut self, differences: Vec<Difference>) -> Result<(), RaceError> {
+    fn put_out_by_parity(&mut self, leg: &Leg<'_>, differences: Vec<Difference>) -> Result<(), RaceError> {
         self.observer.event(&Event::Parity(&differences));
         let mut out: Vec<String> = Vec::new();
         for difference in &differences {
@@ -337,10 +337,10 @@ impl Race<'_> {
                 out.push(difference.contender.clone());
             }
         }
-        self.write(Line::Parity { differences, out })
+        self.write(Line::Parity { differences, out, scenario: Some(leg.scenario.name.clone()) })
     }
 
-    fn put_out(&mut self, name: &str, reason: &str) -> Result<(), RaceError> {
+    fn put_out(&mut self, leg: &Leg<'_>, name: &str, reason: &str) -> Result<(), RaceError> {
         self.observer.event(&Event::Out { contender: name, reason });
         // The first line says what happened; the last words of its log were shown and stay in the log.
         let what = reason.lines().next().unwrap_or_default();
@@ -348,7 +348,8 @@ impl Race<'_> {
         let remedy = "read its log, try its command by hand, or leave it out with --only";
         let finding = Finding::warn("contender-out", what, remedy).about(name);
         self.write(Line::Finding { scenario: None, finding })?;
-        self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()] })
+        let scenario = Some(leg.scenario.name.clone());
+        self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()], scenario })
     }
 
     /// Writes a finding, unless the record has the very same already.
