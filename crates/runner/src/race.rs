@@ -80,7 +80,7 @@ pub enum Finish {
     Done,
     /// A person asked for the end; the record can be continued.
     Interrupted,
-    /// Fewer than two contenders are left.
+    /// In some scenario fewer than two contenders were left.
     TooFew,
 }
 
@@ -114,6 +114,9 @@ impl Race<'_> {
     /// When something fails that is no contender's fault. What was measured is in the journal.
     pub fn go(&mut self) -> Result<Finish, RaceError> {
         let plan = self.record.plan.clone();
+        if plan.scenarios.iter().all(|one| self.record.end_of(&one.name).is_some()) {
+            return self.finish();
+        }
         for path in [&self.logs, &plan.work] {
             std::fs::create_dir_all(path)
                 .map_err(|source| RaceError::Folder { path: path.clone(), source })?;
@@ -134,11 +137,19 @@ impl Race<'_> {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
-        let finish = self.scenarios(&gate, &contract, &bench, &services)?;
-        if finish == Finish::Done {
-            self.write(Line::Done)?;
+        match self.scenarios(&gate, &contract, &bench, &services)? {
+            Finish::Interrupted => Ok(Finish::Interrupted),
+            Finish::Done | Finish::TooFew => self.finish(),
         }
-        Ok(finish)
+    }
+
+    /// Every scenario has ended: whether each came to its planned end.
+    fn finish(&mut self) -> Result<Finish, RaceError> {
+        if self.record.ended.iter().any(|(_, end)| *end == End::Stopped) {
+            return Ok(Finish::TooFew);
+        }
+        self.write(Line::Done)?;
+        Ok(Finish::Done)
     }
 
     fn scenarios(
@@ -158,25 +169,23 @@ impl Race<'_> {
                 continue;
             }
             let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
-            let finish = self.scenario(&leg)?;
-            if finish != Finish::Done {
-                return Ok(finish);
+            if self.scenario(&leg)? == Finish::Interrupted {
+                return Ok(Finish::Interrupted);
             }
         }
         Ok(Finish::Done)
     }
 
-    /// One scenario, from its pilot to its verdict.
+    /// One scenario, from its pilot to its verdict, or until fewer than two are left.
     fn scenario(&mut self, leg: &Leg<'_>) -> Result<Finish, RaceError> {
         for _ in 0..MOST_RESTARTS {
             if self.record.racing(&leg.scenario.name).len() < 2 {
+                self.end(leg, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
             let broken = match self.until_the_end(leg) {
                 Ok(end) => {
-                    self.write(Line::Scenario { scenario: leg.scenario.name.clone(), end })?;
-                    self.observer
-                        .event(&Event::Scenario { record: &self.record, scenario: &leg.scenario.name });
+                    self.end(leg, end)?;
                     return Ok(Finish::Done);
                 }
                 Err(Stop::Error(error)) => return Err(error),
@@ -190,6 +199,12 @@ impl Race<'_> {
             }
         }
         Err(RaceError::Failed("contenders fall out again and again".into()))
+    }
+
+    fn end(&mut self, leg: &Leg<'_>, end: End) -> Result<(), RaceError> {
+        self.write(Line::Scenario { scenario: leg.scenario.name.clone(), end })?;
+        self.observer.event(&Event::Scenario { record: &self.record, scenario: &leg.scenario.name });
+        Ok(())
     }
 
     fn until_the_end(&mut self, leg: &Leg<'_>) -> Result<End, Stop> {

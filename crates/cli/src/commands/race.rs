@@ -75,7 +75,7 @@ fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 
     let comparisons = || view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
     match finish {
         Finish::Interrupted => 130,
-        Finish::TooFew if !record.differences.is_empty() => 1,
+        Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
         Finish::TooFew => 2,
         Finish::Done if comparisons().any(|pair| pair.verdict == VerdictWord::Invalid) => 3,
         Finish::Done => u8::from(!record.out.is_empty()),
