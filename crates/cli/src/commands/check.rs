@@ -1,10 +1,10 @@
 //! `deadheat check`: parity alone.
 
 use deadheat_report::terminal;
-use deadheat_runner::{Event, Observer, RunId};
+use deadheat_runner::{Event, Hierarchy, Observer, RunId};
 
 use super::Failure;
-use super::race::prepared;
+use super::race::{prepared, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
@@ -19,6 +19,7 @@ pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Fai
     for (name, why) in &plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
+    tell_leftovers(&Hierarchy::detect(), console);
     let interrupt = Interrupt::listen()?;
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();

@@ -28,7 +28,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
             let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
             fresh(&study, flags, console, &run, &hierarchy)?
         }
-        Input::Resume(path) => resumed(&path)?,
+        Input::Resume(path) => resumed(&path, console, &hierarchy)?,
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path)?),
@@ -115,10 +115,7 @@ fn fresh(
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
-    let left = leftovers(hierarchy);
-    for finding in &left {
-        console.note(&lines_plain(&format!("note: {}; {}", finding.message, finding.remedy)));
-    }
+    let left = tell_leftovers(hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let journal = create(path, flags.record.is_some())?;
     let mut stage = begin(resolved.plan, journal, run, hierarchy)?;
@@ -129,6 +126,15 @@ fn fresh(
         stage.record.apply(line);
     }
     Ok(stage)
+}
+
+/// Says what earlier runs left behind, and gives it to be recorded.
+pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Finding> {
+    let left = leftovers(hierarchy);
+    for finding in &left {
+        console.note(&lines_plain(&format!("note: {}; {}", finding.message, finding.remedy)));
+    }
+    left
 }
 
 /// Creates the journal. A name that was not chosen is made unique; one that was chosen must be new.
@@ -161,7 +167,7 @@ fn begin(plan: Plan, mut journal: Journal, run: &RunId, hierarchy: &Hierarchy) -
 }
 
 /// Opens a record to go on with. The JSON document of `--json` serves as well: a journal is made from it.
-fn resumed(path: &Path) -> Result<Stage, Failure> {
+fn resumed(path: &Path, console: &Console, hierarchy: &Hierarchy) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
@@ -184,9 +190,12 @@ fn resumed(path: &Path) -> Result<Stage, Failure> {
         .into());
     }
     if !record.done {
-        let line = Line::Resumed { unix_ms: unix_ms() };
-        journal.append(&line)?;
-        record.apply(line);
+        let left = tell_leftovers(hierarchy, console).into_iter();
+        let findings = left.map(|finding| Line::Finding { scenario: None, finding });
+        for line in std::iter::once(Line::Resumed { unix_ms: unix_ms() }).chain(findings) {
+            journal.append(&line)?;
+            record.apply(line);
+        }
     }
     Ok(Stage { record, journal })
 }
