@@ -1,7 +1,7 @@
 //! `deadheat check`: parity alone.
 
 use deadheat_report::terminal;
-use deadheat_runner::{Event, Hierarchy, Observer, RunId};
+use deadheat_runner::{Event, Hierarchy, Observer, RunId, raise_open_files};
 
 use super::Failure;
 use super::race::{prepared, tell_leftovers};
@@ -13,6 +13,7 @@ use crate::study;
 
 /// Starts every contender once, compares all answers, and says what differs. Exit status 1 when anything does.
 pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
+    raise_open_files()?;
     let study = study::load(&flags.study)?;
     let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console)?;
     let plan = resolved.plan;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, unix_ms};
+use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms};
 use jiff::Zoned;
 
 use super::{Failure, write_atomically};
@@ -21,6 +21,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
     if flags.json == Some(Output::Standard) {
         console.keep_output_for_data();
     }
+    raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let stage = match flags.input()? {
         Input::Study(path) => fresh(&study::load(&path)?, flags, console, &run, &hierarchy)?,
