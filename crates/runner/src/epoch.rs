@@ -222,7 +222,8 @@ impl Course<'_> {
         Ok(sums)
     }
 
-    fn still_there(&self, one: &Loaded, when: &str) -> Result<(), Broken> {
+    /// Whether a contender still runs, and nobody asked for the end.
+    pub(crate) fn still_there(&self, one: &Loaded, when: &str) -> Result<(), Broken> {
         match one.runner.running.exited() {
             _ if (self.gate.stopped)() => Err(Broken::Interrupted),
             Some(status) => Err(died(&one.runner, &status, when)),
@@ -389,11 +390,18 @@ fn died(runner: &Runner, status: &str, when: &str) -> Broken {
     Broken::Out(name.into(), format!("{name} ended with {status} {when}{}", runner.running.tail()))
 }
 
-fn lost(runner: &Runner, error: &StretchError) -> Broken {
-    let name = runner.running.name();
-    match runner.running.exited() {
-        Some(status) => died(runner, &status, "under load"),
-        None => Broken::Out(name.into(), format!("{}{}", with_causes(error), runner.running.tail())),
+/// What a stretch that could not be driven means: the contender is out, unless the generator itself failed.
+pub(crate) fn lost(runner: &Runner, error: &StretchError) -> Broken {
+    if let Some(status) = runner.running.exited() {
+        return died(runner, &status, "under load");
+    }
+    blamed(runner.running.name(), error, &runner.running.tail())
+}
+
+fn blamed(name: &str, error: &StretchError, tail: &str) -> Broken {
+    match error.is_our_own() {
+        true => Broken::Failed(with_causes(error)),
+        false => Broken::Out(name.into(), format!("{}{tail}", with_causes(error))),
     }
 }
 
@@ -412,5 +420,28 @@ mod tests {
         assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
         assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of our cores");
         assert_eq!(dropped(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
+    }
+
+    #[test]
+    fn the_generators_own_failures_are_no_contenders_fault() {
+        use deadheat_load::{OpenError, SessionError};
+        let io = |code| std::io::Error::from_raw_os_error(code);
+        let name = || "bun".to_owned();
+        let address = || deadheat_load::Address::Unix("/s".into());
+        let connect =
+            |code| OpenError::Connect { address: address(), opened: 1, wanted: 8, source: io(code) };
+        let refused = StretchError::Open { contender: name(), source: connect(111) };
+        let out = blamed("bun", &refused, "\n  its last lines");
+        assert!(
+            matches!(&out, Broken::Out(who, why) if who == "bun" && why.contains("refused") && why.ends_with("last lines")),
+            "{out:?}"
+        );
+        // 24: too many open files.
+        for source in [OpenError::Pin { cpu: 9, source: io(22) }, OpenError::Worker(io(11)), connect(24)] {
+            let ours = StretchError::Open { contender: name(), source };
+            assert!(matches!(blamed("bun", &ours, ""), Broken::Failed(_)), "{ours}");
+        }
+        let ours = StretchError::Slice { contender: name(), source: SessionError::WorkerLost };
+        assert!(matches!(blamed("bun", &ours, ""), Broken::Failed(_)));
     }
 }

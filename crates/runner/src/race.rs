@@ -14,7 +14,7 @@ use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 use crate::affinity;
 use crate::cgroup::Hierarchy;
 use crate::contender::{Running, StartError};
-use crate::epoch::{Broken, Course};
+use crate::epoch::{Broken, Course, lost};
 use crate::events::{Event, Observer};
 use crate::external::Watch;
 use crate::field::{Gate, stop_all};
@@ -247,14 +247,8 @@ impl Race<'_> {
                 rates.push(last.rate_per_s().unwrap_or(0.0));
                 stopped() || rates.len() >= PILOT_WINDOWS as usize
             };
-            one.stretch(window, enough).map_err(|error| Broken::Out(name.clone(), error.to_string()))?;
-            if (self.stopped)() {
-                return Err(Broken::Interrupted.into());
-            }
-            if let Some(status) = one.runner.running.exited() {
-                let reason = format!("{name} ended with {status} in the pilot{}", one.runner.running.tail());
-                return Err(Broken::Out(name, reason).into());
-            }
+            one.stretch(window, enough).map_err(|error| lost(&one.runner, &error))?;
+            course.still_there(one, "in the pilot")?;
             let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
             contenders.push(PilotContender { contender: name, window_rates_per_s: rates, cut_ns });
         }

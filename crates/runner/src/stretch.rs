@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Arrivals, Backend, Limit, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig, SliceOrder,
+    Arrivals, Backend, Limit, OpenError, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig, SliceOrder,
     Tally,
 };
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
+use rustix::io::Errno;
 
 use crate::field::Runner;
 
@@ -28,7 +29,7 @@ pub(crate) enum StretchError {
         /// Who.
         contender: String,
         /// What the engine said.
-        source: deadheat_load::OpenError,
+        source: OpenError,
     },
     /// The scenario's rate is none.
     #[error("{contender}: {source}")]
@@ -54,6 +55,24 @@ pub(crate) enum StretchError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl StretchError {
+    /// Whether the load generator itself failed, or the machine under it, whatever the contender did.
+    pub(crate) fn is_our_own(&self) -> bool {
+        match self {
+            Self::Open { source, .. } => match source {
+                OpenError::NoConnections | OpenError::Pin { .. } | OpenError::Worker(_) => true,
+                // Too many open files, in this process or on the machine.
+                OpenError::Connect { source, .. } => [Errno::MFILE, Errno::NFILE]
+                    .iter()
+                    .any(|one| source.raw_os_error() == Some(one.raw_os_error())),
+                _ => false,
+            },
+            Self::Slice { .. } => true,
+            Self::Freeze { .. } => false,
+        }
+    }
 }
 
 /// What is added up over slices.
