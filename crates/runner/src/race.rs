@@ -317,13 +317,13 @@ impl Race<'_> {
             Some(Next::GoOn { .. }) | None => {}
         }
         let epochs = self.record.epochs_of(name).count();
-        let first_look = method.looks.first().copied().unwrap_or(0);
         if epochs >= method.looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
             return Ok(Some(End::Maximum));
         }
         let over =
             method.budget_ns.is_some_and(|budget| self.spent_ns(name) + self.longest_ns(name) > budget);
-        Ok((epochs >= first_look && over).then_some(End::Budget))
+        // One epoch runs in any case: without any there would be nothing to show for the pilot.
+        Ok((epochs > 0 && over).then_some(End::Budget))
     }
 
     fn spent_ns(&self, scenario: &str) -> u64 {
