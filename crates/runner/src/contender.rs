@@ -376,7 +376,7 @@ fn listen_at(start: &Start<'_>, run: &RunId) -> Result<(Address, Vec<(String, St
             Err(StartError::PortTaken { name: start.name.into(), port: *port, holder })
         }
         Listen::Socket => {
-            let path = start.sockets.join(format!("{}.sock", run.next_number()));
+            let path = start.sockets.join(run.next_socket());
             let _ = fs::remove_file(&path);
             let value = path.to_string_lossy().into_owned();
             Ok((Address::Unix(path), vec![("socket".to_owned(), value)]))

@@ -33,6 +33,12 @@ impl RunId {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// A name for a unix socket that no run of this moment has used yet: runs of the same study share a folder. Short, as
+    /// a socket's path may have no more than some hundred bytes.
+    pub fn next_socket(&self) -> String {
+        format!("{}-{}.sock", self.pid, self.next_number())
+    }
+
     /// A name for a control group that this run has not used yet.
     pub fn next_group(&self) -> String {
         format!("{CGROUP_PREFIX}{}-{}-{}", self.pid, self.start_ticks, self.next_number())
@@ -109,6 +115,14 @@ mod tests {
         assert!(!lives("999999999:1"));
         assert!(!lives(&format!("{}:1", std::process::id())), "same number, another start");
         assert!(!lives("nonsense"));
+    }
+
+    #[test]
+    fn runs_of_one_moment_share_no_socket() {
+        let run = |pid| RunId { pid, ..RunId::current() };
+        let (one, two) = (run(11), run(12));
+        let names = [one.next_socket(), one.next_socket(), two.next_socket(), two.next_socket()];
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{names:?}");
     }
 
     #[test]
