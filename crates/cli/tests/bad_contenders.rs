@@ -154,6 +154,22 @@ fn what_was_measured_before_it_fell_out_stands() {
 }
 
 #[test]
+fn last_words_are_this_runs() {
+    let (kit, _turn) = (kit(), turn());
+    kit.file("r.logs/1-bad-pilot.log", "old words\n");
+    let outcome = kit
+        .race()
+        .contender("good", &server_line(&["--json"]))
+        .contender("bad", "echo new words; exit 3")
+        .args(SHORT_RACE)
+        .args(["--record", "r.jsonl"])
+        .run();
+    outcome.assert_status(2).assert_stderr_has("| new words");
+    assert!(!outcome.stderr.contains("old words"), "{outcome}");
+    assert_eq!(kit.read("r.logs/1-bad-pilot.log"), "new words\n");
+}
+
+#[test]
 fn hostile_words_reach_no_terminal() {
     let (kit, _turn) = (kit(), turn());
     let escape = "\u{1b}]0;owned\u{7}\u{1b}[31m";

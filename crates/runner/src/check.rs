@@ -1,14 +1,14 @@
 //! Parity alone: every contender is started once and asked every probe; nothing is measured.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use deadheat_record::{Difference, Plan};
 
 use crate::contender::StartError;
 use crate::events::{Event, Observer};
-use crate::field::{Gate, stop_all};
+use crate::field::{Gate, fresh_logs, stop_all};
 use crate::parity::{Asked, Contract};
 use crate::race::RaceError;
 use crate::run::RunId;
@@ -48,9 +48,9 @@ pub fn check(
     stopped: &dyn Fn() -> bool,
     observer: &mut dyn Observer,
 ) -> Result<Checked, RaceError> {
-    for path in [&logs, &plan.work] {
-        std::fs::create_dir_all(path).map_err(|source| RaceError::Folder { path: path.clone(), source })?;
-    }
+    let failed = |path: &Path, source| RaceError::Folder { path: path.into(), source };
+    fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
+    std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
     let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
     let mut gate =
         Gate { plan, run, logs, request: contract.first_request()?, values: values(plan), stopped };

@@ -3,7 +3,8 @@
 //! Owns: starting in random order, readiness, freezing and thawing, usage, the end of all. Must not know: slices.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use deadheat_load::{Address, Answer};
@@ -126,6 +127,21 @@ impl Gate<'_> {
         }
         Ok(up)
     }
+}
+
+/// Makes the folder for logs; those that a run of before left there are removed, so that last words are this run's.
+///
+/// # Errors
+/// When the folder cannot be made, or a log not be removed.
+pub(crate) fn fresh_logs(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "log") {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn accepts(address: &deadheat_load::Address) -> Result<(), String> {

@@ -2,7 +2,8 @@
 //!
 //! Owns: that order, and the record while it grows. Must not know: how anything is shown.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
@@ -17,7 +18,7 @@ use crate::contender::{Running, StartError};
 use crate::epoch::{Broken, Course, lost};
 use crate::events::{Event, Observer};
 use crate::external::Watch;
-use crate::field::{Gate, stop_all};
+use crate::field::{Gate, fresh_logs, stop_all};
 use crate::judge::{AskError, Bench, climbing};
 use crate::parity::{Contract, ContractError};
 use crate::run::RunId;
@@ -117,10 +118,10 @@ impl Race<'_> {
         if plan.scenarios.iter().all(|one| self.record.end_of(&one.name).is_some()) {
             return self.finish();
         }
-        for path in [&self.logs, &plan.work] {
-            std::fs::create_dir_all(path)
-                .map_err(|source| RaceError::Folder { path: path.clone(), source })?;
-        }
+        let failed = |path: &Path, source| RaceError::Folder { path: path.into(), source };
+        let make = if self.record.resumed_unix_ms.is_empty() { fresh_logs } else { make_folder };
+        make(&self.logs).map_err(|source| failed(&self.logs, source))?;
+        make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         affinity::pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
@@ -376,6 +377,10 @@ impl Race<'_> {
         self.record.apply(line);
         Ok(())
     }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
 }
 
 /// What one scenario of a race needs.
