@@ -56,6 +56,31 @@ fn ctrl_c_is_heard_while_a_contender_does_not_answer() {
 }
 
 #[test]
+fn ctrl_c_is_heard_while_a_check_waits_for_a_service() {
+    let kit = kit();
+    let text = |command: &str| Value::from(command).to_string();
+    let (server, deaf) = (server_line(&["--json"]), server_line(&["--never-listen"]));
+    kit.file(
+        "study.toml",
+        format!(
+            "[[service]]\nname = \"db\"\ncommand = {}\n\
+             [[contender]]\nname = \"a\"\ncommand = {server}\n[[contender]]\nname = \"b\"\ncommand = {server}\n\
+             [[probe]]\npath = \"/\"\n",
+            text(&deaf),
+            server = text(&server)
+        ),
+    );
+    let mut running = kit.deadheat(["check", ".", "--ready-timeout", "60s"]).spawn();
+    running
+        .wait_for("the service", || kit.leftovers().iter().any(|one| one.command.contains("--never-listen")));
+    assert!(running.signal(Signal::INT));
+    let gone = wait_until(Duration::from_secs(20), || !running.is_running());
+    assert!(gone, "a service was waited for in spite of Ctrl-C");
+    running.wait().assert_status(130);
+    kit.assert_nothing_left();
+}
+
+#[test]
 fn kill_9_during_a_start_leaves_nothing() {
     let kit = kit();
     let running = waiting(&kit);

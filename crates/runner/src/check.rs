@@ -54,14 +54,20 @@ pub fn check(
     let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
     let mut gate =
         Gate { plan, run, logs, request: contract.first_request()?, values: values(plan), stopped };
-    let _services = gate.start_services().map_err(RaceError::Service)?;
     let mut checked = Checked { probes: plan.probes.len(), ..Checked::default() };
+    let _services = match gate.start_services() {
+        Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
+        other => other.map_err(RaceError::Service)?,
+    };
     let mut runners = Vec::new();
     for (index, contender) in plan.contenders.iter().enumerate() {
         observer.event(&Event::Doing(&format!("starting {}", contender.name)));
         match gate.start(index, "check") {
             Ok(runner) => runners.push(runner),
-            Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
+            Err(StartError::Interrupted) => {
+                stop_all(runners);
+                return Ok(Checked { interrupted: true, ..checked });
+            }
             Err(error) => {
                 let reason = error.to_string();
                 observer.event(&Event::Out { contender: &contender.name, reason: &reason });

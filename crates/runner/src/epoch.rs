@@ -153,14 +153,25 @@ impl Course<'_> {
     }
 
     /// Opens the connections of every contender.
+    ///
+    /// # Errors
+    /// When those of one cannot be opened; all are stopped then.
     pub(crate) fn load_up(&self, lineup: Lineup) -> Result<(Vec<Loaded>, Parity), Broken> {
         let Lineup { runners, parity } = lineup;
         let mut loaded = Vec::new();
-        for runner in runners {
-            let requests = self.requests(runner.contender, &parity)?;
-            match Loaded::open(runner, self.scenario, self.plan(), requests, self.seed) {
+        let mut waiting = runners.into_iter();
+        while let Some(runner) = waiting.next() {
+            let opened = match self.requests(runner.contender, &parity) {
+                Ok(requests) => Loaded::open(runner, self.scenario, self.plan(), requests, self.seed)
+                    .map_err(|failure| (lost(&failure.0, &failure.1), failure.0)),
+                Err(broken) => Err((broken, runner)),
+            };
+            match opened {
                 Ok(one) => loaded.push(one),
-                Err(failure) => return Err(lost(&failure.0, &failure.1)),
+                Err((broken, runner)) => {
+                    stop_all(runners_of(loaded).chain([runner]).chain(waiting).collect());
+                    return Err(broken);
+                }
             }
         }
         Ok((loaded, parity))
@@ -175,16 +186,10 @@ impl Course<'_> {
         let when = format!("epoch {}", self.number);
         let lineup = self.line_up(&format!("epoch-{}", self.number), &when, observer)?;
         let (mut loaded, parity) = self.load_up(lineup)?;
-        let warmups = self.warm_up(&mut loaded, &parity, observer)?;
-        let (rounds, measured) = self.rounds(&mut loaded, started, observer)?;
-        let mut contenders = Vec::new();
-        for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
-            self.check_answers(one, &measured.sum, &parity)?;
-            let part = measured.into_record(one, &warmup);
-            contenders.push(part.map_err(|error| Broken::Failed(error.to_string()))?);
-        }
+        let measured = self.measure(&mut loaded, &parity, started, observer);
         observer.event(&Event::Doing("stopping all"));
-        stop_all(loaded.into_iter().map(|one| one.runner).collect());
+        stop_all(runners_of(loaded).collect());
+        let (contenders, rounds) = measured?;
         Ok(Epoch {
             scenario: self.scenario.name.clone(),
             number: self.number,
@@ -194,6 +199,24 @@ impl Course<'_> {
             rounds,
             findings: Vec::<Finding>::new(),
         })
+    }
+
+    fn measure(
+        &self,
+        loaded: &mut [Loaded],
+        parity: &Parity,
+        started: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), Broken> {
+        let warmups = self.warm_up(loaded, parity, observer)?;
+        let (rounds, measured) = self.rounds(loaded, started, observer)?;
+        let mut contenders = Vec::new();
+        for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
+            self.check_answers(one, &measured.sum, parity)?;
+            let part = measured.into_record(one, &warmup);
+            contenders.push(part.map_err(|error| Broken::Failed(error.to_string()))?);
+        }
+        Ok((contenders, rounds))
     }
 
     fn warm_up(
@@ -373,6 +396,11 @@ fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
         load_run_delay_ns: None,
         failed: outcomes(tally).failed(),
     }
+}
+
+/// The contenders alone; their connections are closed.
+pub(crate) fn runners_of(loaded: Vec<Loaded>) -> impl Iterator<Item = Runner> {
+    loaded.into_iter().map(|one| one.runner)
 }
 
 /// Why a round is left out for all contenders: external readings only.

@@ -47,8 +47,9 @@ impl Gate<'_> {
     /// Starts one contender, waits until it answers, and freezes it. `when` names its log file.
     ///
     /// # Errors
-    /// When it cannot be started or does not answer.
+    /// When it cannot be started or does not answer, or when a person asked for the end.
     pub(crate) fn start(&self, contender: usize, when: &str) -> Result<Runner, StartError> {
+        self.go_on()?;
         let one = &self.plan.contenders[contender];
         let start = Start {
             name: &one.name,
@@ -78,6 +79,10 @@ impl Gate<'_> {
         Ok(Runner { contender, running, cold_start })
     }
 
+    fn go_on(&self) -> Result<(), StartError> {
+        if (self.stopped)() { Err(StartError::Interrupted) } else { Ok(()) }
+    }
+
     /// Asks the first probe. A contender that never answers does not hold up the end that a person asks for.
     fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, String> {
         let answers = ask_all(&[address], &self.request, patience, self.stopped);
@@ -103,6 +108,7 @@ impl Gate<'_> {
     pub(crate) fn start_services(&mut self) -> Result<Vec<Running>, StartError> {
         let mut up = Vec::new();
         for service in &self.plan.services {
+            self.go_on()?;
             let start = Start {
                 name: &service.name,
                 command: &service.command,
@@ -158,4 +164,33 @@ fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
 pub(crate) fn stop_all(mut runners: Vec<Runner>) {
     runners.iter_mut().for_each(|runner| runner.running.ask_to_stop());
     runners.into_iter().for_each(|runner| runner.running.stop());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_started_after_the_end_was_asked_for() {
+        let document = include_str!("../../record/tests/fixtures/example.json");
+        let document: deadheat_record::Document = serde_json::from_str(document).unwrap();
+        let mut plan = document.record.plan;
+        plan.services = vec![deadheat_record::Service {
+            name: "db".into(),
+            command: "true".into(),
+            folder: "/".into(),
+            env: BTreeMap::new(),
+            listen: deadheat_record::Listen::FreePort,
+        }];
+        let mut gate = Gate {
+            plan: &plan,
+            run: &RunId::current(),
+            logs: "/nowhere".into(),
+            request: Question { bytes: Vec::new().into(), head: false },
+            values: BTreeMap::new(),
+            stopped: &|| true,
+        };
+        assert!(matches!(gate.start(0, "test"), Err(StartError::Interrupted)));
+        assert!(matches!(gate.start_services(), Err(StartError::Interrupted)));
+    }
 }

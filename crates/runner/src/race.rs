@@ -15,7 +15,7 @@ use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 use crate::affinity;
 use crate::cgroup::Hierarchy;
 use crate::contender::{Running, StartError};
-use crate::epoch::{Broken, Course, lost};
+use crate::epoch::{Broken, Course, lost, runners_of};
 use crate::events::{Event, Observer};
 use crate::external::Watch;
 use crate::field::{Gate, fresh_logs, stop_all};
@@ -23,7 +23,7 @@ use crate::judge::{AskError, Bench, climbing};
 use crate::parity::{Contract, ContractError};
 use crate::run::RunId;
 use crate::schedule::derive_seed;
-use crate::stretch::Sum;
+use crate::stretch::{Loaded, Sum};
 
 /// Windows in a pilot: enough for MSER-5 to see a cut, in 16 batches of five.
 const PILOT_WINDOWS: u32 = 80;
@@ -238,6 +238,26 @@ impl Race<'_> {
         }
         let (mut loaded, _) = course.load_up(lineup)?;
         let window = Duration::from_nanos(method.pilot_ns) / PILOT_WINDOWS;
+        let contenders = self.pilots(&course, &mut loaded, window);
+        stop_all(runners_of(loaded).collect());
+        let contenders = contenders?;
+        let cuts: Vec<f64> =
+            contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
+        let (shortest, longest) = method.warmup_ns;
+        let limits = WarmupLimits { shortest_s: shortest as f64 / 1e9, longest_s: longest as f64 / 1e9 };
+        let warmup_ns = (warmup_length_s(&cuts, limits) * 1e9) as u64;
+        let scenario = leg.scenario.name.clone();
+        self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
+        let pilot = Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns };
+        Ok(self.write(Line::Pilot(pilot))?)
+    }
+
+    fn pilots(
+        &mut self,
+        course: &Course<'_>,
+        loaded: &mut [Loaded],
+        window: Duration,
+    ) -> Result<Vec<PilotContender>, Broken> {
         let (count, mut contenders) = (loaded.len(), Vec::new());
         for (index, one) in loaded.iter_mut().enumerate() {
             let name = one.runner.running.name().to_owned();
@@ -253,16 +273,7 @@ impl Race<'_> {
             let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
             contenders.push(PilotContender { contender: name, window_rates_per_s: rates, cut_ns });
         }
-        stop_all(loaded.into_iter().map(|one| one.runner).collect());
-        let cuts: Vec<f64> =
-            contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
-        let (shortest, longest) = method.warmup_ns;
-        let limits = WarmupLimits { shortest_s: shortest as f64 / 1e9, longest_s: longest as f64 / 1e9 };
-        let warmup_ns = (warmup_length_s(&cuts, limits) * 1e9) as u64;
-        let scenario = leg.scenario.name.clone();
-        self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
-        let pilot = Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns };
-        Ok(self.write(Line::Pilot(pilot))?)
+        Ok(contenders)
     }
 
     fn epoch(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
