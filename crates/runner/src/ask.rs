@@ -95,7 +95,7 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 pub(crate) mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
-    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+    use std::net::{Ipv4Addr, TcpListener};
     use std::sync::Mutex;
     use std::time::Instant;
 
@@ -118,7 +118,7 @@ pub(crate) mod tests {
                 }
             }
         });
-        Address::Tcp(SocketAddr::from(address))
+        Address::Tcp(address)
     }
 
     fn question() -> Question {

@@ -86,6 +86,7 @@ pub fn check(
     checked.compared = asked.iter().map(|one| one.name.to_owned()).collect();
     let found = contract.check(&asked, "before the race", stopped);
     stop_all(runners);
+    run.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
     match found? {
         Some(parity) => Ok(Checked { differences: parity.differences, ..checked }),
         None => Ok(Checked { interrupted: true, ..checked }),

@@ -184,7 +184,11 @@ impl Race<'_> {
                 self.end(leg, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
-            let broken = match self.until_the_end(leg) {
+            let end = self.until_the_end(leg);
+            for finding in self.run.take_left_behind() {
+                self.note(None, finding)?;
+            }
+            let broken = match end {
                 Ok(end) => {
                     self.end(leg, end)?;
                     return Ok(Finish::Done);

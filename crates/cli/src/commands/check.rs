@@ -48,8 +48,12 @@ struct Notes<'a>(&'a Console);
 
 impl Observer for Notes<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        if let Event::Out { reason, .. } = event {
-            self.0.note(&lines_plain(&format!("failed: {reason}")));
+        match event {
+            Event::Out { reason, .. } => self.0.note(&lines_plain(&format!("failed: {reason}"))),
+            Event::Finding(finding) => {
+                self.0.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+            }
+            _ => {}
         }
     }
 }
