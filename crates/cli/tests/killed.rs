@@ -94,8 +94,8 @@ fn study_of(server: &str) -> String {
 #[test]
 fn a_leftover_of_an_earlier_run_is_named() {
     let (kit, _turn) = (kit(), turn());
-    let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
     let server = server_line(&["--json"]);
+    let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
     let mut running = kit.race().contender("a", &server).contender("b", &server).args(SHORT_RACE).spawn();
     let (pid, needle) = (leftover.id(), "sleep 4321");
     running.wait_for("the leftover to be named", || {

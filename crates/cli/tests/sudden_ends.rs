@@ -64,7 +64,7 @@ fn ctrl_c_is_heard_while_a_check_waits_for_a_service() {
         "study.toml",
         format!(
             "[[service]]\nname = \"db\"\ncommand = {}\n\
-             [[contender]]\nname = \"a\"\ncommand = {server}\n[[contender]]\nname = \"b\"\ncommand = {server}\n\
+             [[contender]]\nname = \"a\"\ncommand = {server}\nservices = [\"db\"]\n[[contender]]\nname = \"b\"\ncommand = {server}\n\
              [[probe]]\npath = \"/\"\n",
             text(&deaf),
             server = text(&server)
