@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Arrivals, Backend, Limit, OpenError, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig, SliceOrder,
-    Tally,
+    Arrivals, Backend, Limit, OpenError, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig,
+    SliceOrder, Tally,
 };
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
@@ -72,6 +72,7 @@ impl StretchError {
             },
             Self::Slice { .. } => true,
             Self::Freeze { .. } => false,
+            Self::Rate { .. } => true,
         }
     }
 }
