@@ -41,7 +41,9 @@ fn parse(pieces: &[&[u8]], head: bool) -> Parsed {
         kept.extend_from_slice(piece);
         match parser.advance(&kept, &mut seen) {
             Ok(step) => {
+                assert!(step.consumed <= kept.len());
                 kept.drain(..step.consumed);
+                assert!(step.complete || kept.len() <= HEAD_LIMIT, "no more is kept than a line");
                 used += step.consumed;
                 end = Ok(step.complete);
             }
@@ -89,6 +91,15 @@ fn complete_answers() {
             true,
         ),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n0\r\n\r\n", false, 200, "", true),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip;chunked=1,,chunked\r\n\r\n0\r\n\r\n",
+            false,
+            200,
+            "",
+            true,
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1 \t\r\nx\r\n0\r\n\n", false, 200, "x", true),
+        ("HTTP/1.1 999 \u{fc}\t!\r\nX:\ty\u{fc}\t\r\nContent-Length:00\n\n", false, 999, "", true),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA;a=b\r\n0123456789\r\n01 ;x\r\nz\r\n000;q\r\nT: 1\r\n\r\n",
             false,
@@ -168,6 +179,11 @@ fn wrong_answers() {
         ("HTTP/1.1 2000 OK\r\n".to_owned(), Wrong::StatusLine),
         ("HTTP/1.1 099 OK\r\n".to_owned(), Wrong::StatusLine),
         ("HTTP/1.1  200 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200 O\0K\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200 OK\r\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200 O\rK\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200\tOK\r\n".to_owned(), Wrong::StatusLine),
+        ("http/1.1 200 OK\r\n".to_owned(), Wrong::StatusLine),
         ("HTTP/1.1 101 Switching\r\n\r\n".to_owned(), Wrong::Upgrade),
         (header("no colon"), Wrong::Header),
         (header(": empty"), Wrong::Header),
@@ -175,6 +191,14 @@ fn wrong_answers() {
         (header("A: b\r\n folded"), Wrong::Header),
         (header("A: b\rc"), Wrong::Header),
         (header("A: b\0c"), Wrong::Header),
+        (header("A: b\x7f"), Wrong::Header),
+        (header("A: b\r"), Wrong::Header),
+        (header("A\t: b"), Wrong::Header),
+        (header("\tA: b"), Wrong::Header),
+        (header("\u{fc}: b"), Wrong::Header),
+        (header("A\0: b"), Wrong::Header),
+        ("HTTP/1.1 200 OK\r\n\r\r\n".to_owned(), Wrong::Header),
+        ("HTTP/1.1 100 C\r\n A: folded\r\n\r\n".to_owned(), Wrong::Header),
         (header("Content-Length: -1"), Wrong::ContentLength),
         (header("Content-Length: +1"), Wrong::ContentLength),
         (header("Content-Length:"), Wrong::ContentLength),
@@ -187,6 +211,11 @@ fn wrong_answers() {
         (header("Content-Length: 1\r\nTransfer-Encoding: chunked"), Wrong::LengthAndEncoding),
         (header("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"), Wrong::TransferEncoding),
         (header("Transfer-Encoding: ,"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: chunked, chunked"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: chunked, gzip"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: chunked;q=1"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: gzip, Chunked ; q"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked"), Wrong::TransferEncoding),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), Wrong::TransferEncoding),
         (header(&format!("A: {}", "x".repeat(HEAD_LIMIT))), Wrong::HeadTooLong),
         ("HTTP/1.1 100 Continue\r\n\r\n".repeat(3000), Wrong::HeadTooLong),
@@ -198,7 +227,18 @@ fn wrong_answers() {
         (chunked("10000000000000000\r\n"), Wrong::ChunkSize),
         (chunked("ffffffffffffff\r\n"), Wrong::ChunkSize),
         (chunked(&format!("1;{}\r\n", "x".repeat(CHUNK_LINE_LIMIT))), Wrong::ChunkSize),
+        (chunked("1\nx\r\n"), Wrong::ChunkSize),
+        (chunked("1;a=\0\r\n"), Wrong::ChunkSize),
+        (chunked("1;a=\rb\r\n"), Wrong::ChunkSize),
+        (chunked("1\r\r\n"), Wrong::ChunkSize),
+        (chunked("1\x0c\r\n"), Wrong::ChunkSize),
+        (chunked("0x1\r\n"), Wrong::ChunkSize),
+        (chunked(&format!("1;{}", "x".repeat(CHUNK_LINE_LIMIT))), Wrong::ChunkSize),
+        (chunked("20000000000001\r\n"), Wrong::ChunkSize),
         (chunked("1\r\nab\r\n"), Wrong::ChunkEnd),
+        (chunked("1\r\na\n"), Wrong::ChunkEnd),
+        (chunked("1\r\na\r\r\n"), Wrong::ChunkEnd),
+        (chunked("0\r\n A: folded\r\n"), Wrong::Header),
         (chunked("0\r\nnot a trailer\r\n"), Wrong::Header),
         (chunked(&format!("0\r\n{}", "A: b\r\n".repeat(20_000))), Wrong::HeadTooLong),
     ] {
@@ -222,44 +262,104 @@ fn a_dripping_head_is_not_scanned_again_and_again() {
 
 /// Pieces of answers, sound and unsound, put together at random: far nearer to the edges than random bytes.
 fn fragments() -> impl Strategy<Value = Vec<u8>> {
-    let fragment = prop_oneof![
-        Just("HTTP/1.1 200 OK\r\n"),
-        Just("HTTP/1.0 404 \n"),
-        Just("HTTP/1.1 100 C\r\n\r\n"),
-        Just("HTTP/1.1 204 N\r\n"),
-        Just("Content-Length: 3\r\n"),
-        Just("Transfer-Encoding: chunked\r\n"),
-        Just("Connection: close\r\n"),
-        Just("X: y\r\n"),
-        Just("\r\n"),
-        Just("3\r\nabc\r\n"),
-        Just("2;e=f\r\nab\r\n"),
-        Just("0\r\n"),
-        Just("abc"),
-        Just("\0"),
-        Just("f"),
+    const FRAGMENTS: [&[u8]; 32] = [
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.0 404 \n",
+        b"HTTP/1.1 100 C\r\n\r\n",
+        b"HTTP/1.1 204 N\r\n",
+        b"Content-Length: 3\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: gzip",
+        b", chunked",
+        b"Connection: close\r\n",
+        b"X: y\r\n",
+        b"\r\n",
+        b"\r\n",
+        b"\n",
+        b"\r",
+        b"\t",
+        b" ",
+        b":",
+        b";",
+        b"3\r\nabc\r\n",
+        b"2;e=f\r\nab\r\n",
+        b"1\nx\n",
+        b"0\r\n",
+        b"0\r\n\r\n",
+        b"abc",
+        b"\0",
+        b"\x7f",
+        b"\xfc",
+        b"f",
+        b"ffffffffffffff",
+        b"20000000000000",
     ];
-    prop::collection::vec(fragment, 0..12).prop_map(|list| list.concat().into_bytes())
+    prop::collection::vec(prop::sample::select(FRAGMENTS.to_vec()), 0..14).prop_map(|list| list.concat())
 }
 
-fn sound() -> impl Strategy<Value = Vec<u8>> {
-    let start = prop_oneof![Just(""), Just("HTTP/1.1 100 Continue\r\nA: b\r\n\r\n")];
+/// How a sound answer ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ends {
+    Length,
+    Chunked {
+        size: usize,
+    },
+    Close,
+    /// Nothing follows the head, whatever it says.
+    Bodiless {
+        status: u16,
+        head: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct Sound {
+    bytes: Vec<u8>,
+    body: Vec<u8>,
+    ends: Ends,
+}
+
+fn sound() -> impl Strategy<Value = Sound> {
+    let ends = prop_oneof![
+        Just(Ends::Length),
+        (1..50usize).prop_map(|size| Ends::Chunked { size }),
+        Just(Ends::Close),
+        prop::sample::select(vec![(204, false), (304, false), (200, true), (404, true)])
+            .prop_map(|(status, head)| Ends::Bodiless { status, head }),
+    ];
+    let header =
+        "[A-Za-z0-9!#$%&'*+.^_`|~-]{1,20}:[ \t]{0,2}([!-~\u{80}-\u{ff}][ -~\t]{0,40}[!-~])?[ \t]{0,2}";
+    let headers = prop::collection::vec((header, prop::sample::select(vec!["\r\n", "\n"])), 0..5);
+    let headers = headers.prop_filter("would frame the answer", |list| {
+        let framing = ["content-length", "transfer-encoding"];
+        list.iter().all(|(line, _)| !framing.iter().any(|name| line.to_lowercase().starts_with(name)))
+    });
     let body = prop::collection::vec(any::<u8>(), 0..400);
-    (start, body, any::<bool>(), 1..50usize).prop_map(|(start, body, chunked, size)| {
-        let mut bytes = format!("{start}HTTP/1.1 200 OK\r\nX: y\r\n").into_bytes();
-        if chunked {
-            bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
+    (ends, headers, 0..3usize, body).prop_map(|(ends, headers, interim, body)| {
+        let lines: String = headers.iter().map(|(line, end)| format!("{line}{end}")).collect();
+        let status = if let Ends::Bodiless { status, .. } = ends { status } else { 200 };
+        let interims = format!("HTTP/1.1 103 Early\r\n{lines}\r\n").repeat(interim);
+        let mut bytes = format!("{interims}HTTP/1.1 {status} \r\n{lines}").into_bytes();
+        match ends {
+            Ends::Length | Ends::Bodiless { .. } => {
+                bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).bytes());
+            }
+            Ends::Chunked { .. } => bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n"),
+            Ends::Close => bytes.extend(b"\r\n"),
+        }
+        if let Ends::Chunked { size } = ends {
             for chunk in body.chunks(size) {
                 bytes.extend(format!("{:x};e\r\n", chunk.len()).bytes());
                 bytes.extend(chunk);
                 bytes.extend(b"\r\n");
             }
-            bytes.extend(b"0\r\nT: u\r\n\r\n");
-        } else {
-            bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).bytes());
-            bytes.extend(body);
+            bytes.extend(format!("0\r\n{lines}\r\n").bytes());
+        } else if !matches!(ends, Ends::Bodiless { .. }) {
+            bytes.extend(&body);
         }
-        bytes
+        Sound { bytes, body, ends }
     })
 }
 
@@ -275,7 +375,7 @@ proptest! {
 
     #[test]
     fn any_split_gives_the_same(
-        bytes in prop_oneof![sound(), fragments()],
+        bytes in prop_oneof![sound().prop_map(|sound| sound.bytes), fragments()],
         cuts in prop::collection::vec(any::<usize>(), 0..8),
         head in any::<bool>(),
     ) {
@@ -290,9 +390,24 @@ proptest! {
     }
 
     #[test]
-    fn sound_answers_are_complete(bytes in sound()) {
-        let parsed = parse(&[&bytes], false);
-        prop_assert_eq!((parsed.end, parsed.used), (Ok(true), bytes.len()));
+    fn sound_answers_are_understood(sound in sound()) {
+        let Sound { bytes, body, ends } = sound;
+        let head = matches!(ends, Ends::Bodiless { head: true, .. });
+        let parsed = parse(&[&bytes], head);
+        prop_assert_eq!((parsed.end, parsed.used), (Ok(ends != Ends::Close), bytes.len()));
+        prop_assert_eq!(parsed.until_close, ends == Ends::Close);
+        let wanted = if matches!(ends, Ends::Bodiless { .. }) { vec![] } else { body };
+        prop_assert_eq!(parsed.seen.body, wanted);
+    }
+
+    #[test]
+    fn the_first_control_character_is_found(bytes in prop::collection::vec(
+        prop_oneof![any::<u8>(), 0x1e..0x22u8, 0x7d..0x82u8, Just(0u8), Just(0xffu8), 0x20..0x7fu8, 0x20..0x7fu8],
+        0..40,
+    )) {
+        let wanted = bytes.iter().position(|byte| byte.is_ascii_control());
+        prop_assert_eq!(first_control(&bytes), wanted);
+        prop_assert_eq!(first_control(&bytes[bytes.len() / 3..]).is_some(), bytes[bytes.len() / 3..].iter().any(u8::is_ascii_control));
     }
 
     #[test]
