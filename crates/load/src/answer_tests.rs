@@ -1,68 +1,14 @@
 //! Tests of the answer parser: a table of answers, and properties over splits and garbage.
 
+use std::path::Path;
+
 use proptest::prelude::*;
 
 use super::*;
-
-#[derive(Debug, Default, Clone, PartialEq)]
-struct Seen {
-    headers: Vec<(Vec<u8>, Vec<u8>)>,
-    body: Vec<u8>,
-}
-
-impl Sink for Seen {
-    fn header(&mut self, name: &[u8], value: &[u8]) {
-        self.headers.push((name.to_vec(), value.to_vec()));
-    }
-    fn interim(&mut self) {
-        self.headers.clear();
-    }
-    fn body(&mut self, piece: &[u8]) {
-        self.body.extend_from_slice(piece);
-    }
-}
-
-/// What came of offering `pieces` one after the other: the end, how many bytes were used, what was seen.
-#[derive(Debug, Clone, PartialEq)]
-struct Parsed {
-    end: Result<bool, Wrong>,
-    used: usize,
-    status: u16,
-    keep_alive: bool,
-    until_close: bool,
-    seen: Seen,
-}
-
-fn parse(pieces: &[&[u8]], head: bool) -> Parsed {
-    let (mut parser, mut seen, mut kept, mut used) = (Parser::new(), Seen::default(), Vec::new(), 0);
-    parser.begin(head);
-    let mut end = Ok(false);
-    for piece in pieces {
-        kept.extend_from_slice(piece);
-        match parser.advance(&kept, &mut seen) {
-            Ok(step) => {
-                assert!(step.consumed <= kept.len());
-                kept.drain(..step.consumed);
-                assert!(step.complete || kept.len() <= HEAD_LIMIT, "no more is kept than a line");
-                used += step.consumed;
-                end = Ok(step.complete);
-            }
-            Err(wrong) => end = Err(wrong),
-        }
-        if end != Ok(false) {
-            break;
-        }
-    }
-    let until_close = parser.ends_with_close();
-    if end.is_err() {
-        // How much was consumed and passed on before an error depends on the pieces, and nobody uses it.
-        (seen, used) = (Seen::default(), 0);
-    }
-    Parsed { end, used, status: parser.status(), keep_alive: parser.keep_alive(), until_close, seen }
-}
+use crate::fuzzing::{Parsed, Seen, check_answer, check_written, parse};
 
 fn complete(text: &str, head: bool) -> Parsed {
-    let parsed = parse(&[text.as_bytes()], head);
+    let parsed = parse([text.as_bytes()], head);
     assert_eq!(parsed.end, Ok(true), "{text:?}");
     parsed
 }
@@ -145,7 +91,7 @@ fn close_delimited_answers() {
         "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabc",
     ] {
-        let parsed = parse(&[text.as_bytes()], false);
+        let parsed = parse([text.as_bytes()], false);
         assert_eq!((parsed.end, parsed.until_close, parsed.keep_alive), (Ok(false), true, false), "{text:?}");
         assert_eq!(parsed.seen.body, b"abc");
     }
@@ -161,7 +107,7 @@ fn incomplete_answers_do_not_end_with_close() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
         "HTTP/1.1 100 Continue\r\n\r\n",
     ] {
-        let parsed = parse(&[text.as_bytes()], false);
+        let parsed = parse([text.as_bytes()], false);
         assert_eq!((parsed.end, parsed.until_close), (Ok(false), false), "{text:?}");
     }
 }
@@ -243,7 +189,8 @@ fn wrong_answers() {
         (chunked(&format!("0\r\n{}", "A: b\r\n".repeat(20_000))), Wrong::HeadTooLong),
     ] {
         let shown = &text[..text.len().min(120)];
-        assert_eq!(parse(&[text.as_bytes()], false).end, Err(wrong), "{shown:?}");
+        assert_eq!(parse([text.as_bytes()], false).end, Err(wrong), "{shown:?}");
+        assert_eq!(parse(text.as_bytes().chunks(1), false).end, Err(wrong), "{shown:?}");
     }
 }
 
@@ -258,6 +205,17 @@ fn a_dripping_head_is_not_scanned_again_and_again() {
         assert!(step.complete || parser.scanned == end - at);
     }
     assert_eq!(at, text.len());
+}
+
+#[test]
+fn the_seeds_of_fuzzing_are_survived() {
+    let checks: [(&str, fn(&[u8])); 2] = [("answer", check_answer), ("rate", check_written)];
+    for (target, check) in checks {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+        let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(files.len() >= 10, "{target}");
+        files.iter().for_each(|file| check(&std::fs::read(file).unwrap()));
+    }
 }
 
 /// Pieces of answers, sound and unsound, put together at random: far nearer to the edges than random bytes.
@@ -379,21 +337,17 @@ proptest! {
         cuts in prop::collection::vec(any::<usize>(), 0..8),
         head in any::<bool>(),
     ) {
-        let whole = parse(&[&bytes], head);
+        let whole = parse([bytes.as_slice()], head);
         let pieces = split_by(&bytes, &cuts);
-        let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
-        prop_assert_eq!(&parse(&pieces, head), &whole);
-        let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        if !single.is_empty() {
-            prop_assert_eq!(&parse(&single, head), &whole);
-        }
+        prop_assert_eq!(&parse(pieces.iter().map(Vec::as_slice), head), &whole);
+        check_answer(&bytes);
     }
 
     #[test]
     fn sound_answers_are_understood(sound in sound()) {
         let Sound { bytes, body, ends } = sound;
         let head = matches!(ends, Ends::Bodiless { head: true, .. });
-        let parsed = parse(&[&bytes], head);
+        let parsed = parse([bytes.as_slice()], head);
         prop_assert_eq!((parsed.end, parsed.used), (Ok(ends != Ends::Close), bytes.len()));
         prop_assert_eq!(parsed.until_close, ends == Ends::Close);
         let wanted = if matches!(ends, Ends::Bodiless { .. }) { vec![] } else { body };
@@ -411,9 +365,8 @@ proptest! {
     }
 
     #[test]
-    fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..2000), head in any::<bool>()) {
-        parse(&[&bytes], head);
-        let prefixed = [b"HTTP/1.1 200 OK\r\n".as_slice(), &bytes].concat();
-        parse(&[&prefixed], head);
+    fn garbage_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        check_answer(&bytes);
+        check_answer(&[b"HTTP/1.1 200 OK\r\n".as_slice(), &bytes].concat());
     }
 }

@@ -13,6 +13,9 @@ mod connection;
 mod driver;
 mod exchange;
 mod gauge;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod limit;
 mod memo;
 mod outcome;
