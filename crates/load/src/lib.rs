@@ -12,10 +12,10 @@ mod body;
 mod connection;
 mod driver;
 mod exchange;
-mod gauge;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod gauge;
 mod limit;
 mod memo;
 mod outcome;
