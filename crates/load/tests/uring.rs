@@ -3,6 +3,8 @@
 
 mod kit;
 
+#[path = "engine/bad_servers.rs"]
+mod bad_servers;
 #[path = "engine/encrypted.rs"]
 mod encrypted;
 #[path = "engine/faults.rs"]

@@ -42,6 +42,8 @@ pub(crate) struct Uring {
     ring: IoUring,
     buffers: Buffers,
     slots: Vec<Slot>,
+    /// How many slots can have a socket.
+    files: usize,
     /// Slots, with their generations, that found no buffer to receive into: armed again when some were given back.
     starved: Vec<(usize, u32)>,
     /// The buffer that the last data stand in, and their length.
@@ -192,7 +194,9 @@ impl Driver for Uring {
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)
             .map_err(to_errno)?;
-        let count = u32::try_from(slots).map_err(|_| Errno::INVAL)?;
+        // The kernel allows no more than there may be files; a slot beyond could have none anyway.
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+        let count = u32::try_from(files.min(slots as u64)).map_err(|_| Errno::INVAL)?;
         ring.submitter().register_files_sparse(count).map_err(to_errno)?;
         // Saves a look-up per call; where it is refused, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
@@ -202,6 +206,7 @@ impl Driver for Uring {
             ring,
             buffers,
             slots: (0..slots).map(|_| empty()).collect(),
+            files: count as usize,
             starved: Vec::with_capacity(slots),
             held: None,
             length: 0,
@@ -210,6 +215,9 @@ impl Driver for Uring {
     }
 
     fn connect(&mut self, slot: usize, target: &Target) -> Result<(), Errno> {
+        if slot >= self.files {
+            return Err(Errno::MFILE);
+        }
         let (socket, _) = target.connect()?;
         let registered = self.ring.submitter().register_files_update(slot as u32, &[socket.as_raw_fd()]);
         registered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
