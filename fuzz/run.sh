@@ -8,11 +8,11 @@
 # Exit status: 0 when nothing was found, or nothing could be run for want of a C++ compiler (with DEADHEAT_NO_SKIP=1
 # that is a failure); 1 otherwise.
 set -euo pipefail
+build=$(realpath -m "${CARGO_TARGET_DIR:-$(dirname "$0")/../target}")/fuzz
 cd "$(dirname "$0")"
 seconds=${1:-20}
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=(answer rate)
-build=${CARGO_TARGET_DIR:-$PWD/../target}/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 if ! command -v c++ >/dev/null; then

@@ -112,9 +112,15 @@ fn incomplete_answers_do_not_end_with_close() {
     }
 }
 
+/// `text` is wrong in one piece and in many.
+fn assert_wrong(text: &str, wrong: Wrong) {
+    let shown = &text[..text.len().min(120)];
+    assert_eq!(parse([text.as_bytes()], false).end, Err(wrong), "{shown:?}");
+    assert_eq!(parse(text.as_bytes().chunks(1), false).end, Err(wrong), "{shown:?}");
+}
+
 #[test]
-fn wrong_answers() {
-    let chunked = |body: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+fn wrong_heads() {
     let header = |lines: &str| format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n");
     for (text, wrong) in [
         ("nonsense\r\n".to_owned(), Wrong::StatusLine),
@@ -165,6 +171,15 @@ fn wrong_answers() {
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), Wrong::TransferEncoding),
         (header(&format!("A: {}", "x".repeat(HEAD_LIMIT))), Wrong::HeadTooLong),
         ("HTTP/1.1 100 Continue\r\n\r\n".repeat(3000), Wrong::HeadTooLong),
+    ] {
+        assert_wrong(&text, wrong);
+    }
+}
+
+#[test]
+fn wrong_chunks() {
+    let chunked = |body: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+    for (text, wrong) in [
         (chunked("\r\n"), Wrong::ChunkSize),
         (chunked("g\r\n"), Wrong::ChunkSize),
         (chunked("-1\r\n"), Wrong::ChunkSize),
@@ -188,9 +203,7 @@ fn wrong_answers() {
         (chunked("0\r\nnot a trailer\r\n"), Wrong::Header),
         (chunked(&format!("0\r\n{}", "A: b\r\n".repeat(20_000))), Wrong::HeadTooLong),
     ] {
-        let shown = &text[..text.len().min(120)];
-        assert_eq!(parse([text.as_bytes()], false).end, Err(wrong), "{shown:?}");
-        assert_eq!(parse(text.as_bytes().chunks(1), false).end, Err(wrong), "{shown:?}");
+        assert_wrong(&text, wrong);
     }
 }
 
@@ -209,8 +222,7 @@ fn a_dripping_head_is_not_scanned_again_and_again() {
 
 #[test]
 fn the_seeds_of_fuzzing_are_survived() {
-    let checks: [(&str, fn(&[u8])); 2] = [("answer", check_answer), ("rate", check_written)];
-    for (target, check) in checks {
+    for (target, check) in [("answer", check_answer as fn(&[u8])), ("rate", check_written)] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
         let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(files.len() >= 10, "{target}");
