@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Expectation { status: StatusRule::Exact(probe.status), body: BodyRule::exactly(&probe.body) };
     let mut session = Session::open(SessionConfig {
         address: to,
+        tls: None,
         connections: connections.parse()?,
         max_connections: 1000,
         threads: 1,

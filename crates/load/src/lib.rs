@@ -12,6 +12,9 @@ mod body;
 mod connection;
 mod driver;
 mod exchange;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gauge;
 mod limit;
 mod memo;

@@ -93,6 +93,11 @@ impl Tls {
         self.conn.is_handshaking()
     }
 
+    /// Whether the server has said that nothing more will come.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Whether there are bytes for the wire.
     pub(crate) fn wants_write(&self) -> bool {
         !self.outgoing.is_empty()

@@ -17,6 +17,7 @@ use crate::requests::Requests;
 use crate::slice::{Before, Slice, WorkerOrder, after};
 use crate::source::Job;
 use crate::tally::{Cause, Tally};
+use crate::tls::TlsSettings;
 
 /// Timeouts are checked, and connections tried again, this often.
 const TICK_NS: u64 = 10_000_000;
@@ -38,6 +39,7 @@ pub(crate) struct Settings {
     pub(crate) max_connections: usize,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
+    pub(crate) tls: Option<TlsSettings>,
     /// The body of each n-th request is kept; 0: none.
     pub(crate) sample_every: u32,
     /// Whether the last stretch before a due time may be spent awake.
@@ -54,6 +56,8 @@ pub(crate) struct Worker<D> {
     pub(crate) settings: Settings,
     pub(crate) requests: Arc<Requests>,
     pub(crate) memo: Memo,
+    /// What the last data of an encrypted connection said.
+    pub(crate) plain: Vec<u8>,
     pub(crate) connections: Vec<Connection>,
     /// The first so many connections are in use; the others may still be.
     pub(crate) active: usize,
@@ -79,6 +83,7 @@ impl<D: Driver> Worker<D> {
             target,
             clock: Clock::new(),
             memo: Memo::new(requests.prepared().len()),
+            plain: Vec::new(),
             requests,
             connections: (0..slots).map(|_| Connection::new()).collect(),
             active: settings.connections,

@@ -15,6 +15,8 @@ use kit::{HELLO, get, read_request, say};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
+const BACKEND: Backend = Backend::Auto;
+
 type Secured = StreamOwned<ServerConnection, TcpStream>;
 
 /// A server for localhost whose certificate stands in a file, to be trusted as it is.

@@ -63,8 +63,15 @@ fn whole_requests_are_read() {
     assert_eq!(statuses.unwrap().to_string(), "2xx,404");
 }
 
+fn assert_refused(text: &str, line: usize, problem: &str, remedy: &str) {
+    let error = parse("f", text.as_bytes(), ORIGIN).unwrap_err();
+    assert_eq!(error.line, line, "{text}: {error}");
+    assert!(error.problem.starts_with(problem), "{text}: {error}");
+    assert!(error.remedy.starts_with(remedy), "{text}: {error}");
+}
+
 #[test]
-fn what_cannot_be_read_is_named() {
+fn lines_that_cannot_be_read_are_named() {
     for (text, line, problem, remedy) in [
         ("", 1, "there is no request in this file", "write a path"),
         ("# nothing\n\n", 3, "there is no request in this file", "write a path"),
@@ -76,7 +83,7 @@ fn what_cannot_be_read_is_named() {
             "a line is a path such as /x, a URL of http://127.0.0.1:8080, or",
         ),
         ("/a#b", 1, "found `/a#b`", "leave out what follows #"),
-        ("/a b", 1, "the request target \\\"/a b\\\" is empty", "a request must fit"),
+        ("/a b", 1, "the request target \"/a b\" is empty", "a request must fit"),
         ("/a\tx", 1, "found `x`", "after the tab stands a weight"),
         ("/a\t-1", 1, "found `-1`", "after the tab stands a weight"),
         ("/a\tnan", 1, "found `nan`", "after the tab stands a weight"),
@@ -94,57 +101,44 @@ fn what_cannot_be_read_is_named() {
             "all requests go",
         ),
         ("http://u@127.0.0.1:8080/", 1, "found `http://u@127.0.0.1:8080/` of another", "all requests go to"),
-        ("[{\"path\":\"/\"}]", 1, "found a list", "leave out the brackets"),
-        ("{", 1, "column 1: EOF while parsing an object", "a request is one object on one line"),
-        ("{\"path\":\"/\"},", 1, "column 13: trailing characters", "a request is one object on one line"),
-        ("{}", 1, "column 2: missing field `path`", "a request is one"),
-        (
-            "{\"path\":\"/\",\"paht\":1}",
-            1,
-            "column 18: unknown field `paht`, expected one of `method`, `path`, `headers`, `body`",
-            "a request is one",
-        ),
-        ("{\"path\":1}", 1, "column 9: invalid type: integer `1`, expected a string", "a request is one"),
-        (
-            "{\"path\":\"/\",\"headers\":5}",
-            1,
-            "column 23: invalid type: integer `5`, expected headers",
-            "a re",
-        ),
-        ("{\"path\":\"/\",\"headers\":[[\"a\"]]}", 1, "column 28: invalid length 1", "a request is one"),
-        ("{\"path\":\"/\",\"body\":{}}", 1, "column 19: invalid type: map, expected a string", "a request"),
-        ("{\"path\":\"/\",\"body\":\"\",\"body_base64\":\"\"}", 1, "found both", "write one of them"),
-        ("{\"path\":\"/\",\"body_base64\":\"?\"}", 1, "`body_base64` is not base64", "write bytes in base64"),
-        ("{\"path\":\"/\",\"weight\":-1}", 1, "found the weight -1", "weights are 0 or more"),
-        ("{\"path\":\"/\",\"expect_status\":99}", 1, "column 30: at character 1 of the status", "a request"),
-        (
-            "{\"path\":\"/\",\"expect_status\":[]}",
-            1,
-            "column 30: invalid type: sequence, expected a status",
-            "a r",
-        ),
-        (
-            "{\"path\":\"/\",\"method\":\"G T\"}",
-            1,
-            "the method \\\"G T\\\" is not a token",
-            "a request must fit",
-        ),
-        (
-            "{\"path\":\"/\",\"headers\":{\"Content-Length\":\"1\"}}",
-            1,
-            "the header \\\"Content-Length\\\"",
-            "a re",
-        ),
-        ("{\"path\":\"x\"}", 1, "found `x`", "a line is a path"),
     ] {
-        let error = parse("f", text.as_bytes(), ORIGIN).unwrap_err();
-        let problem = problem.replace("\\\"", "\"");
-        assert_eq!(error.line, line, "{text}: {error}");
-        assert!(error.problem.starts_with(&problem), "{text}: {error}");
-        assert!(error.remedy.starts_with(remedy), "{text}: {error}");
+        assert_refused(text, line, problem, remedy);
     }
     let error = parse("a\u{1b}.txt", b"/a\n\xff", ORIGIN).unwrap_err();
     assert_eq!(error.to_string(), "a\u{fffd}.txt:2: this line is not UTF-8\n  save the file as UTF-8");
+}
+
+#[test]
+fn objects_that_cannot_be_read_are_named() {
+    for (text, problem, remedy) in [
+        ("[{\"path\":\"/\"}]", "found a list", "leave out the brackets"),
+        ("{", "column 1: EOF while parsing an object", "a request is one object on one line"),
+        ("{\"path\":\"/\"},", "column 13: trailing characters", "a request is one object on one line"),
+        ("{}", "column 2: missing field `path`", "a request is one"),
+        (
+            "{\"path\":\"/\",\"paht\":1}",
+            "column 18: unknown field `paht`, expected one of `method`, `path`, `headers`, `body`",
+            "a request is one",
+        ),
+        ("{\"path\":1}", "column 9: invalid type: integer `1`, expected a string", "a request is one"),
+        ("{\"path\":\"/\",\"headers\":5}", "column 23: invalid type: integer `5`, expected headers", "a re"),
+        ("{\"path\":\"/\",\"headers\":[[\"a\"]]}", "column 28: invalid length 1", "a request is one"),
+        ("{\"path\":\"/\",\"body\":{}}", "column 19: invalid type: map, expected a string", "a request"),
+        ("{\"path\":\"/\",\"body\":\"\",\"body_base64\":\"\"}", "found both", "write one of them"),
+        ("{\"path\":\"/\",\"body_base64\":\"?\"}", "`body_base64` is not base64", "write bytes in base64"),
+        ("{\"path\":\"/\",\"weight\":-1}", "found the weight -1", "weights are 0 or more"),
+        ("{\"path\":\"/\",\"expect_status\":99}", "column 30: at character 1 of the status", "a request"),
+        (
+            "{\"path\":\"/\",\"expect_status\":[]}",
+            "column 30: invalid type: sequence, expected a status",
+            "a r",
+        ),
+        ("{\"path\":\"/\",\"method\":\"G T\"}", "the method \"G T\" is not a token", "a request must fit"),
+        ("{\"path\":\"/\",\"headers\":{\"Content-Length\":\"1\"}}", "the header \"Content-Length\"", "a re"),
+        ("{\"path\":\"x\"}", "found `x`", "a line is a path"),
+    ] {
+        assert_refused(text, 1, problem, remedy);
+    }
 }
 
 proptest! {

@@ -42,11 +42,15 @@ pub(crate) struct Uring {
     ring: IoUring,
     buffers: Buffers,
     slots: Vec<Slot>,
+    /// How many slots can have a socket.
+    files: usize,
     /// Slots, with their generations, that found no buffer to receive into: armed again when some were given back.
     starved: Vec<(usize, u32)>,
     /// The buffer that the last data stand in, and their length.
     held: Option<u16>,
     length: usize,
+    /// Counts the times that what was queued was handed over.
+    handover: u64,
 }
 
 struct Slot {
@@ -56,6 +60,8 @@ struct Slot {
     out: Option<Box<[u8]>>,
     /// A send is under way whose end will be told.
     sending: bool,
+    /// The hand-over that the last send goes with, or went with: before it, what is being sent must not change.
+    goes_with: u64,
 }
 
 impl Uring {
@@ -64,6 +70,7 @@ impl Uring {
         // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
         // until `drop` has cancelled everything.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.handover += 1;
             if self.ring.submit().is_err() {
                 // Completions must be taken first; what could not be queued shows as a request without answer.
                 return;
@@ -150,6 +157,7 @@ impl Uring {
 
     /// Hands over what is queued and waits for a completion.
     fn enter(&mut self, ns: u64) -> Result<(), Errno> {
+        self.handover += 1;
         let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
         let entered = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
@@ -165,6 +173,7 @@ impl Uring {
         if idle {
             return Ok(());
         }
+        self.handover += 1;
         match self.ring.submit().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
             Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
             Err(error) => Err(error),
@@ -185,23 +194,30 @@ impl Driver for Uring {
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)
             .map_err(to_errno)?;
-        let count = u32::try_from(slots).map_err(|_| Errno::INVAL)?;
+        // The kernel allows no more than there may be files; a slot beyond could have none anyway.
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+        let count = u32::try_from(files.min(slots as u64)).map_err(|_| Errno::INVAL)?;
         ring.submitter().register_files_sparse(count).map_err(to_errno)?;
         // Saves a look-up per call; where it is refused, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring).map_err(to_errno)?;
-        let empty = || Slot { socket: None, generation: 0, out: None, sending: false };
+        let empty = || Slot { socket: None, generation: 0, out: None, sending: false, goes_with: 0 };
         Ok(Uring {
             ring,
             buffers,
             slots: (0..slots).map(|_| empty()).collect(),
+            files: count as usize,
             starved: Vec::with_capacity(slots),
             held: None,
             length: 0,
+            handover: 1,
         })
     }
 
     fn connect(&mut self, slot: usize, target: &Target) -> Result<(), Errno> {
+        if slot >= self.files {
+            return Err(Errno::MFILE);
+        }
         let (socket, _) = target.connect()?;
         let registered = self.ring.submitter().register_files_update(slot as u32, &[socket.as_raw_fd()]);
         registered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
@@ -224,6 +240,11 @@ impl Driver for Uring {
         if entry.sending {
             return Ok(0);
         }
+        if entry.goes_with == self.handover {
+            self.look()?;
+        }
+        let entry = &mut self.slots[slot];
+        entry.goes_with = self.handover;
         let count = bytes.len().min(MAX_SEND);
         let out = entry.out.get_or_insert_with(|| vec![0; MAX_SEND].into_boxed_slice());
         out[..count].copy_from_slice(&bytes[..count]);

@@ -1,0 +1,85 @@
+//! What happens when the machine runs out of something that the load generator needs. Each test runs this program again
+//! with less of it, in a process of its own.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod kit;
+
+use std::process::Command;
+use std::time::Duration;
+
+use deadheat_load::*;
+use kit::*;
+
+const BACKEND: Backend = Backend::Auto;
+
+/// Runs an ignored test of this program behind a line of shell.
+fn inside(test: &str, shell: &str) {
+    let own = std::env::current_exe().unwrap();
+    let line = format!("{shell} && exec \"$0\" --exact {test} --ignored --nocapture");
+    let output = Command::new("sh").arg("-c").arg(line).arg(own).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn file_descriptors_run_out() {
+    inside("with_few_file_descriptors", "ulimit -n 100");
+}
+
+#[test]
+#[ignore = "run by file_descriptors_run_out"]
+fn with_few_file_descriptors() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    for backend in [Backend::Epoll, Backend::Uring] {
+        let error = Session::open(SessionConfig { backend, ..config(address.clone(), 500) }).unwrap_err();
+        let OpenError::Connect { opened, wanted: 500, source, .. } = error else { panic!("{error:?}") };
+        assert!((20..100).contains(&opened), "{opened}");
+        assert_eq!(source.raw_os_error(), Some(24), "{source}");
+        // Fewer are enough to go on with, and more are wished for than there can be.
+        let few = SessionConfig {
+            backend,
+            max_connections: 500,
+            timeout: Duration::from_millis(200),
+            ..config(address.clone(), 4)
+        };
+        let mut session = Session::open(few).unwrap();
+        let tally =
+            session.slice(&order(constant(2_000.0), Limit::duration(Duration::from_millis(300)))).unwrap();
+        check(&tally);
+        assert_eq!(tally.due, 600);
+        assert!(tally.connections > 4 && tally.waited > 0);
+    }
+}
+
+#[test]
+fn ephemeral_ports_run_out() {
+    let ports = "echo '40000 40049' > /proc/sys/net/ipv4/ip_local_port_range";
+    let root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    if !root {
+        eprintln!("SKIPPED: ephemeral_ports_run_out needs root for a network of its own");
+        return;
+    }
+    let own = format!("ip link set lo up && {ports}");
+    inside(
+        "with_few_ports",
+        &format!(
+            "[ -n \"$IN_OWN_NET\" ] || exec env IN_OWN_NET=1 unshare -n sh -c '{}' \"$0\"",
+            format!("{own} && exec \"$0\" --exact with_few_ports --ignored --nocapture")
+                .replace('\'', "'\\''")
+        ),
+    );
+}
+
+#[test]
+#[ignore = "run by ephemeral_ports_run_out"]
+fn with_few_ports() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:50000").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    for backend in [Backend::Epoll, Backend::Uring] {
+        let error = Session::open(SessionConfig { backend, ..config(address.clone(), 80) }).unwrap_err();
+        let OpenError::Connect { opened, wanted: 80, source, .. } = error else { panic!("{error:?}") };
+        assert!((1..=50).contains(&opened), "{opened}: {source}");
+        assert_eq!(source.kind(), std::io::ErrorKind::AddrNotAvailable, "{source}");
+    }
+}
