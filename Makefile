@@ -1,10 +1,11 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
-.PHONY: help setup race test
+.PHONY: help setup race test fuzz
 
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
 	@echo 'make race    race the contenders of studies/trending and give a verdict'
-	@echo 'make test    formatting, lints and all tests'
+	@echo 'make test    formatting, lints, all tests and a little fuzzing'
+	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
 
 setup:
 	@scripts/setup.sh
@@ -15,5 +16,10 @@ race: setup
 
 test: setup
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo test --workspace --locked
+	fuzz/run.sh 5
+
+fuzz: setup
+	@fuzz/run.sh 20

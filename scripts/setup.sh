@@ -57,6 +57,7 @@ go_is_ready() {
 # Names on standard output the packages that would give what this machine has not.
 wanted_packages() {
     has cc || echo gcc libc6-dev
+    has c++ || echo g++
     has make || echo make
     has python3 || echo python3
     has curl || echo curl ca-certificates
@@ -142,6 +143,7 @@ check_essentials() {
         essential_missing=yes
         lacks "$tool" "nothing can be built: install it with the system's packages"
     done
+    has c++ || lacks c++ "the parsers are not fuzzed"
     has wrk || lacks wrk "the generator is not compared with wrk"
     # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
     if has rustup && ! cargo --version >/dev/null 2>&1; then

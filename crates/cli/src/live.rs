@@ -27,9 +27,11 @@ impl Live {
     /// `drawn`: whether lines can be drawn over again. `json`: a file that is kept up to date.
     pub(crate) fn new(record: &Record, style: Style, drawn: bool, json: Option<PathBuf>) -> Self {
         let plan = &record.plan;
-        let rows = plan.contenders.iter().filter(|one| !record.out.contains(&one.name)).map(|one| LiveRow {
-            name: one.name.clone(),
-            is_baseline: one.name == plan.method.baseline,
+        let next = plan.scenarios.iter().find(|one| record.end_of(&one.name).is_none());
+        let racing = next.or(plan.scenarios.last()).map(|one| record.racing(&one.name)).unwrap_or_default();
+        let rows = racing.into_iter().map(|index| plan.contenders[index].name.clone()).map(|name| LiveRow {
+            is_baseline: name == plan.method.baseline,
+            name,
             ..LiveRow::default()
         });
         let state = LiveState {
@@ -50,7 +52,7 @@ impl Live {
             bar
         });
         let mut live = Self { style, bar, state, json, trouble: None };
-        if let Some(scenario) = plan.scenarios.iter().find(|one| record.end_of(&one.name).is_none()) {
+        if let Some(scenario) = next {
             live.stand(record, &scenario.name);
         }
         live
@@ -89,7 +91,9 @@ impl Live {
         self.state.next_look = looks.iter().copied().find(|look| *look > one.result.epochs);
         self.state.left_s = left(record, scenario);
         let baseline = one.baseline.clone();
-        self.state.rows.retain(|row| !record.out.contains(&row.name));
+        let racing = record.racing(scenario);
+        let names = &record.plan.contenders;
+        self.state.rows.retain(|row| racing.iter().any(|index| names[*index].name == row.name));
         for row in &mut self.state.rows {
             row.is_baseline = baseline.as_deref() == Some(&row.name);
             let result = one.result.results.iter().find(|result| result.contender == row.name);

@@ -5,6 +5,9 @@ mod console;
 mod flags;
 mod interrupt;
 mod live;
+// Only tests use it until there is a command that loads one server.
+#[cfg(test)]
+mod load;
 mod plan;
 mod prepare;
 mod study;

@@ -122,6 +122,54 @@ fn with_enough_others_the_race_goes_on_without_it() {
 }
 
 #[test]
+fn what_was_measured_before_it_fell_out_stands() {
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json"]);
+    // It starts no more once the first scenario is over.
+    let fickle = format!("grep -q '\"line\":\"scenario\"' r.jsonl && exit 3; exec {server}");
+    let text = |command: &str| Value::from(command).to_string();
+    kit.file(
+        "study.toml",
+        format!(
+            "[[contender]]\nname = \"good\"\ncommand = {}\n[[contender]]\nname = \"fickle\"\ncommand = {}\n\
+             [[probe]]\nname = \"p\"\npath = \"/\"\n\
+             [[scenario]]\nname = \"one\"\nconnections = 4\n\
+             [[scenario]]\nname = \"two\"\nconnections = 8\n",
+            text(&server),
+            text(&fickle)
+        ),
+    );
+    let race = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(&SHORT_RACE[..8]).json_to("race.json");
+    let outcome = race.run();
+    let json = outcome.json();
+    let scenario = |index: usize| json["scenarios"][index].clone();
+    assert_eq!(scenario(0)["results"].as_array().unwrap().len(), 2, "{outcome}");
+    assert_eq!(scenario(0)["comparisons"].as_array().unwrap().len(), 1, "{outcome}");
+    assert_eq!(scenario(1)["results"].as_array().unwrap().len(), 1, "{outcome}");
+    assert!(
+        json["contenders"][1]["status"].as_str().unwrap().starts_with("from scenario two on"),
+        "{outcome}"
+    );
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn last_words_are_this_runs() {
+    let (kit, _turn) = (kit(), turn());
+    kit.file("r.logs/1-bad-pilot.log", "old words\n");
+    let outcome = kit
+        .race()
+        .contender("good", &server_line(&["--json"]))
+        .contender("bad", "echo new words; exit 3")
+        .args(SHORT_RACE)
+        .args(["--record", "r.jsonl"])
+        .run();
+    outcome.assert_status(2).assert_stderr_has("| new words");
+    assert!(!outcome.stderr.contains("old words"), "{outcome}");
+    assert_eq!(kit.read("r.logs/1-bad-pilot.log"), "new words\n");
+}
+
+#[test]
 fn hostile_words_reach_no_terminal() {
     let (kit, _turn) = (kit(), turn());
     let escape = "\u{1b}]0;owned\u{7}\u{1b}[31m";

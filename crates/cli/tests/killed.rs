@@ -85,11 +85,17 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     assert!(epochs(&lines(&kit, "half.jsonl")).len() >= 3);
 }
 
+fn study_of(server: &str) -> String {
+    let contender =
+        |name: &str| format!("[[contender]]\nname = \"{name}\"\ncommand = {}\n", Value::from(server));
+    format!("{}{}[[probe]]\npath = \"/\"\n", contender("a"), contender("b"))
+}
+
 #[test]
 fn a_leftover_of_an_earlier_run_is_named() {
     let (kit, _turn) = (kit(), turn());
-    let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
     let server = server_line(&["--json"]);
+    let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
     let mut running = kit.race().contender("a", &server).contender("b", &server).args(SHORT_RACE).spawn();
     let (pid, needle) = (leftover.id(), "sleep 4321");
     running.wait_for("the leftover to be named", || {
@@ -102,9 +108,22 @@ fn a_leftover_of_an_earlier_run_is_named() {
     let said = running.stderr();
     running.signal(Signal::INT);
     running.wait();
+    kit.file("study.toml", study_of(&server));
+    let checked = kit.deadheat(["check", "."]).run();
+    let records = std::fs::read_dir(kit.path().join("deadheat-records")).unwrap();
+    let mut paths = records.map(|entry| entry.unwrap().path());
+    let record = paths.find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
+    let mut again = kit.deadheat(["race", "--resume"]).args([&record]).spawn();
+    let named = || std::fs::read_to_string(&record).unwrap().matches(needle).count();
+    again.wait_for("the leftover to be named again", || named() == 2);
+    let said_again = again.stderr();
+    again.signal(Signal::INT);
+    again.wait();
     kill_9(pid);
     leftover.wait().unwrap();
-    assert!(said.contains(needle) && said.contains(&format!("kill -9 {pid}")), "{said}");
+    for said in [said, checked.stderr, said_again] {
+        assert!(said.contains(needle) && said.contains(&format!("kill -9 {pid}")), "{said}");
+    }
 }
 
 #[test]

@@ -71,6 +71,19 @@ fn json_on_standard_output_stands_alone() {
     assert_ne!(names[0], names[1], "the same command twice gets two names");
 }
 
+/// Also before the first look: who gives a race a second does not want to wait for four epochs.
+#[test]
+fn no_epoch_starts_that_would_end_after_the_budget() {
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json"]);
+    let race = kit.race().contender("a", &server).contender("b", &server).args(&SHORT_RACE[2..]);
+    let outcome = race.args(["--epochs", "4..8", "--budget", "1s"]).run();
+    assert_measured(&outcome);
+    let scenario = &outcome.json()["scenarios"][0];
+    assert_eq!((&scenario["epochs"], &scenario["ended"]), (&Value::from(1), &Value::from("budget")));
+    outcome.assert_stdout_has("time budget used up").assert_stdout_has("few-epochs");
+}
+
 #[test]
 fn a_study_in_ten_lines_races() {
     let (kit, _turn) = (kit(), turn());

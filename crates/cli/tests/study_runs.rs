@@ -34,6 +34,24 @@ fn a_service_is_found_by_its_port() {
     kit.assert_nothing_left();
 }
 
+/// Contenders and generator may hold as many connections as the system allows, not as few as a shell's default.
+#[test]
+fn the_limit_of_open_files_is_raised() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let kit = kit();
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
+    let server = format!("test $(ulimit -Sn) = $(ulimit -Hn) && exec {}", server_line(&["--json"]));
+    let study = [
+        table("contender", "a", &server),
+        table("contender", "b", &server),
+        "[[probe]]\npath = \"/\"\n".to_owned(),
+    ];
+    kit.file("study.toml", study.concat());
+    kit.deadheat(["check", "."]).run().assert_status(0);
+    kit.assert_nothing_left();
+}
+
 #[test]
 fn a_contender_that_dies_fails_the_check_with_its_last_words() {
     let kit = kit();

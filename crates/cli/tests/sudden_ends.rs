@@ -30,6 +30,19 @@ fn waiting(kit: &Kit) -> Running {
 }
 
 #[test]
+fn a_race_that_runs_keeps_its_record_to_itself() {
+    let kit = kit();
+    let mut running = waiting(&kit);
+    let before = kit.read("r.jsonl");
+    let second = kit.deadheat(["race", "--resume", "r.jsonl"]).run();
+    second.assert_status(2).assert_stderr_has("r.jsonl").assert_stderr_has("still running");
+    assert_eq!(kit.read("r.jsonl"), before);
+    running.signal(Signal::INT);
+    running.wait();
+    kit.assert_nothing_left();
+}
+
+#[test]
 fn ctrl_c_is_heard_while_a_contender_does_not_answer() {
     let kit = kit();
     let mut running = waiting(&kit);
@@ -40,6 +53,31 @@ fn ctrl_c_is_heard_while_a_contender_does_not_answer() {
     running.wait().assert_status(130).assert_stderr_has("--resume r.jsonl");
     kit.assert_nothing_left();
     assert_no_groups(pid);
+}
+
+#[test]
+fn ctrl_c_is_heard_while_a_check_waits_for_a_service() {
+    let kit = kit();
+    let text = |command: &str| Value::from(command).to_string();
+    let (server, deaf) = (server_line(&["--json"]), server_line(&["--never-listen"]));
+    kit.file(
+        "study.toml",
+        format!(
+            "[[service]]\nname = \"db\"\ncommand = {}\n\
+             [[contender]]\nname = \"a\"\ncommand = {server}\nservices = [\"db\"]\n[[contender]]\nname = \"b\"\ncommand = {server}\n\
+             [[probe]]\npath = \"/\"\n",
+            text(&deaf),
+            server = text(&server)
+        ),
+    );
+    let mut running = kit.deadheat(["check", ".", "--ready-timeout", "60s"]).spawn();
+    running
+        .wait_for("the service", || kit.leftovers().iter().any(|one| one.command.contains("--never-listen")));
+    assert!(running.signal(Signal::INT));
+    let gone = wait_until(Duration::from_secs(20), || !running.is_running());
+    assert!(gone, "a service was waited for in spite of Ctrl-C");
+    running.wait().assert_status(130);
+    kit.assert_nothing_left();
 }
 
 #[test]

@@ -12,7 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [address, path, connections, seconds, more @ ..] = arguments.as_slice() else {
         return Err("usage: slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...] [uring|epoll]".into());
     };
-    let cpus: Vec<usize> = more.get(1).map_or(Ok(vec![]), |list| list.split(',').map(str::parse).collect())?;
+    let cpus: Vec<usize> =
+        more.get(1).map_or(Ok(vec![]), |list| list.split(',').map(str::parse).collect())?;
     let backend = match more.get(2).map(String::as_str) {
         Some("uring") => Backend::Uring,
         Some("epoll") => Backend::Epoll,
@@ -26,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Expectation { status: StatusRule::Exact(probe.status), body: BodyRule::exactly(&probe.body) };
     let mut session = Session::open(SessionConfig {
         address: to,
+        tls: None,
         connections: connections.parse()?,
         max_connections: 1000,
         threads: 1,

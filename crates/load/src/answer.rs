@@ -1,5 +1,14 @@
 //! Owns: where an HTTP/1.x answer ends and what it says of itself. Sans-I/O and incremental: bytes in, progress out. It
 //! must not know sockets, time or expectations. Bodies are passed on as slices of the input, never copied.
+//!
+//! It follows RFC 9112 and is strict wherever the RFC leaves a choice about where an answer ends: one `Content-Length`,
+//! not even a repeated or listed equal one; `chunked` once, bare and last; no `Transfer-Encoding` beside a length or with
+//! HTTP/1.0; no folded header, no control character but a tab in any line, no white space before a colon. Accepted are
+//! what section 2.2 allows and old servers do: a bare LF at the end of lines of the head (not in the chunked coding), a
+//! status line that ends after the code, white space after a chunk's size. Interim answers (1xx) are passed over; with
+//! the head and the trailers they share one limit.
+
+use memchr::memchr;
 
 use crate::request::is_token_byte;
 
@@ -13,7 +22,7 @@ const BODY_LIMIT: u64 = 1 << 53;
 /// Why bytes are not an HTTP/1.x answer to the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// The first line is not `HTTP/1.0` or `HTTP/1.1` with a three-digit status.
+    /// The first line is not `HTTP/1.0` or `HTTP/1.1` with a three-digit status, or it holds a control character.
     #[error("the status line is malformed")]
     StatusLine,
     /// A header line has no colon, a name that is no token, a folded or a control character.
@@ -31,16 +40,16 @@ pub enum Wrong {
     /// `Content-Length` and `Transfer-Encoding` came together.
     #[error("Content-Length and Transfer-Encoding came together")]
     LengthAndEncoding,
-    /// `Transfer-Encoding` is repeated, empty or came with HTTP/1.0.
+    /// `Transfer-Encoding` is repeated, empty, came with HTTP/1.0, or has `chunked` otherwise than once, bare and last.
     #[error("Transfer-Encoding is malformed, repeated or came with HTTP/1.0")]
     TransferEncoding,
     /// The server switched protocols without being asked to.
     #[error("the server switched protocols without being asked")]
     Upgrade,
-    /// A chunk's size is not hexadecimal, too large, or its line is too long.
+    /// A chunk's size is not hexadecimal, too large, or its line is too long, holds a control character or ends in a bare LF.
     #[error("the size of a chunk is malformed or too large")]
     ChunkSize,
-    /// A chunk is not followed by a line end.
+    /// A chunk is not followed by CR LF.
     #[error("a chunk does not end where its size says")]
     ChunkEnd,
     /// Bytes followed the end of the answer.
@@ -147,10 +156,9 @@ impl Parser {
                 }
                 _ => match self.find_line(rest)? {
                     None => return Ok(Step { consumed, complete: false }),
-                    Some(end) => {
-                        let line = &rest[..end];
-                        self.line(line.strip_suffix(b"\r").unwrap_or(line), sink)?;
-                        consumed += end + 1;
+                    Some(line) => {
+                        self.line(&line, sink)?;
+                        consumed += line.length;
                     }
                 },
             }
@@ -180,35 +188,39 @@ impl Parser {
         taken
     }
 
-    /// The index of the line end in `rest`, or `None` if it has not come yet.
-    fn find_line(&mut self, rest: &[u8]) -> Result<Option<usize>, Wrong> {
-        let found = rest[self.scanned..].iter().position(|&byte| byte == b'\n').map(|at| at + self.scanned);
-        let length = found.map_or(rest.len(), |end| end + 1);
+    /// The line that `rest` begins with, or `None` if its end has not come yet.
+    #[inline]
+    fn find_line<'a>(&mut self, rest: &'a [u8]) -> Result<Option<Line<'a>>, Wrong> {
+        // What has been looked through once is not looked through again when more comes.
+        let line = if self.scanned == 0 { Line::clean(rest) } else { None };
+        let line = line.or_else(|| Line::any(rest, self.scanned));
+        let length = line.as_ref().map_or(rest.len(), |line| line.length);
         if matches!(self.state, State::ChunkSize | State::ChunkEnd) {
             if length > CHUNK_LINE_LIMIT {
                 return Err(Wrong::ChunkSize);
             }
         } else if self.head_bytes + length > HEAD_LIMIT {
             return Err(Wrong::HeadTooLong);
-        } else if found.is_some() {
+        } else if line.is_some() {
             self.head_bytes += length;
         }
-        self.scanned = if found.is_some() { 0 } else { rest.len() };
-        Ok(found)
+        self.scanned = if line.is_some() { 0 } else { rest.len() };
+        Ok(line)
     }
 
-    fn line(&mut self, line: &[u8], sink: &mut impl Sink) -> Result<(), Wrong> {
+    #[inline]
+    fn line(&mut self, line: &Line<'_>, sink: &mut impl Sink) -> Result<(), Wrong> {
         match self.state {
             State::StatusLine => self.status_line(line),
-            State::Headers if line.is_empty() => self.end_of_head(sink),
+            State::Headers if line.text.is_empty() => self.end_of_head(sink),
             State::Headers => self.header(line, sink),
             State::ChunkSize => self.chunk_size(line),
-            State::ChunkEnd if line.is_empty() => {
+            State::ChunkEnd if line.text.is_empty() && line.crlf => {
                 self.state = State::ChunkSize;
                 Ok(())
             }
             State::ChunkEnd => Err(Wrong::ChunkEnd),
-            _ if line.is_empty() => {
+            _ if line.text.is_empty() => {
                 self.state = State::Done;
                 Ok(())
             }
@@ -217,8 +229,11 @@ impl Parser {
         }
     }
 
-    fn status_line(&mut self, line: &[u8]) -> Result<(), Wrong> {
-        let (version, rest) = match line {
+    fn status_line(&mut self, line: &Line<'_>) -> Result<(), Wrong> {
+        if line.has_control() {
+            return Err(Wrong::StatusLine);
+        }
+        let (version, rest) = match line.text {
             [b'H', b'T', b'T', b'P', b'/', b'1', b'.', version @ (b'0' | b'1'), b' ', rest @ ..] => {
                 (version, rest)
             }
@@ -235,7 +250,8 @@ impl Parser {
         Ok(())
     }
 
-    fn header(&mut self, line: &[u8], sink: &mut impl Sink) -> Result<(), Wrong> {
+    #[inline]
+    fn header(&mut self, line: &Line<'_>, sink: &mut impl Sink) -> Result<(), Wrong> {
         let (name, value) = split_header(line)?;
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => {
@@ -249,12 +265,11 @@ impl Parser {
                 earlier.map_or(Ok(()), |_| Err(Wrong::DuplicateLength))?;
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                let last = tokens(value).last();
-                if self.head.encoded || last.is_none() {
+                if self.head.encoded {
                     return Err(Wrong::TransferEncoding);
                 }
                 self.head.encoded = true;
-                self.head.chunked = last.is_some_and(|token| token.eq_ignore_ascii_case(b"chunked"));
+                self.head.chunked = ends_chunked(value)?;
             }
             _ => {}
         }
@@ -290,11 +305,13 @@ impl Parser {
         Ok(())
     }
 
-    fn chunk_size(&mut self, line: &[u8]) -> Result<(), Wrong> {
-        let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
-        let (digits, extension) = line.split_at(end);
+    fn chunk_size(&mut self, line: &Line<'_>) -> Result<(), Wrong> {
+        let text = line.text;
+        let end = text.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(text.len());
+        let (digits, extension) = text.split_at(end);
         let extension = extension.trim_ascii_start();
-        if digits.is_empty() || digits.len() > 14 || !(extension.is_empty() || extension[0] == b';') {
+        let extends = extension.first().is_none_or(|byte| *byte == b';');
+        if digits.is_empty() || digits.len() > 14 || !extends || !line.crlf || line.has_control() {
             return Err(Wrong::ChunkSize);
         }
         let size = digits.iter().fold(0, |sum, &digit| sum * 16 + u64::from(hex(digit)));
@@ -325,17 +342,91 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }
 
-fn split_header(line: &[u8]) -> Result<(&[u8], &[u8]), Wrong> {
-    let colon = line.iter().position(|&byte| byte == b':').ok_or(Wrong::Header)?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
-    if name.is_empty() || !name.iter().all(|&byte| TOKEN[usize::from(byte)]) {
-        return Err(Wrong::Header);
+/// Whether the last coding is `chunked`; it may stand nowhere else, and has no parameters.
+fn ends_chunked(value: &[u8]) -> Result<bool, Wrong> {
+    let mut chunked = None;
+    for coding in tokens(value) {
+        let name = coding.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii_end();
+        if chunked == Some(true) || (name.len() < coding.len() && name.eq_ignore_ascii_case(b"chunked")) {
+            return Err(Wrong::TransferEncoding);
+        }
+        chunked = Some(name.eq_ignore_ascii_case(b"chunked"));
     }
-    // Folded without an early exit, so that it is done several bytes at a time.
-    if value.iter().fold(false, |bad, &byte| bad | ((byte < b' ') & (byte != b'\t')) | (byte == 0x7f)) {
-        return Err(Wrong::Header);
+    chunked.ok_or(Wrong::TransferEncoding)
+}
+
+#[inline]
+fn split_header<'a>(line: &Line<'a>) -> Result<(&'a [u8], &'a [u8]), Wrong> {
+    let end = line.text.iter().position(|&byte| !TOKEN[usize::from(byte)]).unwrap_or(line.text.len());
+    let (name, rest) = line.text.split_at(end);
+    match rest {
+        [b':', value @ ..] if !name.is_empty() && !line.has_control() => Ok((name, value.trim_ascii())),
+        _ => Err(Wrong::Header),
     }
-    Ok((name, value.trim_ascii()))
+}
+
+/// A line of an answer.
+#[derive(Debug)]
+struct Line<'a> {
+    /// Without the line end.
+    text: &'a [u8],
+    /// With the line end.
+    length: usize,
+    /// Whether it ends with CR LF, not with LF alone.
+    crlf: bool,
+    /// Whether it is known to hold no control character, not even a tab.
+    clean: bool,
+}
+
+impl<'a> Line<'a> {
+    /// The first line, if its end is the first control character in `bytes`: one pass finds both the end and that the
+    /// line is sound.
+    #[inline]
+    fn clean(bytes: &'a [u8]) -> Option<Line<'a>> {
+        let end = first_control(bytes)?;
+        let (text, rest) = bytes.split_at(end);
+        match rest {
+            [b'\r', b'\n', ..] => Some(Line { text, length: end + 2, crlf: true, clean: true }),
+            [b'\n', ..] => Some(Line { text, length: end + 1, crlf: false, clean: true }),
+            _ => None,
+        }
+    }
+
+    /// The first line; its end is not in the first `scanned` bytes.
+    fn any(bytes: &'a [u8], scanned: usize) -> Option<Line<'a>> {
+        let end = memchr(b'\n', &bytes[scanned..])? + scanned;
+        let text = &bytes[..end];
+        let stripped = text.strip_suffix(b"\r");
+        Some(Line { text: stripped.unwrap_or(text), length: end + 1, crlf: stripped.is_some(), clean: false })
+    }
+
+    /// Whether it holds a control character other than a tab.
+    #[inline]
+    fn has_control(&self) -> bool {
+        let control = |byte: u8| ((byte < b' ') & (byte != b'\t')) | (byte == 0x7f);
+        // Folded without an early exit, so that it is done several bytes at a time.
+        !self.clean && self.text.iter().fold(false, |found, &byte| found | control(byte))
+    }
+}
+
+/// The index of the first byte below 0x20 or equal to 0x7f. Eight bytes at a time: lines are too short for the calls and
+/// wider registers of a search in memory to pay.
+#[inline]
+fn first_control(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The top bit of each byte that is below 0x20 or 0x7f; above the first such byte there may be others set.
+        let delete = word ^ (ONES * 0x7f);
+        let below = word.wrapping_sub(ONES * 0x20) & !word;
+        let found = (below | (delete.wrapping_sub(ONES) & !delete)) & (ONES * 0x80);
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let start = bytes.len() - rest.len();
+    rest.iter().position(|&byte| byte < b' ' || byte == 0x7f).map(|index| start + index)
 }
 
 const TOKEN: [bool; 256] = {

@@ -1,66 +1,14 @@
 //! Tests of the answer parser: a table of answers, and properties over splits and garbage.
 
+use std::path::Path;
+
 use proptest::prelude::*;
 
 use super::*;
-
-#[derive(Debug, Default, Clone, PartialEq)]
-struct Seen {
-    headers: Vec<(Vec<u8>, Vec<u8>)>,
-    body: Vec<u8>,
-}
-
-impl Sink for Seen {
-    fn header(&mut self, name: &[u8], value: &[u8]) {
-        self.headers.push((name.to_vec(), value.to_vec()));
-    }
-    fn interim(&mut self) {
-        self.headers.clear();
-    }
-    fn body(&mut self, piece: &[u8]) {
-        self.body.extend_from_slice(piece);
-    }
-}
-
-/// What came of offering `pieces` one after the other: the end, how many bytes were used, what was seen.
-#[derive(Debug, Clone, PartialEq)]
-struct Parsed {
-    end: Result<bool, Wrong>,
-    used: usize,
-    status: u16,
-    keep_alive: bool,
-    until_close: bool,
-    seen: Seen,
-}
-
-fn parse(pieces: &[&[u8]], head: bool) -> Parsed {
-    let (mut parser, mut seen, mut kept, mut used) = (Parser::new(), Seen::default(), Vec::new(), 0);
-    parser.begin(head);
-    let mut end = Ok(false);
-    for piece in pieces {
-        kept.extend_from_slice(piece);
-        match parser.advance(&kept, &mut seen) {
-            Ok(step) => {
-                kept.drain(..step.consumed);
-                used += step.consumed;
-                end = Ok(step.complete);
-            }
-            Err(wrong) => end = Err(wrong),
-        }
-        if end != Ok(false) {
-            break;
-        }
-    }
-    let until_close = parser.ends_with_close();
-    if end.is_err() {
-        // How much was consumed and passed on before an error depends on the pieces, and nobody uses it.
-        (seen, used) = (Seen::default(), 0);
-    }
-    Parsed { end, used, status: parser.status(), keep_alive: parser.keep_alive(), until_close, seen }
-}
+use crate::fuzzing::{Parsed, Seen, check_answer, check_written, parse};
 
 fn complete(text: &str, head: bool) -> Parsed {
-    let parsed = parse(&[text.as_bytes()], head);
+    let parsed = parse([text.as_bytes()], head);
     assert_eq!(parsed.end, Ok(true), "{text:?}");
     parsed
 }
@@ -89,6 +37,15 @@ fn complete_answers() {
             true,
         ),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n0\r\n\r\n", false, 200, "", true),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip;chunked=1,,chunked\r\n\r\n0\r\n\r\n",
+            false,
+            200,
+            "",
+            true,
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1 \t\r\nx\r\n0\r\n\n", false, 200, "x", true),
+        ("HTTP/1.1 999 \u{fc}\t!\r\nX:\ty\u{fc}\t\r\nContent-Length:00\n\n", false, 999, "", true),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA;a=b\r\n0123456789\r\n01 ;x\r\nz\r\n000;q\r\nT: 1\r\n\r\n",
             false,
@@ -134,7 +91,7 @@ fn close_delimited_answers() {
         "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabc",
     ] {
-        let parsed = parse(&[text.as_bytes()], false);
+        let parsed = parse([text.as_bytes()], false);
         assert_eq!((parsed.end, parsed.until_close, parsed.keep_alive), (Ok(false), true, false), "{text:?}");
         assert_eq!(parsed.seen.body, b"abc");
     }
@@ -150,7 +107,7 @@ fn incomplete_answers_do_not_end_with_close() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
         "HTTP/1.1 100 Continue\r\n\r\n",
     ] {
-        let parsed = parse(&[text.as_bytes()], false);
+        let parsed = parse([text.as_bytes()], false);
         assert_eq!((parsed.end, parsed.until_close), (Ok(false), false), "{text:?}");
     }
 }
@@ -168,6 +125,11 @@ fn wrong_answers() {
         ("HTTP/1.1 2000 OK\r\n".to_owned(), Wrong::StatusLine),
         ("HTTP/1.1 099 OK\r\n".to_owned(), Wrong::StatusLine),
         ("HTTP/1.1  200 OK\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200 O\0K\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200 OK\r\r\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200 O\rK\n".to_owned(), Wrong::StatusLine),
+        ("HTTP/1.1 200\tOK\r\n".to_owned(), Wrong::StatusLine),
+        ("http/1.1 200 OK\r\n".to_owned(), Wrong::StatusLine),
         ("HTTP/1.1 101 Switching\r\n\r\n".to_owned(), Wrong::Upgrade),
         (header("no colon"), Wrong::Header),
         (header(": empty"), Wrong::Header),
@@ -175,6 +137,14 @@ fn wrong_answers() {
         (header("A: b\r\n folded"), Wrong::Header),
         (header("A: b\rc"), Wrong::Header),
         (header("A: b\0c"), Wrong::Header),
+        (header("A: b\x7f"), Wrong::Header),
+        (header("A: b\r"), Wrong::Header),
+        (header("A\t: b"), Wrong::Header),
+        (header("\tA: b"), Wrong::Header),
+        (header("\u{fc}: b"), Wrong::Header),
+        (header("A\0: b"), Wrong::Header),
+        ("HTTP/1.1 200 OK\r\n\r\r\n".to_owned(), Wrong::Header),
+        ("HTTP/1.1 100 C\r\n A: folded\r\n\r\n".to_owned(), Wrong::Header),
         (header("Content-Length: -1"), Wrong::ContentLength),
         (header("Content-Length: +1"), Wrong::ContentLength),
         (header("Content-Length:"), Wrong::ContentLength),
@@ -187,6 +157,11 @@ fn wrong_answers() {
         (header("Content-Length: 1\r\nTransfer-Encoding: chunked"), Wrong::LengthAndEncoding),
         (header("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"), Wrong::TransferEncoding),
         (header("Transfer-Encoding: ,"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: chunked, chunked"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: chunked, gzip"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: chunked;q=1"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: gzip, Chunked ; q"), Wrong::TransferEncoding),
+        (header("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked"), Wrong::TransferEncoding),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), Wrong::TransferEncoding),
         (header(&format!("A: {}", "x".repeat(HEAD_LIMIT))), Wrong::HeadTooLong),
         ("HTTP/1.1 100 Continue\r\n\r\n".repeat(3000), Wrong::HeadTooLong),
@@ -198,12 +173,24 @@ fn wrong_answers() {
         (chunked("10000000000000000\r\n"), Wrong::ChunkSize),
         (chunked("ffffffffffffff\r\n"), Wrong::ChunkSize),
         (chunked(&format!("1;{}\r\n", "x".repeat(CHUNK_LINE_LIMIT))), Wrong::ChunkSize),
+        (chunked("1\nx\r\n"), Wrong::ChunkSize),
+        (chunked("1;a=\0\r\n"), Wrong::ChunkSize),
+        (chunked("1;a=\rb\r\n"), Wrong::ChunkSize),
+        (chunked("1\r\r\n"), Wrong::ChunkSize),
+        (chunked("1\x0c\r\n"), Wrong::ChunkSize),
+        (chunked("0x1\r\n"), Wrong::ChunkSize),
+        (chunked(&format!("1;{}", "x".repeat(CHUNK_LINE_LIMIT))), Wrong::ChunkSize),
+        (chunked("20000000000001\r\n"), Wrong::ChunkSize),
         (chunked("1\r\nab\r\n"), Wrong::ChunkEnd),
+        (chunked("1\r\na\n"), Wrong::ChunkEnd),
+        (chunked("1\r\na\r\r\n"), Wrong::ChunkEnd),
+        (chunked("0\r\n A: folded\r\n"), Wrong::Header),
         (chunked("0\r\nnot a trailer\r\n"), Wrong::Header),
         (chunked(&format!("0\r\n{}", "A: b\r\n".repeat(20_000))), Wrong::HeadTooLong),
     ] {
         let shown = &text[..text.len().min(120)];
-        assert_eq!(parse(&[text.as_bytes()], false).end, Err(wrong), "{shown:?}");
+        assert_eq!(parse([text.as_bytes()], false).end, Err(wrong), "{shown:?}");
+        assert_eq!(parse(text.as_bytes().chunks(1), false).end, Err(wrong), "{shown:?}");
     }
 }
 
@@ -220,46 +207,117 @@ fn a_dripping_head_is_not_scanned_again_and_again() {
     assert_eq!(at, text.len());
 }
 
-/// Pieces of answers, sound and unsound, put together at random: far nearer to the edges than random bytes.
-fn fragments() -> impl Strategy<Value = Vec<u8>> {
-    let fragment = prop_oneof![
-        Just("HTTP/1.1 200 OK\r\n"),
-        Just("HTTP/1.0 404 \n"),
-        Just("HTTP/1.1 100 C\r\n\r\n"),
-        Just("HTTP/1.1 204 N\r\n"),
-        Just("Content-Length: 3\r\n"),
-        Just("Transfer-Encoding: chunked\r\n"),
-        Just("Connection: close\r\n"),
-        Just("X: y\r\n"),
-        Just("\r\n"),
-        Just("3\r\nabc\r\n"),
-        Just("2;e=f\r\nab\r\n"),
-        Just("0\r\n"),
-        Just("abc"),
-        Just("\0"),
-        Just("f"),
-    ];
-    prop::collection::vec(fragment, 0..12).prop_map(|list| list.concat().into_bytes())
+#[test]
+fn the_seeds_of_fuzzing_are_survived() {
+    let checks: [(&str, fn(&[u8])); 2] = [("answer", check_answer), ("rate", check_written)];
+    for (target, check) in checks {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+        let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(files.len() >= 10, "{target}");
+        files.iter().for_each(|file| check(&std::fs::read(file).unwrap()));
+    }
 }
 
-fn sound() -> impl Strategy<Value = Vec<u8>> {
-    let start = prop_oneof![Just(""), Just("HTTP/1.1 100 Continue\r\nA: b\r\n\r\n")];
+/// Pieces of answers, sound and unsound, put together at random: far nearer to the edges than random bytes.
+fn fragments() -> impl Strategy<Value = Vec<u8>> {
+    const FRAGMENTS: [&[u8]; 32] = [
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.0 404 \n",
+        b"HTTP/1.1 100 C\r\n\r\n",
+        b"HTTP/1.1 204 N\r\n",
+        b"Content-Length: 3\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: gzip",
+        b", chunked",
+        b"Connection: close\r\n",
+        b"X: y\r\n",
+        b"\r\n",
+        b"\r\n",
+        b"\n",
+        b"\r",
+        b"\t",
+        b" ",
+        b":",
+        b";",
+        b"3\r\nabc\r\n",
+        b"2;e=f\r\nab\r\n",
+        b"1\nx\n",
+        b"0\r\n",
+        b"0\r\n\r\n",
+        b"abc",
+        b"\0",
+        b"\x7f",
+        b"\xfc",
+        b"f",
+        b"ffffffffffffff",
+        b"20000000000000",
+    ];
+    prop::collection::vec(prop::sample::select(FRAGMENTS.to_vec()), 0..14).prop_map(|list| list.concat())
+}
+
+/// How a sound answer ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ends {
+    Length,
+    Chunked {
+        size: usize,
+    },
+    Close,
+    /// Nothing follows the head, whatever it says.
+    Bodiless {
+        status: u16,
+        head: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct Sound {
+    bytes: Vec<u8>,
+    body: Vec<u8>,
+    ends: Ends,
+}
+
+fn sound() -> impl Strategy<Value = Sound> {
+    let ends = prop_oneof![
+        Just(Ends::Length),
+        (1..50usize).prop_map(|size| Ends::Chunked { size }),
+        Just(Ends::Close),
+        prop::sample::select(vec![(204, false), (304, false), (200, true), (404, true)])
+            .prop_map(|(status, head)| Ends::Bodiless { status, head }),
+    ];
+    let header =
+        "[A-Za-z0-9!#$%&'*+.^_`|~-]{1,20}:[ \t]{0,2}([!-~\u{80}-\u{ff}][ -~\t]{0,40}[!-~])?[ \t]{0,2}";
+    let headers = prop::collection::vec((header, prop::sample::select(vec!["\r\n", "\n"])), 0..5);
+    let headers = headers.prop_filter("would frame the answer", |list| {
+        let framing = ["content-length", "transfer-encoding"];
+        list.iter().all(|(line, _)| !framing.iter().any(|name| line.to_lowercase().starts_with(name)))
+    });
     let body = prop::collection::vec(any::<u8>(), 0..400);
-    (start, body, any::<bool>(), 1..50usize).prop_map(|(start, body, chunked, size)| {
-        let mut bytes = format!("{start}HTTP/1.1 200 OK\r\nX: y\r\n").into_bytes();
-        if chunked {
-            bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
+    (ends, headers, 0..3usize, body).prop_map(|(ends, headers, interim, body)| {
+        let lines: String = headers.iter().map(|(line, end)| format!("{line}{end}")).collect();
+        let status = if let Ends::Bodiless { status, .. } = ends { status } else { 200 };
+        let interims = format!("HTTP/1.1 103 Early\r\n{lines}\r\n").repeat(interim);
+        let mut bytes = format!("{interims}HTTP/1.1 {status} \r\n{lines}").into_bytes();
+        match ends {
+            Ends::Length | Ends::Bodiless { .. } => {
+                bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).bytes());
+            }
+            Ends::Chunked { .. } => bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n"),
+            Ends::Close => bytes.extend(b"\r\n"),
+        }
+        if let Ends::Chunked { size } = ends {
             for chunk in body.chunks(size) {
                 bytes.extend(format!("{:x};e\r\n", chunk.len()).bytes());
                 bytes.extend(chunk);
                 bytes.extend(b"\r\n");
             }
-            bytes.extend(b"0\r\nT: u\r\n\r\n");
-        } else {
-            bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).bytes());
-            bytes.extend(body);
+            bytes.extend(format!("0\r\n{lines}\r\n").bytes());
+        } else if !matches!(ends, Ends::Bodiless { .. }) {
+            bytes.extend(&body);
         }
-        bytes
+        Sound { bytes, body, ends }
     })
 }
 
@@ -275,30 +333,40 @@ proptest! {
 
     #[test]
     fn any_split_gives_the_same(
-        bytes in prop_oneof![sound(), fragments()],
+        bytes in prop_oneof![sound().prop_map(|sound| sound.bytes), fragments()],
         cuts in prop::collection::vec(any::<usize>(), 0..8),
         head in any::<bool>(),
     ) {
-        let whole = parse(&[&bytes], head);
+        let whole = parse([bytes.as_slice()], head);
         let pieces = split_by(&bytes, &cuts);
-        let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
-        prop_assert_eq!(&parse(&pieces, head), &whole);
-        let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        if !single.is_empty() {
-            prop_assert_eq!(&parse(&single, head), &whole);
-        }
+        prop_assert_eq!(&parse(pieces.iter().map(Vec::as_slice), head), &whole);
+        check_answer(&bytes);
     }
 
     #[test]
-    fn sound_answers_are_complete(bytes in sound()) {
-        let parsed = parse(&[&bytes], false);
-        prop_assert_eq!((parsed.end, parsed.used), (Ok(true), bytes.len()));
+    fn sound_answers_are_understood(sound in sound()) {
+        let Sound { bytes, body, ends } = sound;
+        let head = matches!(ends, Ends::Bodiless { head: true, .. });
+        let parsed = parse([bytes.as_slice()], head);
+        prop_assert_eq!((parsed.end, parsed.used), (Ok(ends != Ends::Close), bytes.len()));
+        prop_assert_eq!(parsed.until_close, ends == Ends::Close);
+        let wanted = if matches!(ends, Ends::Bodiless { .. }) { vec![] } else { body };
+        prop_assert_eq!(parsed.seen.body, wanted);
     }
 
     #[test]
-    fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..2000), head in any::<bool>()) {
-        parse(&[&bytes], head);
-        let prefixed = [b"HTTP/1.1 200 OK\r\n".as_slice(), &bytes].concat();
-        parse(&[&prefixed], head);
+    fn the_first_control_character_is_found(bytes in prop::collection::vec(
+        prop_oneof![any::<u8>(), 0x1e..0x22u8, 0x7d..0x82u8, Just(0u8), Just(0xffu8), 0x20..0x7fu8, 0x20..0x7fu8],
+        0..40,
+    )) {
+        let wanted = bytes.iter().position(|byte| byte.is_ascii_control());
+        prop_assert_eq!(first_control(&bytes), wanted);
+        prop_assert_eq!(first_control(&bytes[bytes.len() / 3..]).is_some(), bytes[bytes.len() / 3..].iter().any(u8::is_ascii_control));
+    }
+
+    #[test]
+    fn garbage_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        check_answer(&bytes);
+        check_answer(&[b"HTTP/1.1 200 OK\r\n".as_slice(), &bytes].concat());
     }
 }

@@ -20,7 +20,13 @@ pub(crate) struct BodyCheck {
 
 impl BodyCheck {
     pub(crate) fn new() -> BodyCheck {
-        BodyCheck { length: 0, hashing: false, hasher: Box::new(Xxh3Default::new()), copy: None, last: (0, 0) }
+        BodyCheck {
+            length: 0,
+            hashing: false,
+            hasher: Box::new(Xxh3Default::new()),
+            copy: None,
+            last: (0, 0),
+        }
     }
 
     /// Forgets the last body; the next one is checked against `rule`, and copied if it is a sample.

@@ -2,12 +2,13 @@
 
 use crate::answer::Parser;
 use crate::body::BodyCheck;
+use crate::tls::Tls;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Closed,
-    /// Being made since this time.
+    /// Being made since this time, the handshake of TLS included.
     Connecting {
         since_ns: u64,
     },
@@ -51,6 +52,11 @@ pub(crate) struct Connection {
     pub(crate) check: BodyCheck,
     /// Bytes that came and could not be parsed yet: part of a line.
     pub(crate) rest: Vec<u8>,
+    /// Where the bytes are encrypted.
+    pub(crate) tls: Option<Box<Tls>>,
+    /// Encrypted bytes, of which the first `sent` were taken by the driver.
+    pub(crate) wire: Vec<u8>,
+    pub(crate) sent: usize,
 }
 
 impl Connection {
@@ -68,6 +74,9 @@ impl Connection {
             parser: Parser::new(),
             check: BodyCheck::new(),
             rest: Vec::new(),
+            tls: None,
+            wire: Vec::new(),
+            sent: 0,
         }
     }
 

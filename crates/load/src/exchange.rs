@@ -11,6 +11,9 @@ use rustix::io::Errno;
 use crate::address::Address;
 use crate::answer::{Parser, Sink, Wrong};
 use crate::driver::Target;
+use crate::tls::{Tls, TlsFailure, TlsSettings};
+
+const PIECE: usize = 16 * 1024;
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +61,12 @@ pub enum ExchangeError {
     /// There was no complete answer in time.
     #[error("no complete answer within {0:?}")]
     Timeout(Duration),
+    /// There was no TLS handshake in time.
+    #[error("no TLS handshake within {0:?}; does the server speak TLS here?")]
+    Handshake(Duration),
+    /// TLS failed.
+    #[error(transparent)]
+    Tls(#[from] TlsFailure),
     /// What came is not an HTTP/1.x answer.
     #[error("the answer is not sound HTTP/1.1: {0}")]
     Wrong(#[from] Wrong),
@@ -81,9 +90,24 @@ pub fn exchange(
     timeout: Duration,
     max_body: usize,
 ) -> Result<Answer, ExchangeError> {
+    exchange_tls(address, None, request, head, timeout, max_body)
+}
+
+/// As [`exchange`], with TLS between when there are settings for it. The time for the handshake is part of `timeout`.
+///
+/// # Errors
+/// See [`ExchangeError`].
+pub fn exchange_tls(
+    address: &Address,
+    tls: Option<&TlsSettings>,
+    request: &[u8],
+    head: bool,
+    timeout: Duration,
+    max_body: usize,
+) -> Result<Answer, ExchangeError> {
     let budget = Budget { timeout, end: Instant::now() + timeout };
-    let mut stream = Stream::connect(address, &budget)?;
-    let written = match stream.write_all(request, &budget) {
+    let mut stream = Stream::connect(address, tls, &budget)?;
+    let written = match stream.send(request, &budget) {
         Err(late @ ExchangeError::Timeout(_)) => return Err(late),
         written => written,
     };
@@ -91,6 +115,9 @@ pub fn exchange(
     let answer = read_answer(&mut stream, head, &budget, max_body);
     match (written, answer) {
         (_, Ok(answer)) => Ok(answer),
+        (Ok(()), Err(ExchangeError::Timeout(timeout))) if stream.is_handshaking() => {
+            Err(ExchangeError::Handshake(timeout))
+        }
         (Err(error), Err(_)) => Err(error),
         (Ok(()), Err(error)) => Err(error),
     }
@@ -117,30 +144,110 @@ impl Budget {
     }
 }
 
-enum Stream {
+/// A connection that carries plain bytes, whatever is under them.
+struct Stream {
+    socket: Socket,
+    tls: Option<Tls>,
+    wire: Vec<u8>,
+    /// Under TLS the server has said that it ends here, so that nobody can have cut its answer short.
+    closed: bool,
+}
+
+impl Stream {
+    fn connect(
+        address: &Address,
+        tls: Option<&TlsSettings>,
+        budget: &Budget,
+    ) -> Result<Stream, ExchangeError> {
+        let socket = Socket::connect(address, budget)?;
+        let tls = tls.map(Tls::new).transpose()?;
+        Ok(Stream { socket, tls, wire: Vec::new(), closed: false })
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(Tls::is_handshaking)
+    }
+
+    /// Sends plain bytes; under TLS they wait until the server has done its part of the handshake.
+    fn send(&mut self, plain: &[u8], budget: &Budget) -> Result<(), ExchangeError> {
+        match &mut self.tls {
+            None => self.socket.write_all(plain, budget),
+            Some(tls) => {
+                tls.send(plain)?;
+                self.flush(budget)
+            }
+        }
+    }
+
+    fn flush(&mut self, budget: &Budget) -> Result<(), ExchangeError> {
+        let Some(tls) = self.tls.as_mut().filter(|tls| tls.wants_write()) else { return Ok(()) };
+        self.wire.clear();
+        tls.take_wire(&mut self.wire);
+        self.socket.write_all(&self.wire, budget)
+    }
+
+    /// Appends the plain bytes of the next piece to `plain`, which under TLS may be none, and says how many bytes came
+    /// on the wire: none at the end of the connection.
+    fn receive(&mut self, plain: &mut Vec<u8>, budget: &Budget) -> Result<usize, ExchangeError> {
+        self.flush(budget)?;
+        self.wire.resize(PIECE, 0);
+        let count = self.socket.read(&mut self.wire, budget)?;
+        let piece = &self.wire[..count];
+        let Some(tls) = &mut self.tls else {
+            plain.extend_from_slice(piece);
+            return Ok(count);
+        };
+        if count == 0 && tls.is_handshaking() {
+            return Err(TlsFailure::Ended.into());
+        }
+        match tls.receive(piece, plain) {
+            Ok(received) => self.closed = received.closed,
+            Err(failure) => {
+                // The server may well be told, yet the failure stands whether it hears that or not.
+                let _ = self.flush(budget);
+                return Err(failure.into());
+            }
+        }
+        Ok(count)
+    }
+
+    /// Appends plain bytes to `plain`, at least one; says how many, or zero at the end of the connection.
+    fn read(&mut self, plain: &mut Vec<u8>, budget: &Budget) -> Result<usize, ExchangeError> {
+        let before = plain.len();
+        while plain.len() == before && !self.closed && self.receive(plain, budget)? > 0 {}
+        Ok(plain.len() - before)
+    }
+
+    /// Whether the end of the connection may be taken for the end of a body.
+    fn may_end_a_body(&self) -> bool {
+        self.tls.is_none() || self.closed
+    }
+}
+
+enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Stream {
-    fn connect(address: &Address, budget: &Budget) -> Result<Stream, ExchangeError> {
+impl Socket {
+    fn connect(address: &Address, budget: &Budget) -> Result<Socket, ExchangeError> {
         let made = match address {
             Address::Tcp(socket) => {
                 let stream = TcpStream::connect_timeout(socket, budget.left()?);
-                stream.and_then(|stream| stream.set_nodelay(true).map(|()| Stream::Tcp(stream)))
+                stream.and_then(|stream| stream.set_nodelay(true).map(|()| Socket::Tcp(stream)))
             }
-            Address::Unix(_) => connect_unix(address, budget)?.map(Stream::Unix),
+            Address::Unix(_) => connect_unix(address, budget)?.map(Socket::Unix),
         };
         made.map_err(|source| ExchangeError::Connect { address: address.clone(), source })
     }
 
     fn limit(&self, left: Duration) -> io::Result<()> {
         match self {
-            Stream::Tcp(stream) => {
+            Socket::Tcp(stream) => {
                 stream.set_read_timeout(Some(left))?;
                 stream.set_write_timeout(Some(left))
             }
-            Stream::Unix(stream) => {
+            Socket::Unix(stream) => {
                 stream.set_read_timeout(Some(left))?;
                 stream.set_write_timeout(Some(left))
             }
@@ -151,8 +258,8 @@ impl Stream {
         while !bytes.is_empty() {
             self.limit(budget.left()?).map_err(ExchangeError::Write)?;
             let written = match self {
-                Stream::Tcp(stream) => stream.write(bytes),
-                Stream::Unix(stream) => stream.write(bytes),
+                Socket::Tcp(stream) => stream.write(bytes),
+                Socket::Unix(stream) => stream.write(bytes),
             };
             match written {
                 Ok(count) => bytes = &bytes[count..],
@@ -167,8 +274,8 @@ impl Stream {
         loop {
             self.limit(budget.left()?).map_err(ExchangeError::Read)?;
             let read = match self {
-                Stream::Tcp(stream) => stream.read(into),
-                Stream::Unix(stream) => stream.read(into),
+                Socket::Tcp(stream) => stream.read(into),
+                Socket::Unix(stream) => stream.read(into),
             };
             match read {
                 Ok(count) => return Ok(count),
@@ -227,11 +334,10 @@ fn read_answer(
     let mut keep = Keep { max_body, ..Keep::default() };
     let mut parser = Parser::new();
     parser.begin(head);
-    let (mut rest, mut piece, mut received) = (Vec::new(), vec![0; 16 * 1024], 0);
+    let (mut rest, mut received) = (Vec::new(), 0);
     loop {
-        let count = stream.read(&mut piece, budget)?;
+        let count = stream.read(&mut rest, budget)?;
         received += count;
-        rest.extend_from_slice(&piece[..count]);
         let step = parser.advance(&rest, &mut keep)?;
         rest.drain(..step.consumed);
         if keep.too_long {
@@ -240,7 +346,7 @@ fn read_answer(
         if step.complete && !rest.is_empty() {
             return Err(ExchangeError::Wrong(Wrong::Surplus));
         }
-        if step.complete || (count == 0 && parser.ends_with_close()) {
+        if step.complete || (count == 0 && parser.ends_with_close() && stream.may_end_a_body()) {
             let Keep { headers, body, .. } = keep;
             return Ok(Answer { status: parser.status(), headers, body, keep_alive: parser.keep_alive() });
         }

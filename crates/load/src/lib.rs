@@ -2,7 +2,7 @@
 //!
 //! Owns: request bytes, pacing, limits, connections, the answer parser, the per-worker tally. It must not know
 //! contenders, studies, verdicts or any file format. While a slice is measured nothing here allocates, locks, logs or
-//! sends on a channel per request; workers share nothing and their tallies merge at the end of the slice.
+//! sends on a channel per request (TLS excepted: its library allocates once per record); workers share nothing and their tallies merge at the end of the slice.
 
 #![warn(missing_docs)]
 
@@ -12,6 +12,9 @@ mod body;
 mod connection;
 mod driver;
 mod exchange;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gauge;
 mod limit;
 mod memo;
@@ -27,13 +30,14 @@ mod source;
 mod status;
 mod tally;
 mod times;
+mod tls;
 mod traffic;
 mod worker;
 
 pub use address::Address;
 pub use answer::Wrong;
 pub use driver::Backend;
-pub use exchange::{Answer, ExchangeError, exchange};
+pub use exchange::{Answer, ExchangeError, exchange, exchange_tls};
 pub use gauge::Progress;
 pub use limit::Limit;
 pub use null::{NullConfig, NullError, NullServer};
@@ -48,3 +52,4 @@ pub use tally::{
     Cause, Fault, MAX_FAULTS, MAX_MISMATCH_BODY, MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally,
 };
 pub use times::Times;
+pub use tls::{TlsError, TlsFailure, TlsSettings, TlsTrust};

@@ -69,7 +69,10 @@ mod tests {
         assert_eq!(memo.same(0, b""), None);
         memo.keep(0, b"answer", 200);
         assert_eq!(memo.same(0, b"answer"), Some(200));
-        assert_eq!((memo.same(0, b"answes"), memo.same(0, b"answer!"), memo.same(1, b"answer")), (None, None, None));
+        assert_eq!(
+            (memo.same(0, b"answes"), memo.same(0, b"answer!"), memo.same(1, b"answer")),
+            (None, None, None)
+        );
         memo.keep(0, b"other", 204);
         assert_eq!((memo.same(0, b"answer"), memo.same(0, b"other")), (None, Some(204)));
         memo.keep(9, b"beyond", 200);

@@ -46,11 +46,7 @@ impl RateWindow {
     /// Notes a complete answer.
     #[inline]
     pub(crate) fn note(&mut self, at_ns: u64) {
-        if at_ns <= self.settle_ns {
-            self.piece.first_ns = at_ns;
-            self.piece.last_ns = at_ns;
-            self.from_first_answer = false;
-        } else if self.from_first_answer {
+        if at_ns <= self.settle_ns || self.from_first_answer {
             self.piece.first_ns = at_ns;
             self.piece.last_ns = at_ns;
             self.from_first_answer = false;

@@ -17,6 +17,7 @@ use crate::pacer::Pacer;
 use crate::requests::Requests;
 use crate::slice::WorkerOrder;
 use crate::tally::{Cause, Tally};
+use crate::tls::TlsSettings;
 use crate::worker::{Settings, Worker};
 
 /// What a session is made from.
@@ -24,6 +25,8 @@ use crate::worker::{Settings, Worker};
 pub struct SessionConfig {
     /// Where the server listens.
     pub address: Address,
+    /// Whether and how the connections are encrypted.
+    pub tls: Option<TlsSettings>,
     /// How many connections are opened before the first slice, spread evenly over the workers; at least 1.
     pub connections: usize,
     /// Open slices open more connections, up to this many, when requests are due and none is free. Not fewer than
@@ -300,6 +303,7 @@ impl Session {
             max_connections: share(config.max_connections.max(config.connections)),
             connect_timeout: config.connect_timeout,
             timeout: config.timeout,
+            tls: config.tls.clone(),
             sample_every: config.sample_every,
             spin: config.spin,
             stop: self.stop.clone(),
@@ -317,7 +321,9 @@ impl Session {
             }
             let served = match backend {
                 Backend::Epoll => serve::<Epoll>(target, requests, settings, &orders, &answers),
-                Backend::Auto | Backend::Uring => serve::<Uring>(target, requests, settings, &orders, &answers),
+                Backend::Auto | Backend::Uring => {
+                    serve::<Uring>(target, requests, settings, &orders, &answers)
+                }
             };
             if let Err(error) = served {
                 let _ = answers.send(Reply::Failed(error));
@@ -404,8 +410,15 @@ fn serve<D: Driver>(
 ) -> Result<(), Errno> {
     let mut worker = Worker::<D>::new(target, requests, settings)?;
     let limit = Limit::requests(0);
-    let nothing =
-        WorkerOrder { pacer: Pacer::Closed, limit, settle: Duration::ZERO, first: 0, index: 0, workers: 1, max_samples: 0 };
+    let nothing = WorkerOrder {
+        pacer: Pacer::Closed,
+        limit,
+        settle: Duration::ZERO,
+        first: 0,
+        index: 0,
+        workers: 1,
+        max_samples: 0,
+    };
     worker.prepare(&nothing)?;
     let (open, wanted, error) = worker.opened();
     let mut reply = answers.send(Reply::Opened { open, wanted, error });

@@ -36,6 +36,8 @@ pub(crate) struct Slice {
     pub(crate) source: Source,
     pub(crate) in_flight: usize,
     pub(crate) next_tick_ns: u64,
+    /// No more connections are opened before this.
+    pub(crate) next_growth_ns: u64,
     pub(crate) last_answer_ns: u64,
     pub(crate) samples_left: u32,
     /// Since when requests have waited because no connection is free; `None` while none does.
@@ -69,6 +71,7 @@ impl Slice {
             cut_ns: after(deadline_ns, timeout),
             in_flight: 0,
             next_tick_ns: 0,
+            next_growth_ns: 0,
             last_answer_ns: now_ns,
             samples_left: order.max_samples,
             blocked_since_ns: None,

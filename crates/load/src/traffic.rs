@@ -8,6 +8,7 @@ use crate::driver::{Driver, Event};
 use crate::outcome::Outcome;
 use crate::slice::Slice;
 use crate::tally::{Cause, MAX_MISMATCH_BODY, MAX_MISMATCHES, Mismatch, Sample};
+use crate::tls::{Received, Tls, TlsFailure};
 use crate::worker::{BACKOFF_NS, Worker};
 
 impl<D: Driver> Worker<D> {
@@ -16,8 +17,9 @@ impl<D: Driver> Worker<D> {
     pub(crate) fn happened(&mut self, slice: &mut Slice, index: usize, event: Event, now_ns: u64) {
         match event {
             Event::Data => self.data(slice, index, now_ns),
-            Event::Connected => self.is_open(slice, index, now_ns),
+            Event::Connected => self.connected(slice, index, now_ns),
             Event::Refused(error) => self.connect_failed(slice, index, system(error)),
+            Event::Writable if self.connections[index].tls.is_some() => self.flush(slice, index),
             Event::Writable => self.write(slice, index),
             Event::Unsendable => self.connections[index].unsendable = true,
             Event::Ended => self.ended(slice, index, now_ns),
@@ -47,6 +49,23 @@ impl<D: Driver> Worker<D> {
     pub(crate) fn close(&mut self, index: usize) {
         self.driver.close(index);
         self.connections[index].link = Link::Closed;
+        self.connections[index].tls = None;
+    }
+
+    /// The connection is made; what is encrypted needs a handshake yet.
+    fn connected(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        let connection = &mut self.connections[index];
+        connection.unsendable = false;
+        let Some(settings) = &self.settings.tls else { return self.is_open(slice, index, now_ns) };
+        match Tls::new(settings) {
+            Ok(tls) => {
+                connection.tls = Some(Box::new(tls));
+                connection.wire.clear();
+                connection.sent = 0;
+                self.flush(slice, index);
+            }
+            Err(failure) => self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
+        }
     }
 
     fn is_open(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
@@ -54,7 +73,6 @@ impl<D: Driver> Worker<D> {
         let connection = &mut self.connections[index];
         connection.link = Link::Open;
         connection.used = false;
-        connection.unsendable = false;
         if connection.request.is_some() {
             self.send(slice, index, now_ns);
         } else {
@@ -90,6 +108,11 @@ impl<D: Driver> Worker<D> {
         connection.written = 0;
         request.sent_ns = now_ns;
         let bytes = prepared.bytes.as_slice();
+        if let Some(tls) = &mut connection.tls {
+            connection.written = bytes.len();
+            connection.unsendable |= tls.send(bytes).is_err();
+            return self.flush(slice, index);
+        }
         match self.driver.send(index, bytes) {
             Ok(count) => {
                 connection.written = count;
@@ -117,12 +140,71 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    /// Hands encrypted bytes to the driver, as many as it takes.
+    fn flush(&mut self, slice: &mut Slice, index: usize) {
+        let connection = &mut self.connections[index];
+        let Some(tls) = &mut connection.tls else { return };
+        tls.take_wire(&mut connection.wire);
+        if connection.sent == connection.wire.len() {
+            return;
+        }
+        match self.driver.send(index, &connection.wire[connection.sent..]) {
+            Ok(count) => {
+                connection.sent += count;
+                slice.tally.bytes_written += count as u64;
+            }
+            Err(_) => connection.unsendable = true,
+        }
+        if connection.sent == connection.wire.len() {
+            connection.wire.clear();
+            connection.sent = 0;
+        }
+    }
+
     /// Takes in bytes that have come.
     #[inline]
     fn data(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        slice.tally.bytes_read += self.driver.data().len() as u64;
+        if self.settings.tls.is_some() {
+            self.decrypt(slice, index, now_ns)
+        } else {
+            self.take_in(slice, index, now_ns)
+        }
+    }
+
+    /// Takes in encrypted bytes: what they say, then what they do to the connection.
+    fn decrypt(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
-        let data = self.driver.data();
-        slice.tally.bytes_read += data.len() as u64;
+        let Some(tls) = &mut connection.tls else { return };
+        self.plain.clear();
+        let received = tls.receive(self.driver.data(), &mut self.plain);
+        self.flush(slice, index);
+        if matches!(received, Ok(Received { established: true, .. }))
+            && matches!(self.connections[index].link, Link::Connecting { .. })
+        {
+            self.is_open(slice, index, now_ns);
+        }
+        if !self.plain.is_empty() && self.connections[index].link == Link::Open {
+            self.take_in(slice, index, now_ns);
+        }
+        if self.connections[index].tls.is_none() {
+            // Closed by what came, and perhaps being made anew.
+            return;
+        }
+        let open = self.connections[index].link == Link::Open;
+        match received {
+            Err(failure) if open => self.broken(slice, index, Outcome::Read, Cause::Tls(failure.to_string())),
+            Err(failure) => self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
+            Ok(Received { closed: true, .. }) if open => self.ended(slice, index, now_ns),
+            Ok(_) => {}
+        }
+    }
+
+    /// Takes in bytes of an answer.
+    #[inline]
+    fn take_in(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        let connection = &mut self.connections[index];
+        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
         let Some(request) = &connection.request else {
             // Bytes that nobody asked for, such as a 408 before an idle connection is closed.
             return self.closed_idle(slice, index, now_ns);
@@ -170,7 +252,7 @@ impl<D: Driver> Worker<D> {
         self.after_answer(slice, index, &request, true, now_ns);
     }
 
-    /// The answer on a connection is complete; `whole` says that its bytes are all that the driver's data are.
+    /// The answer on a connection is complete; `whole` says that its bytes are all that came last.
     #[inline]
     fn answered(&mut self, slice: &mut Slice, index: usize, now_ns: u64, whole: bool) {
         let connection = &mut self.connections[index];
@@ -180,7 +262,7 @@ impl<D: Driver> Worker<D> {
         let outcome = connection.check.judge(&expect, status);
         slice.answered(&request, outcome, status, now_ns, &self.settings.gauge);
         connection.used = true;
-        let data = self.driver.data();
+        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
         if outcome == Outcome::Ok {
             if whole && keep {
                 self.memo.keep(request.prepared, data, status);
@@ -219,14 +301,17 @@ impl<D: Driver> Worker<D> {
     /// The server sends no more.
     fn ended(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &self.connections[index];
+        let cut_off = connection.tls.as_ref().is_some_and(|tls| !tls.is_closed());
         if connection.link != Link::Open {
-            self.connect_failed(slice, index, Cause::Closed);
+            let cause = if cut_off { Cause::Tls(TlsFailure::Ended.to_string()) } else { Cause::Closed };
+            self.connect_failed(slice, index, cause);
         } else if connection.request.is_none() {
             self.closed_idle(slice, index, now_ns);
-        } else if connection.answering && connection.parser.ends_with_close() {
+        } else if connection.answering && connection.parser.ends_with_close() && !cut_off {
             self.answered(slice, index, now_ns, false);
         } else {
-            let outcome = if connection.unsendable && !connection.answering { Outcome::Write } else { Outcome::Read };
+            let outcome =
+                if connection.unsendable && !connection.answering { Outcome::Write } else { Outcome::Read };
             self.broken(slice, index, outcome, Cause::Closed);
         }
     }

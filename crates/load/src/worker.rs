@@ -17,6 +17,7 @@ use crate::requests::Requests;
 use crate::slice::{Before, Slice, WorkerOrder, after};
 use crate::source::Job;
 use crate::tally::{Cause, Tally};
+use crate::tls::TlsSettings;
 
 /// Timeouts are checked, and connections tried again, this often.
 const TICK_NS: u64 = 10_000_000;
@@ -27,6 +28,10 @@ const WAKE_NS: u64 = 100_000;
 const MIN_WAKE_NS: u64 = 30_000;
 const MAX_WAKE_NS: u64 = 1_000_000;
 
+/// So long after opening more connections, more may be opened: one, or this share of those that there are.
+const GROWTH_NS: u64 = 1_000_000;
+const GROWTH_SHARE: usize = 64;
+
 /// What stays the same for all slices of a worker.
 pub(crate) struct Settings {
     /// Connections that are opened before the first slice, and how many there may be at most in open slices.
@@ -34,6 +39,7 @@ pub(crate) struct Settings {
     pub(crate) max_connections: usize,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
+    pub(crate) tls: Option<TlsSettings>,
     /// The body of each n-th request is kept; 0: none.
     pub(crate) sample_every: u32,
     /// Whether the last stretch before a due time may be spent awake.
@@ -50,6 +56,8 @@ pub(crate) struct Worker<D> {
     pub(crate) settings: Settings,
     pub(crate) requests: Arc<Requests>,
     pub(crate) memo: Memo,
+    /// What the last data of an encrypted connection said.
+    pub(crate) plain: Vec<u8>,
     pub(crate) connections: Vec<Connection>,
     /// The first so many connections are in use; the others may still be.
     pub(crate) active: usize,
@@ -63,7 +71,11 @@ pub(crate) struct Worker<D> {
 }
 
 impl<D: Driver> Worker<D> {
-    pub(crate) fn new(target: Target, requests: Arc<Requests>, settings: Settings) -> Result<Worker<D>, Errno> {
+    pub(crate) fn new(
+        target: Target,
+        requests: Arc<Requests>,
+        settings: Settings,
+    ) -> Result<Worker<D>, Errno> {
         os::sharpen_timers();
         let slots = settings.max_connections.max(settings.connections);
         Ok(Worker {
@@ -71,6 +83,7 @@ impl<D: Driver> Worker<D> {
             target,
             clock: Clock::new(),
             memo: Memo::new(requests.prepared().len()),
+            plain: Vec::new(),
             requests,
             connections: (0..slots).map(|_| Connection::new()).collect(),
             active: settings.connections,
@@ -129,8 +142,11 @@ impl<D: Driver> Worker<D> {
         slice.tally.closed_by_server = prepared.closed_by_server;
         slice.tally.bytes_read = prepared.bytes_read;
         self.begin_all(&mut slice);
+        // Since when nothing but looking out was done; `None` after anything else.
+        let mut idle_since_ns = None;
         loop {
             let now_ns = self.clock.now_ns();
+            slice.tally.spin_ns += idle_since_ns.map_or(0, |since_ns| now_ns - since_ns);
             if now_ns >= slice.next_tick_ns {
                 self.tick(&mut slice, now_ns);
                 slice.show(&gauge, &before);
@@ -144,7 +160,8 @@ impl<D: Driver> Worker<D> {
                 self.cut(&mut slice, now_ns);
                 break;
             }
-            self.wait(&mut slice, now_ns)?;
+            let idle = self.wait(&mut slice, now_ns)?;
+            idle_since_ns = idle.then_some(now_ns);
         }
         slice.show(&gauge, &before);
         let mut tally = slice.finish(self.clock.now_ns(), self.active);
@@ -169,12 +186,16 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Waits for events, the next due time or the next tick.
-    fn wait(&mut self, slice: &mut Slice, now_ns: u64) -> Result<(), Errno> {
-        let tick_ns = slice.next_tick_ns.min(slice.cut_ns).saturating_sub(now_ns);
-        let Some(alarm_ns) = slice.next_alarm_ns(now_ns).filter(|at| at - now_ns < tick_ns + self.wake_ns) else {
+    /// Waits for events, the next due time or the next tick; says whether it only looked, and saw nothing.
+    fn wait(&mut self, slice: &mut Slice, now_ns: u64) -> Result<bool, Errno> {
+        let mut tick_ns = slice.next_tick_ns.min(slice.cut_ns).saturating_sub(now_ns);
+        if slice.is_due(now_ns) && self.active < self.connections.len() {
+            tick_ns = tick_ns.min(GROWTH_NS);
+        }
+        let Some(alarm_ns) = slice.next_alarm_ns(now_ns).filter(|at| at - now_ns < tick_ns + self.wake_ns)
+        else {
             self.poll(slice, Wake::Within(tick_ns))?;
-            return Ok(());
+            return Ok(false);
         };
         let ahead_ns = if self.settings.spin { self.wake_ns } else { 0 };
         match (alarm_ns - now_ns).checked_sub(ahead_ns).filter(|in_ns| *in_ns > 0) {
@@ -183,24 +204,17 @@ impl<D: Driver> Worker<D> {
                 if self.poll(slice, Wake::At { due_ns, in_ns })? == 0 {
                     self.learn_to_wake(due_ns, self.clock.now_ns());
                 }
+                Ok(false)
             }
-            None => {
-                if self.poll(slice, Wake::Now)? == 0 {
-                    slice.tally.spin_ns += self.clock.now_ns() - now_ns;
-                }
-            }
+            None => Ok(self.poll(slice, Wake::Now)? == 0),
         }
-        Ok(())
     }
 
     /// Waking up late is made up for by waking up earlier the next times, and that is unlearned slowly.
     fn learn_to_wake(&mut self, due_ns: u64, now_ns: u64) {
         let late_ns = now_ns.saturating_sub(due_ns);
-        self.wake_ns = if late_ns > self.wake_ns {
-            late_ns + late_ns / 2
-        } else {
-            self.wake_ns - self.wake_ns / 512
-        };
+        self.wake_ns =
+            if late_ns > self.wake_ns { late_ns + late_ns / 2 } else { self.wake_ns - self.wake_ns / 512 };
         self.wake_ns = self.wake_ns.clamp(MIN_WAKE_NS, MAX_WAKE_NS);
     }
 
@@ -251,15 +265,19 @@ impl<D: Driver> Worker<D> {
         if any_open { None } else { active.iter().position(failing) }
     }
 
-    /// Opens more connections, as many as requests wait, unless there are as many as there may be.
+    /// Opens more connections while requests wait, unless there are as many as there may be; not all at once, or a pause
+    /// of the server would be answered with a storm of connections.
     fn grow(&mut self, slice: &mut Slice, now_ns: u64) {
-        if self.active == self.connections.len() {
+        if self.active == self.connections.len() || now_ns < slice.next_growth_ns {
             return;
         }
+        slice.next_growth_ns = now_ns + GROWTH_NS;
         let connecting = |c: &&Connection| matches!(c.link, Link::Connecting { .. });
-        let under_way = self.connections[..self.active].iter().filter(connecting).count() as u64;
-        let wanted = slice.source.waiting(now_ns).saturating_sub(under_way);
-        for _ in 0..wanted.min((self.connections.len() - self.active) as u64) {
+        let under_way = self.connections[..self.active].iter().filter(connecting).count();
+        let waiting = usize::try_from(slice.source.waiting(now_ns)).unwrap_or(usize::MAX);
+        let step = (self.active / GROWTH_SHARE).max(1);
+        let room = self.connections.len() - self.active;
+        for _ in 0..waiting.saturating_sub(under_way).min(step).min(room) {
             self.active += 1;
             self.connect(slice, self.active - 1, now_ns);
         }

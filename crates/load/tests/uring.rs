@@ -1,7 +1,10 @@
 //! The engine's tests over io_uring.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod kit;
 
+#[path = "engine/encrypted.rs"]
+mod encrypted;
 #[path = "engine/faults.rs"]
 mod faults;
 #[path = "engine/slices.rs"]

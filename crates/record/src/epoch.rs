@@ -111,7 +111,8 @@ pub struct Slice {
 pub struct ExternalReading {
     /// Share of the round in which the hypervisor ran something else on our cores, 0 to 1.
     pub steal_share: f64,
-    /// Share of our cores' time that processes other than ours used, 0 to 1; none where it cannot be told.
+    /// Share of our cores' time that processes other than ours used, 0 to 1; none where it cannot be told. A little below
+    /// 0 where clocks of different precision cross.
     pub foreign_share: Option<f64>,
 }
 

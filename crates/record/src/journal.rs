@@ -3,8 +3,8 @@
 //! A line that a crash cut short is left out when the journal is read and cut off before it is continued, so that
 //! killing the program loses at most the epoch in flight.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,9 @@ pub enum Line {
         differences: Vec<Difference>,
         /// Contenders that are not raced from here on.
         out: Vec<String>,
+        /// The scenario in which that was seen; none when they are in none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scenario: Option<String>,
     },
     /// The warm-up length of a scenario was found.
     Pilot(Pilot),
@@ -101,6 +104,10 @@ pub struct Record {
     pub differences: Vec<Difference>,
     /// Contenders that were put out of the race.
     pub out: Vec<String>,
+    /// In which scenario they were, contender first: what they did in the scenarios before it stands. Those that are not
+    /// listed here are in no scenario.
+    #[serde(default)]
+    pub out_in: Vec<(String, String)>,
     /// One pilot per scenario.
     pub pilots: Vec<Pilot>,
     /// All epochs, in time order.
@@ -164,17 +171,40 @@ pub enum ReadError {
 
 /// Why a record could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the record {path} could not be written: {source}; free space or choose another place with --record FILE"
-)]
-pub struct WriteError {
-    /// The file.
-    pub path: PathBuf,
-    /// What the system said.
-    pub source: std::io::Error,
+pub enum WriteError {
+    /// The file could not be opened or written.
+    #[error(
+        "the record {path} could not be written: {source}; free space or choose another place with --record FILE"
+    )]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A race that is running writes it.
+    #[error(
+        "the record {path} is being written by a race that is still running; wait for its end, or end it"
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
-/// A journal that is open for writing.
+impl WriteError {
+    fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+
+    /// Whether a new record was to be made where there is a file already.
+    pub fn already_exists(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists)
+    }
+}
+
+/// A journal that is open for writing. While it is, nobody else can open it so: the lock goes with the program, however
+/// that ends.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -183,25 +213,35 @@ pub struct Journal {
 
 impl Journal {
     /// Starts a journal; the file must not exist yet.
+    ///
+    /// # Errors
+    /// When the file exists or cannot be made.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
-        let failed = |source| WriteError { path: path.into(), source };
+        let failed = |source| WriteError::io(path, source);
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
         let file = OpenOptions::new().append(true).create_new(true).open(path).map_err(failed)?;
+        lock(&file, path)?;
         sync_folder(path).map_err(failed)?;
         Ok(Self { path: path.into(), file })
     }
 
-    /// Opens a journal to continue it; a last line that was cut short is cut off.
+    /// Opens a journal to continue it; a last line that was cut short is cut off. What the file says may be read only
+    /// after that: until then a running race may write to it.
+    ///
+    /// # Errors
+    /// When a running race writes it, or it cannot be opened.
     pub fn resume(path: &Path) -> Result<Self, WriteError> {
-        let failed = |source| WriteError { path: path.into(), source };
+        let failed = |source| WriteError::io(path, source);
+        let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        lock(&file, path)?;
         let text = std::fs::read(path).map_err(failed)?;
         let whole = whole_lines(&text);
-        let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
-        file.set_len(whole as u64).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        file.sync_data().map_err(failed)?;
+        if whole < text.len() {
+            file.set_len(whole as u64).map_err(failed)?;
+            file.sync_data().map_err(failed)?;
+        }
         Ok(Self { path: path.into(), file })
     }
 
@@ -211,14 +251,24 @@ impl Journal {
     }
 
     /// Writes a line and waits until it is on disk.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
     pub fn append(&mut self, line: &Line) -> Result<(), WriteError> {
-        let mut text = serde_json::to_vec(line)
-            .map_err(|error| WriteError { path: self.path.clone(), source: error.into() })?;
+        let failed = |source| WriteError::io(&self.path, source);
+        let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
-        self.file
-            .write_all(&text)
-            .and_then(|()| self.file.sync_data())
-            .map_err(|source| WriteError { path: self.path.clone(), source })
+        self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(failed)
+    }
+}
+
+/// Keeps other races away from the file; where the file system knows no locks, nothing is done.
+fn lock(file: &File, path: &Path) -> Result<(), WriteError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(WriteError::Busy { path: path.into() }),
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) => Err(WriteError::io(path, error)),
     }
 }
 
@@ -294,6 +344,7 @@ impl Record {
             machine,
             differences: Vec::new(),
             out: Vec::new(),
+            out_in: Vec::new(),
             pilots: Vec::new(),
             epochs: Vec::new(),
             set_aside: Vec::new(),
@@ -320,8 +371,15 @@ impl Record {
     pub fn lines(&self) -> Vec<Line> {
         let mut lines = vec![self.header()];
         if !self.differences.is_empty() || !self.out.is_empty() {
-            lines.push(Line::Parity { differences: self.differences.clone(), out: self.out.clone() });
+            let of_all = self.out.iter().filter(|name| self.out_in.iter().all(|(one, _)| one != *name));
+            let (differences, out) = (self.differences.clone(), of_all.cloned().collect());
+            lines.push(Line::Parity { differences, out, scenario: None });
         }
+        lines.extend(self.out_in.iter().map(|(contender, scenario)| Line::Parity {
+            differences: Vec::new(),
+            out: vec![contender.clone()],
+            scenario: Some(scenario.clone()),
+        }));
         lines.extend(self.pilots.iter().cloned().map(Line::Pilot));
         lines.extend(self.set_aside.iter().cloned().map(|epoch| Line::Epoch(Box::new(epoch))));
         for (scenario, warmup_ns, reason) in &self.anew {
@@ -349,8 +407,11 @@ impl Record {
     pub fn apply(&mut self, line: Line) {
         match line {
             Line::Header { .. } => {}
-            Line::Parity { differences, out } => {
+            Line::Parity { differences, out, scenario } => {
                 self.differences.extend(differences);
+                self.out_in.extend(scenario.into_iter().flat_map(|scenario| {
+                    out.iter().map(move |contender| (contender.clone(), scenario.clone()))
+                }));
                 self.out.extend(out);
             }
             Line::Pilot(pilot) => self.pilots.push(pilot),
@@ -372,10 +433,18 @@ impl Record {
         }
     }
 
-    /// Contenders that are still in the race, as indices into the plan.
-    pub fn racing(&self) -> Vec<usize> {
-        let contenders = &self.plan.contenders;
-        (0..contenders.len()).filter(|index| !self.out.contains(&contenders[*index].name)).collect()
+    /// Contenders that are in a scenario, as indices into the plan: those that were not put out in it or before it.
+    pub fn racing(&self, scenario: &str) -> Vec<usize> {
+        let place = |name: &str| self.plan.scenarios.iter().position(|one| one.name == name);
+        let later = |name: &str| {
+            let out_in = self.out_in.iter().find(|(contender, _)| contender == name);
+            out_in.and_then(|(_, out_in)| place(out_in)) > place(scenario)
+        };
+        let contenders = self.plan.contenders.iter().map(|one| &one.name).enumerate();
+        contenders
+            .filter(|(_, name)| !self.out.contains(name) || later(name))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// The epochs of one scenario, in time order.

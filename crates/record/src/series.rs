@@ -97,10 +97,10 @@ impl Epoch {
 }
 
 impl Record {
-    /// The pairs that are compared, as indices into the plan: first the side that is the baseline, then the contender
+    /// The pairs that are compared in a scenario, as indices into the plan: first the side that is the baseline, then the contender
     /// that the verdict speaks of.
-    pub fn pairs(&self) -> Vec<(usize, usize)> {
-        let racing = self.racing();
+    pub fn pairs(&self, scenario: &str) -> Vec<(usize, usize)> {
+        let racing = self.racing(scenario);
         let named = racing
             .iter()
             .copied()

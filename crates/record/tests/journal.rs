@@ -11,7 +11,8 @@ use fixture::{Race, Racer, difference};
 fn full_record() -> Record {
     let mut record = Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)]).record();
     record.differences.push(difference("php", "$.name", "\"café\"", "\"cafe\""));
-    record.out.push("php".into());
+    record.out.extend(["php".into(), "deno".into()]);
+    record.out_in.push(("deno".into(), "closed-64".into()));
     let aside = record.epochs.remove(0);
     record.set_aside.push(aside);
     record.anew.push(("closed-64".into(), 4_000_000_000, "the rate still climbs".into()));
@@ -70,6 +71,59 @@ fn a_continued_race_is_not_done_until_it_says_so_again() {
     assert_eq!((read_back.done, read_back.resumed_unix_ms), (false, vec![5]));
     journal.append(&Line::Done).unwrap();
     assert!(read(&path).unwrap().done);
+}
+
+#[test]
+fn who_falls_out_keeps_what_it_did_in_earlier_scenarios() {
+    let racers = ["a", "b", "c"].map(|name| Racer::new(name, 1_000.0));
+    let mut record = Race::of(racers.into()).record();
+    let first = record.plan.scenarios[0].clone();
+    record.plan.scenarios =
+        ["one", "two", "three"].map(|name| ScenarioPlan { name: name.into(), ..first.clone() }).into();
+    let out = |name: &str, scenario: Option<&str>| Line::Parity {
+        differences: vec![],
+        out: vec![name.into()],
+        scenario: scenario.map(str::to_owned),
+    };
+    record.apply(out("b", Some("two")));
+    let racing = |record: &Record| ["one", "two", "three"].map(|name| record.racing(name));
+    assert_eq!(racing(&record), [vec![0, 1, 2], vec![0, 2], vec![0, 2]]);
+    assert_eq!((record.pairs("one").len(), record.pairs("two").len()), (3, 1));
+    // Lines of before scenarios were named.
+    record.apply(out("c", None));
+    assert_eq!(racing(&record), [vec![0, 1], vec![0], vec![0]]);
+}
+
+#[test]
+fn a_journal_has_one_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("race.jsonl");
+    let record = full_record();
+    let mut running = Journal::create(&path).unwrap();
+    record.lines().iter().for_each(|line| running.append(line).unwrap());
+    let torn = "{\"line\":\"resu";
+    let append = |text: &str| {
+        use std::io::Write as _;
+        std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    append(torn);
+    let error = Journal::resume(&path).unwrap_err();
+    assert!(matches!(error, WriteError::Busy { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("race.jsonl") && error.to_string().contains("still running"),
+        "{error}"
+    );
+    assert!(
+        std::fs::read_to_string(&path).unwrap().ends_with(torn),
+        "nothing is cut off while it is written"
+    );
+    drop(running);
+    let mut resumed = Journal::resume(&path).unwrap();
+    assert!(matches!(Journal::resume(&path), Err(WriteError::Busy { .. })));
+    // Where the file ends is where the next line goes, whoever wrote meanwhile.
+    append("\n");
+    resumed.append(&Line::Resumed { unix_ms: 7 }).unwrap();
+    assert_eq!(read(&path).unwrap().resumed_unix_ms, [7]);
 }
 
 #[test]

@@ -75,7 +75,7 @@ proptest! {
         let mut record = race.record();
         record.plan.method.baseline = format!("c{baseline}");
         record.out = (0..7).filter(|index| !racing.contains(index)).map(|index| format!("c{index}")).collect();
-        let pairs = record.pairs();
+        let pairs = record.pairs(&record.plan.scenarios[0].name);
         let n = racing.len();
         prop_assert_eq!(pairs.len(), if all_pairs { n * n.saturating_sub(1) / 2 } else { n.saturating_sub(1) });
         let mut unordered: Vec<_> = pairs.iter().map(|(a, b)| (a.min(b), a.max(b))).collect();

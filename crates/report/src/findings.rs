@@ -97,20 +97,36 @@ pub(crate) fn derived(
     gates::all(&Scene { record, plan, epochs, results, judgement })
 }
 
+/// At most so many different messages of one code about one contender are shown.
+const MOST_ALIKE: usize = 3;
+
 /// The same complaint about the same contender once, with the number of epochs in which it was made; the worst first.
+/// Where one complaint has many messages, the last one shown says how many more there are.
 fn merged(all: Vec<(Option<usize>, Finding)>) -> Vec<Finding> {
     let mut groups: Vec<(Finding, Vec<usize>)> = Vec::new();
     for (epoch, finding) in all {
-        let same = |(one, _): &&mut (Finding, Vec<usize>)| {
-            (&one.code, one.severity, &one.contender) == (&finding.code, finding.severity, &finding.contender)
-        };
-        match groups.iter_mut().find(same) {
+        match groups.iter_mut().find(|(one, _)| *one == finding) {
             Some((_, epochs)) => epochs.extend(epoch),
             None => groups.push((finding, epoch.into_iter().collect())),
         }
     }
-    let mut findings: Vec<Finding> =
-        groups.into_iter().map(|(finding, epochs)| in_epochs(finding, epochs)).collect();
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut more: Vec<usize> = Vec::new();
+    for (finding, epochs) in groups {
+        let alike = |one: &Finding| {
+            (&one.code, one.severity, &one.contender) == (&finding.code, finding.severity, &finding.contender)
+        };
+        match findings.iter().rposition(alike) {
+            Some(last) if findings.iter().filter(|one| alike(one)).count() >= MOST_ALIKE => more[last] += 1,
+            _ => {
+                findings.push(in_epochs(finding, epochs));
+                more.push(0);
+            }
+        }
+    }
+    for (finding, more) in findings.iter_mut().zip(more).filter(|(_, more)| *more > 0) {
+        finding.message += &format!(" (and {more} more of this kind in the record)");
+    }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }
@@ -143,5 +159,17 @@ mod tests {
         let merged = merged(all);
         let shown: Vec<&str> = merged.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(shown, ["9 % stolen", "2 % stolen (in 2 epochs, 1 to 4)", "2 % stolen (epoch 2)"]);
+    }
+
+    #[test]
+    fn different_messages_stay_and_many_are_counted() {
+        let left = |pid: usize| (None, Finding::warn("leftover-process", format!("process {pid}"), "end it"));
+        let other = (None, Finding::warn("leftover-cgroup", "group g", "remove it"));
+        let all: Vec<_> = (1..=5).map(left).chain([other, left(1)]).collect();
+        let shown: Vec<String> = merged(all).into_iter().map(|finding| finding.message).collect();
+        assert_eq!(
+            shown,
+            ["process 1", "process 2", "process 3 (and 2 more of this kind in the record)", "group g"]
+        );
     }
 }

@@ -8,9 +8,9 @@ use deadheat_record::{
     ContenderEpoch, ContenderResult, EncodedHistogram, HistogramError, Metric, Outcomes, Quantiles, Record,
 };
 
-/// One result per contender that is in the race, in plan order.
+/// One result per contender that is in the scenario, in plan order.
 pub(crate) fn of(record: &Record, scenario: &str) -> Result<Vec<ContenderResult>, HistogramError> {
-    record.racing().into_iter().map(|contender| one(record, scenario, contender)).collect()
+    record.racing(scenario).into_iter().map(|contender| one(record, scenario, contender)).collect()
 }
 
 /// Indices into `results`, best first in `metric`; those without a value come last.

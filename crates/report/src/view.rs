@@ -133,7 +133,7 @@ fn scenario_view(
 ) -> Result<ScenarioView, ReportError> {
     let name = &scenario.name;
     let damaged = |source| ReportError::Histogram { scenario: name.clone(), source };
-    let pairs = record.pairs();
+    let pairs = record.pairs(name);
     let mut results = results::of(record, name).map_err(damaged)?;
     let epochs = compare::epoch_ratios(record, name, &pairs).map_err(damaged)?;
     let judgement = compare::judge(record, name, referee, &epochs)?;
@@ -192,7 +192,10 @@ fn not_raced(record: &Record) -> Vec<(String, String)> {
 }
 
 fn out_reason(record: &Record, name: &str) -> String {
-    match record.differences.iter().filter(|one| one.contender == name).count() {
+    let first = record.plan.scenarios.first().map(|scenario| &scenario.name);
+    let later = record.out_in.iter().find(|(one, scenario)| one == name && Some(scenario) != first);
+    let from = later.map_or_else(String::new, |(_, scenario)| format!("from scenario {scenario} on: "));
+    from + &match record.differences.iter().filter(|one| one.contender == name).count() {
         0 => "put out of the race; its findings say why".into(),
         1 => "answers differently in 1 place; make it answer like the others".into(),
         n => format!("answers differently in {n} places; make it answer like the others"),

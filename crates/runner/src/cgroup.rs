@@ -24,6 +24,8 @@ pub struct Hierarchy {
     cpuacct: Option<PathBuf>,
     /// Version 2: this process's own folder in the unified tree.
     unified: Option<PathBuf>,
+    /// Version 1: the root of the whole cpuacct tree, where that is what is mounted.
+    machine: Option<PathBuf>,
 }
 
 impl Hierarchy {
@@ -54,6 +56,8 @@ impl Hierarchy {
                 fits.then(|| root.join(fields[1].trim_start_matches('/')))
             })
         };
+        // Only the root of the whole tree has this file: what is mounted in a container is a folder deep inside.
+        let whole = |mount: &PathBuf| mount.join("release_agent").exists();
         let below = |mount: Option<PathBuf>, controller: &str| {
             mount.map(|mount| {
                 let path = mount.join(own(controller));
@@ -65,13 +69,14 @@ impl Hierarchy {
             freezer: below(mount("cgroup", Some("freezer")), "freezer"),
             cpuacct: below(mount("cgroup", Some("cpuacct")), "cpuacct"),
             unified: below(mount("cgroup2", None), ""),
+            machine: mount("cgroup", Some("cpuacct")).filter(whole),
         }
     }
 
     /// The same with version 1 left out: what a machine with the unified tree only would see.
     #[must_use]
     pub fn unified_only(&self) -> Self {
-        Self { freezer: None, cpuacct: None, unified: self.unified.clone() }
+        Self { freezer: None, cpuacct: None, unified: self.unified.clone(), machine: None }
     }
 
     /// Makes a group called `name`: in version 1 where freezer and cpuacct are there, else in version 2.
@@ -122,16 +127,12 @@ impl Hierarchy {
         }
     }
 
-    /// CPU time in nanoseconds that everything on the machine has used on `cpus`; none where it cannot be told
-    /// (version 2 counts all processors together, which serves only when all are asked for).
-    pub fn machine_cpu_ns(&self, cpus: &[usize], online: usize) -> Option<u64> {
-        if let Some(tree) = &self.cpuacct {
-            let text = fs::read_to_string(tree.join("cpuacct.usage_percpu")).ok()?;
-            let each: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-            return cpus.iter().map(|cpu| each.get(*cpu).copied()).sum();
-        }
-        let tree = self.unified.as_ref().filter(|_| cpus.len() == online)?;
-        read_cpu_stat(&tree.join("cpu.stat"))
+    /// CPU time in nanoseconds that everything on the machine has used on `cpus`; none where no group counts the whole
+    /// machine by processor. (The root of version 2 counts all processors together, in the clock ticks of `/proc/stat`.)
+    pub fn machine_cpu_ns(&self, cpus: &[usize]) -> Option<u64> {
+        let text = fs::read_to_string(self.machine.as_ref()?.join("cpuacct.usage_percpu")).ok()?;
+        let each: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        cpus.iter().map(|cpu| each.get(*cpu).copied()).sum()
     }
 }
 
@@ -318,16 +319,20 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let none = Hierarchy::parse("tmpfs /tmp tmpfs rw 0 0\n", "", root.path());
         assert!(none.make("deadheat-1-a").is_none());
-        assert_eq!(none.machine_cpu_ns(&[0], 1), None);
+        assert_eq!(none.machine_cpu_ns(&[0]), None);
     }
 
     #[test]
-    fn machine_cpu_time_is_summed_over_the_cores_asked_for() {
+    fn machine_cpu_time_is_that_of_the_whole_tree_summed_over_the_cores_asked_for() {
         let root = tempfile::tempdir().unwrap();
-        fs::create_dir_all(root.path().join("c/cpuacct,cpu")).unwrap();
-        fs::write(root.path().join("c/cpuacct,cpu/cpuacct.usage_percpu"), "10 20 30 \n").unwrap();
-        let found = Hierarchy::parse(V1_MOUNTS, "", root.path());
-        assert_eq!(found.machine_cpu_ns(&[0, 2], 3), Some(40));
-        assert_eq!(found.machine_cpu_ns(&[7], 3), None);
+        let tree = root.path().join("c/cpuacct,cpu");
+        fs::create_dir_all(tree.join("user.slice")).unwrap();
+        fs::write(tree.join("cpuacct.usage_percpu"), "10 20 30 \n").unwrap();
+        fs::write(tree.join("user.slice/cpuacct.usage_percpu"), "1 2 3 \n").unwrap();
+        let detect = || Hierarchy::parse(V1_MOUNTS, "2:cpu,cpuacct:/user.slice\n", root.path());
+        assert_eq!(detect().machine_cpu_ns(&[0, 2]), None, "what is mounted may be a part only");
+        fs::write(tree.join("release_agent"), "").unwrap();
+        assert_eq!(detect().machine_cpu_ns(&[0, 2]), Some(40), "not our own folder's");
+        assert_eq!(detect().machine_cpu_ns(&[7]), None);
     }
 }

@@ -1,14 +1,14 @@
 //! Parity alone: every contender is started once and asked every probe; nothing is measured.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use deadheat_record::{Difference, Plan};
 
 use crate::contender::StartError;
 use crate::events::{Event, Observer};
-use crate::field::{Gate, stop_all};
+use crate::field::{Gate, fresh_logs, stop_all};
 use crate::parity::{Asked, Contract};
 use crate::race::RaceError;
 use crate::run::RunId;
@@ -48,20 +48,26 @@ pub fn check(
     stopped: &dyn Fn() -> bool,
     observer: &mut dyn Observer,
 ) -> Result<Checked, RaceError> {
-    for path in [&logs, &plan.work] {
-        std::fs::create_dir_all(path).map_err(|source| RaceError::Folder { path: path.clone(), source })?;
-    }
+    let failed = |path: &Path, source| RaceError::Folder { path: path.into(), source };
+    fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
+    std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
     let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
     let mut gate =
         Gate { plan, run, logs, request: contract.first_request()?, values: values(plan), stopped };
-    let _services = gate.start_services().map_err(RaceError::Service)?;
     let mut checked = Checked { probes: plan.probes.len(), ..Checked::default() };
+    let _services = match gate.start_services() {
+        Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
+        other => other.map_err(RaceError::Service)?,
+    };
     let mut runners = Vec::new();
     for (index, contender) in plan.contenders.iter().enumerate() {
         observer.event(&Event::Doing(&format!("starting {}", contender.name)));
         match gate.start(index, "check") {
             Ok(runner) => runners.push(runner),
-            Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
+            Err(StartError::Interrupted) => {
+                stop_all(runners);
+                return Ok(Checked { interrupted: true, ..checked });
+            }
             Err(error) => {
                 let reason = error.to_string();
                 observer.event(&Event::Out { contender: &contender.name, reason: &reason });
@@ -78,7 +84,11 @@ pub fn check(
         .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
         .collect();
     checked.compared = asked.iter().map(|one| one.name.to_owned()).collect();
-    checked.differences = contract.check(&asked, "before the race").differences;
+    let found = contract.check(&asked, "before the race", stopped);
     stop_all(runners);
-    Ok(checked)
+    run.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
+    match found? {
+        Some(parity) => Ok(Checked { differences: parity.differences, ..checked }),
+        None => Ok(Checked { interrupted: true, ..checked }),
+    }
 }

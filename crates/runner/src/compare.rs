@@ -6,6 +6,7 @@ use deadheat_record::BodyRule;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::fixed_length::fixed_length;
 use crate::json_path::{JsonPath, JsonPathError, Step, place};
 
 /// At most so many differences between two bodies are listed.
@@ -39,6 +40,7 @@ pub struct Rules {
     json: Vec<(JsonPath, Value)>,
     volatile: Vec<Volatile>,
     exact: Option<String>,
+    fixed_length: bool,
 }
 
 /// Why rules cannot be used.
@@ -68,12 +70,20 @@ impl Rules {
             json: json.collect::<Result<_, RulesError>>()?,
             volatile: volatile.collect::<Result<_, RulesError>>()?,
             exact: rule.exact.clone(),
+            fixed_length: (rule.agree || rule.exact.is_some())
+                && rule.volatile.iter().all(|one| fixed_length(&one.pattern).is_some()),
         })
     }
 
     /// Whether any place may differ from answer to answer.
     pub fn has_volatile(&self) -> bool {
         !self.volatile.is_empty()
+    }
+
+    /// Whether all bodies of one contender that keep these rules are of one length: nothing may change but places whose
+    /// patterns allow one length only.
+    pub fn has_fixed_length(&self) -> bool {
+        self.fixed_length
     }
 
     /// Whether contenders that are asked at the same moment must agree on a volatile place.

@@ -9,7 +9,9 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use deadheat_load::Address;
@@ -19,7 +21,7 @@ use rustix::process::{Pid, Signal};
 use crate::cgroup::Cgroup;
 use crate::keeper::{KEEPER_COMMAND, Message, Order, RUN_VARIABLE};
 use crate::ports;
-use crate::run::RunId;
+use crate::run::{LeftBehind, RunId};
 use crate::tree;
 
 /// How long a contender may take to end by itself after TERM.
@@ -109,8 +111,12 @@ pub(crate) struct Running {
     keeper: Child,
     stdin: Option<ChildStdin>,
     group: Option<Cgroup>,
+    /// Reads what the keeper says, until it ends.
+    listener: Option<JoinHandle<()>>,
     exited: Arc<Mutex<Option<String>>>,
     spawned: Instant,
+    /// The highest reading of its CPU time where the group does not count it.
+    most_cpu_ns: AtomicU64,
 }
 
 impl Running {
@@ -138,10 +144,11 @@ impl Running {
             group: run.next_group(),
             grace_ms: GRACE.as_millis() as u64,
         };
-        Self::keep(start.name, &order, address).map_err(|error| spawn_error(error.to_string()))
+        Self::keep(start.name, &order, address, run.left_behind())
+            .map_err(|error| spawn_error(error.to_string()))
     }
 
-    fn keep(name: &str, order: &Order, address: Address) -> io::Result<Self> {
+    fn keep(name: &str, order: &Order, address: Address, left: &LeftBehind) -> io::Result<Self> {
         let mut keeper = Command::new("/proc/self/exe")
             .arg(KEEPER_COMMAND)
             .env(
@@ -159,8 +166,13 @@ impl Running {
         stdin.write_all(format!("{}\n", serde_json::to_string(order)?).as_bytes())?;
         let exited = Arc::new(Mutex::new(None));
         let (first, started) = mpsc::channel();
-        let sink = Arc::clone(&exited);
-        std::thread::Builder::new().name("keeper".into()).spawn(move || listen_to(stdout, &sink, &first))?;
+        let (sink, left, who) = (Arc::clone(&exited), left.clone(), name.to_owned());
+        let listener = std::thread::Builder::new().name("keeper".into());
+        let listener = listener.spawn(move || {
+            if let Some(pids) = listen_to(stdout, &sink, &first) {
+                left.note(&who, &pids);
+            }
+        })?;
         let mut running = Self {
             name: name.into(),
             address,
@@ -168,8 +180,10 @@ impl Running {
             keeper,
             stdin: Some(stdin),
             group: None,
+            listener: Some(listener),
             exited,
             spawned,
+            most_cpu_ns: AtomicU64::new(0),
         };
         match started.recv() {
             Ok(Message::Started { group, .. }) => running.group = group,
@@ -286,10 +300,13 @@ impl Running {
         }
     }
 
-    /// CPU time that the tree has used so far, in nanoseconds, and where it was read.
+    /// CPU time that the tree has used so far, in nanoseconds, and where it was read. It never falls.
     pub(crate) fn cpu_ns(&self) -> (u64, &'static str) {
         let grouped = self.group.as_ref().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
-        grouped.unwrap_or_else(|| (tree::cpu_ns(&self.processes()), "schedstat"))
+        grouped.unwrap_or_else(|| {
+            let now = tree::cpu_ns(Pid::from_child(&self.keeper));
+            (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
+        })
     }
 
     /// Proportional set size of the tree, in bytes.
@@ -310,6 +327,7 @@ impl Running {
     fn finish(&mut self) {
         self.ask_to_stop();
         let _ = self.keeper.wait();
+        let _ = self.listener.take().map(JoinHandle::join);
         if let Address::Unix(path) = &self.address {
             let _ = fs::remove_file(path);
         }
@@ -333,8 +351,14 @@ impl ProcessGroup for Command {
     }
 }
 
-/// Reads the keeper's messages until it ends: the first is handed on, an exit is noted.
-fn listen_to(stdout: impl io::Read, exited: &Mutex<Option<String>>, first: &mpsc::Sender<Message>) {
+/// Reads the keeper's messages until it ends: the first is handed on, an exit is noted. Gives the processes that could
+/// not be ended, where there are any.
+fn listen_to(
+    stdout: impl io::Read,
+    exited: &Mutex<Option<String>>,
+    first: &mpsc::Sender<Message>,
+) -> Option<Vec<i32>> {
+    let mut immortal = None;
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         let Ok(message) = serde_json::from_str::<Message>(&line) else { continue };
         match message {
@@ -346,9 +370,10 @@ fn listen_to(stdout: impl io::Read, exited: &Mutex<Option<String>>, first: &mpsc
             Message::Started { .. } | Message::Failed { .. } => {
                 let _ = first.send(message);
             }
-            Message::Gone { .. } => {}
+            Message::Gone { left } => immortal = Some(left).filter(|left| !left.is_empty()),
         }
     }
+    immortal
 }
 
 /// Chooses the port or socket, and the values by which the contender learns of it.
@@ -369,7 +394,7 @@ fn listen_at(start: &Start<'_>, run: &RunId) -> Result<(Address, Vec<(String, St
             Err(StartError::PortTaken { name: start.name.into(), port: *port, holder })
         }
         Listen::Socket => {
-            let path = start.sockets.join(format!("{}.sock", run.next_number()));
+            let path = start.sockets.join(run.next_socket());
             let _ = fs::remove_file(&path);
             let value = path.to_string_lossy().into_owned();
             Ok((Address::Unix(path), vec![("socket".to_owned(), value)]))
@@ -397,6 +422,26 @@ pub(crate) fn tail(log: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_keeper_could_not_end_is_told() {
+        let heard = |left: &[i32]| {
+            let (first, _started) = mpsc::channel();
+            let said = [Message::Exited { status: "signal 9".into() }, Message::Gone { left: left.into() }]
+                .map(|message| serde_json::to_string(&message).unwrap());
+            let exited = Mutex::new(None);
+            let immortal = listen_to(said.join("\n").as_bytes(), &exited, &first);
+            assert_eq!(exited.into_inner().unwrap().as_deref(), Some("signal 9"));
+            immortal
+        };
+        assert_eq!(heard(&[]), None);
+        let run = RunId::current();
+        run.left_behind().note("bun", &heard(&[71, 72]).unwrap());
+        let told = run.take_left_behind();
+        assert_eq!((told.len(), told[0].code.as_str()), (1, "not-ended"));
+        assert!(told[0].remedy.contains("kill -9 71 72"), "{told:?}");
+        assert_eq!(run.take_left_behind(), []);
+    }
 
     #[test]
     fn placeholders_are_replaced_and_nothing_else() {

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use deadheat_load::{Requests, Tally};
 use deadheat_record::{
-    ContenderEpoch, Difference, EncodedHistogram, Epoch, ExternalReading, Finding, HistogramError, Plan,
-    Round, ScenarioPlan, Slice, Usage,
+    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, Plan, Round, ScenarioPlan,
+    Slice, Usage,
 };
 
+use crate::ask::with_causes;
 use crate::contender::{Running, StartError};
 use crate::events::{Event, Observer};
-use crate::external::Watch;
+use crate::external::{Seen, Watch};
 use crate::field::{Gate, Runner, stop_all};
 use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
@@ -123,7 +124,9 @@ impl Course<'_> {
             .iter()
             .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
             .collect();
-        let parity = self.contract.check(&asked, when);
+        let checked = self.contract.check(&asked, when, self.gate.stopped);
+        let parity =
+            checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)?;
         runners.iter().try_for_each(|runner| runner.running.freeze()).map_err(failed)?;
         // A contender that died of a probe is told so with its last words, not by a list of refused connections.
         match runners.iter().find_map(|runner| Some((runner, runner.running.exited()?))) {
@@ -150,14 +153,25 @@ impl Course<'_> {
     }
 
     /// Opens the connections of every contender.
+    ///
+    /// # Errors
+    /// When those of one cannot be opened; all are stopped then.
     pub(crate) fn load_up(&self, lineup: Lineup) -> Result<(Vec<Loaded>, Parity), Broken> {
         let Lineup { runners, parity } = lineup;
         let mut loaded = Vec::new();
-        for runner in runners {
-            let requests = self.requests(runner.contender, &parity)?;
-            match Loaded::open(runner, self.scenario, self.plan(), requests, self.seed) {
+        let mut waiting = runners.into_iter();
+        while let Some(runner) = waiting.next() {
+            let opened = match self.requests(runner.contender, &parity) {
+                Ok(requests) => Loaded::open(runner, self.scenario, self.plan(), requests, self.seed)
+                    .map_err(|failure| (lost(&failure.0, &failure.1), failure.0)),
+                Err(broken) => Err((broken, runner)),
+            };
+            match opened {
                 Ok(one) => loaded.push(one),
-                Err(failure) => return Err(lost(&failure.0, &failure.1)),
+                Err((broken, runner)) => {
+                    stop_all(runners_of(loaded).chain([runner]).chain(waiting).collect());
+                    return Err(broken);
+                }
             }
         }
         Ok((loaded, parity))
@@ -172,16 +186,10 @@ impl Course<'_> {
         let when = format!("epoch {}", self.number);
         let lineup = self.line_up(&format!("epoch-{}", self.number), &when, observer)?;
         let (mut loaded, parity) = self.load_up(lineup)?;
-        let warmups = self.warm_up(&mut loaded, &parity, observer)?;
-        let (rounds, measured) = self.rounds(&mut loaded, started, observer)?;
-        let mut contenders = Vec::new();
-        for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
-            self.check_answers(one, &measured.sum, &parity)?;
-            let part = measured.into_record(one, &warmup);
-            contenders.push(part.map_err(|error| Broken::Failed(error.to_string()))?);
-        }
+        let measured = self.measure(&mut loaded, &parity, started, observer);
         observer.event(&Event::Doing("stopping all"));
-        stop_all(loaded.into_iter().map(|one| one.runner).collect());
+        stop_all(runners_of(loaded).collect());
+        let (contenders, rounds) = measured?;
         Ok(Epoch {
             scenario: self.scenario.name.clone(),
             number: self.number,
@@ -191,6 +199,24 @@ impl Course<'_> {
             rounds,
             findings: Vec::<Finding>::new(),
         })
+    }
+
+    fn measure(
+        &self,
+        loaded: &mut [Loaded],
+        parity: &Parity,
+        started: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), Broken> {
+        let warmups = self.warm_up(loaded, parity, observer)?;
+        let (rounds, measured) = self.rounds(loaded, started, observer)?;
+        let mut contenders = Vec::new();
+        for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
+            self.check_answers(one, &measured.sum, parity)?;
+            let part = measured.into_record(one, &warmup);
+            contenders.push(part.map_err(|error| Broken::Failed(error.to_string()))?);
+        }
+        Ok((contenders, rounds))
     }
 
     fn warm_up(
@@ -219,7 +245,8 @@ impl Course<'_> {
         Ok(sums)
     }
 
-    fn still_there(&self, one: &Loaded, when: &str) -> Result<(), Broken> {
+    /// Whether a contender still runs, and nobody asked for the end.
+    pub(crate) fn still_there(&self, one: &Loaded, when: &str) -> Result<(), Broken> {
         match one.runner.running.exited() {
             _ if (self.gate.stopped)() => Err(Broken::Interrupted),
             Some(status) => Err(died(&one.runner, &status, when)),
@@ -281,10 +308,10 @@ impl Course<'_> {
                 slices.push(slice_record(one.runner.contender, start_ns, &tally));
                 measured[place].sum.add(tally);
             }
-            let external = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
             let rates: Vec<(usize, Option<f64>)> =
                 slices.iter().map(|slice| (slice.contender, slice.rate_per_s)).collect();
-            rounds.push(Round { slices, external, dropped: dropped(&external) });
+            rounds.push(Round { slices, external: seen.reading, dropped: dropped(&seen) });
             let round = index as u32 + 1;
             observer.event(&Event::Round { round, rounds: method.rounds, epoch: self.number, rates: &rates });
             if round == method.rounds / 2 || round == method.rounds {
@@ -371,12 +398,18 @@ fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
     }
 }
 
+/// The contenders alone; their connections are closed.
+pub(crate) fn runners_of(loaded: Vec<Loaded>) -> impl Iterator<Item = Runner> {
+    loaded.into_iter().map(|one| one.runner)
+}
+
 /// Why a round is left out for all contenders: external readings only.
-fn dropped(reading: &ExternalReading) -> Option<String> {
+fn dropped(seen: &Seen) -> Option<String> {
+    let reading = &seen.reading;
     if reading.steal_share > MOST_STEAL {
         return Some(format!("steal {:.1} %", reading.steal_share * 100.0));
     }
-    let foreign = reading.foreign_share.filter(|share| *share > MOST_FOREIGN)?;
+    let foreign = reading.foreign_share.filter(|share| *share - seen.foreign_off > MOST_FOREIGN)?;
     Some(format!("others used {:.1} % of our cores", foreign * 100.0))
 }
 
@@ -385,25 +418,19 @@ fn died(runner: &Runner, status: &str, when: &str) -> Broken {
     Broken::Out(name.into(), format!("{name} ended with {status} {when}{}", runner.running.tail()))
 }
 
-fn lost(runner: &Runner, error: &StretchError) -> Broken {
-    let name = runner.running.name();
-    match runner.running.exited() {
-        Some(status) => died(runner, &status, "under load"),
-        None => Broken::Out(name.into(), format!("{}{}", with_causes(error), runner.running.tail())),
+/// What a stretch that could not be driven means: the contender is out, unless the generator itself failed.
+pub(crate) fn lost(runner: &Runner, error: &StretchError) -> Broken {
+    if let Some(status) = runner.running.exited() {
+        return died(runner, &status, "under load");
     }
+    blamed(runner.running.name(), error, &runner.running.tail())
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        let more = one.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = one.source();
+fn blamed(name: &str, error: &StretchError, tail: &str) -> Broken {
+    match error.is_our_own() {
+        true => Broken::Failed(with_causes(error)),
+        false => Broken::Out(name.into(), format!("{}{tail}", with_causes(error))),
     }
-    text
 }
 
 #[cfg(test)]
@@ -412,9 +439,37 @@ mod tests {
 
     #[test]
     fn rounds_are_left_out_on_external_signals_only() {
-        let reading = |steal_share, foreign_share| ExternalReading { steal_share, foreign_share };
+        let seen = |steal_share, foreign_share, foreign_off| Seen {
+            reading: deadheat_record::ExternalReading { steal_share, foreign_share },
+            foreign_off,
+        };
+        let reading = |steal_share, foreign_share| seen(steal_share, foreign_share, 0.0);
         assert_eq!(dropped(&reading(0.05, Some(0.10))), None);
         assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
         assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of our cores");
+        assert_eq!(dropped(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
+    }
+
+    #[test]
+    fn the_generators_own_failures_are_no_contenders_fault() {
+        use deadheat_load::{OpenError, SessionError};
+        let io = |code| std::io::Error::from_raw_os_error(code);
+        let name = || "bun".to_owned();
+        let address = || deadheat_load::Address::Unix("/s".into());
+        let connect =
+            |code| OpenError::Connect { address: address(), opened: 1, wanted: 8, source: io(code) };
+        let refused = StretchError::Open { contender: name(), source: connect(111) };
+        let out = blamed("bun", &refused, "\n  its last lines");
+        assert!(
+            matches!(&out, Broken::Out(who, why) if who == "bun" && why.contains("refused") && why.ends_with("last lines")),
+            "{out:?}"
+        );
+        // 24: too many open files.
+        for source in [OpenError::Pin { cpu: 9, source: io(22) }, OpenError::Worker(io(11)), connect(24)] {
+            let ours = StretchError::Open { contender: name(), source };
+            assert!(matches!(blamed("bun", &ours, ""), Broken::Failed(_)), "{ours}");
+        }
+        let ours = StretchError::Slice { contender: name(), source: SessionError::WorkerLost };
+        assert!(matches!(blamed("bun", &ours, ""), Broken::Failed(_)));
     }
 }

@@ -1,19 +1,22 @@
 //! What the machine does to our cores besides the race: steal, and CPU time of others.
 //!
-//! Owns: reading `/proc/stat` and the root group's CPU time. Must not know: what follows from the readings.
+//! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`. Must not know: what follows from the readings.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use deadheat_record::ExternalReading;
+use deadheat_record::{ExternalReading, Finding};
 
 use crate::cgroup::Hierarchy;
+
+/// A reading in clock ticks may be off by so many of them for each core: one at either end.
+const TICKS_OFF: u64 = 2;
 
 /// Reads our cores between two moments.
 #[derive(Debug)]
 pub(crate) struct Watch {
     cpus: Vec<usize>,
-    online: usize,
+    tick_ns: u64,
     hierarchy: Hierarchy,
 }
 
@@ -22,12 +25,30 @@ pub(crate) struct Watch {
 pub(crate) struct Moment {
     at: Instant,
     ticks: Ticks,
-    machine_ns: Option<u64>,
+    machine: Option<MachineTime>,
     ours_ns: u64,
+}
+
+/// CPU time that everybody together has used on our cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MachineTime {
+    ns: u64,
+    /// By how much a difference between two readings may be off.
+    off_ns: u64,
+}
+
+/// What happened between two moments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Seen {
+    /// As it is recorded.
+    pub reading: ExternalReading,
+    /// By how much the share of others may be off, for the coarseness of the clock that it was read from.
+    pub foreign_off: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Ticks {
+    busy: u64,
     steal: u64,
     total: u64,
 }
@@ -35,34 +56,61 @@ struct Ticks {
 impl Watch {
     /// Watches `cpus`; all that are online where the list is empty.
     pub(crate) fn new(cpus: &[usize], hierarchy: &Hierarchy) -> Self {
-        let online = online(&fs::read_to_string("/proc/stat").unwrap_or_default());
-        let cpus = if cpus.is_empty() { online.clone() } else { cpus.to_vec() };
-        Self { cpus, online: online.len(), hierarchy: hierarchy.clone() }
+        let cpus = if cpus.is_empty() { online(&stat()) } else { cpus.to_vec() };
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        Self { cpus, tick_ns, hierarchy: hierarchy.clone() }
     }
 
     /// Reads the state. `contenders_ns` is the CPU time that contenders and services have used so far.
     pub(crate) fn moment(&self, contenders_ns: u64) -> Moment {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
+        let ticks = ticks(&stat(), &self.cpus);
+        let precise = self.hierarchy.machine_cpu_ns(&self.cpus).map(|ns| MachineTime { ns, off_ns: 0 });
+        let coarse = || MachineTime {
+            ns: ticks.busy * self.tick_ns,
+            off_ns: TICKS_OFF * self.tick_ns * self.cpus.len() as u64,
+        };
         Moment {
             at: Instant::now(),
-            ticks: ticks(&fs::read_to_string("/proc/stat").unwrap_or_default(), &self.cpus),
-            machine_ns: self.hierarchy.machine_cpu_ns(&self.cpus, self.online),
+            ticks,
+            machine: precise.or_else(|| (ticks.total > 0).then(coarse)),
             ours_ns: contenders_ns + own_ns,
         }
     }
 
+    /// What is to be said when the CPU time of others cannot be told here.
+    pub(crate) fn blind(&self) -> Option<Finding> {
+        self.moment(0).machine.is_none().then(|| {
+            Finding::warn(
+                "foreign-cpu-unknown",
+                "what other programs use of our cores cannot be told: neither the root control group nor /proc/stat can be read",
+                "make /proc/stat readable where deadheat runs, or see to it yourself that nothing else runs",
+            )
+        })
+    }
+
     /// What happened between two moments.
-    pub(crate) fn between(&self, before: &Moment, after: &Moment) -> ExternalReading {
-        let elapsed = after.at.duration_since(before.at);
-        let machine =
-            after.machine_ns.zip(before.machine_ns).map(|(after, before)| after.saturating_sub(before));
-        let ours = after.ours_ns.saturating_sub(before.ours_ns);
-        ExternalReading {
-            steal_share: steal_share(before.ticks, after.ticks),
-            foreign_share: machine.map(|machine| foreign_share(machine, ours, elapsed, self.cpus.len())),
+    pub(crate) fn between(&self, before: &Moment, after: &Moment) -> Seen {
+        let available = after.at.duration_since(before.at).as_nanos() as f64 * self.cpus.len() as f64;
+        let ours_ns = after.ours_ns.saturating_sub(before.ours_ns);
+        let machine = after.machine.zip(before.machine);
+        let share = |(after, before): (MachineTime, MachineTime)| {
+            foreign_share(after.ns.saturating_sub(before.ns), ours_ns, available)
+        };
+        let off_ns = after.machine.map_or(0, |machine| machine.off_ns);
+        Seen {
+            reading: ExternalReading {
+                steal_share: steal_share(before.ticks, after.ticks),
+                foreign_share: machine.map(share),
+            },
+            foreign_off: if available > 0.0 { off_ns as f64 / available } else { 0.0 },
         }
     }
+}
+
+fn stat() -> String {
+    fs::read_to_string("/proc/stat").unwrap_or_default()
 }
 
 fn steal_share(before: Ticks, after: Ticks) -> f64 {
@@ -70,9 +118,9 @@ fn steal_share(before: Ticks, after: Ticks) -> f64 {
     if total == 0 { 0.0 } else { after.steal.saturating_sub(before.steal) as f64 / total as f64 }
 }
 
-fn foreign_share(machine_ns: u64, ours_ns: u64, elapsed: Duration, cpus: usize) -> f64 {
-    let available = elapsed.as_nanos() as f64 * cpus as f64;
-    if available > 0.0 { machine_ns.saturating_sub(ours_ns) as f64 / available } else { 0.0 }
+/// May lie a little below 0 where clocks of different precision cross, so that the errors of many rounds cancel.
+fn foreign_share(machine_ns: u64, ours_ns: u64, available_ns: f64) -> f64 {
+    if available_ns > 0.0 { (machine_ns as f64 - ours_ns as f64) / available_ns } else { 0.0 }
 }
 
 fn online(stat: &str) -> Vec<usize> {
@@ -89,7 +137,9 @@ fn ticks(stat: &str, cpus: &[usize]) -> Ticks {
             return sum;
         }
         let fields: Vec<u64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
+        let busy = [0, 1, 2, 5, 6].iter().filter_map(|field| fields.get(*field)).sum::<u64>();
         Ticks {
+            busy: sum.busy + busy,
             steal: sum.steal + fields.get(7).copied().unwrap_or(0),
             total: sum.total + fields.iter().sum::<u64>(),
         }
@@ -106,25 +156,74 @@ mod tests {
     #[test]
     fn only_our_cores_count() {
         assert_eq!(online(STAT), [0, 1]);
-        assert_eq!(ticks(STAT, &[1]), Ticks { steal: 10, total: 100 });
-        assert_eq!(ticks(STAT, &[0, 1]), Ticks { steal: 14, total: 200 });
+        assert_eq!(ticks(STAT, &[1]), Ticks { busy: 30, steal: 10, total: 100 });
+        assert_eq!(ticks(STAT, &[0, 1]), Ticks { busy: 46, steal: 14, total: 200 });
     }
 
     #[test]
     fn shares_are_shares() {
-        let (before, after) = (Ticks { steal: 1, total: 100 }, Ticks { steal: 6, total: 200 });
+        let at = |steal, total| Ticks { busy: 0, steal, total };
+        let (before, after) = (at(1, 100), at(6, 200));
         assert!((steal_share(before, after) - 0.05).abs() < 1e-12);
         assert_eq!(steal_share(after, after), 0.0);
-        let second = Duration::from_secs(1);
-        assert!((foreign_share(1_500_000_000, 1_400_000_000, second, 2) - 0.05).abs() < 1e-9);
-        assert_eq!(foreign_share(5, 10, second, 2), 0.0, "clocks of different precision may cross");
+        let available = 2e9;
+        assert!((foreign_share(1_500_000_000, 1_400_000_000, available) - 0.05).abs() < 1e-9);
+        assert!(foreign_share(5, 10, available) < 0.0, "errors of many rounds cancel");
+    }
+
+    #[test]
+    fn others_are_seen_by_processor_where_no_group_counts_the_machine() {
+        let watch = Watch { cpus: vec![1], tick_ns: 10_000_000, hierarchy: nowhere() };
+        let at = Instant::now();
+        let moment = |seconds, busy, ours_ns| Moment {
+            at: at + std::time::Duration::from_secs(seconds),
+            ticks: Ticks::default(),
+            machine: Some(MachineTime { ns: busy, off_ns: 20_000_000 }),
+            ours_ns,
+        };
+        let seen = watch.between(&moment(0, 5, 5), &moment(1, 700_000_005, 500_000_005));
+        assert!((seen.reading.foreign_share.unwrap() - 0.2).abs() < 1e-9);
+        assert!((seen.foreign_off - 0.02).abs() < 1e-9);
+    }
+
+    fn nowhere() -> Hierarchy {
+        Hierarchy::parse("", "", std::path::Path::new("/nowhere"))
+    }
+
+    /// Burns CPU time on a core of this machine, as seen by a watch without groups.
+    #[test]
+    fn another_programs_time_is_seen_without_groups() {
+        let watch = Watch::new(&[], &nowhere());
+        assert_eq!(watch.blind(), None);
+        let before = watch.moment(0).machine.unwrap();
+        let mut other = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let grown = |now: MachineTime| now.ns - before.ns >= 200_000_000;
+        let start = Instant::now();
+        let seen = loop {
+            let seen = watch.moment(0).machine.is_some_and(grown);
+            if seen || start.elapsed().as_secs() > 60 {
+                break seen;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(seen);
+    }
+
+    #[test]
+    fn a_watch_that_sees_nothing_says_so() {
+        let watch = Watch { cpus: vec![100_000], tick_ns: 10_000_000, hierarchy: nowhere() };
+        assert_eq!(watch.blind().unwrap().code, "foreign-cpu-unknown");
+        let seen = watch.between(&watch.moment(0), &watch.moment(0));
+        assert_eq!(seen.reading.foreign_share, None);
     }
 
     #[test]
     fn this_machine_can_be_read() {
         let watch = Watch::new(&[], &Hierarchy::detect());
         let before = watch.moment(0);
-        let reading = watch.between(&before, &watch.moment(0));
-        assert!((0.0..=1.0).contains(&reading.steal_share));
+        let seen = watch.between(&before, &watch.moment(0));
+        assert!((0.0..=1.0).contains(&seen.reading.steal_share));
     }
 }

@@ -3,13 +3,14 @@
 //! Owns: starting in random order, readiness, freezing and thawing, usage, the end of all. Must not know: slices.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer, exchange};
+use deadheat_load::{Address, Answer};
 use deadheat_record::Plan;
 
+use crate::ask::{Question, ask_all};
 use crate::contender::{Running, Start, StartError};
 use crate::run::RunId;
 
@@ -25,7 +26,7 @@ pub(crate) struct Gate<'a> {
     /// Folder for log files.
     pub logs: PathBuf,
     /// The request by which readiness is told.
-    pub request: Vec<u8>,
+    pub request: Question,
     /// Values of placeholders: dataset, work, study, services' ports.
     pub values: BTreeMap<String, String>,
     /// Whether a person asked for the end.
@@ -46,8 +47,9 @@ impl Gate<'_> {
     /// Starts one contender, waits until it answers, and freezes it. `when` names its log file.
     ///
     /// # Errors
-    /// When it cannot be started or does not answer.
+    /// When it cannot be started or does not answer, or when a person asked for the end.
     pub(crate) fn start(&self, contender: usize, when: &str) -> Result<Runner, StartError> {
+        self.go_on()?;
         let one = &self.plan.contenders[contender];
         let start = Start {
             name: &one.name,
@@ -77,22 +79,15 @@ impl Gate<'_> {
         Ok(Runner { contender, running, cold_start })
     }
 
-    /// Asks the first probe, on a thread of its own so that a contender that never answers does not hold up the end
-    /// that a person asks for.
+    fn go_on(&self) -> Result<(), StartError> {
+        if (self.stopped)() { Err(StartError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Asks the first probe. A contender that never answers does not hold up the end that a person asks for.
     fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, String> {
-        let (sender, receiver) = mpsc::channel();
-        let (address, request) = (address.clone(), self.request.clone());
-        let asking = std::thread::Builder::new().name("ready".into()).spawn(move || {
-            let _ = sender.send(exchange(&address, &request, false, patience, 64 << 20));
-        });
-        asking.map_err(|error| error.to_string())?;
-        loop {
-            match receiver.recv_timeout(Duration::from_millis(20)) {
-                Ok(answer) => return answer.map_err(|error| error.to_string()),
-                Err(RecvTimeoutError::Timeout) if !(self.stopped)() => {}
-                Err(_) => return Err("no answer yet".into()),
-            }
-        }
+        let answers = ask_all(&[address], &self.request, patience, self.stopped);
+        let answer = answers.and_then(|mut all| all.pop());
+        answer.map_or_else(|| Err("no answer yet".into()), |one| one.map_err(|error| error.reason))
     }
 
     fn log(&self, contender: usize, when: &str) -> PathBuf {
@@ -113,6 +108,7 @@ impl Gate<'_> {
     pub(crate) fn start_services(&mut self) -> Result<Vec<Running>, StartError> {
         let mut up = Vec::new();
         for service in &self.plan.services {
+            self.go_on()?;
             let start = Start {
                 name: &service.name,
                 command: &service.command,
@@ -139,6 +135,21 @@ impl Gate<'_> {
     }
 }
 
+/// Makes the folder for logs; those that a run of before left there are removed, so that last words are this run's.
+///
+/// # Errors
+/// When the folder cannot be made, or a log not be removed.
+pub(crate) fn fresh_logs(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "log") {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
 fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
     let connected = match address {
         deadheat_load::Address::Tcp(address) => {
@@ -153,4 +164,33 @@ fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
 pub(crate) fn stop_all(mut runners: Vec<Runner>) {
     runners.iter_mut().for_each(|runner| runner.running.ask_to_stop());
     runners.into_iter().for_each(|runner| runner.running.stop());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_started_after_the_end_was_asked_for() {
+        let document = include_str!("../../record/tests/fixtures/example.json");
+        let document: deadheat_record::Document = serde_json::from_str(document).unwrap();
+        let mut plan = document.record.plan;
+        plan.services = vec![deadheat_record::Service {
+            name: "db".into(),
+            command: "true".into(),
+            folder: "/".into(),
+            env: BTreeMap::new(),
+            listen: deadheat_record::Listen::FreePort,
+        }];
+        let mut gate = Gate {
+            plan: &plan,
+            run: &RunId::current(),
+            logs: "/nowhere".into(),
+            request: Question { bytes: Vec::new().into(), head: false },
+            values: BTreeMap::new(),
+            stopped: &|| true,
+        };
+        assert!(matches!(gate.start(0, "test"), Err(StartError::Interrupted)));
+        assert!(matches!(gate.start_services(), Err(StartError::Interrupted)));
+    }
 }

@@ -63,7 +63,7 @@ impl Bench {
         scenario: &str,
         progress: Progress,
     ) -> Result<Option<Judgement>, AskError> {
-        let pairs = record.pairs();
+        let pairs = record.pairs(scenario);
         let series: Vec<Vec<EpochRatio>> =
             record.paired_epochs(scenario, &pairs)?.iter().map(|pair| ratios(pair)).collect();
         if series.iter().all(Vec::is_empty) {
@@ -80,7 +80,7 @@ fn ratios(epochs: &[PairedEpoch]) -> Vec<EpochRatio> {
 /// Contenders whose rate still climbed within the epochs so far, with the change over an epoch.
 pub(crate) fn climbing(record: &Record, scenario: &str) -> Vec<(String, f64)> {
     record
-        .racing()
+        .racing(scenario)
         .into_iter()
         .filter_map(|contender| {
             let climb = climbs(&record.rates(scenario, contender), CLIMB, CLIMB_ALPHA)?;

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod affinity;
+mod ask;
 mod cgroup;
 mod check;
 mod compare;
@@ -13,10 +14,12 @@ mod epoch;
 mod events;
 mod external;
 mod field;
+mod fixed_length;
 mod host;
 mod json_path;
 mod judge;
 pub mod keeper;
+mod open_files;
 mod parity;
 mod ports;
 mod race;
@@ -33,6 +36,7 @@ pub use events::{Event, Observer};
 pub use host::machine;
 pub use json_path::{JsonPath, JsonPathError, Step};
 pub use judge::AskError;
+pub use open_files::raise_open_files;
 pub use parity::ContractError;
 pub use race::{Finish, Race, RaceError, unix_ms};
 pub use run::{RunId, leftovers};

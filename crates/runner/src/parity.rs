@@ -6,15 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use deadheat_load::{
-    Address, Answer, Expectation, Prepared, RequestError, Sample, digest, exchange, request_bytes,
-};
+use deadheat_load::{Address, Answer, Expectation, Prepared, RequestError, Sample, digest, request_bytes};
 use deadheat_record::{Difference, Probe};
 
+use crate::ask::{NoAnswer, Question, ask_all};
 use crate::compare::{BodyDifference, Rules, RulesError};
 
-/// The largest body that parity reads.
-const MAX_BODY: usize = 64 << 20;
 /// Answers that must agree at the same moment are asked for again so often: the moment may have passed between two.
 const TRIES: usize = 3;
 
@@ -55,7 +52,21 @@ pub(crate) struct Parity {
     pub statuses: BTreeMap<(String, String), u16>,
 }
 
-type Answers = Vec<Result<Answer, String>>;
+type Answers = Vec<Result<Answer, NoAnswer>>;
+
+/// Who was asked a probe and what came back, in the same order.
+#[derive(Debug, Default)]
+struct Round<'a> {
+    asked: Vec<Asked<'a>>,
+    answers: Answers,
+}
+
+/// Who is asked: whoever once let the time pass without an answer is not asked again.
+struct Circle<'a, 's> {
+    asked: Vec<Asked<'a>>,
+    timeout: Duration,
+    stopped: &'s dyn Fn() -> bool,
+}
 
 impl Contract {
     /// Makes the probes' rules ready for use.
@@ -75,42 +86,34 @@ impl Contract {
     ///
     /// # Errors
     /// When it cannot be written as an HTTP request.
-    pub(crate) fn first_request(&self) -> Result<Vec<u8>, RequestError> {
-        self.probes.first().map_or_else(|| request(None), |(probe, _)| request(Some(probe)))
+    pub(crate) fn first_request(&self) -> Result<Question, RequestError> {
+        question(self.probes.first().map(|(probe, _)| probe))
     }
 
-    /// Asks every contender every probe, and lists all differences.
-    pub(crate) fn check(&self, contenders: &[Asked<'_>], when: &str) -> Parity {
+    /// Asks every contender every probe, and lists all differences; none where `stopped` said so first.
+    ///
+    /// # Errors
+    /// When a probe cannot be written as an HTTP request.
+    pub(crate) fn check(
+        &self,
+        contenders: &[Asked<'_>],
+        when: &str,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Parity>, RequestError> {
         let mut parity = Parity::default();
+        let mut circle = Circle { asked: contenders.to_vec(), timeout: self.timeout, stopped };
         for (probe, rules) in &self.probes {
-            let mut found = Vec::new();
-            let mut answers = Vec::new();
-            for _ in 0..TRIES {
-                answers = self.ask(probe, contenders);
-                found = differences(probe, rules, contenders, &answers, when);
-                if found.is_empty() || !rules.has_agreeing() {
-                    break;
-                }
-            }
-            parity.differences.extend(found);
-            if probe.under_load {
-                let again = self.ask(probe, contenders);
-                parity.learn(probe, contenders, [answers, again]);
+            let question = question(Some(probe))?;
+            // What is used under load is asked twice: what may be expected there follows from both answers.
+            for _ in 0..if probe.under_load { 2 } else { 1 } {
+                let Some((found, round)) = circle.settle(probe, rules, &question, when) else {
+                    return Ok(None);
+                };
+                parity.add(found);
+                parity.learn(probe, round);
             }
         }
-        parity
-    }
-
-    fn ask(&self, probe: &Probe, contenders: &[Asked<'_>]) -> Answers {
-        let bytes = request(Some(probe)).map_err(|error| error.to_string());
-        contenders
-            .iter()
-            .map(|asked| {
-                let bytes = bytes.as_ref().map_err(String::clone)?;
-                exchange(asked.address, bytes, probe.method == "HEAD", self.timeout, MAX_BODY)
-                    .map_err(|error| error.to_string())
-            })
-            .collect()
+        Ok(Some(parity))
     }
 
     /// One contender's requests under load, in the plan's order of probes, with what it must answer.
@@ -124,10 +127,9 @@ impl Contract {
         parity: &Parity,
     ) -> Result<Prepared, RequestError> {
         let found = self.probes.iter().find(|(one, _)| one.name == probe);
-        let bytes = request(found.map(|(probe, _)| probe))?;
-        let head = found.is_some_and(|(probe, _)| probe.method == "HEAD");
-        let volatile = found.is_some_and(|(_, rules)| rules.has_volatile());
-        Ok(Prepared { bytes, head, expect: parity.expectation(contender, probe, volatile) })
+        let Question { bytes, head } = question(found.map(|(probe, _)| probe))?;
+        let rules = found.map(|(_, rules)| rules);
+        Ok(Prepared { bytes: bytes.to_vec(), head, expect: parity.expectation(contender, probe, rules) })
     }
 
     /// Differences of whole answers kept under load from what the contender itself answered before.
@@ -144,13 +146,13 @@ impl Contract {
             let Some((probe, rules)) = self.probes.iter().find(|(one, _)| &one.name == name) else {
                 continue;
             };
-            let known = parity
-                .answers
-                .get(contender)
-                .and_then(|answers| answers.get(name))
-                .and_then(|all| all.first());
-            let Some(known) = known else { continue };
-            let mut here = rules.between(known, &sample.body);
+            let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
+            let mut here = match known.map(Vec::as_slice) {
+                None | Some([]) => continue,
+                // A body that nothing is demanded of may change from answer to answer.
+                Some([one, two]) if !probe.body.agree && !rules.between(one, two).is_empty() => Vec::new(),
+                Some([known, ..]) => rules.between(known, &sample.body),
+            };
             here.extend(rules.against_contract(&sample.body));
             for one in here {
                 let difference =
@@ -165,46 +167,115 @@ impl Contract {
     }
 }
 
-impl Parity {
-    fn learn(&mut self, probe: &Probe, contenders: &[Asked<'_>], answers: [Answers; 2]) {
-        for (index, asked) in contenders.iter().enumerate() {
-            let bodies: Vec<Vec<u8>> = answers
-                .iter()
-                .filter_map(|all| all[index].as_ref().ok())
-                .map(|answer| answer.body.clone())
-                .collect();
-            if let Ok(answer) = &answers[0][index] {
-                self.statuses.insert((asked.name.into(), probe.name.clone()), answer.status);
+impl<'a> Circle<'a, '_> {
+    /// Asks one probe until nobody differs, at the most [`TRIES`] times where places must agree at the same moment. Gives
+    /// the differences that every try showed, and the last answers; none where the end was asked for.
+    fn settle(
+        &mut self,
+        probe: &Probe,
+        rules: &Rules,
+        question: &Question,
+        when: &str,
+    ) -> Option<(Vec<Difference>, Round<'a>)> {
+        let mut lasting: Option<Vec<Difference>> = None;
+        let mut round = Round::default();
+        let tries = if rules.has_agreeing() { TRIES } else { 1 };
+        for _ in 0..tries {
+            round = self.ask(question)?;
+            let found = differences(probe, rules, &round.asked, &round.answers, when);
+            let mut still = lasting.unwrap_or_else(|| found.clone());
+            // Whoever is not asked any more keeps what it was told before.
+            still
+                .retain(|one| !round.has(&one.contender) || found.iter().any(|other| same_place(one, other)));
+            let silent = |one: &&Difference| self.asked.iter().all(|asked| asked.name != one.contender);
+            for one in found.iter().filter(silent) {
+                if !still.iter().any(|other| same_place(one, other)) {
+                    still.push(one.clone());
+                }
             }
-            self.answers.entry(asked.name.into()).or_default().insert(probe.name.clone(), bodies);
+            lasting = Some(still);
+            if found.is_empty() {
+                break;
+            }
+        }
+        Some((lasting.unwrap_or_default(), round))
+    }
+
+    fn ask(&mut self, question: &Question) -> Option<Round<'a>> {
+        let asked = self.asked.clone();
+        let addresses: Vec<&Address> = asked.iter().map(|one| one.address).collect();
+        let answers = ask_all(&addresses, question, self.timeout, self.stopped)?;
+        let silent = |answer: &Result<Answer, NoAnswer>| answer.as_ref().is_err_and(|error| error.timed_out);
+        let talking = asked.iter().zip(&answers).filter(|(_, answer)| !silent(answer));
+        self.asked = talking.map(|(one, _)| *one).collect();
+        Some(Round { asked, answers })
+    }
+}
+
+impl Round<'_> {
+    fn has(&self, contender: &str) -> bool {
+        self.asked.iter().any(|one| one.name == contender)
+    }
+}
+
+fn same_place(one: &Difference, other: &Difference) -> bool {
+    (&one.contender, &one.probe, &one.path) == (&other.contender, &other.probe, &other.path)
+}
+
+impl Parity {
+    /// Adds differences at places that are not listed yet.
+    fn add(&mut self, found: Vec<Difference>) {
+        for one in found {
+            if !self.differences.iter().any(|other| same_place(&one, other)) {
+                self.differences.push(one);
+            }
+        }
+    }
+
+    fn learn(&mut self, probe: &Probe, round: Round<'_>) {
+        for (asked, answer) in round.asked.iter().zip(round.answers) {
+            let Ok(answer) = answer else { continue };
+            self.statuses.entry((asked.name.into(), probe.name.clone())).or_insert(answer.status);
+            let known = self.answers.entry(asked.name.into()).or_default();
+            known.entry(probe.name.clone()).or_default().push(answer.body);
         }
     }
 
     /// What a contender's answers to a probe must look like under load: the same bytes where two answers were the
-    /// same and no place is volatile, else the same length where two answers had it, else the status alone.
-    fn expectation(&self, contender: &str, probe: &str, volatile: bool) -> Expectation {
+    /// same and no place is volatile, else the same length where two answers had it and the rules allow no other, else
+    /// the status alone; what is then in the bodies is told from those that are kept whole.
+    fn expectation(&self, contender: &str, probe: &str, rules: Option<&Rules>) -> Expectation {
         let status = self
             .statuses
             .get(&(contender.to_owned(), probe.to_owned()))
             .map_or(deadheat_load::StatusRule::Any, |status| deadheat_load::StatusRule::Exact(*status));
         let bodies = self.answers.get(contender).and_then(|answers| answers.get(probe));
+        let volatile = rules.is_some_and(Rules::has_volatile);
+        let fixed_length = rules.is_some_and(Rules::has_fixed_length);
         let body = match bodies.map(Vec::as_slice) {
             Some([one, two]) if one == two && !volatile => {
                 deadheat_load::BodyRule::Digest { length: one.len() as u64, xxh3: digest(one) }
             }
-            Some([one, two]) if one.len() == two.len() => deadheat_load::BodyRule::Length(one.len() as u64),
+            Some([one, two]) if fixed_length && one.len() == two.len() => {
+                deadheat_load::BodyRule::Length(one.len() as u64)
+            }
             _ => deadheat_load::BodyRule::Any,
         };
         Expectation { status, body }
     }
 }
 
-/// A probe as the bytes of an HTTP request; without a probe, `GET /`.
-fn request(probe: Option<&Probe>) -> Result<Vec<u8>, RequestError> {
-    let Some(probe) = probe else { return request_bytes("GET", "/", "localhost", &[], b"") };
+/// A probe as an HTTP request; without a probe, `GET /`.
+fn question(probe: Option<&Probe>) -> Result<Question, RequestError> {
+    let Some(probe) = probe else {
+        let bytes = request_bytes("GET", "/", "localhost", &[], b"")?.into();
+        return Ok(Question { bytes, head: false });
+    };
     let headers: Vec<(String, String)> =
         probe.request_headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    request_bytes(&probe.method, &probe.path, "localhost", &headers, probe.request_body.as_bytes())
+    let body = probe.request_body.as_bytes();
+    let bytes = request_bytes(&probe.method, &probe.path, "localhost", &headers, body)?.into();
+    Ok(Question { bytes, head: probe.method == "HEAD" })
 }
 
 fn named(contender: &str, probe: &Probe, body: &BodyDifference, against: &str, when: &str) -> Difference {
@@ -246,10 +317,10 @@ fn plain(path: &str, expected: &str, got: &str) -> BodyDifference {
     BodyDifference { path: path.into(), expected: expected.into(), got: got.into() }
 }
 
-fn against_contract(probe: &Probe, rules: &Rules, answer: &Result<Answer, String>) -> Vec<BodyDifference> {
+fn against_contract(probe: &Probe, rules: &Rules, answer: &Result<Answer, NoAnswer>) -> Vec<BodyDifference> {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(reason) => return vec![plain("answer", "an answer", reason)],
+        Err(error) => return vec![plain("answer", "an answer", &error.reason)],
     };
     let mut found = Vec::new();
     if !probe.status.allows(answer.status) {
@@ -329,101 +400,5 @@ fn measure(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use deadheat_record::{BodyRule, StatusRule};
-
-    fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
-        let json = json
-            .iter()
-            .map(|(path, value)| deadheat_record::JsonRule { path: (*path).into(), value: value.clone() });
-        Probe {
-            name: "p".into(),
-            method: "GET".into(),
-            path: "/".into(),
-            request_headers: BTreeMap::new(),
-            request_body: String::new(),
-            status: StatusRule::OneOf(vec![200]),
-            headers: BTreeMap::from([("cache-control".into(), "public".into())]),
-            agree_headers: vec!["content-type".into()],
-            body: BodyRule { json: json.collect(), volatile: vec![], exact: None, agree: true },
-            under_load: true,
-        }
-    }
-
-    fn answer(status: u16, cache: Option<&str>, body: &str) -> Result<Answer, String> {
-        let mut headers = vec![("Content-Type".to_owned(), b"application/json; charset=utf-8".to_vec())];
-        headers.extend(cache.map(|value| ("Cache-Control".to_owned(), value.as_bytes().to_vec())));
-        Ok(Answer { status, headers, body: body.into(), keep_alive: true })
-    }
-
-    fn run(probe: &Probe, answers: Answers) -> Vec<(String, String, String)> {
-        let address = Address::Unix("/nowhere".into());
-        let names = ["a", "b", "c", "d"];
-        let asked: Vec<Asked<'_>> =
-            names.iter().take(answers.len()).map(|name| Asked { name, address: &address }).collect();
-        let rules = Rules::new(&probe.body).unwrap();
-        differences(probe, &rules, &asked, &answers, "before")
-            .into_iter()
-            .map(|one| (one.contender, one.path, one.against))
-            .collect()
-    }
-
-    fn row(contender: &str, path: &str, against: &str) -> (String, String, String) {
-        (contender.into(), path.into(), against.into())
-    }
-
-    #[test]
-    fn all_differences_of_all_contenders_are_listed() {
-        let found = run(
-            &probe(&[]),
-            vec![
-                answer(200, Some("public"), r#"{"n":1}"#),
-                answer(500, Some("public"), r#"{"n":1}"#),
-                answer(200, None, r#"{"n":2}"#),
-                Err("connection refused".into()),
-            ],
-        );
-        let expected = [
-            row("b", "status", "contract"),
-            row("c", "header cache-control", "contract"),
-            row("c", "$.n", "a"),
-            row("d", "answer", "contract"),
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn the_majority_is_the_measure() {
-        let body = |n: u32| answer(200, Some("public"), &format!("{{\"n\":{n}}}"));
-        assert_eq!(run(&probe(&[]), vec![body(2), body(1), body(1)]), [row("a", "$.n", "b")]);
-        assert_eq!(run(&probe(&[]), vec![body(2), body(1)]), [row("b", "$.n", "a")]);
-    }
-
-    #[test]
-    fn who_breaks_the_contract_is_never_the_measure() {
-        let body = |n: u32| answer(200, Some("public"), &format!("{{\"n\":{n}}}"));
-        let probe = probe(&[("$.n", serde_json::json!(1))]);
-        let found = run(&probe, vec![body(2), body(2), body(1)]);
-        assert_eq!(found, [row("a", "$.n", "contract"), row("b", "$.n", "contract")]);
-    }
-
-    #[test]
-    fn what_is_expected_under_load_follows_from_two_answers() {
-        let mut parity = Parity::default();
-        let mut learn = |name: &str, one: &str, two: &str| {
-            let answers =
-                BTreeMap::from([("p".to_owned(), vec![one.as_bytes().to_vec(), two.as_bytes().to_vec()])]);
-            parity.answers.insert(name.into(), answers);
-            parity.statuses.insert((name.into(), "p".into()), 200);
-        };
-        learn("same", "x1", "x1");
-        learn("length", "x1", "x2");
-        learn("any", "x1", "x22");
-        let body = |name: &str, volatile| parity.expectation(name, "p", volatile).body;
-        assert!(matches!(body("same", false), deadheat_load::BodyRule::Digest { length: 2, .. }));
-        assert!(matches!(body("same", true), deadheat_load::BodyRule::Length(2)));
-        assert!(matches!(body("length", false), deadheat_load::BodyRule::Length(2)));
-        assert!(matches!(body("any", false), deadheat_load::BodyRule::Any));
-    }
-}
+#[path = "parity_tests.rs"]
+mod tests;

@@ -2,7 +2,8 @@
 //!
 //! Owns: that order, and the record while it grows. Must not know: how anything is shown.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
@@ -14,15 +15,15 @@ use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 use crate::affinity;
 use crate::cgroup::Hierarchy;
 use crate::contender::{Running, StartError};
-use crate::epoch::{Broken, Course};
+use crate::epoch::{Broken, Course, lost, runners_of};
 use crate::events::{Event, Observer};
 use crate::external::Watch;
-use crate::field::{Gate, stop_all};
+use crate::field::{Gate, fresh_logs, stop_all};
 use crate::judge::{AskError, Bench, climbing};
 use crate::parity::{Contract, ContractError};
 use crate::run::RunId;
 use crate::schedule::derive_seed;
-use crate::stretch::Sum;
+use crate::stretch::{Loaded, Sum};
 
 /// Windows in a pilot: enough for MSER-5 to see a cut, in 16 batches of five.
 const PILOT_WINDOWS: u32 = 80;
@@ -80,7 +81,7 @@ pub enum Finish {
     Done,
     /// A person asked for the end; the record can be continued.
     Interrupted,
-    /// Fewer than two contenders are left.
+    /// In some scenario fewer than two contenders were left.
     TooFew,
 }
 
@@ -114,10 +115,13 @@ impl Race<'_> {
     /// When something fails that is no contender's fault. What was measured is in the journal.
     pub fn go(&mut self) -> Result<Finish, RaceError> {
         let plan = self.record.plan.clone();
-        for path in [&self.logs, &plan.work] {
-            std::fs::create_dir_all(path)
-                .map_err(|source| RaceError::Folder { path: path.clone(), source })?;
+        if plan.scenarios.iter().all(|one| self.record.end_of(&one.name).is_some()) {
+            return self.finish();
         }
+        let failed = |path: &Path, source| RaceError::Folder { path: path.into(), source };
+        let make = if self.record.resumed_unix_ms.is_empty() { fresh_logs } else { make_folder };
+        make(&self.logs).map_err(|source| failed(&self.logs, source))?;
+        make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         affinity::pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
@@ -134,11 +138,19 @@ impl Race<'_> {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
-        let finish = self.scenarios(&gate, &contract, &bench, &services)?;
-        if finish == Finish::Done {
-            self.write(Line::Done)?;
+        match self.scenarios(&gate, &contract, &bench, &services)? {
+            Finish::Interrupted => Ok(Finish::Interrupted),
+            Finish::Done | Finish::TooFew => self.finish(),
         }
-        Ok(finish)
+    }
+
+    /// Every scenario has ended: whether each came to its planned end.
+    fn finish(&mut self) -> Result<Finish, RaceError> {
+        if self.record.ended.iter().any(|(_, end)| *end == End::Stopped) {
+            return Ok(Finish::TooFew);
+        }
+        self.write(Line::Done)?;
+        Ok(Finish::Done)
     }
 
     fn scenarios(
@@ -150,30 +162,35 @@ impl Race<'_> {
     ) -> Result<Finish, RaceError> {
         let pinning = &gate.plan.pinning;
         let watch = Watch::new(&[&pinning.server_cpus[..], &pinning.load_cpus[..]].concat(), self.hierarchy);
+        if let Some(finding) = watch.blind() {
+            self.note(None, finding)?;
+        }
         for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
             let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
-            let finish = self.scenario(&leg)?;
-            if finish != Finish::Done {
-                return Ok(finish);
+            if self.scenario(&leg)? == Finish::Interrupted {
+                return Ok(Finish::Interrupted);
             }
         }
         Ok(Finish::Done)
     }
 
-    /// One scenario, from its pilot to its verdict.
+    /// One scenario, from its pilot to its verdict, or until fewer than two are left.
     fn scenario(&mut self, leg: &Leg<'_>) -> Result<Finish, RaceError> {
         for _ in 0..MOST_RESTARTS {
-            if self.record.racing().len() < 2 {
+            if self.record.racing(&leg.scenario.name).len() < 2 {
+                self.end(leg, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
-            let broken = match self.until_the_end(leg) {
+            let end = self.until_the_end(leg);
+            for finding in self.run.take_left_behind() {
+                self.note(None, finding)?;
+            }
+            let broken = match end {
                 Ok(end) => {
-                    self.write(Line::Scenario { scenario: leg.scenario.name.clone(), end })?;
-                    self.observer
-                        .event(&Event::Scenario { record: &self.record, scenario: &leg.scenario.name });
+                    self.end(leg, end)?;
                     return Ok(Finish::Done);
                 }
                 Err(Stop::Error(error)) => return Err(error),
@@ -182,11 +199,17 @@ impl Race<'_> {
             match broken {
                 Broken::Interrupted => return Ok(Finish::Interrupted),
                 Broken::Failed(reason) => return Err(RaceError::Failed(reason)),
-                Broken::Parity(differences) => self.put_out_by_parity(differences)?,
-                Broken::Out(name, reason) => self.put_out(&name, &reason)?,
+                Broken::Parity(differences) => self.put_out_by_parity(leg, differences)?,
+                Broken::Out(name, reason) => self.put_out(leg, &name, &reason)?,
             }
         }
         Err(RaceError::Failed("contenders fall out again and again".into()))
+    }
+
+    fn end(&mut self, leg: &Leg<'_>, end: End) -> Result<(), RaceError> {
+        self.write(Line::Scenario { scenario: leg.scenario.name.clone(), end })?;
+        self.observer.event(&Event::Scenario { record: &self.record, scenario: &leg.scenario.name });
+        Ok(())
     }
 
     fn until_the_end(&mut self, leg: &Leg<'_>) -> Result<End, Stop> {
@@ -205,7 +228,7 @@ impl Race<'_> {
     /// Loads every contender in turn and finds the warm-up length from how long their rates take to settle.
     fn pilot(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let method = leg.gate.plan.method.clone();
-        let course = leg.course(self.record.racing(), Duration::ZERO, 0, method.seed);
+        let course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
         let lineup = course.line_up("pilot", "before the race", self.observer)?;
         if method.pilot_ns == 0 {
             stop_all(lineup.runners);
@@ -219,28 +242,9 @@ impl Race<'_> {
         }
         let (mut loaded, _) = course.load_up(lineup)?;
         let window = Duration::from_nanos(method.pilot_ns) / PILOT_WINDOWS;
-        let (count, mut contenders) = (loaded.len(), Vec::new());
-        for (index, one) in loaded.iter_mut().enumerate() {
-            let name = one.runner.running.name().to_owned();
-            self.observer.event(&Event::Doing(&format!("pilot: {name} ({} of {count})", index + 1)));
-            let mut rates = Vec::new();
-            let stopped = self.stopped;
-            let enough = |_: &Sum, last: &Tally| {
-                rates.push(last.rate_per_s().unwrap_or(0.0));
-                stopped() || rates.len() >= PILOT_WINDOWS as usize
-            };
-            one.stretch(window, enough).map_err(|error| Broken::Out(name.clone(), error.to_string()))?;
-            if (self.stopped)() {
-                return Err(Broken::Interrupted.into());
-            }
-            if let Some(status) = one.runner.running.exited() {
-                let reason = format!("{name} ended with {status} in the pilot{}", one.runner.running.tail());
-                return Err(Broken::Out(name, reason).into());
-            }
-            let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
-            contenders.push(PilotContender { contender: name, window_rates_per_s: rates, cut_ns });
-        }
-        stop_all(loaded.into_iter().map(|one| one.runner).collect());
+        let contenders = self.pilots(&course, &mut loaded, window);
+        stop_all(runners_of(loaded).collect());
+        let contenders = contenders?;
         let cuts: Vec<f64> =
             contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
         let (shortest, longest) = method.warmup_ns;
@@ -252,13 +256,37 @@ impl Race<'_> {
         Ok(self.write(Line::Pilot(pilot))?)
     }
 
+    fn pilots(
+        &mut self,
+        course: &Course<'_>,
+        loaded: &mut [Loaded],
+        window: Duration,
+    ) -> Result<Vec<PilotContender>, Broken> {
+        let (count, mut contenders) = (loaded.len(), Vec::new());
+        for (index, one) in loaded.iter_mut().enumerate() {
+            let name = one.runner.running.name().to_owned();
+            self.observer.event(&Event::Doing(&format!("pilot: {name} ({} of {count})", index + 1)));
+            let mut rates = Vec::new();
+            let stopped = self.stopped;
+            let enough = |_: &Sum, last: &Tally| {
+                rates.push(last.rate_per_s().unwrap_or(0.0));
+                stopped() || rates.len() >= PILOT_WINDOWS as usize
+            };
+            one.stretch(window, enough).map_err(|error| lost(&one.runner, &error))?;
+            course.still_there(one, "in the pilot")?;
+            let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
+            contenders.push(PilotContender { contender: name, window_rates_per_s: rates, cut_ns });
+        }
+        Ok(contenders)
+    }
+
     fn epoch(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let name = &leg.scenario.name;
         let number = self.record.epochs_of(name).count() + 1;
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
         let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
         let seed = derive_seed(leg.gate.plan.method.seed.wrapping_add(begun as u64), leg.index, number);
-        let course = leg.course(self.record.racing(), warmup, number, seed);
+        let course = leg.course(self.record.racing(name), warmup, number, seed);
         let epoch = course.run(self.observer)?;
         self.write(Line::Epoch(Box::new(epoch)))?;
         self.observer.event(&Event::Epoch { record: &self.record, scenario: name });
@@ -305,13 +333,13 @@ impl Race<'_> {
             Some(Next::GoOn { .. }) | None => {}
         }
         let epochs = self.record.epochs_of(name).count();
-        let first_look = method.looks.first().copied().unwrap_or(0);
         if epochs >= method.looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
             return Ok(Some(End::Maximum));
         }
         let over =
             method.budget_ns.is_some_and(|budget| self.spent_ns(name) + self.longest_ns(name) > budget);
-        Ok((epochs >= first_look && over).then_some(End::Budget))
+        // One epoch runs in any case: without any there would be nothing to show for the pilot.
+        Ok((epochs > 0 && over).then_some(End::Budget))
     }
 
     fn spent_ns(&self, scenario: &str) -> u64 {
@@ -326,7 +354,7 @@ impl Race<'_> {
         self.record.epochs_of(scenario).map(|epoch| epoch.took_ns).max().unwrap_or(0)
     }
 
-    fn put_out_by_parity(&mut self, differences: Vec<Difference>) -> Result<(), RaceError> {
+    fn put_out_by_parity(&mut self, leg: &Leg<'_>, differences: Vec<Difference>) -> Result<(), RaceError> {
         self.observer.event(&Event::Parity(&differences));
         let mut out: Vec<String> = Vec::new();
         for difference in &differences {
@@ -334,10 +362,10 @@ impl Race<'_> {
                 out.push(difference.contender.clone());
             }
         }
-        self.write(Line::Parity { differences, out })
+        self.write(Line::Parity { differences, out, scenario: Some(leg.scenario.name.clone()) })
     }
 
-    fn put_out(&mut self, name: &str, reason: &str) -> Result<(), RaceError> {
+    fn put_out(&mut self, leg: &Leg<'_>, name: &str, reason: &str) -> Result<(), RaceError> {
         self.observer.event(&Event::Out { contender: name, reason });
         // The first line says what happened; the last words of its log were shown and stay in the log.
         let what = reason.lines().next().unwrap_or_default();
@@ -345,7 +373,18 @@ impl Race<'_> {
         let remedy = "read its log, try its command by hand, or leave it out with --only";
         let finding = Finding::warn("contender-out", what, remedy).about(name);
         self.write(Line::Finding { scenario: None, finding })?;
-        self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()] })
+        let scenario = Some(leg.scenario.name.clone());
+        self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()], scenario })
+    }
+
+    /// Writes a finding, unless the record has the very same already.
+    fn note(&mut self, scenario: Option<&str>, finding: Finding) -> Result<(), RaceError> {
+        let known = |one: &(Option<String>, Finding)| one.0.as_deref() == scenario && one.1 == finding;
+        if self.record.findings.iter().any(known) {
+            return Ok(());
+        }
+        self.observer.event(&Event::Finding(&finding));
+        self.write(Line::Finding { scenario: scenario.map(str::to_owned), finding })
     }
 
     fn write(&mut self, line: Line) -> Result<(), RaceError> {
@@ -353,6 +392,10 @@ impl Race<'_> {
         self.record.apply(line);
         Ok(())
     }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
 }
 
 /// What one scenario of a race needs.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use deadheat_record::Finding;
@@ -19,18 +20,64 @@ pub struct RunId {
     pid: i32,
     start_ticks: u64,
     number: AtomicU64,
+    immortal: LeftBehind,
+}
+
+/// What could not be ended, noted by whoever was told so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeftBehind(Arc<Mutex<Vec<Finding>>>);
+
+impl LeftBehind {
+    /// Notes that processes of a contender or service live on.
+    pub(crate) fn note(&self, name: &str, pids: &[i32]) {
+        let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
+        let pids = pids.join(" ");
+        let finding = Finding::warn(
+            "not-ended",
+            format!(
+                "what {name} started could not be ended and takes its share of the machine: process {pids}"
+            ),
+            format!(
+                "end it: kill -9 {pids}; if that does nothing, it waits for a device (`ps` shows state D)"
+            ),
+        );
+        if let Ok(mut all) = self.0.lock() {
+            all.push(finding.about(name));
+        }
+    }
 }
 
 impl RunId {
     /// The calling process.
     pub fn current() -> Self {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
-        Self { pid, start_ticks: tree::start_ticks(pid).unwrap_or(0), number: AtomicU64::new(0) }
+        Self {
+            pid,
+            start_ticks: tree::start_ticks(pid).unwrap_or(0),
+            number: AtomicU64::new(0),
+            immortal: LeftBehind::default(),
+        }
+    }
+
+    /// Where those are noted that could not be ended.
+    pub(crate) fn left_behind(&self) -> &LeftBehind {
+        &self.immortal
+    }
+
+    /// What could not be ended since this was last asked.
+    pub(crate) fn take_left_behind(&self) -> Vec<Finding> {
+        self.immortal.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
     }
 
     /// A number that this run has not used yet.
     pub fn next_number(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A name for a unix socket that no run of this moment has used yet: runs of the same study share a folder. Short, as
+    /// a socket's path may have no more than some hundred bytes.
+    pub fn next_socket(&self) -> String {
+        format!("{}-{}.sock", self.pid, self.next_number())
     }
 
     /// A name for a control group that this run has not used yet.
@@ -109,6 +156,14 @@ mod tests {
         assert!(!lives("999999999:1"));
         assert!(!lives(&format!("{}:1", std::process::id())), "same number, another start");
         assert!(!lives("nonsense"));
+    }
+
+    #[test]
+    fn runs_of_one_moment_share_no_socket() {
+        let run = |pid| RunId { pid, ..RunId::current() };
+        let (one, two) = (run(11), run(12));
+        let names = [one.next_socket(), one.next_socket(), two.next_socket(), two.next_socket()];
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{names:?}");
     }
 
     #[test]

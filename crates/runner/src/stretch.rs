@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Arrivals, Backend, Limit, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig, SliceOrder, Tally,
+    Arrivals, Backend, Limit, OpenError, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig,
+    SliceOrder, Tally,
 };
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
+use rustix::io::Errno;
 
 use crate::field::Runner;
+use crate::schedule::derive_seed;
 
 /// Every so many answers one is kept whole, and at the most so many per slice.
 const SAMPLE_EVERY: u32 = 256;
@@ -27,7 +30,7 @@ pub(crate) enum StretchError {
         /// Who.
         contender: String,
         /// What the engine said.
-        source: deadheat_load::OpenError,
+        source: OpenError,
     },
     /// The scenario's rate is none.
     #[error("{contender}: {source}")]
@@ -53,6 +56,25 @@ pub(crate) enum StretchError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl StretchError {
+    /// Whether the load generator itself failed, or the machine under it, whatever the contender did.
+    pub(crate) fn is_our_own(&self) -> bool {
+        match self {
+            Self::Open { source, .. } => match source {
+                OpenError::NoConnections | OpenError::Pin { .. } | OpenError::Worker(_) => true,
+                // Too many open files, in this process or on the machine.
+                OpenError::Connect { source, .. } => [Errno::MFILE, Errno::NFILE]
+                    .iter()
+                    .any(|one| source.raw_os_error() == Some(one.raw_os_error())),
+                _ => false,
+            },
+            Self::Slice { .. } => true,
+            Self::Freeze { .. } => false,
+            Self::Rate { .. } => true,
+        }
+    }
 }
 
 /// What is added up over slices.
@@ -133,7 +155,8 @@ pub(crate) struct Loaded {
     /// The contender.
     pub runner: Runner,
     session: Session,
-    pacer: Pacer,
+    shape: Shape,
+    seed: u64,
     settle: Duration,
 }
 
@@ -151,6 +174,7 @@ impl Loaded {
     ) -> Result<Self, Box<(Runner, StretchError)>> {
         let config = SessionConfig {
             address: runner.running.address().clone(),
+            tls: None,
             connections: scenario.shape.connections() as usize,
             max_connections: scenario.shape.connections() as usize,
             threads: plan.pinning.load_cpus.len().max(1),
@@ -164,10 +188,9 @@ impl Loaded {
             max_samples_per_slice: MAX_SAMPLES,
         };
         let name = runner.running.name().to_owned();
-        let pacer = match pacer(&scenario.shape, seed) {
-            Ok(pacer) => pacer,
-            Err(source) => return Err(Box::new((runner, StretchError::Rate { contender: name, source }))),
-        };
+        if let Err(source) = pacer(&scenario.shape, seed, 0) {
+            return Err(Box::new((runner, StretchError::Rate { contender: name, source })));
+        }
         if let Err(source) = runner.running.thaw() {
             return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
         }
@@ -176,25 +199,27 @@ impl Loaded {
             return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
         }
         match opened {
-            Ok(session) => {
-                Ok(Self { runner, session, pacer, settle: Duration::from_nanos(plan.method.settle_ns) })
-            }
+            Ok(session) => Ok(Self {
+                runner,
+                session,
+                shape: scenario.shape.clone(),
+                seed,
+                settle: Duration::from_nanos(plan.method.settle_ns),
+            }),
             Err(source) => Err(Box::new((runner, StretchError::Open { contender: name, source }))),
         }
     }
 
-    /// Lets the contender run, loads it for `length` from position `start` of the requests, and freezes it.
+    /// Lets the contender run, loads it for `length` from position `start` of the requests, and freezes it. Slices of the
+    /// same `start` have the same arrivals.
     ///
     /// # Errors
     /// When the slice fails as a whole, or the contender cannot be frozen or let run.
     pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, StretchError> {
         let name = || self.runner.running.name().to_owned();
-        let order = SliceOrder {
-            pacer: self.pacer.clone(),
-            limit: Limit::duration(length),
-            settle: self.settle,
-            start,
-        };
+        let pacer = pacer(&self.shape, self.seed, start)
+            .map_err(|source| StretchError::Rate { contender: name(), source })?;
+        let order = SliceOrder { pacer, limit: Limit::duration(length), settle: self.settle, start };
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         let tally = self.session.slice(&order);
         self.runner.running.freeze().map_err(|source| StretchError::Freeze { contender: name(), source })?;
@@ -214,13 +239,10 @@ impl Loaded {
         let mut sum = Sum::new();
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         loop {
-            let limit = Limit::duration(slice);
-            let order = SliceOrder {
-                pacer: self.pacer.clone(),
-                limit,
-                settle: Duration::ZERO,
-                start: sum.outcomes.total(),
-            };
+            let (limit, start) = (Limit::duration(slice), sum.outcomes.total());
+            let pacer = pacer(&self.shape, self.seed, start)
+                .map_err(|source| StretchError::Rate { contender: name(), source })?;
+            let order = SliceOrder { pacer, limit, settle: Duration::ZERO, start };
             let tally = self
                 .session
                 .slice(&order)
@@ -236,8 +258,27 @@ impl Loaded {
     }
 }
 
-fn pacer(shape: &Shape, seed: u64) -> Result<Pacer, RateError> {
+/// When requests of a slice are due: as random as any other slice's, and the same for all contenders of a round, whose
+/// slices have the epoch's seed and the same `start`.
+fn pacer(shape: &Shape, seed: u64, start: u64) -> Result<Pacer, RateError> {
     let Shape::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
+    let seed = derive_seed(seed, usize::try_from(start).unwrap_or(usize::MAX), 0);
     let arrivals = if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };
     Ok(Pacer::Open { rate: Rate::constant(*rate_per_s)?, arrivals })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slice_has_arrivals_of_its_own_and_all_contenders_of_a_round_the_same() {
+        let shape = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
+        let first = |seed, start| pacer(&shape, seed, start).unwrap().due_times().unwrap().next().unwrap();
+        assert_eq!(first(7, 1_000), first(7, 1_000));
+        let all = [first(7, 1_000), first(7, 2_000), first(8, 1_000)];
+        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "{all:?}");
+        let even = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: false };
+        assert_eq!(pacer(&even, 7, 1_000), pacer(&even, 8, 2_000));
+    }
 }

@@ -11,19 +11,41 @@ use rustix::process::{Pid, Signal, kill_process};
 fn parents() -> BTreeMap<i32, i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| Some((pid, stat(pid)?.1))).collect()
+    pids.filter_map(|pid| Some((pid, stat(pid)?.parent))).collect()
 }
 
-/// State letter and parent of a process, from `/proc/PID/stat`.
-fn stat(pid: i32) -> Option<(char, i32)> {
+/// What `/proc/PID/stat` says of a process.
+#[derive(Debug, Clone, Copy)]
+struct Stat {
+    state: char,
+    parent: i32,
+    /// CPU time of all its threads, ended ones too, in clock ticks.
+    own_ticks: u64,
+    /// CPU time of its children that have ended and been waited for, in clock ticks.
+    children_ticks: u64,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything; what counts begins after the last one.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        own_ticks: ticks(11)? + ticks(12)?,
+        children_ticks: ticks(13)? + ticks(14)?,
+    })
 }
 
 /// All living descendants of `ancestor`, without itself; zombies are left out.
 pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
+    let living = |pid: &i32| stat(*pid).is_some_and(|stat| stat.state != 'Z');
+    below(ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
+}
+
+/// All descendants of `ancestor`, without itself, zombies among them.
+fn below(ancestor: Pid) -> Vec<i32> {
     let parents = parents();
     let mut inside: BTreeSet<i32> = BTreeSet::from([ancestor.as_raw_nonzero().get()]);
     loop {
@@ -38,11 +60,7 @@ pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
         inside.extend(more);
     }
     inside.remove(&ancestor.as_raw_nonzero().get());
-    inside
-        .into_iter()
-        .filter(|pid| stat(*pid).is_some_and(|(state, _)| state != 'Z'))
-        .filter_map(Pid::from_raw)
-        .collect()
+    inside.into_iter().collect()
 }
 
 /// Sends a signal to each; those that are gone are passed over.
@@ -56,12 +74,26 @@ pub(crate) fn signal(pids: &[Pid], signal: Signal) {
 pub(crate) fn all_stopped(pids: &[Pid]) -> bool {
     pids.iter()
         .filter_map(|pid| stat(pid.as_raw_nonzero().get()))
-        .all(|(state, _)| matches!(state, 'T' | 't' | 'Z'))
+        .all(|stat| matches!(stat.state, 'T' | 't' | 'Z'))
 }
 
-/// CPU time of all living threads of `pids`, in nanoseconds, from `schedstat`; what ended threads used is missing.
-pub(crate) fn cpu_ns(pids: &[Pid]) -> u64 {
-    pids.iter().map(|pid| schedstat(pid.as_raw_nonzero().get()).0).sum()
+/// CPU time of everything below `ancestor`, in nanoseconds. What lives is read precisely, from `schedstat`; what threads
+/// and processes have used that have ended, in clock ticks, so that a later reading may be lower by a few of them.
+pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
+    // Whoever is adopted and waited for by the ancestor itself is counted there.
+    let ended_ticks = stat(ancestor.as_raw_nonzero().get()).map_or(0, |stat| stat.children_ticks);
+    ended_ticks * tick_ns() + below(ancestor).into_iter().filter_map(used_ns).sum::<u64>()
+}
+
+/// CPU time of a process with its ended threads and the children that it has waited for, in nanoseconds.
+fn used_ns(pid: i32) -> Option<u64> {
+    // The coarse reading first: what is used between the two is not taken for an ended thread's.
+    let stat = stat(pid)?;
+    Some(schedstat(pid).0.max(stat.own_ticks * tick_ns()) + stat.children_ticks * tick_ns())
+}
+
+fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
 /// CPU time and run delay of all living threads of a process, in nanoseconds.
@@ -145,6 +177,28 @@ mod tests {
         let pid = getpid().as_raw_nonzero().get();
         assert!(schedstat(pid).0 > 0);
         assert!(start_ticks(pid).unwrap() > 0);
+    }
+
+    #[test]
+    fn what_an_ended_thread_used_stays_counted() {
+        let own_ns = || used_ns(getpid().as_raw_nonzero().get()).unwrap();
+        let before = own_ns();
+        let burn = || {
+            let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_nsec;
+            while used() < 300_000_000 {}
+        };
+        std::thread::spawn(burn).join().unwrap();
+        assert!(own_ns() >= before + 250_000_000, "the thread is gone, what it used is not");
+    }
+
+    #[test]
+    fn what_an_ended_child_used_stays_counted() {
+        let before = cpu_ns(getpid());
+        // Until it has used 0.3 s in user mode.
+        let burn = "while read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user _ < /proc/self/stat; do test $user -ge 30 && exit; done";
+        let status = std::process::Command::new("sh").args(["-c", burn]).status().unwrap();
+        assert!(status.success());
+        assert!(cpu_ns(getpid()) >= before + 250_000_000);
     }
 
     #[test]

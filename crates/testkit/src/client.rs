@@ -1,10 +1,15 @@
 //! A plain HTTP/1.1 client for looking at one answer at a time. It measures nothing.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -43,12 +48,51 @@ impl Client<TcpStream> {
     /// # Errors
     /// Whatever connecting gives.
     pub fn connect(port: u16) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.set_write_timeout(Some(LIMIT))?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream) })
+        Self::connect_to(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
+
+    /// Connects to an address.
+    ///
+    /// # Errors
+    /// Whatever connecting gives.
+    pub fn connect_to(address: SocketAddr) -> io::Result<Self> {
+        Ok(Self { stream: BufReader::new(connected(address)?) })
+    }
+}
+
+impl Client<StreamOwned<ClientConnection, TcpStream>> {
+    /// Connects to an address with TLS, expecting a server of this name whose certificate a CA in the PEM file `ca` has
+    /// signed. The handshake takes place with the first request.
+    ///
+    /// # Errors
+    /// Whatever connecting or reading the file gives.
+    pub fn connect_tls(address: SocketAddr, ca: &Path, name: &str) -> io::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(ca).map_err(io::Error::other)?).map_err(io::Error::other)?;
+        let mut config =
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(io::Error::other)?
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
+        let tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
+        Ok(Self { stream: BufReader::new(StreamOwned::new(tls, connected(address)?)) })
+    }
+
+    /// The state of TLS, which is complete once a request was answered.
+    pub fn tls(&self) -> &ClientConnection {
+        &self.stream.get_ref().conn
+    }
+}
+
+fn connected(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 impl Client<UnixStream> {
@@ -88,7 +132,8 @@ impl<S: Read + Write> Client<S> {
     /// # Errors
     /// Of the connection.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.get_mut().write_all(bytes)
+        self.stream.get_mut().write_all(bytes)?;
+        self.stream.get_mut().flush()
     }
 
     /// Reads the next answer; `bodiless` when it answers a HEAD.

@@ -20,6 +20,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod authority;
 mod cgroups;
 mod client;
 mod invocation;
@@ -31,6 +32,7 @@ mod skip;
 mod turn;
 mod wait;
 
+pub use authority::{Authority, Identity};
 pub use cgroups::{cgroups_under, leftover_cgroups};
 pub use client::{Client, Reply};
 pub use invocation::{Invocation, Outcome, Running};

@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use rustls::{ClientConnection, StreamOwned};
 use serde_json::Value;
 
 use crate::client::Client;
@@ -123,7 +124,9 @@ impl Layout {
 pub struct TestServer {
     child: Child,
     mark: String,
+    host: IpAddr,
     port: u16,
+    scheme: &'static str,
 }
 
 impl TestServer {
@@ -146,7 +149,10 @@ impl TestServer {
             .process_group(0)
             .spawn()
             .expect("the test server starts");
-        let mut server = Self { child, mark, port: 0 };
+        let host = arguments.iter().skip_while(|word| **word != "--host").nth(1);
+        let host = host.map_or(Ipv4Addr::LOCALHOST.into(), |host| host.parse().expect("an IP address"));
+        let tls = arguments.iter().any(|word| word.starts_with("--tls"));
+        let mut server = Self { child, mark, host, port: 0, scheme: if tls { "https" } else { "http" } };
         wait_until(Duration::from_secs(10), || {
             server.port = std::fs::read_to_string(&file).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
             server.port != 0 || !server.is_running()
@@ -158,14 +164,19 @@ impl TestServer {
         server
     }
 
-    /// The port on 127.0.0.1.
+    /// The port, on 127.0.0.1 unless another host was asked for.
     pub fn port(&self) -> u16 {
         self.port
     }
 
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.host, self.port)
+    }
+
     /// The address of a path, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("{}://{}{path}", self.scheme, self.address())
     }
 
     /// Its process id.
@@ -186,7 +197,15 @@ impl TestServer {
     /// # Panics
     /// When it does not accept one.
     pub fn client(&self) -> Client<TcpStream> {
-        Client::connect(self.port).expect("the test server accepts a connection")
+        Client::connect_to(self.address()).expect("the test server accepts a connection")
+    }
+
+    /// A new connection to it with TLS; see [`Client::connect_tls`].
+    ///
+    /// # Panics
+    /// When it does not accept one, or `ca` is no CA file.
+    pub fn tls_client(&self, ca: &Path, name: &str) -> Client<StreamOwned<ClientConnection, TcpStream>> {
+        Client::connect_tls(self.address(), ca, name).expect("the test server accepts a connection")
     }
 }
 

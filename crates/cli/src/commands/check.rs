@@ -1,10 +1,10 @@
 //! `deadheat check`: parity alone.
 
 use deadheat_report::terminal;
-use deadheat_runner::{Event, Observer, RunId};
+use deadheat_runner::{Event, Hierarchy, Observer, RunId, raise_open_files};
 
 use super::Failure;
-use super::race::prepared;
+use super::race::{prepared, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
@@ -13,12 +13,14 @@ use crate::study;
 
 /// Starts every contender once, compares all answers, and says what differs. Exit status 1 when anything does.
 pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
+    raise_open_files()?;
     let study = study::load(&flags.study)?;
     let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console)?;
     let plan = resolved.plan;
     for (name, why) in &plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
+    tell_leftovers(&Hierarchy::detect(), console);
     let interrupt = Interrupt::listen()?;
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();
@@ -46,8 +48,12 @@ struct Notes<'a>(&'a Console);
 
 impl Observer for Notes<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        if let Event::Out { reason, .. } = event {
-            self.0.note(&lines_plain(&format!("failed: {reason}")));
+        match event {
+            Event::Out { reason, .. } => self.0.note(&lines_plain(&format!("failed: {reason}"))),
+            Event::Finding(finding) => {
+                self.0.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+            }
+            _ => {}
         }
     }
 }

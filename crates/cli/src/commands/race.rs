@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord, WriteError};
+use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, unix_ms};
+use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms};
 use jiff::Zoned;
 
 use super::{Failure, write_atomically};
@@ -21,6 +21,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
     if flags.json == Some(Output::Standard) {
         console.keep_output_for_data();
     }
+    raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let stage = match flags.input()? {
         Input::Study(path) => fresh(&study::load(&path)?, flags, console, &run, &hierarchy)?,
@@ -28,7 +29,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
             let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
             fresh(&study, flags, console, &run, &hierarchy)?
         }
-        Input::Resume(path) => resumed(&path)?,
+        Input::Resume(path) => resumed(&path, console, &hierarchy)?,
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path)?),
@@ -75,7 +76,7 @@ fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 
     let comparisons = || view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
     match finish {
         Finish::Interrupted => 130,
-        Finish::TooFew if !record.differences.is_empty() => 1,
+        Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
         Finish::TooFew => 2,
         Finish::Done if comparisons().any(|pair| pair.verdict == VerdictWord::Invalid) => 3,
         Finish::Done => u8::from(!record.out.is_empty()),
@@ -115,10 +116,7 @@ fn fresh(
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
-    let left = leftovers(hierarchy);
-    for finding in &left {
-        console.note(&lines_plain(&format!("note: {}; {}", finding.message, finding.remedy)));
-    }
+    let left = tell_leftovers(hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let journal = create(path, flags.record.is_some())?;
     let mut stage = begin(resolved.plan, journal, run, hierarchy)?;
@@ -131,20 +129,28 @@ fn fresh(
     Ok(stage)
 }
 
+/// Says what earlier runs left behind, and gives it to be recorded.
+pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Finding> {
+    let left = leftovers(hierarchy);
+    for finding in &left {
+        console.note(&lines_plain(&format!("note: {}; {}", finding.message, finding.remedy)));
+    }
+    left
+}
+
 /// Creates the journal. A name that was not chosen is made unique; one that was chosen must be new.
 fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
-    let exists = |error: &WriteError| error.source.kind() == std::io::ErrorKind::AlreadyExists;
     let stem = path.with_extension("");
     let mut number = 1;
     let mut here = path;
     loop {
         match Journal::create(&here) {
             Ok(journal) => return Ok(journal),
-            Err(error) if exists(&error) && !chosen => {
+            Err(error) if error.already_exists() && !chosen => {
                 number += 1;
                 here = PathBuf::from(format!("{}-{number}.jsonl", stem.display()));
             }
-            Err(error) if exists(&error) => {
+            Err(error) if error.already_exists() => {
                 let problem = format!("--record {}: the file is there already", here.display());
                 let remedy = "choose a new file, or go on with that record by --resume".to_owned();
                 return Err(UsageError { problem, remedy }.into());
@@ -162,10 +168,13 @@ fn begin(plan: Plan, mut journal: Journal, run: &RunId, hierarchy: &Hierarchy) -
 }
 
 /// Opens a record to go on with. The JSON document of `--json` serves as well: a journal is made from it.
-fn resumed(path: &Path) -> Result<Stage, Failure> {
+fn resumed(path: &Path, console: &Console, hierarchy: &Hierarchy) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     let mut journal = if is_journal(path) {
-        Journal::resume(path)?
+        let journal = Journal::resume(path)?;
+        // Once more: only now does nobody else write it.
+        record = deadheat_record::read(path)?;
+        journal
     } else {
         let mut journal = create(path.with_extension("jsonl"), false)?;
         for line in record.lines() {
@@ -182,9 +191,12 @@ fn resumed(path: &Path) -> Result<Stage, Failure> {
         .into());
     }
     if !record.done {
-        let line = Line::Resumed { unix_ms: unix_ms() };
-        journal.append(&line)?;
-        record.apply(line);
+        let left = tell_leftovers(hierarchy, console).into_iter();
+        let findings = left.map(|finding| Line::Finding { scenario: None, finding });
+        for line in std::iter::once(Line::Resumed { unix_ms: unix_ms() }).chain(findings) {
+            journal.append(&line)?;
+            record.apply(line);
+        }
     }
     Ok(Stage { record, journal })
 }

@@ -42,9 +42,13 @@ pub(crate) struct Uring {
     ring: IoUring,
     buffers: Buffers,
     slots: Vec<Slot>,
+    /// Slots, with their generations, that found no buffer to receive into: armed again when some were given back.
+    starved: Vec<(usize, u32)>,
     /// The buffer that the last data stand in, and their length.
     held: Option<u16>,
     length: usize,
+    /// Counts the times that what was queued was handed over.
+    handover: u64,
 }
 
 struct Slot {
@@ -54,6 +58,8 @@ struct Slot {
     out: Option<Box<[u8]>>,
     /// A send is under way whose end will be told.
     sending: bool,
+    /// The hand-over that the last send goes with, or went with: before it, what is being sent must not change.
+    goes_with: u64,
 }
 
 impl Uring {
@@ -62,6 +68,7 @@ impl Uring {
         // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
         // until `drop` has cancelled everything.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.handover += 1;
             if self.ring.submit().is_err() {
                 // Completions must be taken first; what could not be queued shows as a request without answer.
                 return;
@@ -115,7 +122,7 @@ impl Uring {
             0 => Some(Event::Ended),
             _ => match errno(result) {
                 Errno::NOBUFS | Errno::INTR | Errno::AGAIN => {
-                    self.receive(slot);
+                    self.starved.push((slot, self.slots[slot].generation));
                     None
                 }
                 error => Some(Event::Broken(error)),
@@ -148,6 +155,7 @@ impl Uring {
 
     /// Hands over what is queued and waits for a completion.
     fn enter(&mut self, ns: u64) -> Result<(), Errno> {
+        self.handover += 1;
         let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
         let entered = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
@@ -163,6 +171,7 @@ impl Uring {
         if idle {
             return Ok(());
         }
+        self.handover += 1;
         match self.ring.submit().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
             Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
             Err(error) => Err(error),
@@ -188,8 +197,16 @@ impl Driver for Uring {
         // Saves a look-up per call; where it is refused, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring, GROUP, BUFFERS, BUFFER_SIZE).map_err(to_errno)?;
-        let empty = || Slot { socket: None, generation: 0, out: None, sending: false };
-        Ok(Uring { ring, buffers, slots: (0..slots).map(|_| empty()).collect(), held: None, length: 0 })
+        let empty = || Slot { socket: None, generation: 0, out: None, sending: false, goes_with: 0 };
+        Ok(Uring {
+            ring,
+            buffers,
+            slots: (0..slots).map(|_| empty()).collect(),
+            starved: Vec::with_capacity(slots),
+            held: None,
+            length: 0,
+            handover: 1,
+        })
     }
 
     fn connect(&mut self, slot: usize, target: &Target) -> Result<(), Errno> {
@@ -215,6 +232,11 @@ impl Driver for Uring {
         if entry.sending {
             return Ok(0);
         }
+        if entry.goes_with == self.handover {
+            self.look()?;
+        }
+        let entry = &mut self.slots[slot];
+        entry.goes_with = self.handover;
         let count = bytes.len().min(MAX_SEND);
         let out = entry.out.get_or_insert_with(|| vec![0; MAX_SEND].into_boxed_slice());
         out[..count].copy_from_slice(&bytes[..count]);
@@ -241,6 +263,11 @@ impl Driver for Uring {
             self.buffers.give(id);
         }
         self.buffers.publish();
+        while let Some((slot, generation)) = self.starved.pop() {
+            if self.slots[slot].socket.is_some() && self.slots[slot].generation == generation {
+                self.receive(slot);
+            }
+        }
         match wake {
             Wake::Now => self.look(),
             Wake::Within(ns) => self.enter(ns),
@@ -252,6 +279,7 @@ impl Driver for Uring {
     fn next(&mut self) -> Option<(usize, Event)> {
         if let Some(id) = self.held.take() {
             self.buffers.give(id);
+            self.buffers.publish();
         }
         loop {
             let entry = self.ring.completion().next()?;

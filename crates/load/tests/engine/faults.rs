@@ -1,14 +1,12 @@
 //! Slices against servers that misbehave: every request still ends in exactly one outcome, and every slice ends.
 
-
-
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use deadheat_load::*;
 use crate::kit::*;
+use deadheat_load::*;
 
 fn impatient(address: Address, connections: usize) -> SessionConfig {
     let (connect_timeout, timeout) = (Duration::from_millis(500), Duration::from_millis(100));

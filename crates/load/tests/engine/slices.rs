@@ -1,14 +1,12 @@
 //! Slices against servers that behave, in the closed and the open shape.
 
-
-
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use deadheat_load::*;
 use crate::kit::*;
+use deadheat_load::*;
 
 fn hello() -> Server {
     Server::start(|stream, _| say(stream, HELLO))
@@ -21,7 +19,8 @@ fn a_number_of_requests_is_sent_exactly() {
         [(1, 1, vec![], 100), (8, 1, vec![], 1001), (5, 2, vec![0], 333), (4, 9, vec![0, 1], 3)]
     {
         let before = server.served.load(Ordering::SeqCst);
-        let tally = run(SessionConfig { threads, cpus, ..config(server.at(), connections) }, &closed(requests));
+        let tally =
+            run(SessionConfig { threads, cpus, ..config(server.at(), connections) }, &closed(requests));
         assert_eq!((tally.due, tally.outcomes.ok, tally.completions), (requests, requests, requests));
         assert_eq!(server.served.load(Ordering::SeqCst) - before, requests);
         assert_eq!(tally.status.of(200), requests);
@@ -255,4 +254,66 @@ fn orders_that_cannot_be_run_are_refused() {
     assert!(matches!(Session::open(pinned), Err(OpenError::Pin { cpu: 1_000_000, .. })));
     let long = Address::Unix("x".repeat(200).into());
     assert!(matches!(Session::open(config(long, 1)), Err(OpenError::Address { .. })));
+}
+
+#[test]
+fn more_answers_at_once_than_there_is_room_for_are_all_received() {
+    // Each answer is many receives long, and all connections get theirs at the same time.
+    let body = "x".repeat(30_000);
+    let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let server = Server::start(move |stream, _| say(stream, &text));
+    let requests = Requests::one(Prepared {
+        expect: Expectation { status: StatusRule::Exact(200), body: BodyRule::exactly(body.as_bytes()) },
+        ..get()
+    });
+    let many = SessionConfig { requests: Arc::new(requests), ..config(server.at(), 400) };
+    let tally = run(many, &closed(2000));
+    assert_eq!((tally.outcomes.ok, tally.due), (2000, 2000), "{:?}", tally.faults);
+}
+
+#[test]
+fn connections_grow_while_requests_wait_and_not_beyond() {
+    // Each answer takes 50 ms: 400 requests a second keep 20 connections busy.
+    let server = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_millis(50));
+        say(stream, HELLO)
+    });
+    let order = order(constant(400.0), Limit::duration(Duration::from_millis(500)));
+    let enough = run(SessionConfig { max_connections: 64, ..config(server.at(), 2) }, &order);
+    assert!((15..=64).contains(&enough.connections), "{}", enough.connections);
+    assert!(enough.waited > 0 && enough.waited < 150 && enough.outcomes.ok == 200, "{}", enough.waited);
+    assert_eq!(enough.wait.count(), 200);
+    let few = run(SessionConfig { max_connections: 4, ..config(server.at(), 2) }, &order);
+    assert_eq!((few.connections, few.outcomes.ok), (4, 200));
+    assert!(few.waited > 150 && few.wait.quantile_ns(0.9) > few.service.quantile_ns(0.9), "{}", few.waited);
+}
+
+#[test]
+fn littles_law_holds_in_both_shapes() {
+    let server = Server::start(|stream, n| {
+        std::thread::sleep(Duration::from_millis(n % 7));
+        say(stream, HELLO)
+    });
+    for order in [closed_for(300), order(constant(500.0), Limit::duration(Duration::from_millis(300)))] {
+        let tally = run(config(server.at(), 8), &order);
+        let (in_flight, product) = tally.littles_law().unwrap();
+        assert!((in_flight / product - 1.0).abs() < 0.01, "{in_flight} {product}");
+    }
+}
+
+#[test]
+fn progress_can_be_read_meanwhile() {
+    let server = hello();
+    let mut session = Session::open(config(server.at(), 4)).unwrap();
+    let progress = session.progress();
+    let before = progress.read();
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(150));
+        progress.read()
+    });
+    let tally = session.slice(&closed_for(300)).unwrap();
+    let between = reader.join().unwrap().since(&before);
+    assert!(between.completions > 0 && between.completions < tally.completions);
+    assert!(between.quantile_ns(0.5).is_some() && between.bytes_read > 0 && between.connections == 4);
+    assert_eq!(session.progress().read().completions, tally.completions);
 }

@@ -133,6 +133,7 @@ pub(crate) fn get() -> Prepared {
 pub(crate) fn config(address: Address, connections: usize) -> SessionConfig {
     SessionConfig {
         address,
+        tls: None,
         connections,
         max_connections: connections,
         threads: 1,

@@ -229,7 +229,7 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding>
 
 fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
     let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
-    let pairs = scene.record.pairs();
+    let pairs = scene.record.pairs(&scene.plan.name);
     let slow = pairs.iter().zip(judged).filter(|(_, judged)| judged.intermittent);
     slow.map(|((baseline, contender), judged)| {
         let name = |index: usize| &scene.record.plan.contenders[index].name;

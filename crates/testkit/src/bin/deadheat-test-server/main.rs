@@ -8,6 +8,7 @@ mod descendants;
 mod options;
 mod request;
 mod serve;
+mod tls;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! What was typed: every option of the test server, its spelling and its help. It starts nothing.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,10 +8,19 @@ use std::time::Duration;
 /// Where the server listens.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Listen {
-    /// A TCP port on 127.0.0.1; 0 lets the system choose.
-    Port(u16),
+    /// A TCP port on this machine alone; 0 lets the system choose.
+    Tcp(SocketAddr),
     /// A unix socket at this path.
     Socket(PathBuf),
+}
+
+/// The versions of TLS that are spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum TlsVersions {
+    #[default]
+    Both,
+    Only12,
+    Only13,
 }
 
 /// Where an idle descendant puts itself.
@@ -30,9 +40,15 @@ pub(crate) enum Place {
 /// Everything that can be asked of the server; the default is a good server with a short text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
+    pub(crate) host: Option<IpAddr>,
     pub(crate) port: Option<u16>,
     pub(crate) socket: Option<PathBuf>,
     pub(crate) port_file: Option<PathBuf>,
+    pub(crate) tls: bool,
+    pub(crate) tls_dir: Option<PathBuf>,
+    pub(crate) tls_name: Option<String>,
+    pub(crate) tls_expired: bool,
+    pub(crate) tls_versions: TlsVersions,
     pub(crate) body: Option<String>,
     pub(crate) json: bool,
     pub(crate) counter_token: bool,
@@ -76,11 +92,18 @@ pub(crate) enum Parsed {
 const HELP: &str = "\
 deadheat-test-server: a small HTTP/1.1 server, good or bad at will
 
-Listens on --port or --socket, else on $PORT (127.0.0.1), else on $SOCKET.
+Listens on --port or --socket, else on $PORT, else on $SOCKET.
 
-  --port N                    listen on 127.0.0.1:N (0: the system chooses)
+  --port N                    listen on port N (0: the system chooses)
+  --host ADDRESS              the loopback address that ports are on (default 127.0.0.1; ::1 is IPv6)
   --socket PATH               listen on a unix socket
   --port-file PATH            write the port there once listening
+  --tls                       speak TLS, with a certificate for localhost, 127.0.0.1 and ::1 that a CA of our own signs
+  --tls-dir DIR               keep the CA in DIR (ca.pem, ca-key.pem; made if missing) and write cert.pem and key.pem
+                              there; this and those below imply --tls
+  --tls-name NAME             a certificate for NAME alone
+  --tls-expired               a certificate that expired long ago
+  --tls-versions V            speak only TLS 1.2 or only 1.3
   --body TEXT                 what is answered to every path
   --json                      answer {\"path\":...,\"method\":...,\"n\":1,\"ok\":true,\"items\":[...]}
   --counter-token             a JSON field `token` that changes with each answer, of fixed length (implies --json)
@@ -152,6 +175,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Parsed, String> {
         }
         let known = options.set_answer(&mut words)?
             || options.set_fault(&mut words)?
+            || options.set_tls(&mut words)?
             || options.set_process(&mut words)?;
         if !known {
             return Err(format!("no such option: {name}"));
@@ -197,9 +221,24 @@ impl Options {
         Ok(true)
     }
 
+    /// Each of these wants TLS.
+    fn set_tls(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
+        match words.name {
+            "--tls" => {}
+            "--tls-dir" => self.tls_dir = Some(words.text()?.into()),
+            "--tls-name" => self.tls_name = Some(words.text()?),
+            "--tls-expired" => self.tls_expired = true,
+            "--tls-versions" => self.tls_versions = tls_versions(&words.text()?)?,
+            _ => return Ok(false),
+        }
+        self.tls = true;
+        Ok(true)
+    }
+
     /// The life of the process.
     fn set_process(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
         match words.name {
+            "--host" => self.host = Some(host(&words.text()?)?),
             "--port" => self.port = Some(words.number()?),
             "--socket" => self.socket = Some(words.text()?.into()),
             "--port-file" => self.port_file = Some(words.text()?.into()),
@@ -229,6 +268,9 @@ impl Options {
         if self.port.is_some() && self.socket.is_some() {
             return Err("--port and --socket exclude each other".to_owned());
         }
+        if self.host.is_some() && self.socket.is_some() {
+            return Err("--host and --socket exclude each other".to_owned());
+        }
         match self.stall {
             Some((stall, every)) if stall >= every => Err("--stall-ms must be below its period".to_owned()),
             _ => Ok(()),
@@ -237,14 +279,15 @@ impl Options {
 
     /// Where to listen: the options first, then `$PORT`, then `$SOCKET`, which `env` looks up.
     pub(crate) fn listen(&self, env: impl Fn(&str) -> Option<String>) -> Result<Listen, String> {
+        let tcp = |port| Listen::Tcp(SocketAddr::new(self.host.unwrap_or(Ipv4Addr::LOCALHOST.into()), port));
         if let Some(port) = self.port {
-            return Ok(Listen::Port(port));
+            return Ok(tcp(port));
         }
         if let Some(path) = &self.socket {
             return Ok(Listen::Socket(path.clone()));
         }
         if let Some(port) = env("PORT") {
-            return port.parse().map(Listen::Port).map_err(|_| format!("PORT={port:?} is not a port"));
+            return port.parse().map(tcp).map_err(|_| format!("PORT={port:?} is not a port"));
         }
         match env("SOCKET") {
             Some(path) => Ok(Listen::Socket(path.into())),
@@ -262,6 +305,21 @@ fn status(words: &mut Words<'_>) -> Result<u16, String> {
     match words.number()? {
         code @ 200..=599 => Ok(code),
         code => Err(format!("{}: {code} is no final status (200 to 599)", words.name)),
+    }
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    match text.parse::<IpAddr>() {
+        Ok(address) if address.is_loopback() => Ok(address),
+        _ => Err(format!("--host: {text:?} is not a loopback address")),
+    }
+}
+
+fn tls_versions(text: &str) -> Result<TlsVersions, String> {
+    match text {
+        "1.2" => Ok(TlsVersions::Only12),
+        "1.3" => Ok(TlsVersions::Only13),
+        _ => Err(format!("--tls-versions: {text:?} is neither 1.2 nor 1.3")),
     }
 }
 
@@ -298,6 +356,8 @@ mod tests {
                     "EVERY" => "9".to_owned(),
                     "CODE" => "503".to_owned(),
                     "WHERE" => "session".to_owned(),
+                    "ADDRESS" => "::1".to_owned(),
+                    "V" => "1.3".to_owned(),
                     "'Name:" => "a: b".to_owned(),
                     "N" if spelled.starts_with("--status ") => "404".to_owned(),
                     _ => "1".to_owned(),
@@ -319,6 +379,10 @@ mod tests {
             ("--json --body x", "exclude"),
             ("--stall-ms 5 5", "below its period"),
             ("--place moon", "moon"),
+            ("--host 192.0.2.1", "loopback"),
+            ("--host localhost", "loopback"),
+            ("--host ::1 --socket x", "exclude"),
+            ("--tls-versions 1.1", "neither"),
         ] {
             let error = options(line).unwrap_err();
             assert!(error.contains(complaint), "{line}: {error}");
@@ -333,8 +397,10 @@ mod tests {
             _ => None,
         };
         let socket_only = |name: &str| (name == "SOCKET").then(|| "/s".to_owned());
-        assert_eq!(options("--port 80").unwrap().listen(both), Ok(Listen::Port(80)));
-        assert_eq!(options("").unwrap().listen(both), Ok(Listen::Port(81)));
+        let tcp = |address: &str| Ok(Listen::Tcp(address.parse().unwrap()));
+        assert_eq!(options("--port 80").unwrap().listen(both), tcp("127.0.0.1:80"));
+        assert_eq!(options("").unwrap().listen(both), tcp("127.0.0.1:81"));
+        assert_eq!(options("--host ::1").unwrap().listen(both), tcp("[::1]:81"));
         assert_eq!(options("").unwrap().listen(socket_only), Ok(Listen::Socket("/s".into())));
         assert_eq!(options("--socket /t").unwrap().listen(both), Ok(Listen::Socket("/t".into())));
         assert!(options("").unwrap().listen(|_| None).is_err());

@@ -21,8 +21,14 @@ pub(crate) enum Read<'a> {
 
 const LONGEST_HEAD: usize = 64 * 1024;
 
+/// The first byte of a client that begins with TLS.
+const TLS_HANDSHAKE: u8 = 0x16;
+
 /// Looks at the start of `bytes` for a whole request.
 pub(crate) fn read(bytes: &[u8]) -> Read<'_> {
+    if bytes.first() == Some(&TLS_HANDSHAKE) {
+        return Read::Wrong;
+    }
     let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
         return if bytes.len() > LONGEST_HEAD { Read::Wrong } else { Read::Incomplete };
     };
@@ -101,5 +107,6 @@ mod tests {
             assert_eq!(read(text.as_bytes()), Read::Wrong, "{text:?}");
         }
         assert_eq!(read(&vec![b'a'; LONGEST_HEAD + 1]), Read::Wrong);
+        assert_eq!(read(b"\x16\x03\x01"), Read::Wrong, "no line end will ever come");
     }
 }

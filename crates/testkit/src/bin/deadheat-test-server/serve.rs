@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -14,18 +15,23 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
 use rustix::process::{Resource, Rlimit};
 use rustix::time::Timespec;
+use rustls::ServerConfig;
 
 use crate::answers::{After, Answers};
 use crate::options::{Listen, Options};
 use crate::request::{self, Read};
+use crate::tls::{self, Tls};
 
 const LISTENER: u64 = 0;
 const BACKLOG: i32 = 4096;
 
 struct Connection {
     socket: OwnedFd,
+    tls: Option<Tls>,
     input: Vec<u8>,
     output: Vec<u8>,
+    /// Under TLS, what became of `output` and is not sent yet.
+    sealed: Vec<u8>,
     close_when_sent: bool,
     /// Whether epoll also watches for room to write.
     waits_to_write: bool,
@@ -44,6 +50,7 @@ struct Server<'a> {
     epoll: OwnedFd,
     listener: OwnedFd,
     tcp: bool,
+    tls: Option<Arc<ServerConfig>>,
     answers: Answers<'a>,
     connections: HashMap<u64, Connection>,
     next_id: u64,
@@ -56,6 +63,7 @@ struct Server<'a> {
 /// Listens and answers until `deadline`, or until the options say that it is time to die.
 pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode> {
     allow_many_connections()?;
+    let tls = tls::config(options)?;
     let place = options.listen(|name| std::env::var(name).ok()).map_err(io::Error::other)?;
     let (listener, port) = listen(&place)?;
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -68,6 +76,7 @@ pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode
         epoll,
         listener,
         tcp: port.is_some(),
+        tls,
         answers: Answers::new(options),
         connections: HashMap::new(),
         next_id: LISTENER + 1,
@@ -87,8 +96,8 @@ fn allow_many_connections() -> io::Result<()> {
 /// The listening socket and, for TCP, its port.
 fn listen(place: &Listen) -> io::Result<(OwnedFd, Option<u16>)> {
     let (socket, port): (OwnedFd, Option<u16>) = match place {
-        Listen::Port(port) => {
-            let listener = TcpListener::bind(("127.0.0.1", *port))?;
+        Listen::Tcp(address) => {
+            let listener = TcpListener::bind(address)?;
             let port = listener.local_addr()?.port();
             (listener.into(), Some(port))
         }
@@ -159,8 +168,10 @@ impl Server<'_> {
             epoll::add(&self.epoll, &socket, EventData::new_u64(id), EventFlags::IN)?;
             let connection = Connection {
                 socket,
+                tls: self.tls.as_ref().map(Tls::new).transpose()?,
                 input: Vec::new(),
                 output: Vec::new(),
+                sealed: Vec::new(),
                 close_when_sent: false,
                 waits_to_write: false,
             };
@@ -183,12 +194,12 @@ impl Server<'_> {
 
     /// Reads what is there and answers each whole request; false when the connection is over.
     fn receive(&mut self, id: u64, connection: &mut Connection) -> bool {
-        match rustix::io::read(&connection.socket, self.buffer.as_mut_slice()) {
+        let more = match rustix::io::read(&connection.socket, self.buffer.as_mut_slice()) {
             Ok(0) => return false,
-            Ok(read) => connection.input.extend_from_slice(&self.buffer[..read]),
+            Ok(read) => connection.take(&self.buffer[..read]),
             Err(Errno::AGAIN | Errno::INTR) => return true,
             Err(_) => return false,
-        }
+        };
         let mut used = 0;
         while !connection.close_when_sent {
             match request::read(&connection.input[used..]) {
@@ -215,6 +226,7 @@ impl Server<'_> {
             }
         }
         connection.input.drain(..used);
+        connection.close_when_sent |= !more;
         true
     }
 
@@ -224,7 +236,7 @@ impl Server<'_> {
         while let Some(held) = self.held.pop_front_if(|held| held.due <= now) {
             let Some(mut connection) = self.connections.remove(&held.connection) else { continue };
             connection.output.extend_from_slice(&held.bytes);
-            connection.close_when_sent = held.after == After::Close;
+            connection.close_when_sent |= held.after == After::Close;
             if connection.flush(&self.epoll, held.connection)? {
                 self.connections.insert(held.connection, connection);
             }
@@ -234,19 +246,34 @@ impl Server<'_> {
 }
 
 impl Connection {
+    /// Takes bytes that came; false when no more requests can come.
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        match &mut self.tls {
+            Some(tls) => tls.receive(bytes, &mut self.input),
+            None => {
+                self.input.extend_from_slice(bytes);
+                true
+            }
+        }
+    }
+
     /// Sends what can be sent; false when the connection is over.
     fn flush(&mut self, epoll: &OwnedFd, id: u64) -> io::Result<bool> {
+        if let Some(tls) = &mut self.tls {
+            tls.seal(&mut self.output, &mut self.sealed, self.close_when_sent)?;
+        }
+        let pending = if self.tls.is_some() { &mut self.sealed } else { &mut self.output };
         let mut sent = 0;
-        while sent < self.output.len() {
-            match rustix::net::send(&self.socket, &self.output[sent..], SendFlags::NOSIGNAL) {
+        while sent < pending.len() {
+            match rustix::net::send(&self.socket, &pending[sent..], SendFlags::NOSIGNAL) {
                 Ok(bytes) => sent += bytes,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(_) => return Ok(false),
             }
         }
-        self.output.drain(..sent);
-        let waits = !self.output.is_empty();
+        pending.drain(..sent);
+        let waits = !pending.is_empty();
         if waits != self.waits_to_write {
             let flags = if waits { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
             epoll::modify(epoll, self.socket.as_fd(), EventData::new_u64(id), flags)?;

@@ -1,0 +1,272 @@
+//! Files of requests: a path or URL per line, or a whole request as JSON per line.
+//!
+//! Owns: how such a file is written, and what is wrong with it. Must not know: flags, order, what becomes of a request.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use deadheat_load::{StatusSet, request_bytes};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use thiserror::Error;
+
+use crate::study::shown;
+
+/// One request as it stands in a file. What is `None` was left to the command line.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RequestSpec {
+    /// Where it stands, from 1.
+    pub(crate) line: usize,
+    /// A token.
+    pub(crate) method: Option<String>,
+    /// Path and query; begins with `/`.
+    pub(crate) target: String,
+    /// In order, names as written; the same name may come again.
+    pub(crate) headers: Vec<(String, String)>,
+    /// The body's bytes.
+    pub(crate) body: Option<Vec<u8>>,
+    /// How often it is sent in proportion to the others; finite, not negative, 1 unless written.
+    pub(crate) weight: f64,
+    /// The status codes that its answer may have.
+    pub(crate) expect_status: Option<StatusSet>,
+}
+
+/// What is wrong with a file of requests.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}:{line}: {problem}\n  {remedy}", tame(file))]
+pub(crate) struct RequestFileError {
+    /// The file, as it was named.
+    pub(crate) file: String,
+    /// From 1.
+    pub(crate) line: usize,
+    /// What was found.
+    pub(crate) problem: String,
+    /// What to do.
+    pub(crate) remedy: String,
+}
+
+/// What was found, and what to do.
+type Mistake = (String, String);
+
+const JSON_REMEDY: &str =
+    r#"a request is one object on one line: {"method":"POST","path":"/x","body":"a=b"}"#;
+
+/// Reads the requests of a file called `file` for a server at `origin`, such as `http://127.0.0.1:8080`.
+///
+/// A line is empty, a comment that begins with `#`, a path (or a URL of `origin`) that a tab and a weight may follow, or
+/// a JSON object with `path` and perhaps `method`, `headers` (an object, or pairs in a list), `body` or `body_base64`,
+/// `weight` and `expect_status` (a code, or text such as `200,3xx`).
+///
+/// # Errors
+/// Names the first line that is wrong, what was found and what to do.
+pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<RequestSpec>, RequestFileError> {
+    let place = |line: usize, (problem, remedy): Mistake| {
+        let file = file.to_owned();
+        RequestFileError { file, line, problem, remedy }
+    };
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let mut requests = Vec::new();
+    let mut line = 0;
+    for bytes in bytes.split(|byte| *byte == b'\n') {
+        line += 1;
+        let text = std::str::from_utf8(bytes);
+        let text =
+            text.map_err(|_| place(line, wrong("this line is not UTF-8", "save the file as UTF-8")))?;
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.trim().is_empty() || text.trim_start().starts_with('#') {
+            continue;
+        }
+        requests.push(request(text, line, origin).map_err(|mistake| place(line, mistake))?);
+    }
+    if requests.is_empty() {
+        let mistake =
+            wrong("there is no request in this file", "write a path such as /items?limit=9 on a line");
+        return Err(place(line, mistake));
+    }
+    if requests.iter().all(|request| request.weight == 0.0) {
+        let mistake = wrong("all weights are 0", "give one request a weight above 0, or leave weights out");
+        return Err(place(line, mistake));
+    }
+    Ok(requests)
+}
+
+/// The whole text, without what a terminal would obey.
+fn tame(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+}
+
+fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> Mistake {
+    (problem.into(), remedy.into())
+}
+
+fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake> {
+    let request = match text.trim_start().as_bytes() {
+        [b'{', ..] => of_json(text.trim(), line, origin),
+        [b'[', ..] => Err(wrong("found a list", format!("leave out the brackets and commas: {JSON_REMEDY}"))),
+        _ => of_path(text, line, origin),
+    }?;
+    // What the engine refuses is refused here, where the line is known.
+    let method = request.method.as_deref().unwrap_or("GET");
+    let body = request.body.as_deref().unwrap_or_default();
+    match request_bytes(method, &request.target, "host", &request.headers, body) {
+        Ok(_) => Ok(request),
+        Err(error) => Err(wrong(tame(&error.to_string()), "a request must fit on the wire as it is written")),
+    }
+}
+
+fn of_path(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake> {
+    let (url, number) = match text.split_once('\t') {
+        Some((url, number)) => (url, Some(number)),
+        None => (text, None),
+    };
+    let found = number.map_or(Some(1.0), |number| number.trim().parse().ok());
+    let remedy = "after the tab stands a weight, 0 or more, such as 3 or 0.5";
+    let weight = found.and_then(weight);
+    let weight = weight.ok_or_else(|| wrong(format!("found `{}`", shown(number.unwrap_or(""))), remedy))?;
+    let target = target(url.trim(), origin)?;
+    Ok(RequestSpec { line, method: None, target, headers: vec![], body: None, weight, expect_status: None })
+}
+
+fn weight(weight: f64) -> Option<f64> {
+    Some(weight).filter(|weight| weight.is_finite() && *weight >= 0.0)
+}
+
+/// Path and query of a path, or of a URL of `origin`.
+fn target(url: &str, origin: &str) -> Result<String, Mistake> {
+    let found = || format!("found `{}`", shown(url));
+    if url.contains('#') {
+        return Err(wrong(found(), "leave out what follows #, which is never sent, or write it as %23"));
+    }
+    if url.starts_with('/') {
+        return Ok(url.to_owned());
+    }
+    let Some((scheme, rest)) = url.split_once("://") else {
+        let remedy = format!("a line is a path such as /x, a URL of {}, or a JSON object", shown(origin));
+        return Err(wrong(found(), remedy));
+    };
+    let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    if Some(normal(scheme, authority)) != origin.split_once("://").map(|(s, rest)| normal(s, rest)) {
+        let remedy = format!("all requests go to {}: write the path alone", shown(origin));
+        return Err(wrong(format!("found `{}` of another server", shown(url)), remedy));
+    }
+    Ok(if target.starts_with('/') { target.to_owned() } else { format!("/{target}") })
+}
+
+/// Scheme and authority in a form in which equal ones are the same text.
+fn normal(scheme: &str, authority: &str) -> (String, String) {
+    let (scheme, authority) = (scheme.to_ascii_lowercase(), authority.to_ascii_lowercase());
+    let port = if scheme == "https" { ":443" } else { ":80" };
+    let authority = authority.strip_suffix('/').unwrap_or(&authority);
+    let authority = authority.strip_suffix(port).unwrap_or(authority).to_owned();
+    (scheme, authority)
+}
+
+/// A request as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a request")]
+struct Written {
+    method: Option<String>,
+    path: String,
+    #[serde(default)]
+    headers: Headers,
+    body: Option<String>,
+    body_base64: Option<String>,
+    weight: Option<f64>,
+    expect_status: Option<Statuses>,
+}
+
+fn of_json(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake> {
+    let written: Written = serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let message = message.strip_suffix(&place).unwrap_or(&message);
+        wrong(format!("column {}: {}", error.column(), tame(message)), JSON_REMEDY)
+    })?;
+    let body = match (written.body, written.body_base64) {
+        (Some(_), Some(_)) => {
+            return Err(wrong("found both `body` and `body_base64`", "write one of them"));
+        }
+        (Some(body), None) => Some(body.into_bytes()),
+        (None, Some(text)) => Some(STANDARD.decode(text).map_err(|error| {
+            let problem = format!("`body_base64` is not base64: {error}");
+            wrong(problem, "write bytes in base64 with its padding, or text as `body`")
+        })?),
+        (None, None) => None,
+    };
+    let found = written.weight.unwrap_or(1.0);
+    let weight =
+        weight(found).ok_or_else(|| wrong(format!("found the weight {found}"), "weights are 0 or more"))?;
+    Ok(RequestSpec {
+        line,
+        method: written.method,
+        target: target(&written.path, origin)?,
+        headers: written.headers.0,
+        body,
+        weight,
+        expect_status: written.expect_status.map(|statuses| statuses.0),
+    })
+}
+
+/// An object, or a list of pairs; either may name a header twice.
+#[derive(Default)]
+struct Headers(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Headers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Both;
+        impl<'de> Visitor<'de> for Both {
+            type Value = Headers;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("headers as {\"name\":\"value\"} or [[\"name\",\"value\"]]")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
+                let mut headers = Vec::new();
+                while let Some(header) = map.next_entry()? {
+                    headers.push(header);
+                }
+                Ok(Headers(headers))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Headers, A::Error> {
+                let mut headers = Vec::new();
+                while let Some(header) = list.next_element()? {
+                    headers.push(header);
+                }
+                Ok(Headers(headers))
+            }
+        }
+        deserializer.deserialize_any(Both)
+    }
+}
+
+/// A code, or text.
+struct Statuses(StatusSet);
+
+impl<'de> Deserialize<'de> for Statuses {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Both;
+        impl Visitor<'_> for Both {
+            type Value = Statuses;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a status code, or several such as \"200,3xx\"")
+            }
+
+            fn visit_u64<E: de::Error>(self, code: u64) -> Result<Statuses, E> {
+                self.visit_str(&code.to_string())
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Statuses, E> {
+                text.parse().map(Statuses).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Both)
+    }
+}
+
+#[cfg(test)]
+#[path = "request_file_tests.rs"]
+mod tests;

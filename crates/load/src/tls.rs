@@ -1,0 +1,231 @@
+//! Owns: TLS of one connection, without any socket: bytes of the wire go in and come out, plain bytes likewise. Must not
+//! know HTTP, sockets or clocks.
+//!
+//! It stands on rustls' unbuffered interface: that decrypts in a buffer of ours and costs one allocation for each record
+//! either way, where the buffered one costs two to five for each answer.
+
+mod failure;
+mod sessions;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use std::mem;
+
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus,
+    WriteTraffic,
+};
+
+pub use failure::TlsFailure;
+pub use settings::{TlsError, TlsSettings, TlsTrust};
+
+/// Bytes of the wire are taken up in pieces of this size. With what waits for its other half, a record of 16 KiB or a
+/// handshake message of 64 KiB, it bounds what one connection keeps.
+const PIECE: usize = 16 * 1024;
+
+/// Room for what TLS adds to a record, with something to spare; where it does not do, rustls says what does.
+const OVERHEAD: usize = 64;
+
+/// How things stand after bytes were received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// The handshake is complete.
+    pub(crate) established: bool,
+    /// The server has said that nothing more will come (close_notify). A connection that ends without that was cut off.
+    pub(crate) closed: bool,
+}
+
+/// The TLS state of one connection, which belongs to one socket and ends with it.
+pub(crate) struct Tls {
+    conn: UnbufferedClientConnection,
+    /// Bytes that came and do not make a whole record yet.
+    incoming: Vec<u8>,
+    /// Bytes for the wire that were not taken yet.
+    outgoing: Vec<u8>,
+    /// Plain bytes that wait for the handshake.
+    waiting: Vec<u8>,
+    closed: bool,
+    failed: Option<TlsFailure>,
+}
+
+impl Tls {
+    /// A connection to be; the first bytes of its handshake are ready to be taken.
+    pub(crate) fn new(settings: &TlsSettings) -> Result<Tls, TlsFailure> {
+        let conn = settings.connection().map_err(|error| TlsFailure::new(&error, true))?;
+        let (incoming, outgoing, waiting) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tls = Tls { conn, incoming, outgoing, waiting, closed: false, failed: None };
+        tls.advance(&mut Vec::new(), &[])?;
+        Ok(tls)
+    }
+
+    /// Takes all of `wire`, in pieces as they came, and appends what they say to `plain`. Afterwards there may be
+    /// bytes for the wire, be it of the handshake or an alert that tells the server of the failure. A connection that
+    /// has failed stays so.
+    pub(crate) fn receive(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<Received, TlsFailure> {
+        for piece in wire.chunks(PIECE) {
+            self.incoming.extend_from_slice(piece);
+            self.advance(plain, &[])?;
+        }
+        Ok(Received { established: !self.is_handshaking(), closed: self.closed })
+    }
+
+    /// Encrypts `plain` for the wire, as soon as the handshake is complete.
+    pub(crate) fn send(&mut self, plain: &[u8]) -> Result<(), TlsFailure> {
+        if self.is_handshaking() {
+            self.waiting.extend_from_slice(plain);
+            return Ok(());
+        }
+        let mut surprise = Vec::new();
+        self.advance(&mut surprise, plain)?;
+        debug_assert!(surprise.is_empty(), "every whole record was read when it came");
+        Ok(())
+    }
+
+    /// Appends the bytes for the wire to `into`; they are the caller's from then on.
+    pub(crate) fn take_wire(&mut self, into: &mut Vec<u8>) {
+        into.append(&mut self.outgoing);
+    }
+
+    /// Whether the handshake is not complete yet.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.conn.is_handshaking()
+    }
+
+    /// Whether the server has said that nothing more will come.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether there are bytes for the wire.
+    pub(crate) fn wants_write(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Goes on as far as the bytes at hand allow, and sends `to_send`.
+    fn advance(&mut self, plain: &mut Vec<u8>, to_send: &[u8]) -> Result<(), TlsFailure> {
+        if let Some(failure) = &self.failed {
+            return Err(failure.clone());
+        }
+        let mut used = 0;
+        let result = self.step(&mut used, plain, to_send);
+        if let Err(failure) = &result {
+            self.failed = Some(failure.clone());
+            self.take_alerts();
+            self.incoming = Vec::new();
+        } else if self.closed || used == self.incoming.len() {
+            // What comes after the end has no meaning.
+            self.incoming.clear();
+        } else {
+            self.incoming.drain(..used);
+        }
+        result
+    }
+
+    /// `used` counts the bytes at the front of `incoming` that are done with.
+    fn step(&mut self, used: &mut usize, plain: &mut Vec<u8>, to_send: &[u8]) -> Result<(), TlsFailure> {
+        loop {
+            let UnbufferedStatus { discard, state, .. } =
+                self.conn.process_tls_records(&mut self.incoming[*used..]);
+            let mut done = discard;
+            let state = match state {
+                Ok(state) => state,
+                Err(error) => {
+                    *used += done;
+                    // Before its ServerHello nothing that the server said was sound TLS.
+                    return Err(TlsFailure::new(&error, self.conn.protocol_version().is_some()));
+                }
+            };
+            let mut at_rest = false;
+            match state {
+                ConnectionState::ReadTraffic(mut traffic) => {
+                    while let Some(record) = traffic.next_record() {
+                        let record = record.map_err(|error| TlsFailure::new(&error, true))?;
+                        done += record.discard;
+                        plain.extend_from_slice(record.payload);
+                    }
+                }
+                ConnectionState::EncodeTlsData(mut data) => encode(&mut data, &mut self.outgoing)?,
+                ConnectionState::TransmitTlsData(data) => data.done(),
+                ConnectionState::WriteTraffic(mut traffic) => {
+                    encrypt(&mut traffic, &mem::take(&mut self.waiting), &mut self.outgoing)?;
+                    encrypt(&mut traffic, to_send, &mut self.outgoing)?;
+                    at_rest = true;
+                }
+                ConnectionState::PeerClosed => (self.closed, at_rest) = (true, to_send.is_empty()),
+                ConnectionState::BlockedHandshake if to_send.is_empty() => at_rest = true,
+                state => return Err(TlsFailure::Other(format!("no way on from {state:?}"))),
+            }
+            *used += done;
+            if at_rest {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes ready what rustls wants to tell the server about a failure. It must not read on: it gets no bytes, and is
+    /// asked only while there is something to tell.
+    fn take_alerts(&mut self) {
+        while self.conn.wants_write() {
+            match self.conn.process_tls_records(&mut []).state {
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => while traffic.next_record().is_some() {},
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    if encode(&mut data, &mut self.outgoing).is_err() {
+                        return;
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+fn encode(data: &mut EncodeTlsData<'_, ClientConnectionData>, out: &mut Vec<u8>) -> Result<(), TlsFailure> {
+    append(out, 0, |room| match data.encode(room) {
+        Ok(count) => Ok(Ok(count)),
+        Err(EncodeError::InsufficientSize(size)) => Ok(Err(size)),
+        Err(error) => Err(TlsFailure::Other(error.to_string())),
+    })
+}
+
+fn encrypt(
+    traffic: &mut WriteTraffic<'_, ClientConnectionData>,
+    plain: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), TlsFailure> {
+    if plain.is_empty() {
+        return Ok(());
+    }
+    append(out, plain.len() + OVERHEAD, |room| match traffic.encrypt(plain, room) {
+        Ok(count) => Ok(Ok(count)),
+        Err(EncryptError::InsufficientSize(size)) => Ok(Err(size)),
+        Err(error) => Err(TlsFailure::Other(error.to_string())),
+    })
+}
+
+/// Appends what `write` writes into the room it gets, and gives it more where it wants more.
+fn append(
+    out: &mut Vec<u8>,
+    mut room: usize,
+    mut write: impl FnMut(&mut [u8]) -> Result<Result<usize, InsufficientSizeError>, TlsFailure>,
+) -> Result<(), TlsFailure> {
+    let start = out.len();
+    loop {
+        out.resize(start + room, 0);
+        let failure = match write(&mut out[start..]) {
+            Ok(Ok(count)) => {
+                out.truncate(start + count);
+                return Ok(());
+            }
+            Ok(Err(short)) if short.required_size > room => {
+                room = short.required_size;
+                continue;
+            }
+            Ok(Err(short)) => TlsFailure::Other(format!("{short:?} in a buffer of {room}")),
+            Err(failure) => failure,
+        };
+        out.truncate(start);
+        return Err(failure);
+    }
+}

@@ -1,0 +1,197 @@
+//! Owns: which server is expected at the other end and whom to believe. Must not know connections.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, UnbufferedClientConnection};
+use rustls::crypto::{self, CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::sessions::Sessions;
+
+/// Whose word is enough that a server is who it says it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsTrust {
+    /// The CAs that this system trusts.
+    System,
+    /// The CAs in this file, in PEM, and no others.
+    File(PathBuf),
+    /// Nobody's: any certificate will do, whatever its name, age or issuer.
+    Insecure,
+}
+
+/// Why there are no settings.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The CA file cannot be read as PEM.
+    #[error("cannot read CA certificates from {path}: {reason}; name a file in PEM format", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What stood in the way.
+        reason: String,
+    },
+    /// The CA file holds something else.
+    #[error(
+        "{path} holds no certificate; a CA file has at least one block between `-----BEGIN CERTIFICATE-----` and \
+         `-----END CERTIFICATE-----`", path = path.display()
+    )]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A certificate in the CA file is not one.
+    #[error("certificate {number} in {path} is not sound: {reason}; remove or replace it", path = path.display())]
+    BadCertificate {
+        /// The file.
+        path: PathBuf,
+        /// Its place in the file, from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// This system has no CAs.
+    #[error(
+        "this system has no CA certificates{reason}; install its ca-certificates package or name a CA file"
+    )]
+    NoSystemRoots {
+        /// What stood in the way; empty or ` (...)`.
+        reason: String,
+    },
+    /// No server can have that name.
+    #[error(
+        "the server name {name:?} is neither a host name nor an IP address; give the name in the certificate"
+    )]
+    ServerName {
+        /// The name.
+        name: String,
+    },
+    /// The TLS library refuses; with its reason.
+    #[error("TLS cannot be set up: {0}")]
+    Library(String),
+}
+
+/// How to speak TLS with one server. Connections made from clones of the same settings resume each other's sessions, so
+/// every server gets settings of its own.
+#[derive(Debug, Clone)]
+pub struct TlsSettings {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl TlsSettings {
+    /// Settings for TLS 1.2 and 1.3 with HTTP/1.1 in it. `server_name` is what the certificate must be for: a host name,
+    /// which is also told to the server, or an IP address, with or without brackets.
+    ///
+    /// # Errors
+    /// See [`TlsError`].
+    pub fn new(server_name: &str, trust: TlsTrust) -> Result<TlsSettings, TlsError> {
+        let unbracketed = server_name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        let name = ServerName::try_from(unbracketed.unwrap_or(server_name).to_owned())
+            .map_err(|_| TlsError::ServerName { name: server_name.to_owned() })?;
+        let provider = Arc::new(crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::Library(error.to_string()))?;
+        let builder = match trust {
+            TlsTrust::System => builder.with_root_certificates(system_roots()?),
+            TlsTrust::File(path) => builder.with_root_certificates(roots_in(&path)?),
+            TlsTrust::Insecure => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate::new(&provider)))
+            }
+        };
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.resumption = Resumption::store(Arc::new(Sessions::new()));
+        Ok(TlsSettings { config: Arc::new(config), name })
+    }
+
+    pub(super) fn connection(&self) -> Result<UnbufferedClientConnection, rustls::Error> {
+        UnbufferedClientConnection::new(self.config.clone(), self.name.clone())
+    }
+}
+
+fn system_roots() -> Result<RootCertStore, TlsError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    // Some systems carry certificates of long ago that no longer parse; they are no loss.
+    let (sound, _) = roots.add_parsable_certificates(found.certs);
+    if sound == 0 {
+        let reason = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
+        return Err(TlsError::NoSystemRoots { reason });
+    }
+    Ok(roots)
+}
+
+fn roots_in(path: &Path) -> Result<RootCertStore, TlsError> {
+    let unreadable = |error: pem::Error| {
+        let reason = match error {
+            pem::Error::Io(error) => error.to_string(),
+            other => other.to_string(),
+        };
+        TlsError::Unreadable { path: path.to_owned(), reason }
+    };
+    let mut roots = RootCertStore::empty();
+    for (index, certificate) in CertificateDer::pem_file_iter(path).map_err(unreadable)?.enumerate() {
+        let bad = |error: rustls::Error| TlsError::BadCertificate {
+            path: path.to_owned(),
+            number: index + 1,
+            reason: error.to_string(),
+        };
+        roots.add(certificate.map_err(unreadable)?).map_err(bad)?;
+    }
+    if roots.is_empty() {
+        return Err(TlsError::NoCertificate { path: path.to_owned() });
+    }
+    Ok(roots)
+}
+
+/// Believes every certificate. That the server holds its key is still checked: a real client does that work too.
+#[derive(Debug)]
+struct AnyCertificate {
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl AnyCertificate {
+    fn new(provider: &CryptoProvider) -> AnyCertificate {
+        AnyCertificate { algorithms: provider.signature_verification_algorithms }
+    }
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        crypto::verify_tls12_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        crypto::verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,168 @@
+//! One request to several addresses at the same moment, each on a thread of its own.
+//!
+//! Owns: that all are asked at once, and that nobody who stays silent holds up the end that a person asks for.
+//! Must not know: what is asked, and what follows from the answers.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use deadheat_load::{Address, Answer, ExchangeError, exchange};
+
+/// The largest body that is read.
+const MAX_BODY: usize = 64 << 20;
+/// So often it is looked whether a person asked for the end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A request, ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    /// The bytes of an HTTP request.
+    pub bytes: Arc<[u8]>,
+    /// Whether it is a HEAD request, whose answer has no body.
+    pub head: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoAnswer {
+    /// In words.
+    pub reason: String,
+    /// Whether the time was over, so that asking again takes as long again.
+    pub timed_out: bool,
+}
+
+impl NoAnswer {
+    fn of(error: &ExchangeError) -> Self {
+        Self { reason: with_causes(error), timed_out: matches!(error, ExchangeError::Timeout(_)) }
+    }
+
+    fn plain(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), timed_out: false }
+    }
+}
+
+/// Asks all addresses at once and waits at the most `patience` for each. The answers stand in the addresses' order; none
+/// at all where `stopped` said so first.
+pub(crate) fn ask_all(
+    addresses: &[&Address],
+    question: &Question,
+    patience: Duration,
+    stopped: &dyn Fn() -> bool,
+) -> Option<Vec<Result<Answer, NoAnswer>>> {
+    let (sender, receiver) = mpsc::channel();
+    let mut answers: Vec<Option<Result<Answer, NoAnswer>>> = vec![None; addresses.len()];
+    for (place, address) in addresses.iter().enumerate() {
+        let (sender, address, question) = (sender.clone(), (*address).clone(), question.clone());
+        // Not a scoped thread: one that waits for a silent server is left behind when a person asks for the end.
+        let asking = std::thread::Builder::new().name("ask".into()).spawn(move || {
+            let answer = exchange(&address, &question.bytes, question.head, patience, MAX_BODY);
+            let _ = sender.send((place, answer.map_err(|error| NoAnswer::of(&error))));
+        });
+        if let Err(error) = asking {
+            answers[place] = Some(Err(NoAnswer::plain(format!("it could not be asked: {error}"))));
+        }
+    }
+    drop(sender);
+    loop {
+        match receiver.recv_timeout(LOOK_EVERY) {
+            Ok((place, answer)) => answers[place] = Some(answer),
+            Err(RecvTimeoutError::Timeout) if stopped() => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+            // Every thread has ended.
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let missing = || Err(NoAnswer::plain("it could not be asked"));
+    Some(answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect())
+}
+
+/// An error with its causes, each said once.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        let more = one.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = one.source();
+    }
+    text
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::sync::Mutex;
+    use std::time::Instant;
+
+    /// A server for tests: each connection is one request; `answer` gives the body, or none for silence, from the
+    /// number of the request (from 1).
+    pub(crate) fn server(answer: impl Fn(usize) -> Option<String> + Send + 'static) -> Address {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let mut silent = Vec::new();
+            for (number, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                match answer(number + 1) {
+                    Some(body) => {
+                        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                        let _ = stream.write_all(text.as_bytes());
+                    }
+                    None => silent.push(stream),
+                }
+            }
+        });
+        Address::Tcp(address)
+    }
+
+    fn question() -> Question {
+        Question { bytes: Arc::from(&b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..]), head: false }
+    }
+
+    #[test]
+    fn all_are_asked_before_any_has_answered() {
+        // Each waits until the other has been asked: one after the other, neither would ever answer.
+        let meeting = Arc::new(std::sync::Barrier::new(2));
+        let patient = || {
+            let meeting = Arc::clone(&meeting);
+            server(move |_| {
+                meeting.wait();
+                Some("met".into())
+            })
+        };
+        let (one, two) = (patient(), patient());
+        let answers = ask_all(&[&one, &two], &question(), Duration::from_secs(60), &|| false).unwrap();
+        assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.body == b"met")));
+    }
+
+    #[test]
+    fn silence_is_told_apart_from_refusal_and_answers_keep_their_places() {
+        let (silent, good) = (server(|_| None), server(|_| Some("good".into())));
+        let refusing = Address::Unix("/nowhere/at/all".into());
+        let all = [&silent, &refusing, &good];
+        let answers = ask_all(&all, &question(), Duration::from_millis(300), &|| false).unwrap();
+        assert!(answers[0].as_ref().unwrap_err().timed_out);
+        let refused = answers[1].as_ref().unwrap_err();
+        assert!(!refused.timed_out && refused.reason.contains("No such file"), "{refused:?}");
+        assert_eq!(answers[2].as_ref().unwrap().body, b"good");
+    }
+
+    #[test]
+    fn the_end_is_not_held_up_by_silence() {
+        let silent = server(|_| None);
+        let looks = Mutex::new(0);
+        let stopped = || {
+            *looks.lock().unwrap() += 1;
+            *looks.lock().unwrap() > 2
+        };
+        let start = Instant::now();
+        assert_eq!(ask_all(&[&silent], &question(), Duration::from_secs(600), &stopped), None);
+        assert!(start.elapsed() < Duration::from_secs(300));
+    }
+}

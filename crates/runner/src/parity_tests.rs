@@ -1,0 +1,200 @@
+//! Owns: tests of parity, on answers made up and on small servers. Must not know the schedule.
+
+use super::*;
+use deadheat_record::{BodyRule, StatusRule};
+
+fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
+    let json = json
+        .iter()
+        .map(|(path, value)| deadheat_record::JsonRule { path: (*path).into(), value: value.clone() });
+    Probe {
+        name: "p".into(),
+        method: "GET".into(),
+        path: "/".into(),
+        request_headers: BTreeMap::new(),
+        request_body: String::new(),
+        status: StatusRule::OneOf(vec![200]),
+        headers: BTreeMap::from([("cache-control".into(), "public".into())]),
+        agree_headers: vec!["content-type".into()],
+        body: BodyRule { json: json.collect(), volatile: vec![], exact: None, agree: true },
+        under_load: true,
+    }
+}
+
+fn answer(status: u16, cache: Option<&str>, body: &str) -> Result<Answer, NoAnswer> {
+    let mut headers = vec![("Content-Type".to_owned(), b"application/json; charset=utf-8".to_vec())];
+    headers.extend(cache.map(|value| ("Cache-Control".to_owned(), value.as_bytes().to_vec())));
+    Ok(Answer { status, headers, body: body.into(), keep_alive: true })
+}
+
+fn run(probe: &Probe, answers: Answers) -> Vec<(String, String, String)> {
+    let address = Address::Unix("/nowhere".into());
+    let names = ["a", "b", "c", "d"];
+    let asked: Vec<Asked<'_>> =
+        names.iter().take(answers.len()).map(|name| Asked { name, address: &address }).collect();
+    let rules = Rules::new(&probe.body).unwrap();
+    differences(probe, &rules, &asked, &answers, "before")
+        .into_iter()
+        .map(|one| (one.contender, one.path, one.against))
+        .collect()
+}
+
+fn row(contender: &str, path: &str, against: &str) -> (String, String, String) {
+    (contender.into(), path.into(), against.into())
+}
+
+#[test]
+fn all_differences_of_all_contenders_are_listed() {
+    let found = run(
+        &probe(&[]),
+        vec![
+            answer(200, Some("public"), r#"{"n":1}"#),
+            answer(500, Some("public"), r#"{"n":1}"#),
+            answer(200, None, r#"{"n":2}"#),
+            Err(NoAnswer { reason: "connection refused".into(), timed_out: false }),
+        ],
+    );
+    let expected = [
+        row("b", "status", "contract"),
+        row("c", "header cache-control", "contract"),
+        row("c", "$.n", "a"),
+        row("d", "answer", "contract"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_majority_is_the_measure() {
+    let body = |n: u32| answer(200, Some("public"), &format!("{{\"n\":{n}}}"));
+    assert_eq!(run(&probe(&[]), vec![body(2), body(1), body(1)]), [row("a", "$.n", "b")]);
+    assert_eq!(run(&probe(&[]), vec![body(2), body(1)]), [row("b", "$.n", "a")]);
+}
+
+#[test]
+fn who_breaks_the_contract_is_never_the_measure() {
+    let body = |n: u32| answer(200, Some("public"), &format!("{{\"n\":{n}}}"));
+    let probe = probe(&[("$.n", serde_json::json!(1))]);
+    let found = run(&probe, vec![body(2), body(2), body(1)]);
+    assert_eq!(found, [row("a", "$.n", "contract"), row("b", "$.n", "contract")]);
+}
+
+use crate::ask::tests::server;
+
+/// A contract of one probe whose `$.t` must be the same for all that are asked at the same moment.
+fn agreeing(under_load: bool) -> Contract {
+    let volatile =
+        deadheat_record::Volatile { path: "$.t".into(), pattern: "^[0-9]+$".into(), not: None, agree: true };
+    let body = BodyRule { volatile: vec![volatile], ..probe(&[]).body };
+    let (headers, agree_headers) = (BTreeMap::new(), vec![]);
+    let probe = Probe { body, headers, agree_headers, under_load, ..probe(&[]) };
+    Contract::new(&[probe], Duration::from_secs(20)).unwrap()
+}
+
+fn check(contract: &Contract, servers: &[(&str, Address)]) -> Vec<(String, String)> {
+    let asked: Vec<Asked<'_>> = servers.iter().map(|(name, address)| Asked { name, address }).collect();
+    let parity = contract.check(&asked, "before", &|| false).unwrap().unwrap();
+    parity.differences.into_iter().map(|one| (one.contender, one.path)).collect()
+}
+
+fn at(minute: usize) -> Option<String> {
+    Some(format!("{{\"t\":{minute}}}"))
+}
+
+#[test]
+fn a_minute_that_passes_between_answers_puts_nobody_out() {
+    let steady = || ("steady", server(|_| at(5)));
+    let late = ("late", server(|number| at(if number == 1 { 4 } else { 5 })));
+    assert_eq!(check(&agreeing(false), &[steady(), steady(), late]), []);
+    let wrong = ("wrong", server(|_| at(4)));
+    assert_eq!(check(&agreeing(false), &[steady(), steady(), wrong]), [("wrong".into(), "$.t".into())]);
+    // Each differs in some try, nobody in every one.
+    let now_and_then = |odd| move |number| at(if number == odd { 4 } else { 5 });
+    let first = ("first", server(now_and_then(1)));
+    let third = ("third", server(now_and_then(3)));
+    assert_eq!(check(&agreeing(false), &[steady(), steady(), steady(), first, third]), []);
+}
+
+#[test]
+fn whoever_stays_silent_is_put_out_alone_and_asked_once() {
+    let (count, counted) = std::sync::mpsc::channel();
+    let hung = server(move |number| {
+        count.send(number).unwrap();
+        None
+    });
+    let mut contract = agreeing(true);
+    contract.timeout = Duration::from_millis(500);
+    // The others' minute passes with every request, and would between them if they were not asked together.
+    let ticking = || server(at);
+    let found = check(&contract, &[("a", ticking()), ("hung", hung), ("b", ticking()), ("c", ticking())]);
+    assert_eq!(found, [("hung".into(), "answer".into())]);
+    assert_eq!(counted.try_iter().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn the_second_answers_are_compared_too() {
+    let plain = Probe { headers: BTreeMap::new(), agree_headers: vec![], ..probe(&[]) };
+    let contract = Contract::new(&[plain], Duration::from_secs(20)).unwrap();
+    let good = || server(|_| at(1));
+    let servers =
+        [("a", good()), ("b", good()), ("fickle", server(|number| at(if number == 2 { 7 } else { 1 })))];
+    assert_eq!(check(&contract, &servers), [("fickle".into(), "$.t".into())]);
+}
+
+#[test]
+fn readiness_asks_as_the_first_probe_does() {
+    let head = Probe { method: "HEAD".into(), ..probe(&[]) };
+    let first = Contract::new(&[head], Duration::ZERO).unwrap().first_request().unwrap();
+    assert!(first.head && first.bytes.starts_with(b"HEAD / "));
+    assert!(!agreeing(true).first_request().unwrap().head);
+}
+
+#[test]
+fn what_is_expected_under_load_follows_from_two_answers() {
+    let mut parity = Parity::default();
+    let mut learn = |name: &str, one: &str, two: &str| {
+        let answers =
+            BTreeMap::from([("p".to_owned(), vec![one.as_bytes().to_vec(), two.as_bytes().to_vec()])]);
+        parity.answers.insert(name.into(), answers);
+        parity.statuses.insert((name.into(), "p".into()), 200);
+    };
+    learn("same", "x1", "x1");
+    learn("length", "x1", "x2");
+    learn("any", "x1", "x22");
+    let rules = |agree, pattern: Option<&str>| {
+        let volatile = pattern.map(|pattern| deadheat_record::Volatile {
+            path: "$.t".into(),
+            pattern: pattern.into(),
+            not: None,
+            agree: false,
+        });
+        let volatile = volatile.into_iter().collect();
+        Rules::new(&BodyRule { json: vec![], volatile, exact: None, agree }).unwrap()
+    };
+    let (plain, free) = (rules(true, None), rules(false, None));
+    let (token, uptime) = (rules(true, Some("^[0-9a-f]{8}$")), rules(true, Some("^[0-9]+$")));
+    let body = |name: &str, rules| parity.expectation(name, "p", Some(rules)).body;
+    assert!(matches!(body("same", &plain), deadheat_load::BodyRule::Digest { length: 2, .. }));
+    assert!(matches!(body("same", &token), deadheat_load::BodyRule::Length(2)));
+    assert!(matches!(body("length", &plain), deadheat_load::BodyRule::Length(2)));
+    assert!(matches!(body("any", &token), deadheat_load::BodyRule::Any));
+    // An uptime of 9 that was seen twice may be 10 under load; a body that nothing is demanded of may be anything.
+    assert!(matches!(body("same", &uptime), deadheat_load::BodyRule::Any));
+    assert!(matches!(body("length", &free), deadheat_load::BodyRule::Any));
+}
+
+#[test]
+fn answers_kept_under_load_are_held_against_those_of_before() {
+    let sample = |body: &str| Sample { request: 0, status: 200, body: body.into(), truncated: false };
+    let mut parity = Parity::default();
+    let known = |one: &str, two: &str| BTreeMap::from([("p".to_owned(), vec![one.into(), two.into()])]);
+    parity.answers.insert("up".into(), known(r#"{"n":1,"t":8}"#, r#"{"n":1,"t":9}"#));
+    let contract = agreeing(true);
+    let differences = |body| contract.check_samples("up", &["p".into()], &[sample(body)], &parity);
+    assert_eq!(differences(r#"{"n":1,"t":10}"#), []);
+    assert_eq!(differences(r#"{"n":2,"t":10}"#)[0].path, "$.n");
+    assert_eq!(differences(r#"{"n":1,"t":"x"}"#)[0].path, "$.t");
+
+    let body = BodyRule { agree: false, ..probe(&[]).body };
+    let free = Contract::new(&[Probe { body, ..probe(&[]) }], Duration::ZERO).unwrap();
+    assert_eq!(free.check_samples("up", &["p".into()], &[sample("other")], &parity), []);
+}
