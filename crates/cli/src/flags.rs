@@ -5,6 +5,7 @@
 
 mod input;
 mod load;
+mod null;
 mod values;
 
 use std::path::PathBuf;
@@ -15,7 +16,8 @@ use deadheat_record::Metric;
 use thiserror::Error;
 
 pub(crate) use input::{AdHoc, Input};
-pub(crate) use load::{ArrivalsFlag, BackendFlag, ExpectFlag, LoadFlags, OrderFlag};
+pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag};
+pub(crate) use null::NullFlags;
 pub(crate) use values::{CpuList, EpochRange, Header, Output};
 
 /// Wrong usage: what is wrong and what to do about it. Exit status 2.
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Load(Box<LoadFlags>),
     /// Show a record again
     Report(ReportFlags),
+    /// A server that answers every request alike, as fast as this machine can: what a load generator's limit is found with
+    Null(NullFlags),
 }
 
 const RACE_HELP: &str = "\

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use deadheat_load::StatusSet;
+use deadheat_load::{Backend, StatusSet};
 
+use super::null::backend;
 use super::{CpuList, Header, Output, values};
 
 const LOAD_HELP: &str = "\
@@ -146,9 +147,12 @@ pub(crate) struct GeneratorFlags {
     /// Tie the workers to these CPUs, in turn, such as 1,5-7; with one CPU each they may spin to send on time
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) cpus: Option<CpuList>,
-    /// How to speak to the operating system [default: io_uring where the kernel allows it, else epoll]
-    #[arg(long, value_enum, value_name = "WORD")]
-    pub(crate) backend: Option<BackendFlag>,
+    /// How to speak to the operating system: auto, io_uring or epoll [default: auto]
+    #[arg(long, value_name = "WHICH", value_parser = backend)]
+    pub(crate) backend: Option<Backend>,
+    /// Before, measure for two seconds what the generator reaches against a server that does nothing
+    #[arg(long)]
+    pub(crate) ceiling: bool,
 }
 
 /// How requests arrive, as it is typed.
@@ -180,18 +184,6 @@ pub(crate) enum ExpectFlag {
     Any,
 }
 
-/// How to speak to the operating system, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackendFlag {
-    /// io_uring if it can be used, else epoll
-    Auto,
-    /// io_uring
-    #[value(name = "io_uring")]
-    IoUring,
-    /// epoll
-    Epoll,
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -213,7 +205,7 @@ mod tests {
             "http://h/ -c 8 -t 2 -d 500ms -n 7 -r 100..5k:1s --arrivals constant --max-connections 9 --warmup 0s \
              --seed 3 -m PUT -H a:b -b x --requests-file f --order random --expect-status 2xx --expect any \
              --timeout 1s --connect-timeout 2s --allow-target h --unix-socket /s --ca c --cpus 0,2-3 \
-             --backend io_uring --json -",
+             --backend io_uring --ceiling --json -",
         );
         let amount = &flags.amount;
         assert_eq!((amount.connections, amount.requests, amount.max_connections), (Some(8), Some(7), Some(9)));
@@ -224,7 +216,7 @@ mod tests {
         assert_eq!(flags.answer.expect, Some(ExpectFlag::Any));
         assert_eq!(flags.generator.threads, Some(2));
         assert_eq!(flags.generator.cpus, Some(CpuList(vec![0, 2, 3])));
-        assert_eq!(flags.generator.backend, Some(BackendFlag::IoUring));
+        assert_eq!(flags.generator.backend, Some(Backend::Uring));
         assert_eq!(flags.json, Some(Output::Standard));
     }
 
