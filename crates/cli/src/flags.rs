@@ -16,7 +16,7 @@ use deadheat_record::Metric;
 use thiserror::Error;
 
 pub(crate) use input::{AdHoc, Input};
-pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag};
+pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
 pub(crate) use values::{CpuList, EpochRange, Header, Output};
 

@@ -208,8 +208,14 @@ mod tests {
              --backend io_uring --ceiling --json -",
         );
         let amount = &flags.amount;
-        assert_eq!((amount.connections, amount.requests, amount.max_connections), (Some(8), Some(7), Some(9)));
-        assert_eq!((amount.duration, amount.warmup), (Some(Duration::from_millis(500)), Some(Duration::ZERO)));
+        assert_eq!(
+            (amount.connections, amount.requests, amount.max_connections),
+            (Some(8), Some(7), Some(9))
+        );
+        assert_eq!(
+            (amount.duration, amount.warmup),
+            (Some(Duration::from_millis(500)), Some(Duration::ZERO))
+        );
         assert_eq!((amount.rate.as_deref(), amount.seed), (Some("100..5k:1s"), Some(3)));
         assert_eq!(amount.arrivals, Some(ArrivalsFlag::Constant));
         assert_eq!(flags.request.order, Some(OrderFlag::Random));
