@@ -55,8 +55,8 @@ pub struct LoadRecord {
     pub completions: u64,
     /// Complete answers per second; null if there was none.
     pub throughput_rps: Option<f64>,
-    /// Open loads: the share of the requests that were due which the server kept up with, 0 to 1 and a little more. A
-    /// last answer that came late alone does not lower it.
+    /// Open loads: the share of the requests that were due which the server kept up with, 0 to 1. A last answer that
+    /// came late alone does not lower it.
     pub achieved_share: Option<f64>,
     /// From the intended time to the complete answer. Closed loads: at saturation.
     pub latency_ns: LoadTimes,
@@ -78,7 +78,7 @@ pub struct LoadRecord {
     pub bytes_read: u64,
     /// Bytes that went out, heads included.
     pub bytes_written: u64,
-    /// Connections that were opened anew while the load ran.
+    /// Connections that were opened while the load ran, more of them or anew.
     pub reconnects: u64,
     /// Connections that the server closed without fault: announced in an answer, or while none was owed.
     pub closed_by_server: u64,
@@ -202,10 +202,11 @@ impl LoadTimes {
         let beyond = |q: f64| histogram.len() as f64 * (1.0 - q);
         // The small allowance is for 1 - 0.99, which is not exactly 0.01.
         let at = |q: f64| (beyond(q) >= 1.0 - 1e-6).then(|| histogram.value_at_quantile(q));
-        // Where all times are 0, a percentile is the end of the histogram's first step, and the highest time is 0.
-        let most = |value: Option<u64>| value.map(|value| value.min(histogram.max()));
-        let [p50, p75, p90, p95, p99] = [0.5, 0.75, 0.9, 0.95, 0.99].map(|q| most(at(q)));
-        let (p99_9, p99_99) = (most(p99_9), most(p99_99));
+        // A percentile is the end of a step of the histogram; where the shortest time is 0, its first step is read as 0.
+        let first = if histogram.min() == 0 { histogram.highest_equivalent(0) } else { 0 };
+        let read = |value: Option<u64>| value.map(|value| if value <= first { 0 } else { value });
+        let [p50, p75, p90, p95, p99] = [0.5, 0.75, 0.9, 0.95, 0.99].map(|q| read(at(q)));
+        let (p99_9, p99_99) = (read(p99_9), read(p99_99));
         Self { min, mean, p50, p75, p90, p95, p99, p99_9, p99_99, max }
     }
 

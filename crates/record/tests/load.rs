@@ -102,5 +102,10 @@ fn few_requests_have_few_percentiles() {
     assert_eq!(shown(100_000), "min p50 p75 p90 p95 p99 p99.9 max");
     assert_eq!(shown(1_000_000), "min p50 p75 p90 p95 p99 p99.9 p99.99 max");
     assert_eq!(LoadTimes::of(&empty()), LoadTimes::default());
+    let mut mostly_none = same(0, 200);
+    mostly_none.record(5_000_000).unwrap();
+    let times = LoadTimes::of(&mostly_none);
+    assert_eq!((times.min, times.p50, times.p99, times.max > Some(0)), (Some(0), Some(0), Some(0), true));
+    assert_eq!(LoadTimes::of(&same(300, 200)).max, Some(511), "what is known of a time below the first step");
     assert_eq!(LoadTimes::of(&same(5_000_000, 100)).p99, LoadTimes::of(&same(5_000_000, 100)).p50);
 }

@@ -30,7 +30,8 @@ impl Target {
         let wrong = |problem: &str, remedy: &str| {
             Err(UsageError::new(format!("the URL {}: {problem}", shown(url)), remedy))
         };
-        let (tls, rest) = match url.split_once("://") {
+        let scheme = url.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#', ':']));
+        let (tls, rest) = match scheme {
             None => (false, url),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),

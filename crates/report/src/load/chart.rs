@@ -47,7 +47,10 @@ impl Chart {
         let arrow = if style.unicode { '▲' } else { '^' };
         let mut row = Row::new(self.width);
         for (name, ns) in marks {
-            row.put(bins.place(*ns as f64), &format!("{arrow} {name}"), 0);
+            let at = bins.place(*ns as f64);
+            let left = format!("{name} {arrow}");
+            // At the right end the name stands before its arrow.
+            let _ = row.put(at, &format!("{arrow} {name}"), 0) || row.put(at, &left, columns(&left) - 1);
         }
         lines.push(row.text());
         lines
@@ -104,7 +107,8 @@ impl Bins {
             for ns in ticks(self.low_ns, self.high_ns, steps) {
                 let (at, label) = (self.place(ns), style.spell(&label(ns)));
                 let fits = row.put(at, &label, columns(&label) / 2);
-                all &= fits;
+                // At either end there may be no room for a label, and none is missed.
+                all &= fits || at < columns(&label) || at + columns(&label) > self.counts.len();
                 if fits {
                     axis[at] = tick;
                 }
@@ -166,15 +170,12 @@ impl Row {
         Self { cells: vec![' '; width], used: 0 }
     }
 
-    /// Puts a label so that its character number `anchor` stands at `at`, moved to the left at the row's end. Labels come
-    /// from left to right; says whether there was room.
+    /// Puts a label so that its character number `anchor` stands at `at`. Labels come from left to right; says whether
+    /// there was room.
     fn put(&mut self, at: usize, label: &str, anchor: usize) -> bool {
         let length = label.chars().count();
-        let most = self.cells.len().saturating_sub(length);
-        let start = at.saturating_sub(anchor).min(most);
-        // An arrow must point at its place.
-        let moved = anchor == 0 && start != at;
-        if length > self.cells.len() || start < self.used || moved {
+        let Some(start) = at.checked_sub(anchor) else { return false };
+        if start < self.used || start + length > self.cells.len() {
             return false;
         }
         self.cells.splice(start..start + length, label.chars());

@@ -258,7 +258,7 @@ fn connections(record: &LoadRecord, style: &Style) -> Vec<String> {
         vec![format!("{} in use at the most, to {}", whole(record.connections_used), plain(&record.address))];
     let more = [
         (record.waited, "request", "waited for one"),
-        (record.reconnects, "connection", "opened anew"),
+        (record.reconnects, "connection", "opened while loading"),
         (record.closed_by_server, "connection", "closed by the server"),
         (record.retried, "request", "sent a second time"),
     ];
