@@ -31,7 +31,7 @@ pub(crate) fn record(
     let tally = &loaded.tally;
     let throughput_rps = tally.rate_per_s();
     let offered = Offered::of(plan, loaded);
-    let file = plan.wires.all.len() > 1;
+    let sent = sent(plan);
     let times = [&tally.latency, &tally.service, &tally.send_lag, &tally.wait];
     let [latency_ns, service_ns, send_lag_ns, wait_ns] = times.map(|times| LoadTimes::of(times.histogram()));
     Ok(LoadRecord {
@@ -39,17 +39,13 @@ pub(crate) fn record(
         version: env!("CARGO_PKG_VERSION").into(),
         started_unix_ms,
         seed: plan.seed,
-        url: if file {
+        url: if sent.distinct > 1 {
             plan.target.origin()
         } else {
-            format!("{}{}", plan.target.origin(), plan.wires.all[0].path)
+            plan.target.origin() + &plan.wires.all[0].path
         },
         address: server.address.to_string(),
-        sent: Sent {
-            method: if file { plan.wires.method.clone() } else { plan.wires.all[0].method.clone() },
-            distinct: plan.wires.all.len() as u64,
-            order: plan.wires.order.words(),
-        },
+        sent,
         shape: if offered.rate.is_some() { LoadShape::Open } else { LoadShape::Closed },
         connections: plan.connections as u64,
         max_connections: plan.max_connections as u64,
@@ -92,6 +88,16 @@ pub(crate) fn record(
         findings: Vec::new(),
         hdr: EncodedHistogram::encode(tally.latency.histogram())?,
     })
+}
+
+/// Which requests were sent.
+fn sent(plan: &LoadPlan) -> Sent {
+    let wires = &plan.wires;
+    Sent {
+        method: if wires.all.len() > 1 { wires.method.clone() } else { wires.all[0].method.clone() },
+        distinct: wires.all.len() as u64,
+        order: wires.order.words(),
+    }
 }
 
 /// What only open loads have.

@@ -3,7 +3,7 @@
 //! Owns: the engine's session while it lasts. Must not know: how its standing is drawn, what becomes of the tally.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,9 +45,6 @@ pub(crate) fn connect(plan: &LoadPlan) -> Result<Connected, UsageError> {
     let address = match &plan.unix_socket {
         Some(path) => Address::Unix(path.clone()),
         None => {
-            let resolve = |host: &str, port: u16| -> io::Result<Vec<SocketAddr>> {
-                (host, port).to_socket_addrs().map(Iterator::collect)
-            };
             let addresses = plan.target.addresses(&plan.allowed, &resolve)?;
             let connect =
                 |address: &SocketAddr| TcpStream::connect_timeout(address, plan.connect_timeout).map(drop);
@@ -55,6 +52,22 @@ pub(crate) fn connect(plan: &LoadPlan) -> Result<Connected, UsageError> {
         }
     };
     Ok(Connected { address, tls })
+}
+
+/// The addresses of a name. `localhost` is both loopbacks, whatever the system's list of hosts has of it.
+fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let found = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    if host != "localhost" {
+        return found;
+    }
+    let mut addresses = found.unwrap_or_default();
+    let both: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    for address in both.map(|address| SocketAddr::new(address, port)) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    Ok(addresses)
 }
 
 impl Connected {
@@ -174,6 +187,10 @@ pub(crate) enum LoadError {
 /// What to do about connections that cannot be opened.
 fn opening(plan: &LoadPlan, error: &OpenError) -> UsageError {
     let remedy = match error {
+        OpenError::Connect { opened: 0, .. } if plan.target.tls => {
+            "write http:// if there is no TLS; for certificates of its own see --ca FILE and --insecure"
+                .into()
+        }
         OpenError::Connect { opened: 0, .. } => "start the server first, or correct the address".into(),
         OpenError::Connect { opened, .. } => {
             format!("lower -c to at most {opened}, or let the server accept more connections at once")
@@ -186,6 +203,5 @@ fn opening(plan: &LoadPlan, error: &OpenError) -> UsageError {
                 .into()
         }
     };
-    let tls = if plan.target.tls { "; does the server speak TLS there?" } else { "" };
-    UsageError::new(format!("{}{tls}", chain(error)), remedy)
+    UsageError::new(chain(error), remedy)
 }

@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | `send-lag` | open: p99 of the lag that is the generator's over 10 % of the median latency | over 50 % |
 //! | `offered-not-achieved` | open: under 99.5 % of what was due was kept up with | under 98 % |
-//! | `generator-saturated` | the generator used over 70 % of its time on a CPU | over 85 % |
-//! | `run-delay` | it waited for a CPU over 1 % of the time | over 5 % |
+//! | `generator-saturated` | the generator used over 70 % of its time on a CPU (loads from 100 ms on) | over 85 % |
+//! | `run-delay` | it waited for a CPU over 1 % of the time (loads from 100 ms on) | over 5 % |
 //! | `ceiling` | over 50 % of what the generator reaches against a null server | over 70 % |
 //! | `littles-law` | | in flight and throughput x latency differ by over 2 % (closed), 5 % (open) |
 //! | `percentiles` | | a higher percentile is lower than a lower one, or latency below service |
@@ -64,6 +64,8 @@ const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
 
 /// A lag up to this is the grain of the histograms, whose steps are 512 ns at the bottom, whatever the latency.
 const GRAIN_NS: f64 = 1_024.0;
+/// Over less time than this, in seconds, shares of CPU time are the grain of the scheduler and the start of threads.
+const LEAST_S: f64 = 0.1;
 /// Times are kept with three digits, so that a higher percentile of sums may read lower by one step of the histogram.
 const STEP: f64 = 0.002;
 
@@ -246,7 +248,7 @@ fn send_lag(record: &LoadRecord) -> Option<Finding> {
 }
 
 fn generator_saturated(record: &LoadRecord) -> Option<Finding> {
-    let share = record.generator.cpu_share?;
+    let share = record.generator.cpu_share.filter(|_| record.duration_s >= LEAST_S)?;
     let (limit, remedy) = if is_open(record) {
         (
             "latencies hold its own delays",
@@ -267,7 +269,7 @@ fn generator_saturated(record: &LoadRecord) -> Option<Finding> {
 }
 
 fn run_delay(record: &LoadRecord) -> Option<Finding> {
-    let share = record.generator.run_delay_share?;
+    let share = record.generator.run_delay_share.filter(|_| record.duration_s >= LEAST_S)?;
     RUN_DELAY.judge(
         "run-delay",
         share,

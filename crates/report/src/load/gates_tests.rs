@@ -122,6 +122,7 @@ fn of_generator() -> Vec<Case> {
         ("2 % delayed", delayed(Some(0.02)), warns("run-delay")),
         ("6 % delayed", delayed(Some(0.06)), invalid("run-delay")),
         ("delay not known", delayed(None), vec![]),
+        ("a short load", with(busy(delayed(Some(0.5)), 1.2), |r| r.duration_s = 0.099), vec![]),
         ("half the ceiling", of_ceiling(0.5), vec![]),
         ("over half the ceiling", of_ceiling(0.51), warns("ceiling")),
         ("near the ceiling", of_ceiling(0.71), invalid("ceiling")),
