@@ -1,6 +1,7 @@
 //! Owns: what a worker asks of the operating system, and which of the two ways of asking is used. A worker names its
 //! connections by slot; what happens on them comes back as events. Must not know requests, answers or tallies.
 
+pub(crate) mod buffers;
 mod epoll;
 pub(crate) mod os;
 mod uring;
@@ -101,6 +102,6 @@ pub(crate) trait Driver: Sized {
 
 /// Counts the connections that a slot has had, so that a late event of an old one is known as such.
 #[inline]
-fn token(slot: usize, generation: u32) -> u64 {
+pub(crate) fn token(slot: usize, generation: u32) -> u64 {
     (u64::from(generation & 0x00ff_ffff) << 32) | slot as u64
 }

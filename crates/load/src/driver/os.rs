@@ -74,7 +74,7 @@ pub(super) fn connected(socket: &OwnedFd) -> Result<(), Errno> {
 }
 
 #[inline]
-pub(super) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     net::send(socket, bytes, SendFlags::NOSIGNAL)
 }
 

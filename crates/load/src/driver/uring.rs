@@ -1,20 +1,20 @@
 //! Owns: the driver over io_uring: sends gathered and handed over in one call, receives that go on by themselves into
-//! buffers that the kernel picks. The only place with `unsafe`: the kernel reads and writes memory that it is given here,
-//! all of which is owned by the driver and lives until nothing is in flight any more. Must not know what bytes mean.
+//! buffers that the kernel picks. The kernel reads memory that it is given here, which is owned by the driver and lives
+//! until nothing is in flight any more. Must not know what bytes mean.
 #![allow(
     unsafe_code,
     reason = "what is handed to the kernel must be vouched for; each use says why it holds"
 )]
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{BufRingEntry, CancelBuilder, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::io::Errno;
 use rustix::net::{self, Shutdown};
 
+use super::buffers::Buffers;
 use super::{Driver, Event, Target, Wake, os, token};
 
 /// Entries of the queue of submissions; a full one is handed over early.
@@ -200,7 +200,7 @@ impl Driver for Uring {
         ring.submitter().register_files_sparse(count).map_err(to_errno)?;
         // Saves a look-up per call; where it is refused, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
-        let buffers = Buffers::new(&mut ring).map_err(to_errno)?;
+        let buffers = Buffers::new(&mut ring, GROUP, BUFFERS, BUFFER_SIZE).map_err(to_errno)?;
         let empty = || Slot { socket: None, generation: 0, out: None, sending: false, goes_with: 0 };
         Ok(Uring {
             ring,
@@ -333,72 +333,4 @@ const MSG_WAITALL: u32 = 0x100;
 
 fn errno(result: i32) -> Errno {
     Errno::from_raw_os_error(-result)
-}
-
-#[repr(C, align(4096))]
-#[derive(Clone, Copy)]
-struct Page([u8; 4096]);
-
-/// Buffers that the kernel picks from, by a ring that both sides know.
-#[derive(Default)]
-struct Buffers {
-    /// The ring: an entry of 16 bytes for each buffer, on a page of its own.
-    ring: Vec<Page>,
-    memory: Vec<Page>,
-    tail: u16,
-}
-
-impl Buffers {
-    fn new(ring: &mut IoUring) -> std::io::Result<Buffers> {
-        let page = Page([0; 4096]);
-        let entries = usize::from(BUFFERS) * size_of::<BufRingEntry>();
-        let mut buffers = Buffers {
-            ring: vec![page; entries.div_ceil(size_of::<Page>())],
-            memory: vec![page; usize::from(BUFFERS) * BUFFER_SIZE / size_of::<Page>()],
-            tail: 0,
-        };
-        let address = buffers.ring.as_ptr() as u64;
-        // SAFETY: the pages are aligned, large enough for the entries, never moved, and outlive the registration (`drop`).
-        unsafe { ring.submitter().register_buf_ring_with_flags(address, BUFFERS, GROUP, 0) }?;
-        (0..BUFFERS).for_each(|id| buffers.give(id));
-        buffers.publish();
-        Ok(buffers)
-    }
-
-    /// Gives a buffer to the kernel, from the next [`Buffers::publish`] on.
-    #[inline]
-    fn give(&mut self, id: u16) {
-        let place = usize::from(self.tail & (BUFFERS - 1));
-        let start = usize::from(id) * BUFFER_SIZE;
-        // SAFETY: `place` is below BUFFERS, for which the ring has room. The kernel does not read the entry before the
-        // tail moves on, and the address of the buffer lies within `memory`, as ids below BUFFERS only are known.
-        unsafe {
-            let entry = &mut *self.ring.as_mut_ptr().cast::<BufRingEntry>().add(place);
-            entry.set_addr(self.memory.as_mut_ptr().cast::<u8>().add(start) as u64);
-            entry.set_len(BUFFER_SIZE as u32);
-            entry.set_bid(id);
-        }
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    /// Shows the kernel what was given.
-    #[inline]
-    fn publish(&self) {
-        // SAFETY: the tail lies within the ring's first entry, is aligned for 16 bits, and is written by us alone.
-        unsafe {
-            let tail = BufRingEntry::tail(self.ring.as_ptr().cast()) as *const AtomicU16;
-            (*tail).store(self.tail, Ordering::Release);
-        }
-    }
-
-    /// The first `length` bytes of a buffer that the kernel has filled and not been given back.
-    #[inline]
-    fn filled(&self, id: u16, length: usize) -> &[u8] {
-        let start = usize::from(id) * BUFFER_SIZE;
-        assert!(start + length.min(BUFFER_SIZE) <= self.memory.len() * size_of::<Page>());
-        // SAFETY: the range lies within `memory`, and the kernel writes to the buffer only once it is given again.
-        unsafe {
-            std::slice::from_raw_parts(self.memory.as_ptr().cast::<u8>().add(start), length.min(BUFFER_SIZE))
-        }
-    }
 }

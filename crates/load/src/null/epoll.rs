@@ -1,0 +1,242 @@
+//! Owns: the null server over epoll: one call for each receive and each send. Must not know what the bytes mean.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, Shutdown, SocketFlags};
+use rustix::time::Timespec;
+
+use super::peer::{Known, Peer};
+use super::{LINGER, PAUSE, Post};
+use crate::driver::{os, token};
+
+const LISTENER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+const BATCH: usize = 256;
+const BUFFER: usize = 64 * 1024;
+
+/// One thread's connections.
+pub(super) struct Server {
+    post: Post,
+    epoll: OwnedFd,
+    connections: Vec<Option<Connection>>,
+    /// Places in `connections` that are empty.
+    empty: Vec<usize>,
+    generation: u32,
+    known: Known,
+    /// Connections whose clients have so long to end them, in order.
+    lingering: VecDeque<(Instant, u64)>,
+    /// When to listen again, if the listener is left alone for want of something.
+    paused: Option<Instant>,
+    buffer: Vec<u8>,
+}
+
+struct Connection {
+    socket: OwnedFd,
+    generation: u32,
+    peer: Peer,
+    /// Whether it is also watched for room to send.
+    full: bool,
+    /// The client sends no more.
+    ended: bool,
+    /// We send no more.
+    lingers: bool,
+}
+
+impl Server {
+    pub(super) fn new(post: Post) -> Result<Server, Errno> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &post.listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &*post.stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        Ok(Server {
+            post,
+            epoll,
+            connections: Vec::new(),
+            empty: Vec::new(),
+            generation: 0,
+            known: Known::default(),
+            lingering: VecDeque::new(),
+            paused: None,
+            buffer: vec![0; BUFFER],
+        })
+    }
+
+    /// Serves until it is stopped.
+    pub(super) fn run(&mut self) -> Result<(), Errno> {
+        let none = epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+        let mut events = vec![none; BATCH];
+        loop {
+            let limit = self.limit();
+            let ready = match epoll::wait(&self.epoll, &mut events[..], limit.as_ref()) {
+                Ok(ready) => ready,
+                Err(Errno::INTR) => 0,
+                Err(error) => return Err(error),
+            };
+            let mut accept = false;
+            for event in &events[..ready] {
+                match event.data.u64() {
+                    STOP => return Ok(()),
+                    LISTENER => accept = true,
+                    mark => self.attend(mark, event.flags),
+                }
+            }
+            self.look_at_the_clock()?;
+            if accept {
+                self.accept()?;
+            }
+        }
+    }
+
+    /// How long to wait for events at most.
+    fn limit(&self) -> Option<Timespec> {
+        let next = [self.paused, self.lingering.front().map(|(due, _)| *due)].into_iter().flatten().min()?;
+        let left = next.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+        Some(Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() })
+    }
+
+    fn look_at_the_clock(&mut self) -> Result<(), Errno> {
+        if self.paused.is_none() && self.lingering.is_empty() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        while let Some((due, mark)) = self.lingering.front().copied() {
+            match self.find(mark) {
+                Some(index) if due <= now => self.close(index),
+                Some(_) => break,
+                None => {}
+            }
+            self.lingering.pop_front();
+        }
+        if self.paused.is_some_and(|due| due <= now) {
+            self.paused = None;
+            let flags = EventFlags::IN;
+            epoll::modify(&self.epoll, &self.post.listener, EventData::new_u64(LISTENER), flags)?;
+        }
+        Ok(())
+    }
+
+    /// Accepts what waits. Where a descriptor or memory is wanting, the listener is left alone for a while: its readiness
+    /// would keep the thread awake for nothing.
+    fn accept(&mut self) -> Result<(), Errno> {
+        for _ in 0..BATCH {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match net::accept_with(&self.post.listener, flags) {
+                Ok(socket) => self.add(socket),
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(_) => {
+                    self.paused = Some(Instant::now() + PAUSE);
+                    let none = EventFlags::empty();
+                    return epoll::modify(
+                        &self.epoll,
+                        &self.post.listener,
+                        EventData::new_u64(LISTENER),
+                        none,
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, socket: OwnedFd) {
+        let index = self.empty.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let mark = EventData::new_u64(token(index, generation));
+        if epoll::add(&self.epoll, &socket, mark, EventFlags::IN).is_err() {
+            self.empty.push(index);
+            return;
+        }
+        let peer = Peer::new();
+        let connection = Connection { socket, generation, peer, full: false, ended: false, lingers: false };
+        self.connections[index] = Some(connection);
+    }
+
+    /// The connection that a mark was made for, if it is still there.
+    fn find(&self, mark: u64) -> Option<usize> {
+        let index = (mark & 0xffff_ffff) as usize;
+        let connection = self.connections.get(index)?.as_ref()?;
+        (token(index, connection.generation) == mark).then_some(index)
+    }
+
+    fn close(&mut self, index: usize) {
+        self.connections[index] = None;
+        self.empty.push(index);
+    }
+
+    /// Serves one connection for which something is ready.
+    #[inline]
+    fn attend(&mut self, mark: u64, flags: EventFlags) {
+        let Some(index) = self.find(mark) else { return };
+        let Some(connection) = &mut self.connections[index] else { return };
+        let hangup = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        let mut open = true;
+        if (flags.contains(EventFlags::IN) || hangup) && !connection.ended {
+            open = connection.receive(&mut self.buffer, &mut self.known);
+        }
+        let open = open && connection.send(&self.post);
+        if !(open && connection.watch(&self.epoll, mark)) {
+            self.close(index);
+            return;
+        }
+        if connection.peer.is_over() && !connection.lingers && !connection.full {
+            connection.lingers = true;
+            let _ = net::shutdown(&connection.socket, Shutdown::Write);
+            self.lingering.push_back((Instant::now() + LINGER, mark));
+        }
+    }
+}
+
+impl Connection {
+    /// Reads once; false when the connection is over.
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8], known: &mut Known) -> bool {
+        match net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+            Ok((0, _)) => {
+                self.ended = true;
+                !self.lingers
+            }
+            Ok((count, _)) => self.peer.take(&buffer[..count], known).is_ok(),
+            Err(Errno::AGAIN | Errno::INTR) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Sends what is owed, as far as there is room; false when the connection is over.
+    #[inline]
+    fn send(&mut self, post: &Post) -> bool {
+        loop {
+            if self.peer.sending.is_empty() && !self.peer.advance(&post.answers) {
+                // A client that sends no more has now got all that it asked for.
+                return !self.ended;
+            }
+            match os::send(&self.socket, post.answers.bytes(&self.peer.sending)) {
+                Ok(count) => self.peer.sending.start += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Is told of room to send if that is wanting, and of bytes as long as some may come; false when that fails.
+    #[inline]
+    fn watch(&mut self, epoll: &OwnedFd, mark: u64) -> bool {
+        let full = !self.peer.sending.is_empty();
+        if full == self.full && !self.ended {
+            return true;
+        }
+        self.full = full;
+        let mut flags = EventFlags::empty();
+        flags.set(EventFlags::IN, !self.ended);
+        flags.set(EventFlags::OUT, full);
+        epoll::modify(epoll, &self.socket, EventData::new_u64(mark), flags).is_ok()
+    }
+}
