@@ -4,6 +4,7 @@
 //! machine. Every option is absent unless typed; defaults are the plan's.
 
 mod input;
+mod null;
 mod values;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use deadheat_record::Metric;
 use thiserror::Error;
 
 pub(crate) use input::{AdHoc, Input};
+pub(crate) use null::NullFlags;
 pub(crate) use values::{CpuList, EpochRange, Header, Output};
 
 /// Wrong usage: what is wrong and what to do about it. Exit status 2.
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Show a record again
     Report(ReportFlags),
+    /// A server that answers every request alike, as fast as this machine can: what a load generator's limit is found with
+    Null(NullFlags),
 }
 
 const RACE_HELP: &str = "\

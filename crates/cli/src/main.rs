@@ -39,6 +39,7 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
         Command::Race(flags) => commands::race(&flags, console),
         Command::Check(flags) => commands::check(&flags, console),
         Command::Report(flags) => commands::report(&flags, console),
+        Command::Null(flags) => commands::null(&flags, console),
     };
     done.unwrap_or_else(|failure| console.failure(&failure))
 }

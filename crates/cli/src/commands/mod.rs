@@ -2,6 +2,7 @@
 
 mod check;
 mod failure;
+mod null;
 mod race;
 mod report;
 
@@ -14,6 +15,7 @@ use deadheat_runner::keeper;
 
 pub(crate) use check::check;
 pub(crate) use failure::Failure;
+pub(crate) use null::null;
 pub(crate) use race::race;
 pub(crate) use report::report;
 

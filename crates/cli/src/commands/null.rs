@@ -1,0 +1,77 @@
+//! `deadheat null`: the built-in server that answers every request alike.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use deadheat_load::{Address, NullConfig, NullError, NullServer};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::Failure;
+use crate::console::{Console, lines_plain};
+use crate::flags::{NullFlags, UsageError};
+use crate::interrupt::Interrupt;
+
+const PORT: u16 = 8080;
+/// Whether the end was asked for is looked at this often.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Serves until it is asked to end, which is no failure.
+pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failure> {
+    // One connection is one open file. Where the limit may not be raised, there are fewer connections.
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let usual = NullConfig::default();
+    let port = flags.port.unwrap_or(PORT);
+    let address = match &flags.unix_socket {
+        Some(path) => Address::Unix(path.clone()),
+        None => Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+    };
+    let interrupt = Interrupt::listen()?;
+    let server = NullServer::start(NullConfig {
+        address,
+        body_bytes: flags.bytes.map_or(usual.body_bytes, |bytes| bytes as usize),
+        threads: flags.threads.map_or(usual.threads, usize::from),
+        cpus: flags.cpus.as_ref().map_or(usual.cpus, |list| list.0.clone()),
+        backend: flags.backend.unwrap_or(usual.backend),
+    });
+    let server = server.map_err(usage)?;
+    let place = match server.address() {
+        Address::Tcp(address) => format!("http://{address}/"),
+        unix => unix.to_string(),
+    };
+    console.result(&lines_plain(&format!("listening on {place} ({})", server.backend().name())));
+    console.result("\n");
+    while !interrupt.asked() {
+        if !server.is_running() {
+            return Err(std::io::Error::other("the server was failed by the operating system").into());
+        }
+        std::thread::sleep(GLANCE);
+    }
+    Ok(0)
+}
+
+/// What to do about a server that cannot be started.
+fn usage(error: NullError) -> UsageError {
+    let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
+    let remedy = match &error {
+        NullError::Listen { address: Address::Unix(path), source }
+            if source.kind() == ErrorKind::AddrInUse =>
+        {
+            format!(
+                "remove {} if nobody listens there any more, or choose another --unix-socket",
+                path.display()
+            )
+        }
+        NullError::Listen { address: Address::Unix(_), .. } => "choose another --unix-socket".to_owned(),
+        NullError::Listen { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            "choose a --port from 1024 on, or 0 for any free one".to_owned()
+        }
+        NullError::Listen { .. } => "choose another --port, or 0 for any free one".to_owned(),
+        NullError::Backend { .. } => "leave --backend away, or say --backend epoll".to_owned(),
+        NullError::Pin { .. } => "name cores with --cpus that this process may run on".to_owned(),
+        NullError::Config => "choose --threads and --bytes within these limits".to_owned(),
+        NullError::Thread(_) => "choose fewer --threads, or raise the limits of this process".to_owned(),
+    };
+    UsageError::new(format!("{error}{cause}"), remedy)
+}
