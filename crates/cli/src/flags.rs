@@ -4,6 +4,7 @@
 //! machine. Every option is absent unless typed; defaults are the plan's.
 
 mod input;
+mod load;
 mod null;
 mod values;
 
@@ -15,6 +16,7 @@ use deadheat_record::Metric;
 use thiserror::Error;
 
 pub(crate) use input::{AdHoc, Input};
+pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
 pub(crate) use values::{CpuList, EpochRange, Header, Output};
 
@@ -39,6 +41,7 @@ Examples:
   deadheat race --url 'http://127.0.0.1:{port}/' 'node a.mjs' 'bun b.ts'
   deadheat race studies/trending --only bun,node26 --scenario steady
   deadheat check studies/trending
+  deadheat load -r 2000 http://127.0.0.1:8080/x
 
 Exit status: 0 measured, or passed; 1 measured, and a parity check failed; 2 wrong usage or input;
 3 the measurement is invalid; 130 interrupted (what was measured is kept).";
@@ -58,6 +61,8 @@ pub(crate) enum Command {
     Race(Box<RaceFlags>),
     /// Check that all contenders of a study answer alike; nothing is measured
     Check(CheckFlags),
+    /// Load a server and say how it answers: the load generator alone
+    Load(Box<LoadFlags>),
     /// Show a record again
     Report(ReportFlags),
     /// A server that answers every request alike, as fast as this machine can: what a load generator's limit is found with

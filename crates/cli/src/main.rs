@@ -5,8 +5,6 @@ mod console;
 mod flags;
 mod interrupt;
 mod live;
-// Only tests use it until there is a command that loads one server.
-#[cfg(test)]
 mod load;
 mod plan;
 mod prepare;
@@ -38,6 +36,7 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
     let done = match cli.command {
         Command::Race(flags) => commands::race(&flags, console),
         Command::Check(flags) => commands::check(&flags, console),
+        Command::Load(flags) => commands::load(&flags, console),
         Command::Report(flags) => commands::report(&flags, console),
         Command::Null(flags) => commands::null(&flags, console),
     };

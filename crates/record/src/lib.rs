@@ -10,6 +10,7 @@ mod epoch;
 mod finding;
 mod histogram;
 mod journal;
+mod load;
 mod machine;
 mod plan;
 mod series;
@@ -24,6 +25,10 @@ pub use epoch::{
 pub use finding::{Finding, Severity};
 pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES};
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
+pub use load::{
+    ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadLimits, LoadMismatch,
+    LoadRecord, LoadShape, LoadTimes, Sent, load_schema_json,
+};
 pub use machine::{CgroupKind, Machine, Pinning};
 pub use plan::{
     BodyRule, Claim, Contender, JsonRule, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape,

@@ -10,6 +10,7 @@ mod document;
 mod findings;
 mod headline;
 pub mod live;
+pub mod load;
 mod number;
 mod results;
 mod style;

@@ -14,6 +14,7 @@ use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
 
 pub(crate) use bar::{Bar, bar};
+pub(crate) use findings::lines as finding_lines;
 pub use parity::parity;
 pub(crate) use scenario::verdict;
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod failure;
+mod load;
 mod null;
 mod race;
 mod report;
@@ -15,6 +16,7 @@ use deadheat_runner::keeper;
 
 pub(crate) use check::check;
 pub(crate) use failure::Failure;
+pub(crate) use load::load;
 pub(crate) use null::null;
 pub(crate) use race::race;
 pub(crate) use report::report;

@@ -208,7 +208,7 @@ fn is_journal(path: &Path) -> bool {
 }
 
 /// The file, if it can be written: better known before a race than after it.
-fn writable(path: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn writable(path: &Path) -> Result<PathBuf, Failure> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let test = folder.join(format!(".deadheat-{}.tmp", std::process::id()));
     std::fs::write(&test, "").and_then(|()| std::fs::remove_file(&test)).map_err(|source| Failure::File {

@@ -38,7 +38,8 @@ pub(crate) struct NullFlags {
     pub(crate) backend: Option<Backend>,
 }
 
-fn backend(text: &str) -> Result<Backend, String> {
+/// A way to speak to the operating system, by its name.
+pub(super) fn backend(text: &str) -> Result<Backend, String> {
     let known = [Backend::Auto, Backend::Uring, Backend::Epoll];
     known.into_iter().find(|one| one.name() == text).ok_or_else(|| "write auto, io_uring or epoll".into())
 }

@@ -28,6 +28,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
+/// As [`duration`], or none at all: `0s`, `0`.
+pub(super) fn duration_or_none(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" | "0s" | "0ms" => Ok(Duration::ZERO),
+        text => duration(text),
+    }
+}
+
 /// A slice's length.
 pub(super) fn slice(text: &str) -> Result<Duration, String> {
     let allowed = Duration::from_millis(10)..=Duration::from_secs(60);

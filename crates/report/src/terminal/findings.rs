@@ -9,7 +9,7 @@ use crate::style::{Style, Tone};
 use crate::text::plain;
 
 /// Each finding with its remedy, the worst first.
-pub(super) fn lines(findings: &[Finding], style: &Style) -> Vec<String> {
+pub(crate) fn lines(findings: &[Finding], style: &Style) -> Vec<String> {
     let mut groups: Vec<Vec<&Finding>> = Vec::new();
     for finding in findings {
         let same = |group: &&mut Vec<&Finding>| {

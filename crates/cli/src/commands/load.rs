@@ -1,0 +1,115 @@
+//! `deadheat load`: the load generator alone.
+
+use std::sync::Arc;
+
+use deadheat_record::LoadRecord;
+use deadheat_runner::{raise_open_files, unix_ms};
+use rustix::process::{Resource, getrlimit};
+
+use super::race::writable;
+use super::{Failure, write_atomically};
+use crate::console::{Console, lines_plain};
+use crate::flags::{LoadFlags, Output};
+use crate::interrupt::Interrupt;
+use crate::load::{
+    Connected, LoadError, LoadPlan, Loaded, Show, Surroundings, ceiling, checks, connect, load as run_load,
+    record,
+};
+use crate::plan::{self, Topology};
+
+const INTERRUPTED: u8 = 130;
+
+/// Loads one server, and shows what came of it.
+pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failure> {
+    if flags.json == Some(Output::Standard) {
+        console.keep_output_for_data();
+    }
+    raise_open_files()?;
+    let cpus = Topology::of_machine().cpus();
+    let open_files = getrlimit(Resource::Nofile).current;
+    let here = Surroundings { seed: plan::fresh_seed(), cpus, open_files };
+    let plan = LoadPlan::of(flags, &here)?;
+    if let Some(Output::File(path)) = &flags.json {
+        writable(path)?;
+    }
+    let interrupt = Interrupt::listen()?;
+    let server = connect(&plan)?;
+    let Some(record) = measured(&plan, &server, &here, &interrupt, console)? else {
+        console.note("interrupted before anything was measured");
+        return Ok(INTERRUPTED);
+    };
+    console.result(&deadheat_report::load::summary(&record, &console.output));
+    write_json(flags.json.as_ref(), &record, console)?;
+    Ok(status(&record))
+}
+
+/// All that is measured, in its order; none when it was interrupted before anything counted.
+fn measured(
+    plan: &LoadPlan,
+    server: &Connected,
+    here: &Surroundings,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<Option<LoadRecord>, Failure> {
+    let mut ask = |wire: &_| server.ask(wire, plan.timeout);
+    let stopped = || interrupt.asked();
+    let Some(checks) = checks(&plan.wires.all, &plan.status, plan.expect, &mut ask, &stopped) else {
+        return Ok(None);
+    };
+    let requests = Arc::new(plan.wires.requests(&checks.bodies, plan.seed)?);
+    let ceiling_rps = match plan.ceiling {
+        false => None,
+        true => {
+            console.note("ceiling: loading a server that does nothing for two seconds");
+            Some(ceiling(plan, &checks, &here.cpus)?)
+        }
+    };
+    let begun = lines_plain(&format!("loading {} at {}", plan.target.origin(), server.address));
+    if !console.live {
+        console.note(&begun);
+    }
+    let started_unix_ms = unix_ms();
+    let mut show = Show::new(console);
+    let loaded = run_load(plan, server, requests, interrupt, &mut show);
+    show.finish();
+    let Some(loaded): Option<Loaded> = loaded.map_err(failure)? else { return Ok(None) };
+    let record = record(plan, server, &checks, &loaded, ceiling_rps, started_unix_ms);
+    let mut record = record.map_err(std::io::Error::other)?;
+    record.findings = deadheat_report::load::findings(&record);
+    Ok(Some(record))
+}
+
+fn failure(error: LoadError) -> Failure {
+    match error {
+        LoadError::Open(usage) => usage.into(),
+        LoadError::Session(error) => std::io::Error::other(error).into(),
+    }
+}
+
+/// 0: all answers as expected; 1: some were missing or wrong; 3: a finding takes the numbers away; 130: interrupted.
+fn status(record: &LoadRecord) -> u8 {
+    if record.interrupted {
+        INTERRUPTED
+    } else if record.is_invalid() {
+        3
+    } else {
+        u8::from(record.outcomes.failed() > 0)
+    }
+}
+
+fn write_json(to: Option<&Output>, record: &LoadRecord, console: &Console) -> Result<(), Failure> {
+    let json = || {
+        let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::other)?;
+        text.push('\n');
+        Ok::<String, std::io::Error>(text)
+    };
+    match to {
+        None => Ok(()),
+        Some(Output::Standard) => Ok(console.data(&json()?)?),
+        Some(Output::File(path)) => write_atomically(path, &json()?).map_err(|source| Failure::File {
+            path: path.clone(),
+            option: "--json",
+            source,
+        }),
+    }
+}

@@ -1,0 +1,270 @@
+//! Options of `load`: as the users of wrk, oha, hey and wrk2 know them, where those agree.
+//!
+//! Owns their spelling and help. Must not know the plan; what is absent is the plan's.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use deadheat_load::{Backend, StatusSet};
+
+use super::null::backend;
+use super::{CpuList, Header, Output, values};
+
+const LOAD_HELP: &str = "\
+Examples:
+  deadheat load http://127.0.0.1:8080/x                      64 connections for 10 s, each waits for its answer
+  deadheat load -r 2000 -d 30s http://127.0.0.1:8080/x       latencies that a user would see, at 2,000 requests/s
+  deadheat load -r 100..5000 -d 1m http://127.0.0.1:8080/x   a ramp
+  deadheat load -n 10000 -c 8 --json - http://127.0.0.1:8080/x
+
+A rate is RATE[..RATE][:TIME], several with commas between them: 2000, 20k, 100..5000:30s, 1k:10s,2k:10s.
+A file of requests has a path on each line (a tab and a weight may follow), or a JSON object such as
+{\"method\":\"POST\",\"path\":\"/x\",\"headers\":{\"a\":\"b\"},\"body\":\"c\",\"weight\":2,\"expect_status\":\"201\"}.
+
+Exit status: 0 measured, all answers as expected; 1 measured, and some answers were missing or wrong;
+2 wrong usage or input; 3 the measurement is invalid; 130 interrupted (what was measured is shown).";
+
+/// Options of `load`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = LOAD_HELP)]
+pub(crate) struct LoadFlags {
+    /// What is requested, such as http://127.0.0.1:8080/x; http:// may be left out
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) amount: AmountFlags,
+    #[command(flatten)]
+    pub(crate) request: RequestFlags,
+    #[command(flatten)]
+    pub(crate) answer: AnswerFlags,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionFlags,
+    #[command(flatten)]
+    pub(crate) generator: GeneratorFlags,
+    /// Write what was measured as JSON (deadheat.load/1); `-` for standard output, and nothing else there
+    #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
+    pub(crate) json: Option<Output>,
+}
+
+/// How much, and when.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct AmountFlags {
+    /// Number of connections [default: 64]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(crate) connections: Option<u32>,
+    /// How long requests are sent [default: 10s, or without end with -n]
+    #[arg(short, long, short_alias = 'z', value_name = "TIME", value_parser = values::duration)]
+    pub(crate) duration: Option<Duration>,
+    /// How many requests are sent [default: as many as -d allows]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests: Option<u64>,
+    /// Requests per second, due whatever the answers do (also -q, -R) [default: each connection waits for its answer]
+    #[arg(short, long, short_aliases = ['q', 'R'], value_name = "RATE")]
+    pub(crate) rate: Option<String>,
+    /// How the requests of a --rate arrive [default: poisson]
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) arrivals: Option<ArrivalsFlag>,
+    /// With --rate: open more connections when requests are due and none is free, up to so many [default: 1024, or -c]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(crate) max_connections: Option<u32>,
+    /// Load so long before it counts [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = values::duration_or_none)]
+    pub(crate) warmup: Option<Duration>,
+    /// Arrivals and the order of requests come from this number [default: a new one, shown and kept]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// What is sent.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct RequestFlags {
+    /// Request method [default: GET]
+    #[arg(short, long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// Request header, such as 'accept: text/html'; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = Header::parse)]
+    pub(crate) headers: Vec<Header>,
+    /// Request body, or @FILE to read it from a file
+    #[arg(short, long, value_name = "BODY")]
+    pub(crate) body: Option<String>,
+    /// Send the requests of this file, one per line, instead of the URL's path
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requests_file: Option<PathBuf>,
+    /// Order of the file's requests [default: sequential; random with weights]
+    #[arg(long, value_enum, value_name = "WORD", requires = "requests_file")]
+    pub(crate) order: Option<OrderFlag>,
+    /// Send the file's requests by Zipf's law: the k-th with a share in proportion to 1/k^EXPONENT, such as 1
+    #[arg(long, value_name = "EXPONENT", requires = "requests_file", conflicts_with = "order")]
+    pub(crate) zipf: Option<f64>,
+}
+
+/// What answers must be.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Answers")]
+pub(crate) struct AnswerFlags {
+    /// Status codes that are right, such as 200,204,3xx or 200-399 [default: 200-399]
+    #[arg(long, value_name = "CODES")]
+    pub(crate) expect_status: Option<StatusSet>,
+    /// Bodies that are right, against those of before the load [default: as strict as two answers to each agree]
+    #[arg(long, value_enum, value_name = "WORD")]
+    pub(crate) expect: Option<ExpectFlag>,
+    /// A request unanswered for so long is a timeout [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// An attempt to connect may take so long [default: the timeout, at most 10s]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) connect_timeout: Option<Duration>,
+}
+
+/// Who is loaded, and by what way.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Target")]
+pub(crate) struct ConnectionFlags {
+    /// Load this host or address though it is not this machine's loopback; may be repeated
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_target: Vec<String>,
+    /// Connect to this unix socket; the URL only says what is requested there
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// With https: take any certificate
+    #[arg(long, conflicts_with = "ca")]
+    pub(crate) insecure: bool,
+    /// With https: trust the CAs in this PEM file and no others [default: those that the system trusts]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+/// The generator itself.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Generator")]
+pub(crate) struct GeneratorFlags {
+    /// Worker threads [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Tie the workers to these CPUs, in turn, such as 1,5-7; with one CPU each they may spin to send on time
+    #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
+    pub(crate) cpus: Option<CpuList>,
+    /// How to speak to the operating system: auto, io_uring or epoll [default: auto]
+    #[arg(long, value_name = "WHICH", value_parser = backend)]
+    pub(crate) backend: Option<Backend>,
+    /// Before, measure for two seconds what the generator reaches against a server that does nothing
+    #[arg(long)]
+    pub(crate) ceiling: bool,
+}
+
+/// How requests arrive, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalsFlag {
+    /// Independent of each other, as users are
+    Poisson,
+    /// Evenly
+    Constant,
+}
+
+/// The order of a file's requests, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderFlag {
+    /// One after the other, again and again
+    Sequential,
+    /// Drawn by weight
+    Random,
+}
+
+/// Which bodies are right, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExpectFlag {
+    /// The very same
+    Same,
+    /// As long
+    Length,
+    /// Any
+    Any,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::flags::{Cli, Command};
+
+    fn flags(line: &str) -> LoadFlags {
+        let cli = Cli::try_parse_from(["deadheat", "load"].into_iter().chain(line.split_whitespace()));
+        let Command::Load(flags) = cli.unwrap_or_else(|error| panic!("{line}: {error}")).command else {
+            panic!("load")
+        };
+        *flags
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let flags = flags(
+            "http://h/ -c 8 -t 2 -d 500ms -n 7 -r 100..5k:1s --arrivals constant --max-connections 9 --warmup 0s \
+             --seed 3 -m PUT -H a:b -b x --requests-file f --order random --expect-status 2xx --expect any \
+             --timeout 1s --connect-timeout 2s --allow-target h --unix-socket /s --ca c --cpus 0,2-3 \
+             --backend io_uring --ceiling --json -",
+        );
+        let amount = &flags.amount;
+        assert_eq!(
+            (amount.connections, amount.requests, amount.max_connections),
+            (Some(8), Some(7), Some(9))
+        );
+        assert_eq!(
+            (amount.duration, amount.warmup),
+            (Some(Duration::from_millis(500)), Some(Duration::ZERO))
+        );
+        assert_eq!((amount.rate.as_deref(), amount.seed), (Some("100..5k:1s"), Some(3)));
+        assert_eq!(amount.arrivals, Some(ArrivalsFlag::Constant));
+        assert_eq!(flags.request.order, Some(OrderFlag::Random));
+        assert_eq!(flags.answer.expect, Some(ExpectFlag::Any));
+        assert_eq!(flags.generator.threads, Some(2));
+        assert_eq!(flags.generator.cpus, Some(CpuList(vec![0, 2, 3])));
+        assert_eq!(flags.generator.backend, Some(Backend::Uring));
+        assert_eq!(flags.json, Some(Output::Standard));
+    }
+
+    #[test]
+    fn others_spellings_are_understood() {
+        for (line, seconds) in [("-d10s h", 10), ("-z 3s h", 3), ("--duration=1m h", 60)] {
+            assert_eq!(flags(line).amount.duration, Some(Duration::from_secs(seconds)), "{line}");
+        }
+        for line in ["-r 5 h", "-R5 h", "-q 5 h", "--rate 5 h"] {
+            assert_eq!(flags(line).amount.rate.as_deref(), Some("5"), "{line}");
+        }
+        let wrk = flags("-t1 -c64 -d10s http://h/");
+        assert_eq!((wrk.generator.threads, wrk.amount.connections), (Some(1), Some(64)));
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        for line in [
+            "",
+            "h -c 0",
+            "h -c 60001",
+            "h -t 0",
+            "h -d 10",
+            "h -d 0s",
+            "h -n 0",
+            "h -n -1",
+            "h --arrivals bursty",
+            "h --warmup x",
+            "h -H nonsense",
+            "h --expect-status 2x",
+            "h --expect-status 700",
+            "h --expect sometimes",
+            "h --zipf 1",
+            "h --order random",
+            "h --requests-file f --zipf 1 --order random",
+            "h --insecure --ca f",
+            "h --cpus x",
+            "h --backend kqueue",
+            "h h2",
+        ] {
+            let cli = Cli::try_parse_from(["deadheat", "load"].into_iter().chain(line.split_whitespace()));
+            assert!(cli.is_err(), "{line}");
+        }
+    }
+}

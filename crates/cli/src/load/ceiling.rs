@@ -1,0 +1,75 @@
+//! What the generator reaches against a server that does nothing.
+//!
+//! Owns: that measurement, as like the load as can be: the same connections, threads, CPUs, requests and checks. Must not
+//! know how it is judged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadheat_load::{BodyRule, Limit, NullConfig, NullServer, Pacer, Session, SliceOrder};
+
+use super::checks::{Checks, chain};
+use super::plan::LoadPlan;
+use super::run::{Connected, config};
+use crate::flags::UsageError;
+
+/// Left out at the start, and what is measured then.
+const WARMUP: Duration = Duration::from_millis(300);
+const MEASURED: Duration = Duration::from_millis(1_700);
+
+/// Answers per second. `cpus` are those that this process may use: the null server gets those that the generator does not
+/// have, if there are any.
+///
+/// # Errors
+/// When it cannot be measured.
+pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Result<f64, UsageError> {
+    let failed = |error: &dyn std::error::Error| {
+        UsageError::new(format!("--ceiling could not be measured: {}", chain(error)), "leave --ceiling out")
+    };
+    let others: Vec<usize> = cpus.iter().copied().filter(|cpu| !plan.cpus.contains(cpu)).collect();
+    let server = NullServer::start(NullConfig {
+        body_bytes: length(checks),
+        threads: plan.threads,
+        cpus: if plan.cpus.is_empty() { Vec::new() } else { others },
+        backend: plan.backend,
+        ..NullConfig::default()
+    });
+    let server = server.map_err(|error| failed(&error))?;
+    let here = Connected { address: server.address().clone(), tls: None };
+    let answer = here.ask(&plan.wires.all[0], plan.timeout).map_err(|error| failed(&error))?;
+    // What costs the generator in the load costs it here: a digest where there is one.
+    let bodies: Vec<BodyRule> = checks
+        .bodies
+        .iter()
+        .zip(&plan.wires.all)
+        .map(|(body, wire)| match body {
+            BodyRule::Digest { .. } if wire.method == "HEAD" => BodyRule::exactly(b""),
+            BodyRule::Digest { .. } => BodyRule::exactly(&answer.body),
+            BodyRule::Any | BodyRule::Length(_) => BodyRule::Any,
+        })
+        .collect();
+    let requests = Arc::new(plan.wires.requests(&bodies, plan.seed)?);
+    let plan = LoadPlan { max_connections: plan.connections, ..plan.clone() };
+    let mut session = Session::open(config(&plan, &here, requests)).map_err(|error| failed(&error))?;
+    let order = |duration| SliceOrder {
+        pacer: Pacer::Closed,
+        limit: Limit::duration(duration),
+        settle: Duration::ZERO,
+        start: 0,
+    };
+    session.slice(&order(WARMUP)).map_err(|error| failed(&error))?;
+    let tally = session.slice(&order(MEASURED)).map_err(|error| failed(&error))?;
+    tally
+        .rate_per_s()
+        .ok_or_else(|| UsageError::new("--ceiling: the null server gave no answer", "leave --ceiling out"))
+}
+
+/// The usual length of a body in the load, as far as it is known.
+fn length(checks: &Checks) -> usize {
+    let lengths = checks.bodies.iter().filter_map(|body| match body {
+        BodyRule::Any => None,
+        BodyRule::Length(length) | BodyRule::Digest { length, .. } => Some(*length),
+    });
+    let (count, sum) = lengths.fold((0, 0), |(count, sum), length| (count + 1, sum + length));
+    sum.checked_div(count).map_or(NullConfig::default().body_bytes, |mean| mean as usize)
+}

@@ -1,0 +1,193 @@
+//! What answers are checked against: as much as two answers before the load agree on.
+//!
+//! Owns: that choice. Must not know: connections (an answer is asked for by a function), the load itself.
+
+use deadheat_load::{Answer, BodyRule, ExchangeError, StatusSet};
+use deadheat_record::Checked;
+
+use super::wire::Wire;
+use crate::flags::ExpectFlag;
+
+/// More different requests than this are not asked before the load; their bodies may be anything.
+pub(crate) const MOST_ASKED: usize = 100;
+
+/// What each request's answer must be, and how that came about.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Checks {
+    /// One per request.
+    pub(crate) bodies: Vec<BodyRule>,
+    /// The same in numbers and words.
+    pub(crate) checked: Checked,
+}
+
+/// Asks for the answers by `ask`, unless `expect` makes that needless. None when `stopped` says so meanwhile.
+pub(crate) fn checks(
+    wires: &[Wire],
+    status: &StatusSet,
+    expect: Option<ExpectFlag>,
+    ask: &mut dyn FnMut(&Wire) -> Result<Answer, ExchangeError>,
+    stopped: &dyn Fn() -> bool,
+) -> Option<Checks> {
+    let mut bodies = vec![BodyRule::Any; wires.len()];
+    let mut why = match expect {
+        Some(ExpectFlag::Any) => "--expect any".to_owned(),
+        Some(ExpectFlag::Length) => "--expect length".into(),
+        Some(ExpectFlag::Same) => "--expect same".into(),
+        None if wires.len() > MOST_ASKED => {
+            format!("the first {MOST_ASKED} were asked twice before the load")
+        }
+        None => "asked twice before the load".into(),
+    };
+    let asked = match expect {
+        Some(ExpectFlag::Any) => 0,
+        Some(ExpectFlag::Length | ExpectFlag::Same) => wires.len(),
+        None => wires.len().min(MOST_ASKED),
+    };
+    for (wire, body) in wires.iter().zip(&mut bodies).take(asked) {
+        if stopped() {
+            return None;
+        }
+        match rule(wire, expect, ask) {
+            Ok((rule, words)) => {
+                *body = rule;
+                if let (1, None, Some(words)) = (wires.len(), expect, words) {
+                    why = words;
+                }
+            }
+            Err(error) => {
+                why = format!("the request before the load failed: {}", chain(&error));
+                break;
+            }
+        }
+    }
+    let count = |right: fn(&BodyRule) -> bool| bodies.iter().filter(|body| right(body)).count() as u64;
+    let checked = Checked {
+        status: status.to_string(),
+        same: count(|body| matches!(body, BodyRule::Digest { .. })),
+        length: count(|body| matches!(body, BodyRule::Length(_))),
+        any: count(|body| matches!(body, BodyRule::Any)),
+        why,
+    };
+    Some(Checks { bodies, checked })
+}
+
+/// The strictest rule that holds for one request, and why it was chosen, for where it is the only one.
+fn rule(
+    wire: &Wire,
+    expect: Option<ExpectFlag>,
+    ask: &mut dyn FnMut(&Wire) -> Result<Answer, ExchangeError>,
+) -> Result<(BodyRule, Option<String>), ExchangeError> {
+    let first = ask(wire)?;
+    let length = BodyRule::Length(first.body.len() as u64);
+    match expect {
+        Some(ExpectFlag::Same) => return Ok((BodyRule::exactly(&first.body), None)),
+        Some(ExpectFlag::Length) => return Ok((length, None)),
+        Some(ExpectFlag::Any) => return Ok((BodyRule::Any, None)),
+        None => {}
+    }
+    if !wire.status.contains(first.status) {
+        let words = format!("before the load it was answered with status {}", first.status);
+        return Ok((BodyRule::Any, Some(words)));
+    }
+    let second = ask(wire)?;
+    let (rule, words) = if first.body == second.body {
+        (BodyRule::exactly(&first.body), "two answers before the load were the same")
+    } else if first.body.len() == second.body.len() {
+        (length, "two answers before the load differed, but not in length")
+    } else {
+        (BodyRule::Any, "two answers before the load differed in length")
+    };
+    Ok((rule, Some(words.into())))
+}
+
+/// An error with its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        let more = one.to_string();
+        if !text.contains(&more) {
+            text += &format!(": {more}");
+        }
+        cause = one.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn wire() -> Wire {
+        let status = StatusSet::range(200..=399);
+        Wire { method: "GET".into(), path: "/".into(), bytes: vec![], status, weight: 1.0 }
+    }
+
+    /// What is found for so many requests when answers come in this order; `None` is a failure.
+    fn found(count: usize, expect: Option<ExpectFlag>, answers: &[Option<(u16, &str)>]) -> (Checks, usize) {
+        let mut asked = 0;
+        let mut ask = |_: &Wire| {
+            let answer = answers[asked % answers.len()];
+            asked += 1;
+            let (status, body) = answer.ok_or(ExchangeError::Timeout(Duration::from_secs(1)))?;
+            Ok(Answer { status, headers: vec![], body: body.into(), keep_alive: true })
+        };
+        let wires = vec![wire(); count];
+        let status = StatusSet::range(200..=399);
+        let checks = checks(&wires, &status, expect, &mut ask, &|| false).unwrap();
+        (checks, asked)
+    }
+
+    #[test]
+    fn as_strict_as_two_answers_agree() {
+        let of = |answers: &[Option<(u16, &str)>]| {
+            let (checks, asked) = found(1, None, answers);
+            (checks.bodies[0], checks.checked.why, asked)
+        };
+        let same = "two answers before the load were the same".to_owned();
+        assert_eq!(of(&[Some((200, "ab"))]), (BodyRule::exactly(b"ab"), same, 2));
+        let (rule, why, _) = of(&[Some((200, "ab")), Some((200, "cd"))]);
+        assert_eq!((rule, why.contains("not in length")), (BodyRule::Length(2), true));
+        let (rule, why, _) = of(&[Some((200, "ab")), Some((200, "c"))]);
+        assert_eq!((rule, why.ends_with("in length")), (BodyRule::Any, true));
+        let (rule, why, asked) = of(&[Some((404, "ab"))]);
+        assert_eq!((rule, why.contains("status 404"), asked), (BodyRule::Any, true, 1));
+    }
+
+    #[test]
+    fn after_a_failure_nothing_more_is_asked() {
+        let (checks, asked) = found(5, None, &[Some((200, "a")), Some((200, "a")), None]);
+        assert_eq!((checks.checked.same, checks.checked.any, asked), (1, 4, 3));
+        assert!(checks.checked.why.contains("no complete answer within 1s"), "{}", checks.checked.why);
+    }
+
+    #[test]
+    fn only_the_first_hundred_are_asked() {
+        let (checks, asked) = found(150, None, &[Some((200, "a"))]);
+        assert_eq!((checks.checked.same, checks.checked.any, asked), (100, 50, 200));
+        let (checks, asked) = found(150, Some(ExpectFlag::Length), &[Some((200, "a"))]);
+        assert_eq!((checks.checked.length, checks.checked.any, asked), (150, 0, 150));
+    }
+
+    #[test]
+    fn what_was_typed_is_done() {
+        let answers = [Some((200, "ab")), Some((200, "c"))];
+        for (expect, rule, wanted) in [
+            (ExpectFlag::Any, BodyRule::Any, 0),
+            (ExpectFlag::Length, BodyRule::Length(2), 1),
+            (ExpectFlag::Same, BodyRule::exactly(b"ab"), 1),
+        ] {
+            let (checks, asked) = found(1, Some(expect), &answers);
+            assert_eq!((checks.bodies[0], asked), (rule, wanted));
+            assert!(checks.checked.why.starts_with("--expect"));
+        }
+    }
+
+    #[test]
+    fn it_can_be_stopped() {
+        let mut ask = |_: &Wire| -> Result<Answer, ExchangeError> { panic!("asked") };
+        assert_eq!(checks(&[wire()], &StatusSet::default(), None, &mut ask, &|| true), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! From the engine's tally to the record.
+//!
+//! Owns: that translation; nothing is judged or rounded here. Must not know: how the record is shown or written.
+
+use std::time::Duration;
+
+use deadheat_load::{BodyRule, Expectation, Fault, Mismatch, Outcome, StatusRule, Tally};
+use deadheat_record::{
+    ArrivalsWord, Ceiling, EncodedHistogram, Generator, HistogramError, LOAD_SCHEMA, LittlesLaw, LoadFault,
+    LoadLimits, LoadMismatch, LoadRecord, LoadShape, LoadTimes, Outcomes, Sent,
+};
+
+use super::achieved::{Reading, achieved};
+use super::checks::Checks;
+use super::plan::{LoadPlan, Shape};
+use super::run::{Connected, Loaded};
+use super::wire::Wire;
+
+/// The record of a load that began at `started_unix_ms`, without its findings.
+///
+/// # Errors
+/// When the histogram cannot be encoded.
+pub(crate) fn record(
+    plan: &LoadPlan,
+    server: &Connected,
+    checks: &Checks,
+    loaded: &Loaded,
+    ceiling_rps: Option<f64>,
+    started_unix_ms: u64,
+) -> Result<LoadRecord, HistogramError> {
+    let tally = &loaded.tally;
+    let throughput_rps = tally.rate_per_s();
+    let offered = Offered::of(plan, loaded);
+    let file = plan.wires.all.len() > 1;
+    let times = [&tally.latency, &tally.service, &tally.send_lag, &tally.wait];
+    let [latency_ns, service_ns, send_lag_ns, wait_ns] = times.map(|times| LoadTimes::of(times.histogram()));
+    Ok(LoadRecord {
+        schema: LOAD_SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_unix_ms,
+        seed: plan.seed,
+        url: if file {
+            plan.target.origin()
+        } else {
+            format!("{}{}", plan.target.origin(), plan.wires.all[0].path)
+        },
+        address: server.address.to_string(),
+        sent: Sent {
+            method: if file { plan.wires.method.clone() } else { plan.wires.all[0].method.clone() },
+            distinct: plan.wires.all.len() as u64,
+            order: plan.wires.order.words(),
+        },
+        shape: if offered.rate.is_some() { LoadShape::Open } else { LoadShape::Closed },
+        connections: plan.connections as u64,
+        max_connections: plan.max_connections as u64,
+        connections_used: tally.connections as u64,
+        offered_rps: offered.rps,
+        rate: offered.rate,
+        arrivals: offered.arrivals,
+        limits: limits(plan),
+        duration_s: tally.elapsed_ns as f64 / 1e9,
+        requests: tally.due,
+        completions: tally.completions,
+        throughput_rps,
+        achieved_share: offered.achieved,
+        latency_ns,
+        service_ns,
+        send_lag_ns,
+        wait_ns,
+        waited: tally.waited,
+        clamped: times.iter().map(|times| times.clamped()).max().unwrap_or(0),
+        outcomes: outcomes(tally),
+        status: tally.status.iter().collect(),
+        bytes_read: tally.bytes_read,
+        bytes_written: tally.bytes_written,
+        reconnects: tally.reconnects,
+        closed_by_server: tally.closed_by_server,
+        retried: tally.retried,
+        littles_law: tally
+            .littles_law()
+            .map(|(in_flight, product)| LittlesLaw { in_flight, throughput_times_latency: product }),
+        faults: tally.faults.iter().map(fault).collect(),
+        mismatches: tally.mismatches.iter().map(|one| mismatch(one, &plan.wires.all)).collect(),
+        checked: checks.checked.clone(),
+        generator: generator(plan, loaded),
+        ceiling: ceiling_rps.map(|throughput_rps_there| Ceiling {
+            throughput_rps: throughput_rps_there,
+            share: throughput_rps.map(|here| here / throughput_rps_there),
+        }),
+        interrupted: loaded.interrupted,
+        gave_up: tally.gave_up,
+        findings: Vec::new(),
+        hdr: EncodedHistogram::encode(tally.latency.histogram())?,
+    })
+}
+
+/// What only open loads have.
+#[derive(Default)]
+struct Offered {
+    rate: Option<String>,
+    arrivals: Option<ArrivalsWord>,
+    rps: Option<f64>,
+    achieved: Option<f64>,
+}
+
+impl Offered {
+    fn of(plan: &LoadPlan, loaded: &Loaded) -> Self {
+        let Shape::Open { rate, text, poisson } = &plan.shape else { return Self::default() };
+        let tally = &loaded.tally;
+        let (first_ns, last_ns) = due_span(plan, tally.due);
+        // What ended the load says over which time it was offered.
+        let over = match plan.duration {
+            Some(duration) if !loaded.interrupted && Some(tally.due) != plan.requests => duration,
+            _ => Duration::from_nanos(last_ns),
+        };
+        let reading = Reading {
+            due: tally.due,
+            completions: tally.completions,
+            due_span_s: (last_ns - first_ns) as f64 / 1e9,
+            answers_per_s: tally.rate_per_s().unwrap_or(0.0),
+            p90_s: tally.latency.quantile_ns(0.9).unwrap_or(0) as f64 / 1e9,
+        };
+        Self {
+            rate: Some(text.clone()),
+            arrivals: Some(if *poisson { ArrivalsWord::Poisson } else { ArrivalsWord::Constant }),
+            rps: Some(rate.mean_over(over)),
+            achieved: achieved(&reading),
+        }
+    }
+}
+
+/// When the first and the last of so many requests were due, in nanoseconds after the start.
+fn due_span(plan: &LoadPlan, due: u64) -> (u64, u64) {
+    let Some(mut times) = plan.pacer(false).due_times() else { return (0, 0) };
+    let first_ns = times.next().unwrap_or(0);
+    let skip = due.checked_sub(2).and_then(|skip| usize::try_from(skip).ok());
+    let last_ns = skip.and_then(|skip| times.nth(skip)).unwrap_or(first_ns);
+    (first_ns, last_ns)
+}
+
+fn limits(plan: &LoadPlan) -> LoadLimits {
+    LoadLimits {
+        duration_s: plan.duration.map(|duration| duration.as_secs_f64()),
+        requests: plan.requests,
+        warmup_s: plan.warmup.as_secs_f64(),
+        timeout_s: plan.timeout.as_secs_f64(),
+        connect_timeout_s: plan.connect_timeout.as_secs_f64(),
+    }
+}
+
+fn outcomes(tally: &Tally) -> Outcomes {
+    let of = &tally.outcomes;
+    Outcomes {
+        ok: of.ok,
+        status: of.status,
+        mismatch: of.mismatch,
+        connect: of.connect,
+        read: of.read,
+        write: of.write,
+        timeout: of.timeout,
+        protocol: of.protocol,
+        cut: of.cut,
+    }
+}
+
+fn fault(fault: &Fault) -> LoadFault {
+    let outcome = match fault.outcome {
+        Outcome::Ok => "ok",
+        Outcome::Status => "status",
+        Outcome::Mismatch => "mismatch",
+        Outcome::Connect => "connect",
+        Outcome::Read => "read",
+        Outcome::Write => "write",
+        Outcome::Timeout => "timeout",
+        Outcome::Protocol => "protocol",
+        Outcome::Cut => "cut",
+    };
+    LoadFault { outcome: outcome.into(), cause: fault.cause.to_string(), count: fault.count }
+}
+
+fn mismatch(one: &Mismatch, wires: &[Wire]) -> LoadMismatch {
+    let request = wires.get(one.request as usize);
+    LoadMismatch {
+        request: request.map_or_else(String::new, |wire| format!("{} {}", wire.method, wire.path)),
+        expected: expected(&one.expected, one.status),
+        status: one.status,
+        length: one.length,
+        body: String::from_utf8_lossy(&one.body).into_owned(),
+    }
+}
+
+/// What was expected, as far as it is what the answer missed.
+fn expected(expected: &Expectation, status: u16) -> String {
+    if !expected.status.admits(status) {
+        return match expected.status {
+            StatusRule::Set(set) => format!("status {set}"),
+            StatusRule::Exact(code) => format!("status {code}"),
+            StatusRule::Success => "status 200-399".into(),
+            StatusRule::Any => "any status".into(),
+        };
+    }
+    match expected.body {
+        BodyRule::Any => "any body".into(),
+        BodyRule::Length(length) => format!("a body of {length} bytes"),
+        BodyRule::Digest { length, .. } => format!("the same body of {length} bytes as before the load"),
+    }
+}
+
+fn generator(plan: &LoadPlan, loaded: &Loaded) -> Generator {
+    let tally = &loaded.tally;
+    let of_wall = |ns: u64| (tally.wall_ns > 0).then(|| ns as f64 / tally.wall_ns as f64);
+    let busy_ns = tally.cpu_ns.saturating_sub(tally.spin_ns);
+    Generator {
+        threads: loaded.workers as u64,
+        cpus: plan.cpus.iter().map(|cpu| *cpu as u64).collect(),
+        backend: loaded.backend.name().into(),
+        cpu_us_per_request: (tally.completions > 0).then(|| busy_ns as f64 / 1e3 / tally.completions as f64),
+        cpu_share: tally.cpu_share(),
+        spin_share: of_wall(tally.spin_ns),
+        run_delay_share: tally.run_delay_ns.and_then(of_wall),
+    }
+}

@@ -1,0 +1,287 @@
+//! What will be done: every option with its default, checked as a whole.
+//!
+//! Owns: defaults and combinations. Must not know: the engine's session, what comes of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use deadheat_load::{Arrivals, Backend, Limit, Pacer, Rate, StatusSet, TlsTrust};
+
+use super::target::Target;
+use super::wire::Wires;
+use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags, UsageError};
+use crate::study::shown;
+
+const CONNECTIONS: u32 = 64;
+const MAX_CONNECTIONS: u32 = 1024;
+const DURATION: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Attempts to connect are waited for no longer than this unless asked for.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Files that the process has open beside its connections.
+const OTHER_FILES: u64 = 64;
+
+/// When requests are due.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Shape {
+    /// Each connection waits for its answer.
+    Closed,
+    /// At a rate.
+    Open {
+        /// Requests per second.
+        rate: Rate,
+        /// As typed.
+        text: String,
+        /// Whether they are independent of each other, or evenly spaced.
+        poisson: bool,
+    },
+}
+
+/// Everything that a load is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LoadPlan {
+    pub(crate) target: Target,
+    pub(crate) unix_socket: Option<PathBuf>,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) trust: TlsTrust,
+    pub(crate) wires: Wires,
+    pub(crate) status: StatusSet,
+    pub(crate) expect: Option<ExpectFlag>,
+    pub(crate) shape: Shape,
+    pub(crate) connections: usize,
+    pub(crate) max_connections: usize,
+    pub(crate) duration: Option<Duration>,
+    pub(crate) requests: Option<u64>,
+    pub(crate) warmup: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) seed: u64,
+    pub(crate) threads: usize,
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) backend: Backend,
+    pub(crate) ceiling: bool,
+}
+
+/// What the plan depends on besides what was typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    /// A seed in case none was typed.
+    pub(crate) seed: u64,
+    /// Logical processors that this process may run on.
+    pub(crate) cpus: Vec<usize>,
+    /// How many files this process may have open; none: any number.
+    pub(crate) open_files: Option<u64>,
+}
+
+impl LoadPlan {
+    /// The plan.
+    ///
+    /// # Errors
+    /// When something that was typed makes no sense, or cannot be had here.
+    pub(crate) fn of(flags: &LoadFlags, here: &Surroundings) -> Result<Self, UsageError> {
+        let target = Target::parse(&flags.url)?;
+        let status = flags.answer.expect_status.unwrap_or_else(|| StatusSet::range(200..=399));
+        let wires = Wires::of(&flags.request, &target, status)?;
+        let amount = &flags.amount;
+        let usual = amount.requests.is_none().then_some(DURATION);
+        let duration = amount.duration.or(usual);
+        let shape = shape(flags, duration)?;
+        let (connections, max_connections) = connections(flags, &shape, here)?;
+        let timeout = flags.answer.timeout.unwrap_or(TIMEOUT);
+        let plan = Self {
+            unix_socket: flags.connection.unix_socket.clone(),
+            allowed: flags.connection.allow_target.clone(),
+            trust: match &flags.connection.ca {
+                _ if flags.connection.insecure => TlsTrust::Insecure,
+                Some(path) => TlsTrust::File(path.clone()),
+                None => TlsTrust::System,
+            },
+            wires,
+            status,
+            expect: flags.answer.expect,
+            shape,
+            connections,
+            max_connections,
+            duration,
+            requests: amount.requests,
+            warmup: amount.warmup.unwrap_or(Duration::ZERO),
+            timeout,
+            connect_timeout: flags.answer.connect_timeout.unwrap_or(timeout.min(CONNECT_TIMEOUT)),
+            seed: amount.seed.unwrap_or(here.seed),
+            threads: flags.generator.threads.unwrap_or(1) as usize,
+            cpus: cpus(flags, here)?,
+            backend: flags.generator.backend.unwrap_or(Backend::Auto),
+            ceiling: flags.generator.ceiling,
+            target,
+        };
+        plan.combinations(flags)?;
+        Ok(plan)
+    }
+
+    /// Options that say nothing where they stand.
+    fn combinations(&self, flags: &LoadFlags) -> Result<(), UsageError> {
+        let wrong = |problem: &str, remedy: &str| Err(UsageError::new(problem, remedy));
+        if self.shape == Shape::Closed && flags.amount.arrivals.is_some() {
+            return wrong(
+                "--arrivals says how requests arrive at a rate, and there is none",
+                "add --rate, such as -r 2000",
+            );
+        }
+        if self.shape == Shape::Closed && flags.amount.max_connections.is_some() {
+            let problem =
+                "--max-connections is for loads at a rate; without one there are as many as -c says";
+            return wrong(problem, "add --rate, such as -r 2000, or leave --max-connections out");
+        }
+        if !self.target.tls && (flags.connection.insecure || flags.connection.ca.is_some()) {
+            return wrong(
+                "--insecure and --ca are for https, and the URL is http",
+                "write https:// or leave them out",
+            );
+        }
+        if self.ceiling && self.target.tls {
+            return wrong("--ceiling measures without TLS, and the URL is https", "leave --ceiling out");
+        }
+        Ok(())
+    }
+
+    /// When requests of the load are due; `warmup` has arrivals of its own.
+    pub(crate) fn pacer(&self, warmup: bool) -> Pacer {
+        let seed = self.seed.wrapping_add(u64::from(warmup));
+        match &self.shape {
+            Shape::Closed => Pacer::Closed,
+            Shape::Open { rate, poisson, .. } => Pacer::Open {
+                rate: rate.clone(),
+                arrivals: if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant },
+            },
+        }
+    }
+
+    /// When the load ends.
+    pub(crate) fn limit(&self) -> Limit {
+        Limit { duration: self.duration, requests: self.requests }
+    }
+
+    /// Whether each worker has a CPU of its own, so that it may look out for due times.
+    pub(crate) fn spin(&self) -> bool {
+        self.cpus.len() >= self.threads
+    }
+}
+
+fn shape(flags: &LoadFlags, duration: Option<Duration>) -> Result<Shape, UsageError> {
+    let Some(text) = &flags.amount.rate else { return Ok(Shape::Closed) };
+    let rate = Rate::parse(text, duration).map_err(|error| {
+        let problem = format!("--rate {}: {error}", shown(text));
+        UsageError::new(problem, "for example: -r 2000, -r 20k, -r 100..5000, -r 1000:10s,2000:10s")
+    })?;
+    let poisson = flags.amount.arrivals.is_none_or(|arrivals| arrivals == ArrivalsFlag::Poisson);
+    Ok(Shape::Open { rate, text: text.clone(), poisson })
+}
+
+/// How many connections there are, and may be.
+fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<(usize, usize), UsageError> {
+    let connections = flags.amount.connections.unwrap_or(CONNECTIONS);
+    let room = here.open_files.map_or(u64::from(u32::MAX), |files| files.saturating_sub(OTHER_FILES).max(1));
+    let fits = |option: &str, value: u32| {
+        let problem = format!("{option} {value}: this process may open only {room} connections");
+        let remedy = format!("raise the limit of open files (ulimit -n), or ask for at most {room}");
+        if u64::from(value) > room { Err(UsageError::new(problem, remedy)) } else { Ok(value) }
+    };
+    fits("--connections", connections)?;
+    if *shape == Shape::Closed {
+        return Ok((connections as usize, connections as usize));
+    }
+    let most = match flags.amount.max_connections {
+        Some(most) if most < connections => {
+            let problem =
+                format!("--max-connections {most} is below the {connections} that are opened at once");
+            return Err(UsageError::new(problem, format!("raise it, or lower -c to at most {most}")));
+        }
+        Some(most) => fits("--max-connections", most)?,
+        None => connections.max(MAX_CONNECTIONS).min(u32::try_from(room).unwrap_or(u32::MAX)),
+    };
+    Ok((connections as usize, most as usize))
+}
+
+fn cpus(flags: &LoadFlags, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
+    let Some(list) = &flags.generator.cpus else { return Ok(Vec::new()) };
+    match list.0.iter().find(|cpu| !here.cpus.contains(cpu)) {
+        None => Ok(list.0.clone()),
+        Some(missing) => {
+            let problem = format!("--cpus names CPU {missing}, on which this process may not run");
+            let may: Vec<String> = here.cpus.iter().map(ToString::to_string).collect();
+            Err(UsageError::new(problem, format!("the CPUs that may be used: {}", may.join(","))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::flags::{Cli, Command};
+
+    fn plan_in(line: &str, open_files: u64) -> Result<LoadPlan, UsageError> {
+        let cli = Cli::try_parse_from(
+            ["deadheat", "load", "localhost:8080"].into_iter().chain(line.split_whitespace()),
+        );
+        let Command::Load(flags) = cli.unwrap_or_else(|error| panic!("{line}: {error}")).command else {
+            panic!("load")
+        };
+        LoadPlan::of(&flags, &Surroundings { seed: 7, cpus: vec![0, 1], open_files: Some(open_files) })
+    }
+
+    fn plan(line: &str) -> LoadPlan {
+        plan_in(line, 10_000).unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
+    #[test]
+    fn what_is_not_typed_has_a_default() {
+        let plan = plan("");
+        assert_eq!((plan.connections, plan.max_connections, plan.threads, plan.seed), (64, 64, 1, 7));
+        assert_eq!(plan.limit(), Limit::duration(DURATION));
+        assert_eq!((plan.timeout, plan.connect_timeout, plan.warmup), (TIMEOUT, TIMEOUT, Duration::ZERO));
+        assert_eq!(
+            (plan.pacer(false), plan.spin(), plan.status.to_string().as_str()),
+            (Pacer::Closed, false, "200-399")
+        );
+    }
+
+    #[test]
+    fn options_change_it() {
+        assert_eq!(plan("-n 5").limit(), Limit::requests(5));
+        let both = plan("-n 5 -d 2s").limit();
+        assert_eq!((both.requests, both.duration), (Some(5), Some(Duration::from_secs(2))));
+        assert_eq!(plan("--timeout 1s").connect_timeout, Duration::from_secs(1));
+        assert_eq!(plan("--timeout 1m").connect_timeout, CONNECT_TIMEOUT);
+        assert!(plan("--cpus 0,1 -t 2").spin() && !plan("--cpus 0 -t 2").spin());
+        let open = plan("-r 100..200 -d 4s --seed 9");
+        assert_eq!((open.connections, open.max_connections), (64, 1024));
+        let Shape::Open { rate, .. } = &open.shape else { panic!("open") };
+        assert_eq!(rate.to_string(), "100..200:4s");
+        assert_ne!(open.pacer(false), open.pacer(true));
+        assert_eq!(plan("-r 5 -c 2000").max_connections, 2000);
+        assert_eq!(plan_in("-r 5", 512).unwrap().max_connections, 448);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        for (line, part) in [
+            ("-r nonsense", "at character 1"),
+            ("-r 0", "0 all the time"),
+            ("-r 100..200 -n 5", "at character 9"),
+            ("--arrivals constant", "there is none"),
+            ("--max-connections 100", "--max-connections is for loads at a rate"),
+            ("-r 5 -c 100 --max-connections 99", "below the 100"),
+            ("-c 500", "only 448 connections"),
+            ("-r 5 --max-connections 449", "only 448 connections"),
+            ("--cpus 1,2", "CPU 2"),
+            ("--insecure", "the URL is http"),
+            ("-b @no/such", "--body no/such"),
+        ] {
+            let error = plan_in(line, 512).expect_err(line);
+            assert!(error.problem.contains(part), "{line}: {error}");
+            assert!(!error.remedy.is_empty(), "{line}");
+        }
+    }
+}

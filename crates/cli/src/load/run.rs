@@ -1,0 +1,191 @@
+//! The load itself: connections, warm-up, the load that counts, and Ctrl-C.
+//!
+//! Owns: the engine's session while it lasts. Must not know: how its standing is drawn, what becomes of the tally.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use deadheat_load::{
+    Address, Answer, Backend, ExchangeError, Limit, OpenError, Requests, Session, SessionConfig,
+    SessionError, SliceOrder, Tally, TlsSettings, exchange_tls,
+};
+use deadheat_report::load::live::Phase;
+
+use super::checks::chain;
+use super::plan::LoadPlan;
+use super::show::{Goal, Show};
+use super::target::first_that_answers;
+use super::wire::Wire;
+use crate::flags::UsageError;
+use crate::interrupt::Interrupt;
+
+/// Ctrl-C is looked for this often, and the standing drawn anew every other time.
+const GLANCE: Duration = Duration::from_millis(100);
+/// Bodies asked for before the load may be this long.
+const MAX_BODY: usize = 16 << 20;
+
+/// Where the server is.
+#[derive(Debug, Clone)]
+pub(crate) struct Connected {
+    pub(crate) address: Address,
+    pub(crate) tls: Option<TlsSettings>,
+}
+
+/// Finds the address at which the server answers.
+pub(crate) fn connect(plan: &LoadPlan) -> Result<Connected, UsageError> {
+    let tls = plan.target.tls.then(|| TlsSettings::new(&plan.target.host, plan.trust.clone())).transpose();
+    let tls = tls.map_err(|error| {
+        UsageError::new(
+            chain(&error),
+            "see --ca FILE and --insecure for servers with certificates of their own",
+        )
+    })?;
+    let address = match &plan.unix_socket {
+        Some(path) => Address::Unix(path.clone()),
+        None => {
+            let resolve = |host: &str, port: u16| -> io::Result<Vec<SocketAddr>> {
+                (host, port).to_socket_addrs().map(Iterator::collect)
+            };
+            let addresses = plan.target.addresses(&plan.allowed, &resolve)?;
+            let connect =
+                |address: &SocketAddr| TcpStream::connect_timeout(address, plan.connect_timeout).map(drop);
+            first_that_answers(&plan.target.origin(), &addresses, &connect)?.into()
+        }
+    };
+    Ok(Connected { address, tls })
+}
+
+impl Connected {
+    /// One request, on a connection of its own.
+    pub(crate) fn ask(&self, wire: &Wire, timeout: Duration) -> Result<Answer, ExchangeError> {
+        let head = wire.method == "HEAD";
+        exchange_tls(&self.address, self.tls.as_ref(), &wire.bytes, head, timeout, MAX_BODY)
+    }
+}
+
+/// What came of a load.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// Of the load that counts.
+    pub(crate) tally: Tally,
+    /// io_uring or epoll.
+    pub(crate) backend: Backend,
+    /// Worker threads.
+    pub(crate) workers: usize,
+    /// Whether a person ended it.
+    pub(crate) interrupted: bool,
+}
+
+/// Opens the connections, warms up, loads. None if it was ended before anything counted.
+pub(crate) fn load(
+    plan: &LoadPlan,
+    server: &Connected,
+    requests: Arc<Requests>,
+    interrupt: &Interrupt,
+    show: &mut Show,
+) -> Result<Option<Loaded>, LoadError> {
+    let mut session = Session::open(config(plan, server, requests)).map_err(|error| opening(plan, &error))?;
+    let warmup = SliceOrder {
+        pacer: plan.pacer(true),
+        limit: Limit::duration(plan.warmup),
+        settle: Duration::ZERO,
+        start: 0,
+    };
+    if !plan.warmup.is_zero() {
+        let goal = Goal { phase: Phase::WarmUp, duration: Some(plan.warmup), requests: None };
+        watched(&mut session, &warmup, &goal, interrupt, show)?;
+    }
+    if interrupt.asked() {
+        return Ok(None);
+    }
+    let order = SliceOrder { pacer: plan.pacer(false), limit: plan.limit(), ..warmup };
+    let goal = Goal { phase: Phase::Load, duration: plan.duration, requests: plan.requests };
+    let tally = watched(&mut session, &order, &goal, interrupt, show)?;
+    let interrupted = interrupt.asked();
+    let (backend, workers) = (session.backend(), session.workers());
+    Ok(Some(Loaded { tally, backend, workers, interrupted }))
+}
+
+pub(super) fn config(plan: &LoadPlan, server: &Connected, requests: Arc<Requests>) -> SessionConfig {
+    SessionConfig {
+        address: server.address.clone(),
+        tls: server.tls.clone(),
+        connections: plan.connections,
+        max_connections: plan.max_connections,
+        threads: plan.threads,
+        cpus: plan.cpus.clone(),
+        spin: plan.spin(),
+        backend: plan.backend,
+        requests,
+        connect_timeout: plan.connect_timeout,
+        timeout: plan.timeout,
+        sample_every: 0,
+        max_samples_per_slice: 0,
+    }
+}
+
+/// Runs one slice on a thread of its own, while this one watches it. It wakes rarely: it may share a CPU with the server.
+fn watched(
+    session: &mut Session,
+    order: &SliceOrder,
+    goal: &Goal,
+    interrupt: &Interrupt,
+    show: &mut Show,
+) -> Result<Tally, SessionError> {
+    let (stop, progress) = (session.stop_handle(), session.progress());
+    let (watcher, begun) = (std::thread::current(), Instant::now());
+    show.begin(goal, &progress, begun);
+    std::thread::scope(|scope| {
+        let slice = scope.spawn(|| {
+            let tally = session.slice(order);
+            watcher.unpark();
+            tally
+        });
+        let mut stopped = false;
+        while !slice.is_finished() {
+            if interrupt.asked() && !stopped {
+                stop.stop();
+                stopped = true;
+                show.ends();
+            }
+            show.glance(Instant::now());
+            if !slice.is_finished() {
+                std::thread::park_timeout(GLANCE);
+            }
+        }
+        // A panic of that thread is a lost worker to whoever waits for it.
+        slice.join().unwrap_or(Err(SessionError::WorkerLost))
+    })
+}
+
+/// Why there was no load.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    /// The connections could not be opened as they were asked for.
+    #[error(transparent)]
+    Open(#[from] UsageError),
+    /// The generator failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+/// What to do about connections that cannot be opened.
+fn opening(plan: &LoadPlan, error: &OpenError) -> UsageError {
+    let remedy = match error {
+        OpenError::Connect { opened: 0, .. } => "start the server first, or correct the address".into(),
+        OpenError::Connect { opened, .. } => {
+            format!("lower -c to at most {opened}, or let the server accept more connections at once")
+        }
+        OpenError::Address { .. } => "name a socket with a shorter path".into(),
+        OpenError::Pin { .. } => "name CPUs with --cpus that this process may use".into(),
+        OpenError::Backend { .. } => "leave --backend out, or say --backend epoll".into(),
+        OpenError::NoConnections | OpenError::Worker(_) => {
+            "ask for fewer connections (-c) or threads (-t), or raise the limits of this process (ulimit -a)"
+                .into()
+        }
+    };
+    let tls = if plan.target.tls { "; does the server speak TLS there?" } else { "" };
+    UsageError::new(format!("{}{tls}", chain(error)), remedy)
+}

@@ -1,0 +1,244 @@
+//! The server that is loaded: what the URL says, whether it may be loaded, and at which address it answers.
+//!
+//! Owns: how a URL of `load` is written, and the rule that load stays on the loopback. Must not know requests or time.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use crate::flags::UsageError;
+use crate::study::{path_problem, shown};
+
+const EXAMPLE: &str = "write it like http://127.0.0.1:8080/x";
+
+/// What a URL says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Whether it is https.
+    pub(crate) tls: bool,
+    /// Name or address; in small letters, without brackets.
+    pub(crate) host: String,
+    /// As written, else 80 or 443.
+    pub(crate) port: u16,
+    /// Path and query; begins with `/`.
+    pub(crate) path: String,
+}
+
+impl Target {
+    /// Reads a URL; `http://` may be left out.
+    pub(crate) fn parse(url: &str) -> Result<Self, UsageError> {
+        let wrong = |problem: &str, remedy: &str| {
+            Err(UsageError::new(format!("the URL {}: {problem}", shown(url)), remedy))
+        };
+        let scheme = url.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#', ':']));
+        let (tls, rest) = match scheme {
+            None => (false, url),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+            Some((scheme, _)) => {
+                return wrong(&format!("`{}` is neither http nor https", shown(scheme)), EXAMPLE);
+            }
+        };
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return wrong("user and password stand in it", "send them in a header: -H 'authorization: ...'");
+        }
+        let Some((host, port)) = divide(authority, if tls { 443 } else { 80 }) else {
+            return wrong("its port is not a number from 1 to 65535", EXAMPLE);
+        };
+        if !is_host(&host) {
+            return wrong("it names no host, or one that cannot be", EXAMPLE);
+        }
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        match path_problem(&path) {
+            Some(problem) => wrong(&format!("its path: {problem}"), EXAMPLE),
+            None => Ok(Self { tls, host: host.to_ascii_lowercase(), port, path }),
+        }
+    }
+
+    /// Host, and the port if it is not the scheme's own: what the `Host` header says.
+    pub(crate) fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let usual = if self.tls { 443 } else { 80 };
+        if self.port == usual { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// Scheme and authority: `http://127.0.0.1:8080`.
+    pub(crate) fn origin(&self) -> String {
+        format!("{}://{}", if self.tls { "https" } else { "http" }, self.authority())
+    }
+
+    /// The addresses that may be loaded: those of the loopback, or all if the host was allowed by name.
+    ///
+    /// # Errors
+    /// When the name cannot be resolved, or stands for another machine and was not allowed.
+    pub(crate) fn addresses(
+        &self,
+        allowed: &[String],
+        resolve: &dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+    ) -> Result<Vec<SocketAddr>, UsageError> {
+        let host = shown(&self.host);
+        let all = resolve(&self.host, self.port).map_err(|error| {
+            let problem = format!("the host `{host}` cannot be resolved: {error}");
+            UsageError::new(problem, "correct its name, or write its address")
+        })?;
+        let unbracketed = |name: &str| name.trim_matches(['[', ']']).to_ascii_lowercase();
+        let is_allowed = |name: &str| allowed.iter().any(|allowed| unbracketed(allowed) == name);
+        let by_name = is_allowed(&self.host);
+        let may = |address: &&SocketAddr| {
+            by_name || is_loopback(address.ip()) || is_allowed(&address.ip().to_string())
+        };
+        let may: Vec<SocketAddr> = all.iter().filter(may).copied().collect();
+        if let (true, Some(first)) = (may.is_empty(), all.first()) {
+            let problem = format!("`{host}` ({}) is not this machine's loopback", first.ip());
+            let remedy = format!("if you may load it, add --allow-target {host}");
+            return Err(UsageError::new(problem, remedy));
+        }
+        Ok(may)
+    }
+}
+
+/// The first of the addresses at which somebody answers.
+///
+/// # Errors
+/// With every address and why not.
+pub(crate) fn first_that_answers(
+    origin: &str,
+    addresses: &[SocketAddr],
+    connect: &dyn Fn(&SocketAddr) -> io::Result<()>,
+) -> Result<SocketAddr, UsageError> {
+    let mut failures = Vec::new();
+    for address in addresses {
+        match connect(address) {
+            Ok(()) => return Ok(*address),
+            Err(error) => failures.push(format!("{address}: {error}")),
+        }
+    }
+    let problem = format!("nobody answers at {}: {}", shown(origin), failures.join("; "));
+    Err(UsageError::new(problem, "start the server first, or correct the URL's host and port"))
+}
+
+/// Whether an address leads back to this machine, also one that is IPv4 in the clothes of IPv6.
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+/// Host without brackets, and port.
+fn divide(authority: &str, usual: u16) -> Option<(String, u16)> {
+    let (host, port) = match authority.rfind(':') {
+        Some(colon) if !authority[colon..].contains(']') => {
+            (&authority[..colon], authority[colon + 1..].parse().ok().filter(|port| *port > 0)?)
+        }
+        _ => (authority, usual),
+    };
+    Some((host.to_owned(), port)).map(|(host, port)| {
+        let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        // Brackets stay around what is no IPv6 address, and make it no host.
+        let is_v6 = |inner: &&str| inner.parse::<Ipv6Addr>().is_ok();
+        (inner.filter(is_v6).map_or(host.clone(), str::to_owned), port)
+    })
+}
+
+fn is_host(host: &str) -> bool {
+    let named = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !host.is_empty() && (host.bytes().all(named) || host.parse::<Ipv6Addr>().is_ok())
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}{}", self.origin(), self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_and_written() {
+        for (url, written) in [
+            ("http://127.0.0.1:8080/x?y=1", "http://127.0.0.1:8080/x?y=1"),
+            ("127.0.0.1:8080", "http://127.0.0.1:8080/"),
+            ("localhost", "http://localhost/"),
+            ("LocalHost:80/X", "http://localhost/X"),
+            ("HTTPS://a.b:443", "https://a.b/"),
+            ("https://a.b:80/", "https://a.b:80/"),
+            ("http://[::1]:8080?q", "http://[::1]:8080/?q"),
+            ("[::1]/x", "http://[::1]/x"),
+            ("localhost:3000/a/http://b", "http://localhost:3000/a/http://b"),
+        ] {
+            let target = Target::parse(url);
+            assert_eq!(target.as_ref().map(ToString::to_string), Ok(written.to_owned()), "{url}");
+        }
+        assert_eq!(Target::parse("http://[::1]:8080/").unwrap().host, "::1");
+    }
+
+    #[test]
+    fn wrong_urls_say_what_is_wrong() {
+        for (url, part) in [
+            ("", "no host"),
+            ("http:///x", "no host"),
+            ("ftp://localhost/", "neither http nor https"),
+            ("http://user:secret@localhost/", "user and password"),
+            ("http://localhost:0/", "port"),
+            ("http://localhost:66000/", "port"),
+            ("http://localhost:x/", "port"),
+            ("http://localhost:/", "port"),
+            ("http://lo cal/", "no host"),
+            ("http://bücher.example/", "no host"),
+            ("http://[nonsense]/", "no host"),
+            ("http://::1/", "no host"),
+            ("http://localhost/a b", "percent-encoded"),
+            ("http://localhost/#x", "never reaches"),
+            ("http://localhost/\u{1b}[2J", "percent-encoded"),
+        ] {
+            let error = Target::parse(url).expect_err(url);
+            assert!(error.problem.contains(part), "{url}: {error}");
+            assert!(!error.to_string().contains('\u{1b}') && !error.remedy.is_empty(), "{error}");
+        }
+    }
+
+    fn addresses(url: &str, allowed: &[&str], found: &[&str]) -> Result<Vec<String>, UsageError> {
+        let allowed: Vec<String> = allowed.iter().map(|name| (*name).to_owned()).collect();
+        let found: Vec<SocketAddr> =
+            found.iter().map(|one| SocketAddr::new(one.parse().unwrap(), 1)).collect();
+        let resolve = move |_: &str, _: u16| Ok(found.clone());
+        let addresses = Target::parse(url).unwrap().addresses(&allowed, &resolve)?;
+        Ok(addresses.iter().map(|address| address.ip().to_string()).collect())
+    }
+
+    #[test]
+    fn load_stays_on_the_loopback() {
+        let ok = |found: &[&str]| Ok(found.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+        assert_eq!(addresses("localhost", &[], &["::1", "127.0.0.1"]), ok(&["::1", "127.0.0.1"]));
+        assert_eq!(addresses("mine.test", &[], &["192.0.2.1", "127.0.0.1"]), ok(&["127.0.0.1"]));
+        assert_eq!(addresses("mine.test", &[], &["::ffff:127.0.0.1"]), ok(&["::ffff:127.0.0.1"]));
+        assert_eq!(addresses("far.test", &["FAR.test"], &["192.0.2.1"]), ok(&["192.0.2.1"]));
+        assert_eq!(addresses("[2001:db8::1]", &["[2001:db8::1]"], &["2001:db8::1"]), ok(&["2001:db8::1"]));
+        assert_eq!(addresses("far.test", &["192.0.2.1"], &["192.0.2.1", "192.0.2.2"]), ok(&["192.0.2.1"]));
+        for (url, allowed, found) in [
+            ("far.test", vec![], "192.0.2.1"),
+            ("far.test", vec!["other.test"], "192.0.2.1"),
+            ("localhost", vec![], "192.0.2.1"),
+            ("0.0.0.0", vec![], "0.0.0.0"),
+            ("[2001:db8::1]", vec![], "2001:db8::1"),
+        ] {
+            let error = addresses(url, &allowed, &[found]).expect_err(url);
+            assert!(error.problem.contains(found), "{error}");
+            assert!(error.remedy.contains("--allow-target"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_that_answers_is_taken() {
+        let all: Vec<SocketAddr> =
+            ["[::1]:1", "127.0.0.1:1"].iter().map(|one| one.parse().unwrap()).collect();
+        let only_v4 = |address: &SocketAddr| {
+            if address.is_ipv4() { Ok(()) } else { Err(io::ErrorKind::ConnectionRefused.into()) }
+        };
+        assert_eq!(first_that_answers("http://localhost:1", &all, &only_v4), Ok(all[1]));
+        let nobody = |_: &SocketAddr| Err(io::ErrorKind::ConnectionRefused.into());
+        let error = first_that_answers("http://localhost:1", &all, &nobody).unwrap_err();
+        assert!(error.problem.contains("[::1]:1: ") && error.problem.contains("127.0.0.1:1: "), "{error}");
+    }
+}

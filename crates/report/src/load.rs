@@ -1,0 +1,15 @@
+//! A lone load: what weakens its numbers, and how they are shown while it runs and at its end.
+//!
+//! Owns what `deadheat load` prints. Must not know how it was measured, flags or files.
+
+mod chart;
+mod gates;
+pub mod live;
+mod summary;
+
+pub use gates::{CODES, findings};
+pub use summary::summary;
+
+#[cfg(test)]
+#[path = "../../record/tests/load_fixture/mod.rs"]
+mod load_fixture;
