@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{BufRingEntry, Fixed};
-use io_uring::{IoUring, cqueue, opcode};
+use io_uring::{IoUring, SubmissionQueue, Submitter, cqueue, opcode};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
@@ -197,7 +197,6 @@ fn by_uring(
     length: usize,
     duration: Duration,
 ) -> Fallible<(u64, Duration)> {
-    // Made before the ring, so that they outlive it.
     let mut buffers = Buffers::new();
     let mut ring = IoUring::builder()
         .setup_single_issuer()
@@ -219,14 +218,17 @@ fn by_uring(
     };
     let (mut came, mut done) = (vec![0; sockets.len()], 0);
     let begun = Instant::now();
+    let (submitter, mut queue, mut completions) = ring.split();
     for index in 0..sockets.len() {
-        push(&mut ring, &receive(index))?;
-        push(&mut ring, &send(index))?;
+        push(&submitter, &mut queue, &receive(index))?;
+        push(&submitter, &mut queue, &send(index))?;
     }
     while begun.elapsed() < duration {
-        ring.submit_and_wait(1)?;
-        loop {
-            let Some(entry) = ring.completion().next() else { break };
+        queue.sync();
+        submitter.submit_and_wait(1)?;
+        queue.sync();
+        completions.sync();
+        for entry in &mut completions {
             if let Some(id) = cqueue::buffer_select(entry.flags()) {
                 buffers.give(id);
             }
@@ -239,11 +241,11 @@ fn by_uring(
                 number => return Err(Errno::from_raw_os_error(-number).into()),
             }
             if !cqueue::more(entry.flags()) {
-                push(&mut ring, &receive(index))?;
+                push(&submitter, &mut queue, &receive(index))?;
             }
             if came[index] >= length {
                 (came[index], done) = (0, done + 1);
-                push(&mut ring, &send(index))?;
+                push(&submitter, &mut queue, &send(index))?;
             }
         }
         buffers.publish();
@@ -251,11 +253,13 @@ fn by_uring(
     Ok((done, begun.elapsed()))
 }
 
-fn push(ring: &mut IoUring, entry: &Entry) -> std::io::Result<()> {
-    // SAFETY: the operations made here use no memory but the request, which its caller keeps, and the buffers, which are
-    // dropped after the ring; the process ends right afterwards.
-    while unsafe { ring.submission().push(entry) }.is_err() {
-        ring.submit()?;
+fn push(submitter: &Submitter<'_>, queue: &mut SubmissionQueue<'_>, entry: &Entry) -> std::io::Result<()> {
+    // SAFETY: the operations made here use no memory but the request, which its caller keeps until the ring is gone and
+    // the process ends, and the buffers, which are never freed.
+    while unsafe { queue.push(entry) }.is_err() {
+        queue.sync();
+        submitter.submit()?;
+        queue.sync();
     }
     Ok(())
 }
