@@ -113,15 +113,23 @@ fn the_measure_of_functions_measures() {
     assert_eq!(found, [(2, 3), (6, 2)]);
 }
 
+/// The files that speak to io_uring and nothing else: its crate leaves it to them to vouch for the memory.
+const UNSAFE: [&str; 3] =
+    ["crates/load/src/driver/buffers.rs", "crates/load/src/driver/uring.rs", "crates/load/src/null/uring.rs"];
+
 #[test]
-fn files_say_what_they_own_and_none_is_unsafe() {
+fn files_say_what_they_own_and_none_but_a_few_is_unsafe() {
     for path in sources() {
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("//!"), "{}: a file opens with what it owns", path.display());
         let blocks =
             ["{", "fn", "impl", "extern", "trait"].map(|word| format!("{} {word}", concat!("un", "safe")));
         let found = blocks.iter().find(|block| text.contains(block.as_str()));
-        assert!(found.is_none(), "{}: {found:?}", path.display());
+        let may = UNSAFE.iter().any(|file| path.ends_with(file));
+        assert_eq!(found.is_some(), may, "{}: {found:?}", path.display());
+        // Every use says why it holds.
+        let uses = text.matches(blocks[0].as_str()).count();
+        assert!(text.matches("// SAFETY:").count() >= uses, "{}: SAFETY missing", path.display());
     }
 }
 

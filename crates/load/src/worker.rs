@@ -152,6 +152,7 @@ impl<D: Driver> Worker<D> {
                 slice.show(&gauge, &before);
                 gauge.connections.store(self.active as u64, Ordering::Relaxed);
             }
+            let due = slice.tally.due;
             self.dispatch(&mut slice, now_ns);
             if slice.is_finished(now_ns) {
                 break;
@@ -160,7 +161,8 @@ impl<D: Driver> Worker<D> {
                 self.cut(&mut slice, now_ns);
                 break;
             }
-            let idle = self.wait(&mut slice, now_ns)?;
+            // What was dispatched is handed over by waiting.
+            let idle = self.wait(&mut slice, now_ns)? && slice.tally.due == due;
             idle_since_ns = idle.then_some(now_ns);
         }
         slice.show(&gauge, &before);

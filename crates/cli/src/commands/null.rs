@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use deadheat_load::{Address, NullConfig, NullError, NullServer};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use deadheat_runner::raise_open_files;
 
 use super::Failure;
 use crate::console::{Console, lines_plain};
@@ -19,8 +19,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// Serves until it is asked to end, which is no failure.
 pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failure> {
     // One connection is one open file. Where the limit may not be raised, there are fewer connections.
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let _ = raise_open_files();
     let usual = NullConfig::default();
     let port = flags.port.unwrap_or(PORT);
     let address = match &flags.unix_socket {

@@ -21,8 +21,8 @@ pub(crate) struct Profile {
     pub(crate) looks: &'static [usize],
     /// How long each contender is measured in an epoch.
     pub(crate) measured: Duration,
-    /// No epoch starts that would end later.
-    pub(crate) budget: Option<Duration>,
+    /// No epoch starts that would end later; for few contenders.
+    budget: Option<Duration>,
 }
 
 /// A verdict within minutes.
@@ -52,7 +52,16 @@ const FEWEST_ROUNDS: u64 = 4;
 /// The most rounds: beyond, the epoch's fresh start is what limits precision.
 const MOST_ROUNDS: u64 = 200;
 
+/// What each of many contenders needs for its share of the epochs up to the first look.
+const BUDGET_EACH: Duration = Duration::from_secs(32);
+
 impl Profile {
+    /// The time that so many contenders get: enough for a first look.
+    pub(crate) fn budget_for(&self, contenders: usize) -> Option<Duration> {
+        let each = BUDGET_EACH.saturating_mul(u32::try_from(contenders).unwrap_or(u32::MAX));
+        self.budget.map(|budget| budget.max(each))
+    }
+
     /// The profile of that name.
     pub(crate) fn of(word: ProfileWord) -> &'static Self {
         match word {

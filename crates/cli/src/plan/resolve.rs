@@ -270,7 +270,7 @@ fn method(
         warmup_ns: warmup
             .map_or((nanos(profile.warmup.0), nanos(profile.warmup.1)), |one| (nanos(one), nanos(one))),
         warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
-        budget_ns: budget.or(profile.budget).map(nanos),
+        budget_ns: budget.or(profile.budget_for(contenders.len())).map(nanos),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
         timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),
     })
