@@ -13,17 +13,22 @@ use super::{CpuList, Header, Output, values};
 
 const LOAD_HELP: &str = "\
 Examples:
-  deadheat load http://127.0.0.1:8080/x                      64 connections for 10 s, each waits for its answer
-  deadheat load -r 2000 -d 30s http://127.0.0.1:8080/x       latencies that a user would see, at 2,000 requests/s
-  deadheat load -r 100..5000 -d 1m http://127.0.0.1:8080/x   a ramp
-  deadheat load -n 10000 -c 8 --json - http://127.0.0.1:8080/x
+  64 connections for 10 s, each waits for its answer
+    deadheat load http://127.0.0.1:8080/x
+  the latencies that users would see at 2,000 requests/s, and a ramp
+    deadheat load -r 2000 -d 30s http://127.0.0.1:8080/x
+    deadheat load -r 100..5000 -d 1m http://127.0.0.1:8080/x
+  10,000 requests, and what was measured for another program
+    deadheat load -n 10000 -c 8 --json - http://127.0.0.1:8080/x
 
-A rate is RATE[..RATE][:TIME], several with commas between them: 2000, 20k, 100..5000:30s, 1k:10s,2k:10s.
-A file of requests has a path on each line (a tab and a weight may follow), or a JSON object such as
-{\"method\":\"POST\",\"path\":\"/x\",\"headers\":{\"a\":\"b\"},\"body\":\"c\",\"weight\":2,\"expect_status\":\"201\"}.
+A rate is RATE[..RATE][:TIME], several with commas between them:
+  2000   20k   100..5000:30s   1k:10s,2k:10s
+A file of requests has on each line a path, perhaps with a tab and a weight, or
+  {\"path\":\"/x\",\"method\":\"POST\",\"headers\":{\"a\":\"b\"},\"body\":\"c\",\"weight\":2}
 
-Exit status: 0 measured, all answers as expected; 1 measured, and some answers were missing or wrong;
-2 wrong usage or input; 3 the measurement is invalid; 130 interrupted (what was measured is shown).";
+Exit status: 0 measured, all answers as expected; 1 measured, some were not;
+2 wrong usage or input; 3 the measurement is invalid; 130 interrupted (what was
+measured is shown).";
 
 /// Options of `load`.
 #[derive(Debug, Default, Args)]
@@ -63,8 +68,8 @@ pub(crate) struct AmountFlags {
     /// Requests per second, due whatever the answers do (also -q, -R) [default: each connection waits for its answer]
     #[arg(short, long, short_aliases = ['q', 'R'], value_name = "RATE")]
     pub(crate) rate: Option<String>,
-    /// How the requests of a --rate arrive [default: poisson]
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// How the requests of a --rate arrive: poisson (independent, as users are) or constant [default: poisson]
+    #[arg(long, value_enum, value_name = "WORD", hide_possible_values = true)]
     pub(crate) arrivals: Option<ArrivalsFlag>,
     /// With --rate: open more connections when requests are due and none is free, up to so many [default: 1024, or -c]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -93,8 +98,8 @@ pub(crate) struct RequestFlags {
     /// Send the requests of this file, one per line, instead of the URL's path
     #[arg(long, value_name = "FILE")]
     pub(crate) requests_file: Option<PathBuf>,
-    /// Order of the file's requests [default: sequential; random with weights]
-    #[arg(long, value_enum, value_name = "WORD", requires = "requests_file")]
+    /// Order of the file's requests: sequential, or random by weight [default: random if there are weights]
+    #[arg(long, value_enum, value_name = "WORD", requires = "requests_file", hide_possible_values = true)]
     pub(crate) order: Option<OrderFlag>,
     /// Send the file's requests by Zipf's law: the k-th with a share in proportion to 1/k^EXPONENT, such as 1
     #[arg(long, value_name = "EXPONENT", requires = "requests_file", conflicts_with = "order")]
@@ -108,8 +113,8 @@ pub(crate) struct AnswerFlags {
     /// Status codes that are right, such as 200,204,3xx or 200-399 [default: 200-399]
     #[arg(long, value_name = "CODES")]
     pub(crate) expect_status: Option<StatusSet>,
-    /// Bodies that are right, against those of before the load [default: as strict as two answers to each agree]
-    #[arg(long, value_enum, value_name = "WORD")]
+    /// Which bodies are right: same as before the load, of that length, or any [default: as two answers to each agree]
+    #[arg(long, value_enum, value_name = "WORD", hide_possible_values = true)]
     pub(crate) expect: Option<ExpectFlag>,
     /// A request unanswered for so long is a timeout [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]

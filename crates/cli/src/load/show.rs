@@ -82,7 +82,8 @@ impl Show {
         let state = watch.state(now);
         match &self.bar {
             Some(bar) => {
-                bar.set_message(lines(&state, &self.style).join("\n"));
+                // The terminal's own ^C moves the cursor down by a line, and what is then left behind is the first one.
+                bar.set_message(format!("\n{}", lines(&state, &self.style).join("\n")));
                 bar.tick();
             }
             None => write_line(&plain_line(&state)),

@@ -73,6 +73,11 @@ fn of_open() -> Vec<Case> {
         ("lag at 11 %", lag(110_000), warns("send-lag")),
         ("lag at 49 %", lag(490_000), warns("send-lag")),
         ("lag at 51 %", lag(512_000), invalid("send-lag")),
+        (
+            "lag at 51 %, of few",
+            with(lag(512_000), |r| r.completions = 9_999),
+            [warns("send-lag"), warns("few-samples")].concat(),
+        ),
         ("a lag that is a wait for a connection", with(lag(900_000), |r| r.wait_ns = r.send_lag_ns), vec![]),
         ("a closed load has no lag", with(lag(900_000), |r| r.shape = LoadShape::Closed), vec![]),
         (
