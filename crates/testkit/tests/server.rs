@@ -293,3 +293,28 @@ fn children_take_all_places_and_outlive_sigterm_and_their_parent() {
     idle.iter().for_each(|&pid| assert!(kill_9(pid)));
     kit.assert_nothing_left();
 }
+
+#[test]
+fn the_log_has_a_line_for_each_answer_as_the_server_saw_it() {
+    let kit = Kit::new(SERVER);
+    let path = kit.path().join("log");
+    let log = path.to_str().unwrap();
+    let times = || -> Vec<(f64, f64)> {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let pair = |line: &str| {
+            let (came, took) = line.split_once(' ').unwrap();
+            (came.parse().unwrap(), took.parse().unwrap())
+        };
+        text.lines().map(pair).collect()
+    };
+    for (more, longest_us) in [(vec![], 0.0), (vec!["--delay-ms", "1", "--slow-ms", "20", "0.5"], 20_000.0)] {
+        let server = TestServer::start(&[vec!["--log", log], more].concat());
+        let mut client = server.client();
+        (0..10).for_each(|_| assert_eq!(client.get("/").unwrap().status, 200));
+        assert!(wait_until(LIMIT, || line_count(&path) == 10), "{} lines", line_count(&path));
+        let times = times();
+        assert!(times.is_sorted_by(|one, next| one.0 + one.1 <= next.0 + 0.2), "{times:?}");
+        let longest = times.iter().map(|(_, took)| *took).fold(0.0, f64::max);
+        assert!(longest >= longest_us && times.iter().any(|(_, took)| *took < 20_000.0), "{times:?}");
+    }
+}

@@ -45,6 +45,14 @@ impl<'a> Answers<'a> {
         self.answered
     }
 
+    /// How long the answer that was just made is to be held back.
+    pub(crate) fn delay(&self) -> Duration {
+        match self.options.slow {
+            Some((slow, share)) if unit(self.answered) < share => slow,
+            _ => self.options.delay,
+        }
+    }
+
     /// Appends the answer to `request` to `out`.
     pub(crate) fn answer(&mut self, request: &Request<'_>, out: &mut Vec<u8>) -> After {
         let options = self.options;
@@ -184,6 +192,11 @@ pub(crate) fn work(rounds: u64) -> u64 {
     state
 }
 
+/// A number from 0 to below 1 for each count, the same in each life of the server.
+fn unit(count: u64) -> f64 {
+    (mix(count) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// The finaliser of SplitMix64: a bijection, so tokens made from a counter never repeat.
 fn mix(value: u64) -> u64 {
     let a = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -247,6 +260,22 @@ mod tests {
         let distinct: std::collections::HashSet<&String> = all.iter().collect();
         assert_eq!(distinct.len(), 50);
         assert!(all.iter().all(|answer| answer.len() == all[0].len()));
+    }
+
+    #[test]
+    fn a_share_of_the_answers_is_slow() {
+        let (slow, delay) = (Duration::from_millis(9), Duration::from_millis(1));
+        for share in [0.0, 0.02, 1.0] {
+            let options = Options { slow: Some((slow, share)), delay, ..good() };
+            let mut answers = Answers::new(&options);
+            let count = (0..10_000).filter(|_| {
+                answers.answer(&GET, &mut Vec::new());
+                assert!([slow, delay].contains(&answers.delay()));
+                answers.delay() == slow
+            });
+            let found = count.count() as f64 / 10_000.0;
+            assert!((found - share).abs() < 0.005, "{share}: {found}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod answers;
 mod descendants;
+mod log;
 mod options;
 mod request;
 mod serve;

@@ -57,7 +57,10 @@ pub(crate) struct Options {
     pub(crate) spin: Duration,
     pub(crate) work: u64,
     pub(crate) delay: Duration,
+    /// How long the answers take that are slow, and which share of all they are.
+    pub(crate) slow: Option<(Duration, f64)>,
     pub(crate) stall: Option<(Duration, Duration)>,
+    pub(crate) log: Option<PathBuf>,
     pub(crate) start_delay: Duration,
     pub(crate) lifetime: Duration,
     pub(crate) never_listen: bool,
@@ -112,6 +115,9 @@ Listens on --port or --socket, else on $PORT, else on $SOCKET.
   --spin-us F                 burn F microseconds of wall time per request
   --work N                    N rounds of a fixed hash per request
   --delay-ms F                answer F milliseconds later, burning nothing
+  --slow-ms F SHARE           this share of the answers (such as 0.02), at random, takes F instead of --delay-ms
+  --log PATH                  write a line for each answer: microseconds since the start when its request had come, and
+                              from then until it was sent
   --stall-ms F EVERY          answer nothing during the first F of every EVERY milliseconds
   --start-delay-ms N          wait before listening
   --lifetime-s N              leave after N seconds whatever happens (default 1800)
@@ -197,6 +203,8 @@ impl Options {
             "--spin-us" => self.spin = words.duration(1e-6)?,
             "--work" => self.work = words.number()?,
             "--delay-ms" => self.delay = words.duration(1e-3)?,
+            "--slow-ms" => self.slow = Some((words.duration(1e-3)?, words.number()?)),
+            "--log" => self.log = Some(words.text()?.into()),
             "--stall-ms" => self.stall = Some((words.duration(1e-3)?, words.duration(1e-3)?)),
             "--close-each" => self.close_each = true,
             _ => return Ok(false),
@@ -270,6 +278,9 @@ impl Options {
         }
         if self.host.is_some() && self.socket.is_some() {
             return Err("--host and --socket exclude each other".to_owned());
+        }
+        if self.slow.is_some_and(|(_, share)| !(0.0..=1.0).contains(&share)) {
+            return Err("--slow-ms: a share lies from 0 to 1".to_owned());
         }
         match self.stall {
             Some((stall, every)) if stall >= every => Err("--stall-ms must be below its period".to_owned()),
@@ -354,6 +365,7 @@ mod tests {
             typed.extend(words.filter(|word| !word.ends_with('\'') || word.starts_with('\'')).map(|word| {
                 match word {
                     "EVERY" => "9".to_owned(),
+                    "SHARE" => "0.5".to_owned(),
                     "CODE" => "503".to_owned(),
                     "WHERE" => "session".to_owned(),
                     "ADDRESS" => "::1".to_owned(),
@@ -378,6 +390,8 @@ mod tests {
             ("--delay-ms -1", "negative"),
             ("--json --body x", "exclude"),
             ("--stall-ms 5 5", "below its period"),
+            ("--slow-ms 5 2", "from 0 to 1"),
+            ("--slow-ms 5 NaN", "from 0 to 1"),
             ("--place moon", "moon"),
             ("--host 192.0.2.1", "loopback"),
             ("--host localhost", "loopback"),

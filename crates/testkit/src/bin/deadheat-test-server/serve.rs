@@ -18,6 +18,7 @@ use rustix::time::Timespec;
 use rustls::ServerConfig;
 
 use crate::answers::{After, Answers};
+use crate::log::Log;
 use crate::options::{Listen, Options};
 use crate::request::{self, Read};
 use crate::tls::{self, Tls};
@@ -40,6 +41,8 @@ struct Connection {
 /// An answer that is held back until `due`.
 struct Held {
     due: Instant,
+    /// When its request had come.
+    came: Instant,
     connection: u64,
     bytes: Vec<u8>,
     after: After,
@@ -54,9 +57,12 @@ struct Server<'a> {
     answers: Answers<'a>,
     connections: HashMap<u64, Connection>,
     next_id: u64,
-    /// In order of `due`, because every answer is held back for the same time.
+    /// In order of `due`.
     held: VecDeque<Held>,
     started: Instant,
+    log: Option<Log>,
+    /// When requests had come whose answers are about to be sent.
+    answered: Vec<Instant>,
     buffer: Vec<u8>,
 }
 
@@ -71,6 +77,7 @@ pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode
     if let (Some(path), Some(port)) = (&options.port_file, port) {
         write_whole(path, &port.to_string())?;
     }
+    let started = Instant::now();
     let mut server = Server {
         options,
         epoll,
@@ -81,7 +88,9 @@ pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode
         connections: HashMap::new(),
         next_id: LISTENER + 1,
         held: VecDeque::new(),
-        started: Instant::now(),
+        started,
+        log: options.log.as_deref().map(|path| Log::create(path, started)).transpose()?,
+        answered: Vec::new(),
         buffer: vec![0; 64 * 1024],
     };
     server.run(deadline)
@@ -127,7 +136,8 @@ impl Server<'_> {
             if now >= deadline {
                 return Ok(ExitCode::SUCCESS);
             }
-            let until = self.held.front().map_or(deadline, |held| held.due.min(deadline));
+            let due = [self.held.front().map(|held| held.due), self.log.as_ref().and_then(Log::due)];
+            let until = due.into_iter().flatten().fold(deadline, Instant::min);
             let wait = timespec(until.saturating_duration_since(now));
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
@@ -139,6 +149,9 @@ impl Server<'_> {
                 if id == LISTENER { self.accept()? } else { self.attend(id, flags)? }
             }
             self.release()?;
+            if let Some(log) = &mut self.log {
+                log.keep(Instant::now())?;
+            }
             if self.options.exit_after.is_some_and(|limit| self.answers.answered() >= limit)
                 && self.held.is_empty()
             {
@@ -189,6 +202,10 @@ impl Server<'_> {
         if open && connection.flush(&self.epoll, id)? {
             self.connections.insert(id, connection);
         }
+        if let Some(log) = &mut self.log {
+            let now = Instant::now();
+            self.answered.drain(..).try_for_each(|came| log.sent(came, now))?;
+        }
         Ok(())
     }
 
@@ -200,6 +217,7 @@ impl Server<'_> {
             Err(Errno::AGAIN | Errno::INTR) => return true,
             Err(_) => return false,
         };
+        let came = Instant::now();
         let mut used = 0;
         while !connection.close_when_sent {
             match request::read(&connection.input[used..]) {
@@ -213,14 +231,19 @@ impl Server<'_> {
                 Read::Complete(request) => {
                     used += request.length;
                     stall(self.options.stall, self.started);
-                    if self.options.delay.is_zero() {
-                        let after = self.answers.answer(&request, &mut connection.output);
-                        connection.close_when_sent = after == After::Close;
+                    let mut bytes = Vec::new();
+                    let holds = !self.options.delay.is_zero() || self.options.slow.is_some();
+                    let out = if holds { &mut bytes } else { &mut connection.output };
+                    let after = self.answers.answer(&request, out);
+                    if holds {
+                        let due = came + self.answers.delay();
+                        let at = self.held.partition_point(|held| held.due <= due);
+                        self.held.insert(at, Held { due, came, connection: id, bytes, after });
                     } else {
-                        let mut bytes = Vec::new();
-                        let after = self.answers.answer(&request, &mut bytes);
-                        let due = Instant::now() + self.options.delay;
-                        self.held.push_back(Held { due, connection: id, bytes, after });
+                        connection.close_when_sent = after == After::Close;
+                        if self.log.is_some() {
+                            self.answered.push(came);
+                        }
                     }
                 }
             }
@@ -239,6 +262,9 @@ impl Server<'_> {
             connection.close_when_sent |= held.after == After::Close;
             if connection.flush(&self.epoll, held.connection)? {
                 self.connections.insert(held.connection, connection);
+            }
+            if let Some(log) = &mut self.log {
+                log.sent(held.came, Instant::now())?;
             }
         }
         Ok(())

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""The load generator against its peers and against the truth, paired in one run on the same cores.
+
+  bench/load.py throughput [PAIRS]   against wrk and against the raw loops, answers of 13 and of 6,000 bytes
+  bench/load.py open       [PAIRS]   20,000/s and 50,000/s against oha: latency, achieved rate, send lag
+  bench/load.py memory     [SECONDS] resident memory after 10 s and after SECONDS (120)
+  bench/load.py stall                percentiles of a server that stalls, against the formula (method, section 5)
+  bench/load.py mixture              2 % of answers slow, closed loop, against the server's own log
+  bench/load.py tls        [PAIRS]   throughput over TLS against wrk and oha
+  bench/load.py arrivals             due times as the server sees them: Kolmogorov-Smirnov, coefficient of variation
+
+Servers run on CPU 0, generators on CPU 1, and nothing else may run meanwhile. In a pair the order changes from pair to pair;
+what is printed is the median of the pairs' ratios with the smallest and the largest. Needs `make setup` and
+`cargo build --release --workspace`; wrk comes with the set-up, oha with `cargo install oha --locked`. A peer that is missing
+is said so, and its lines are left out; exit status 1 then, or when something is not what it has to be.
+"""
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / "target/release"
+SECONDS = 2
+failed = False
+
+
+def fail(text: str) -> None:
+    global failed
+    failed = True
+    print(f"  {text}")
+
+
+def measured(command: list[str], cpu: int = 1) -> tuple[str, float]:
+    """Standard output, and CPU seconds of the whole process."""
+    before = os.times()
+    done = subprocess.run(["taskset", "-c", str(cpu), *map(str, command)], capture_output=True, text=True)
+    after = os.times()
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return done.stdout, spent
+
+
+class Server:
+    """A server on CPU 0, for as long as the block lasts."""
+
+    def __init__(self, *command: object):
+        self.command = ["taskset", "-c", "0", *map(str, command)]
+
+    def __enter__(self) -> "Server":
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.6)
+        if self.process.poll() is not None:
+            raise SystemExit(f"{self.command} ended at once")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def null(body: int) -> tuple[Server, str]:
+    port = free_port()
+    return Server(BIN / "deadheat", "null", "--port", port, "--bytes", body, "--cpus", 0), f"http://127.0.0.1:{port}/"
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def deadheat(url: str, *more: object, seconds: float = SECONDS) -> dict:
+    out, cpu = measured([BIN / "deadheat", "load", url, "--cpus", 1, "-d", f"{seconds}s", "--json", "-", *map(str, more)])
+    record = json.loads(out)
+    record["cpu_us"] = cpu * 1e6 / max(record["completions"], 1)
+    return record
+
+
+def wrk(url: str, seconds: float = SECONDS) -> dict:
+    out, cpu = measured(["wrk", "-t1", "-c64", f"-d{math.ceil(seconds)}", "--latency", url])
+    count = int(re.search(r"(\d+) requests in", out)[1])
+    return {"rate": float(re.search(r"Requests/sec: +([\d.]+)", out)[1]), "cpu_us": cpu * 1e6 / count, "text": out}
+
+
+def raw(url: str, backend: str) -> float:
+    command = ["--backend", backend, "--connections", 64, "--duration", f"{SECONDS}s", "--cpu", 1, url]
+    out, _ = measured([BIN / "raw-loop", *command])
+    line = json.loads(out)
+    return line.get("rate") or line["rate_per_s"]
+
+
+def oha(url: str, *more: object, seconds: float = SECONDS) -> dict:
+    out, _ = measured(["oha", "-z", f"{seconds}s", "-c", 64, "--no-tui", "--output-format", "json", *map(str, more), url])
+    return json.loads(out)
+
+
+def there(peer: str) -> bool:
+    if shutil.which(peer) or (Path.home() / ".cargo/bin" / peer).exists():
+        os.environ["PATH"] += f":{Path.home() / '.cargo/bin'}"
+        return True
+    fail(f"MISSING {peer}: its lines are left out")
+    return False
+
+
+def shown(name: str, ratios: list[float], wanted: str) -> None:
+    print(f"  {name:<46} {statistics.median(ratios):6.3f}  ({min(ratios):.3f} to {max(ratios):.3f}, {len(ratios)} pairs)"
+          f"  to reach {wanted}", flush=True)
+
+
+def pairs(count: int, one, other):
+    for index in range(count):
+        if index % 2:
+            second = other()
+            yield one(), second
+        else:
+            yield one(), other()
+
+
+def throughput(count: int) -> None:
+    if not there("wrk"):
+        return
+    for body, rate_wanted, cpu_wanted in [(13, ">= 1.30", "<= 0.72"), (6000, ">= 1.12", "<= 0.80")]:
+        server, url = null(body)
+        with server:
+            found = list(pairs(count, lambda: deadheat(url), lambda: wrk(url)))
+            shown(f"{body} bytes: throughput over wrk's", [a["throughput_rps"] / b["rate"] for a, b in found], rate_wanted)
+            shown(f"{body} bytes: CPU per request over wrk's", [a["cpu_us"] / b["cpu_us"] for a, b in found], cpu_wanted)
+            mine, theirs = (statistics.median(x) for x in zip(*[(a["throughput_rps"], b["rate"]) for a, b in found]))
+            print(f"    medians: deadheat {mine:,.0f}/s, wrk {theirs:,.0f}/s")
+            best = {name: statistics.median(raw(url, name) for _ in range(3)) for name in ("io_uring", "epoll")}
+            better = max(best, key=best.get)
+            found = list(pairs(count, lambda: deadheat(url)["throughput_rps"], lambda: raw(url, better)))
+            shown(f"{body} bytes: throughput over the raw {better} loop's", [a / b for a, b in found], ">= 0.97")
+
+
+def open_loop(count: int) -> None:
+    if not there("oha"):
+        return
+    server, url = null(13)
+    with server:
+        for rate, wanted50, wanted99 in [(20_000, "<= 0.40", "<= 0.50"), (50_000, "-", "<= 0.30")]:
+            mine = lambda: deadheat(url, "-r", rate, "--arrivals", "constant", "-c", 64, seconds=3)
+            theirs = lambda: oha(url, "-q", rate, "--latency-correction", seconds=3)
+            found = list(pairs(count, mine, theirs))
+            for key, wanted in [("p50", wanted50), ("p99", wanted99)]:
+                ratios = [a["latency_ns"][key] / 1e9 / b["latencyPercentiles"][key] for a, b in found]
+                shown(f"{rate:,}/s: {key} over oha's", ratios, wanted)
+                us = [(a["latency_ns"][key] / 1e3, b["latencyPercentiles"][key] * 1e6) for a, b in found]
+                print("    medians: deadheat {:,.0f} us, oha {:,.0f} us".format(*map(statistics.median, zip(*us))))
+            shown(f"{rate:,}/s: achieved share", [a["achieved_share"] for a, _ in found], ">= 0.999")
+            shown(f"{rate:,}/s: send lag p99, us", [a["send_lag_ns"]["p99"] / 1e3 for a, _ in found], "<= 20")
+
+
+def resident(pid: int) -> float:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024
+
+
+def memory(seconds: int) -> None:
+    server, url = null(13)
+    with server, tempfile.NamedTemporaryFile() as out:
+        command = [BIN / "deadheat", "load", url, "--cpus", "1", "-d", f"{seconds + 2}s", "--json", out.name]
+        load = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(10)
+        early = resident(load.pid)
+        time.sleep(seconds - 10)
+        late = resident(load.pid)
+        load.wait()
+    print(f"  resident after 10 s {early:.1f} MB, after {seconds} s {late:.1f} MB  to reach <= 12, the same")
+
+
+def stall() -> None:
+    port, period, pause, rate = free_port(), 1.0, 0.1, 2_000
+    url = f"http://127.0.0.1:{port}/"
+    with Server(BIN / "deadheat-test-server", "--port", port, "--stall-ms", pause * 1e3, period * 1e3):
+        latency = deadheat(url, "-r", rate, "--arrivals", "constant", "-c", 64, seconds=30)["latency_ns"]
+        share = rate * statistics.median(deadheat(url, "-r", 200, seconds=3)["service_ns"]["p50"] for _ in range(3)) / 1e9
+        peer = oha(url, "-q", rate, "--latency-correction", seconds=30)["latencyPercentiles"] if there("oha") else {}
+    for key, q in [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999)]:
+        # Section 5: l0 + max(0, S - (1 - rho) P (1 - q)), with the server's share of its core while it answers.
+        truth = max(0.0, pause - (1 - share) * period * (1 - q)) * 1e3
+        mine = (latency[key] or float("nan")) / 1e6
+        line = f"  {key:<6} {mine:8.2f} ms  formula {truth:7.2f}  off by {mine - truth:+.2f}  to reach within 1"
+        print(line + (f"   oha {peer[key.replace('_', '.')] * 1e3:.2f}" if peer else ""), flush=True)
+
+
+def mixture() -> None:
+    if not there("wrk"):
+        return
+    port = free_port()
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        with Server(BIN / "deadheat-test-server", "--port", port, "--delay-ms", 2, "--slow-ms", 200, 0.02, "--log", log.name):
+            url = f"http://127.0.0.1:{port}/"
+            record = deadheat(url, "-c", 64, seconds=20)
+            text = wrk(url, 20)["text"]
+        lines = [line.split() for line in Path(log.name).read_text().splitlines() if line and not line.startswith("#")]
+    # The log is in microseconds; the load's answers come before wrk's, after the two that bodies were checked with.
+    served = sorted(float(line[1]) * 1e3 for line in lines[2 : record["completions"] + 2])
+    truth = {"mean": statistics.fmean(served)}
+    for key, q in [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999)]:
+        truth[key] = served[math.ceil(q * len(served)) - 1]
+    for key, value in truth.items():
+        mine = record["latency_ns"][key]
+        print(f"  {key:<6} {mine / 1e6:8.2f} ms  server's log {value / 1e6:8.2f}  ratio {mine / value:.3f}  to reach 0.97 to 1.03")
+    print("  wrk:", re.search(r"Latency +(.*)", text)[0])
+
+
+def tls(count: int) -> None:
+    if not shutil.which("nginx") and not Path("/usr/sbin/nginx").exists():
+        return fail("MISSING nginx")
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        key = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+        subprocess.run([*key, "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
+                        f"{folder}/key.pem", "-out", f"{folder}/cert.pem"], check=True, capture_output=True)
+        Path(f"{folder}/nginx.conf").write_text(
+            f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
+            "events { worker_connections 1024; }\n"
+            "http { access_log off; keepalive_requests 100000000; server {\n"
+            f"listen 127.0.0.1:{port} ssl; ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;\n"
+            "location / { default_type text/plain; return 200 'Hello, world!'; } } }\n")
+        os.environ["PATH"] += ":/usr/sbin"
+        with Server("nginx", "-c", f"{folder}/nginx.conf", "-p", folder):
+            url = f"https://localhost:{port}/"
+            if there("wrk"):
+                found = list(pairs(count, lambda: deadheat(url, "--insecure"), lambda: wrk(url)))
+                shown("TLS, 13 bytes: throughput over wrk's", [a["throughput_rps"] / b["rate"] for a, b in found], ">= 1.0")
+            if there("oha"):
+                peer = lambda: oha(url, "--insecure")
+                found = list(pairs(count, lambda: deadheat(url, "--insecure"), peer))
+                ratios = [a["throughput_rps"] / b["summary"]["requestsPerSec"] for a, b in found]
+                shown("TLS, 13 bytes: throughput over oha's", ratios, ">= 1.0")
+
+
+def arrivals() -> None:
+    for kind in ("poisson", "constant"):
+        port = free_port()
+        with tempfile.NamedTemporaryFile(suffix=".log") as log:
+            with Server(BIN / "deadheat-test-server", "--port", port, "--log", log.name):
+                deadheat(f"http://127.0.0.1:{port}/", "-r", 5_000, "--arrivals", kind, "-c", 64, seconds=4)
+            lines = [line.split() for line in Path(log.name).read_text().splitlines() if not line.startswith("#")]
+        came = sorted(float(line[0]) for line in lines)[10:]
+        gaps = [(b - a) / 1e6 for a, b in zip(came, came[1:])]
+        mean = statistics.fmean(gaps)
+        if kind == "constant":
+            print(f"  constant: coefficient of variation {statistics.stdev(gaps) / mean:.3f}  to reach < 0.1")
+            continue
+        ordered, n = sorted(gaps), len(gaps)
+        distance = max(max(abs((i + 1) / n - (1 - math.exp(-g * 5_000))), abs(i / n - (1 - math.exp(-g * 5_000))))
+                       for i, g in enumerate(ordered))
+        # Kolmogorov's limit at 5 %: 1.358 / sqrt(n).
+        print(f"  Poisson: distance {distance:.4f} of {n} gaps  to reach < {1.358 / math.sqrt(n):.4f}")
+
+
+def main() -> None:
+    what, number = (sys.argv[1:] + ["", ""])[:2]
+    runs = {
+        "throughput": lambda: throughput(int(number or 9)),
+        "open": lambda: open_loop(int(number or 9)),
+        "memory": lambda: memory(int(number or 120)),
+        "stall": stall,
+        "mixture": mixture,
+        "tls": lambda: tls(int(number or 9)),
+        "arrivals": arrivals,
+    }
+    if what not in runs:
+        raise SystemExit(__doc__)
+    print(f"{what}: {date.today()}, {platform.machine()}, Linux {platform.release()}, {os.cpu_count()} CPUs", flush=True)
+    runs[what]()
+    raise SystemExit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,46 @@
+//! The server's own log: when each request came and how long its answer took, as the server saw it. Knows no request.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Lines wait no longer than this before they are in the file.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// A file that gets a line for each answer, in the order in which they were sent: microseconds from the start of the
+/// server until the request had come, and from then until the answer was handed to the system.
+pub(crate) struct Log {
+    file: BufWriter<File>,
+    started: Instant,
+    /// When the oldest line that is not in the file was written.
+    waiting: Option<Instant>,
+}
+
+impl Log {
+    /// Begins a new file.
+    pub(crate) fn create(path: &Path, started: Instant) -> io::Result<Self> {
+        Ok(Self { file: BufWriter::with_capacity(1 << 16, File::create(path)?), started, waiting: None })
+    }
+
+    /// Writes a line.
+    pub(crate) fn sent(&mut self, came: Instant, now: Instant) -> io::Result<()> {
+        self.waiting.get_or_insert(now);
+        let us = |time: Duration| time.as_nanos() as f64 / 1e3;
+        writeln!(self.file, "{:.1} {:.1}", us(came - self.started), us(now - came))
+    }
+
+    /// When the lines should be in the file at the latest.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.waiting.map(|since| since + PATIENCE)
+    }
+
+    /// Brings the lines into the file, if it is time.
+    pub(crate) fn keep(&mut self, now: Instant) -> io::Result<()> {
+        if self.due().is_some_and(|due| due <= now) {
+            self.waiting = None;
+            self.file.flush()?;
+        }
+        Ok(())
+    }
+}
