@@ -186,9 +186,11 @@ def stall() -> None:
     port, period, pause, rate = free_port(), 1.0, 0.1, 2_000
     url = f"http://127.0.0.1:{port}/"
     with Server(BIN / "deadheat-test-server", "--port", port, "--stall-ms", pause * 1e3, period * 1e3):
-        latency = deadheat(url, "-r", rate, "--arrivals", "constant", "-c", 64, seconds=30)["latency_ns"]
-        share = rate * statistics.median(deadheat(url, "-r", 200, seconds=3)["service_ns"]["p50"] for _ in range(3)) / 1e9
-        peer = oha(url, "-q", rate, "--latency-correction", seconds=30)["latencyPercentiles"] if there("oha") else {}
+        latency = deadheat(url, "-r", rate, "--arrivals", "constant", "-c", 64, seconds=60)["latency_ns"]
+        peer = oha(url, "-q", rate, "--latency-correction", seconds=60)["latencyPercentiles"] if there("oha") else {}
+    with Server(BIN / "deadheat-test-server", "--port", port):
+        # The share of its time that the server needs for this rate, from what it does at most when it never stalls.
+        share = rate / deadheat(url, seconds=4)["throughput_rps"]
     for key, q in [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999)]:
         # Section 5: l0 + max(0, S - (1 - rho) P (1 - q)), with the server's share of its core while it answers.
         truth = max(0.0, pause - (1 - share) * period * (1 - q)) * 1e3
