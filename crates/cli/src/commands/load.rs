@@ -53,7 +53,7 @@ fn measured(
 ) -> Result<Option<LoadRecord>, Failure> {
     let mut ask = |wire: &_| server.ask(wire, plan.timeout);
     let stopped = || interrupt.asked();
-    let Some(checks) = checks(&plan.wires.all, &plan.status, plan.expect, &mut ask, &stopped) else {
+    let Some(checks) = checks(&plan.wires.all, &plan.status, plan.expect, &mut ask, &stopped)? else {
         return Ok(None);
     };
     let requests = Arc::new(plan.wires.requests(&checks.bodies, plan.seed)?);

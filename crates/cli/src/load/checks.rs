@@ -6,7 +6,8 @@ use deadheat_load::{Answer, BodyRule, ExchangeError, StatusSet};
 use deadheat_record::Checked;
 
 use super::wire::Wire;
-use crate::flags::ExpectFlag;
+use crate::flags::{ExpectFlag, UsageError};
+use crate::study::shown;
 
 /// More different requests than this are not asked before the load; their bodies may be anything.
 pub(crate) const MOST_ASKED: usize = 100;
@@ -21,13 +22,16 @@ pub(crate) struct Checks {
 }
 
 /// Asks for the answers by `ask`, unless `expect` makes that needless. None when `stopped` says so meanwhile.
+///
+/// # Errors
+/// When an answer that was asked to be compared with does not come; by default such a request is not checked.
 pub(crate) fn checks(
     wires: &[Wire],
     status: &StatusSet,
     expect: Option<ExpectFlag>,
     ask: &mut dyn FnMut(&Wire) -> Result<Answer, ExchangeError>,
     stopped: &dyn Fn() -> bool,
-) -> Option<Checks> {
+) -> Result<Option<Checks>, UsageError> {
     let mut bodies = vec![BodyRule::Any; wires.len()];
     let mut why = match expect {
         Some(ExpectFlag::Any) => "--expect any".to_owned(),
@@ -45,7 +49,7 @@ pub(crate) fn checks(
     };
     for (wire, body) in wires.iter().zip(&mut bodies).take(asked) {
         if stopped() {
-            return None;
+            return Ok(None);
         }
         match rule(wire, expect, ask) {
             Ok((rule, words)) => {
@@ -53,6 +57,11 @@ pub(crate) fn checks(
                 if let (1, None, Some(words)) = (wires.len(), expect, words) {
                     why = words;
                 }
+            }
+            Err(error) if expect.is_some() => {
+                let problem =
+                    format!("{why}: no answer to {} {}: {}", wire.method, shown(&wire.path), chain(&error));
+                return Err(UsageError::new(problem, "look at the server, or leave --expect out"));
             }
             Err(error) => {
                 why = format!("the request before the load failed: {}", chain(&error));
@@ -68,7 +77,7 @@ pub(crate) fn checks(
         any: count(|body| matches!(body, BodyRule::Any)),
         why,
     };
-    Some(Checks { bodies, checked })
+    Ok(Some(Checks { bodies, checked }))
 }
 
 /// The strictest rule that holds for one request, and why it was chosen, for where it is the only one.
@@ -136,7 +145,7 @@ mod tests {
         };
         let wires = vec![wire(); count];
         let status = StatusSet::range(200..=399);
-        let checks = checks(&wires, &status, expect, &mut ask, &|| false).unwrap();
+        let checks = checks(&wires, &status, expect, &mut ask, &|| false).unwrap().unwrap();
         (checks, asked)
     }
 
@@ -164,6 +173,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_asked_for_is_not_left_out() {
+        let mut ask = |_: &Wire| -> Result<Answer, ExchangeError> {
+            Err(ExchangeError::Timeout(Duration::from_secs(1)))
+        };
+        let checks = checks(&[wire()], &StatusSet::default(), Some(ExpectFlag::Same), &mut ask, &|| false);
+        assert!(checks.unwrap_err().problem.starts_with("--expect same: no answer to GET /: "));
+    }
+
+    #[test]
     fn only_the_first_hundred_are_asked() {
         let (checks, asked) = found(150, None, &[Some((200, "a"))]);
         assert_eq!((checks.checked.same, checks.checked.any, asked), (100, 50, 200));
@@ -188,6 +206,6 @@ mod tests {
     #[test]
     fn it_can_be_stopped() {
         let mut ask = |_: &Wire| -> Result<Answer, ExchangeError> { panic!("asked") };
-        assert_eq!(checks(&[wire()], &StatusSet::default(), None, &mut ask, &|| true), None);
+        assert_eq!(checks(&[wire()], &StatusSet::default(), None, &mut ask, &|| true), Ok(None));
     }
 }
