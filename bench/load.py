@@ -7,7 +7,7 @@
   bench/load.py stall                percentiles of a server that stalls, against the formula (method, section 5)
   bench/load.py mixture              2 % of answers slow, closed loop, against the server's own log
   bench/load.py tls        [PAIRS]   throughput over TLS against wrk and oha
-  bench/load.py arrivals             due times as the server sees them: Kolmogorov-Smirnov, coefficient of variation
+  bench/load.py arrivals   [RUNS]    arrivals as the server sees them: Kolmogorov-Smirnov, coefficient of variation
 
 Servers run on CPU 0, generators on CPU 1, and nothing else may run meanwhile. In a pair the order changes from pair to pair;
 what is printed is the median of the pairs' ratios with the smallest and the largest. Needs `make setup` and
@@ -182,20 +182,38 @@ def memory(seconds: int) -> None:
     print(f"  resident after 10 s {early:.1f} MB, after {seconds} s {late:.1f} MB  to reach <= 12, the same")
 
 
+def logged(log: str) -> list[tuple[float, float]]:
+    """The server's own log: arrival and time until the answer, in nanoseconds, in order of arrival."""
+    return sorted(tuple(map(float, line.split())) for line in Path(log).read_text().splitlines())
+
+
+PERCENTILES = [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999)]
+
+
+def log_server(port: int, log: str, *more: object) -> Server:
+    return Server("python3", ROOT / "bench/log_server.py", port, log, *more)
+
+
 def stall() -> None:
     port, period, pause, rate = free_port(), 1.0, 0.1, 2_000
     url = f"http://127.0.0.1:{port}/"
-    with Server(BIN / "deadheat-test-server", "--port", port, "--stall-ms", pause * 1e3, period * 1e3):
-        latency = deadheat(url, "-r", rate, "--arrivals", "constant", "-c", 64, seconds=60)["latency_ns"]
-        peer = oha(url, "-q", rate, "--latency-correction", seconds=60)["latencyPercentiles"] if there("oha") else {}
-    with Server(BIN / "deadheat-test-server", "--port", port):
-        # The share of its time that the server needs for this rate, from what it does at most when it never stalls.
-        share = rate / deadheat(url, seconds=4)["throughput_rps"]
-    for key, q in [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999)]:
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        with log_server(port, log.name, "--stall", pause * 1e3, period * 1e3):
+            latency = deadheat(url, "-r", rate, "--arrivals", "constant", "-c", 64, seconds=60)["latency_ns"]
+        served = sorted(took for _, took in logged(log.name)[2:])
+        with log_server(port, log.name, "--stall", pause * 1e3, period * 1e3):
+            peer = oha(url, "-q", rate, "--latency-correction", seconds=60)["latencyPercentiles"] if there("oha") else {}
+        with log_server(port, log.name):
+            # The share of its time that the server needs for this rate, from what it does at most when it never stalls.
+            share = rate / deadheat(url, seconds=4)["throughput_rps"]
+    print(f"  the server's share of its time at {rate}/s: {share:.3f}")
+    for key, q in PERCENTILES:
         # Section 5: l0 + max(0, S - (1 - rho) P (1 - q)), with the server's share of its core while it answers.
         truth = max(0.0, pause - (1 - share) * period * (1 - q)) * 1e3
+        own = served[math.ceil(q * len(served)) - 1] / 1e6
         mine = (latency[key] or float("nan")) / 1e6
         line = f"  {key:<6} {mine:8.2f} ms  formula {truth:7.2f}  off by {mine - truth:+.2f}  to reach within 1"
+        line += f"   server's log {own:7.2f}, off by {mine - own:+.2f}"
         print(line + (f"   oha {peer[key.replace('_', '.')] * 1e3:.2f}" if peer else ""), flush=True)
 
 
@@ -203,21 +221,23 @@ def mixture() -> None:
     if not there("wrk"):
         return
     port = free_port()
+    url = f"http://127.0.0.1:{port}/"
     with tempfile.NamedTemporaryFile(suffix=".log") as log:
-        with Server(BIN / "deadheat-test-server", "--port", port, "--delay-ms", 2, "--slow-ms", 200, 0.02, "--log", log.name):
-            url = f"http://127.0.0.1:{port}/"
+        server = lambda: log_server(port, log.name, "--delay", 2, "--slow", 200, 0.02)
+        with server():
             record = deadheat(url, "-c", 64, seconds=20)
+        # The first two answers are those that bodies were checked with.
+        served = sorted(took for _, took in logged(log.name)[2:])
+        with server():
             text = wrk(url, 20)["text"]
-        lines = [line.split() for line in Path(log.name).read_text().splitlines() if line and not line.startswith("#")]
-    # The log is in microseconds; the load's answers come before wrk's, after the two that bodies were checked with.
-    served = sorted(float(line[1]) * 1e3 for line in lines[2 : record["completions"] + 2])
+        peer = statistics.fmean(took for _, took in logged(log.name))
     truth = {"mean": statistics.fmean(served)}
-    for key, q in [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999)]:
+    for key, q in PERCENTILES:
         truth[key] = served[math.ceil(q * len(served)) - 1]
     for key, value in truth.items():
         mine = record["latency_ns"][key]
         print(f"  {key:<6} {mine / 1e6:8.2f} ms  server's log {value / 1e6:8.2f}  ratio {mine / value:.3f}  to reach 0.97 to 1.03")
-    print("  wrk:", re.search(r"Latency +(.*)", text)[0])
+    print(f"  wrk: {re.search(r'Latency +(.*)', text)[0]}; server's log, mean {peer / 1e6:.2f} ms")
 
 
 def tls(count: int) -> None:
@@ -247,24 +267,57 @@ def tls(count: int) -> None:
                 shown("TLS, 13 bytes: throughput over oha's", ratios, ">= 1.0")
 
 
-def arrivals() -> None:
-    for kind in ("poisson", "constant"):
-        port = free_port()
-        with tempfile.NamedTemporaryFile(suffix=".log") as log:
-            with Server(BIN / "deadheat-test-server", "--port", port, "--log", log.name):
-                deadheat(f"http://127.0.0.1:{port}/", "-r", 5_000, "--arrivals", kind, "-c", 64, seconds=4)
-            lines = [line.split() for line in Path(log.name).read_text().splitlines() if not line.startswith("#")]
-        came = sorted(float(line[0]) for line in lines)[10:]
-        gaps = [(b - a) / 1e6 for a, b in zip(came, came[1:])]
-        mean = statistics.fmean(gaps)
-        if kind == "constant":
-            print(f"  constant: coefficient of variation {statistics.stdev(gaps) / mean:.3f}  to reach < 0.1")
-            continue
-        ordered, n = sorted(gaps), len(gaps)
-        distance = max(max(abs((i + 1) / n - (1 - math.exp(-g * 5_000))), abs(i / n - (1 - math.exp(-g * 5_000))))
-                       for i, g in enumerate(ordered))
-        # Kolmogorov's limit at 5 %: 1.358 / sqrt(n).
-        print(f"  Poisson: distance {distance:.4f} of {n} gaps  to reach < {1.358 / math.sqrt(n):.4f}")
+# What a sender that only looks at the clock would do on the same core: notes when it saw that each request was due.
+LOOKS_AT_THE_CLOCK = """
+import time
+gap, count = 200_000, 20_000
+start = time.time_ns()
+for index in range(count):
+    due = start + index * gap
+    while (now := time.time_ns()) < due: pass
+    print(now)
+"""
+
+
+def variation(times: list[float]) -> float:
+    """Coefficient of variation of the gaps between these moments."""
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    return statistics.stdev(gaps) / statistics.fmean(gaps)
+
+
+def arrived(rate: int, kind: str, seconds: float) -> tuple[list[float], dict]:
+    """When the server's kernel saw each request, in nanoseconds, and the load's own record."""
+    port = free_port()
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        # Between two requests that are due at once, waking a server that sleeps would be what takes longest.
+        watch = ["--watch"] if kind == "poisson" else []
+        with log_server(port, log.name, *watch):
+            url = f"http://127.0.0.1:{port}/"
+            record = deadheat(url, "-r", rate, "--arrivals", kind, "-c", 64, seconds=seconds)
+        # The first two came before the load.
+        came = [came for came, _ in logged(log.name)][2:]
+    if len(came) != record["requests"]:
+        fail(f"{record['requests']} requests sent, {len(came)} logged")
+    return came, record
+
+
+def arrivals(count: int) -> None:
+    for rate in (1_000, 5_000):
+        came, record = arrived(rate, "poisson", 20_000 / rate)
+        gaps = sorted((b - a) / 1e9 for a, b in zip(came, came[1:]))
+        n = len(gaps)
+        law = [1 - math.exp(-gap * rate) for gap in gaps]
+        distance = max(max(abs((i + 1) / n - share), abs(i / n - share)) for i, share in enumerate(law))
+        print(f"  Poisson {rate:,}/s: distance {distance:.4f} of {n} gaps  to reach < {1.358 / math.sqrt(n):.4f} (5 %); "
+              f"two sends are at least {gaps[n // 1000] * 1e6:.1f} us apart; "
+              f"send lag p99 {record['send_lag_ns']['p99'] / 1e3:.1f} us", flush=True)
+    mine, clock = [], []
+    for _ in range(count):
+        mine.append(variation(arrived(5_000, "constant", 4)[0]))
+        clock.append(variation([float(line) for line in measured(["python3", "-c", LOOKS_AT_THE_CLOCK])[0].split()]))
+    print(f"  constant 5,000/s: coefficient of variation {statistics.median(mine):.3f} ({min(mine):.3f} to {max(mine):.3f}, "
+          f"{count} runs)  to reach < 0.1; a loop that only looks at the clock, in turn with it: "
+          f"{statistics.median(clock):.3f} ({min(clock):.3f} to {max(clock):.3f})")
 
 
 def main() -> None:
@@ -276,7 +329,7 @@ def main() -> None:
         "stall": stall,
         "mixture": mixture,
         "tls": lambda: tls(int(number or 9)),
-        "arrivals": arrivals,
+        "arrivals": lambda: arrivals(int(number or 9)),
     }
     if what not in runs:
         raise SystemExit(__doc__)
