@@ -8,6 +8,7 @@
 
 mod address;
 mod answer;
+mod backlog;
 mod body;
 mod connection;
 mod driver;
@@ -36,6 +37,7 @@ mod worker;
 
 pub use address::Address;
 pub use answer::Wrong;
+pub use backlog::Behind;
 pub use driver::Backend;
 pub use exchange::{Answer, ExchangeError, exchange, exchange_tls};
 pub use gauge::Progress;

@@ -62,8 +62,8 @@ pub struct SliceOrder {
     pub limit: Limit,
     /// Answers up to this time after the start are left out of the rate; requests intended before it, of the times.
     pub settle: Duration,
-    /// Position in the request order of the slice's first request. With several workers, worker w of n sends positions
-    /// start + w, start + w + n, ...
+    /// Position in the request order of the slice's first request. Several workers share the order out among them: of n
+    /// positions that follow each other each takes one, in changing turns.
     pub start: u64,
 }
 

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::backlog::Backlog;
 use crate::connection::InFlight;
 use crate::gauge::Gauge;
 use crate::limit::Limit;
@@ -47,6 +48,9 @@ pub(crate) struct Slice {
     /// Latencies of requests that were sent when they were intended, and did not wait: they are their service times.
     prompt: Times,
     window: RateWindow,
+    backlog: Backlog,
+    /// Whether nothing more will be due: from then on what is outstanding can only shrink.
+    backlog_closed: bool,
     pub(crate) tally: Tally,
 }
 
@@ -78,6 +82,8 @@ impl Slice {
             counted_until_ns: now_ns,
             prompt: Times::new(),
             window: RateWindow::new(nanos(order.settle), source.is_open()),
+            backlog: Backlog::new(),
+            backlog_closed: false,
             source,
             tally,
         }
@@ -139,7 +145,7 @@ impl Slice {
     #[inline]
     pub(crate) fn took(&mut self, intended_ns: u64, waited_ns: u64, now_ns: u64) {
         self.count_until(now_ns);
-        self.tally.in_flight_ns += now_ns.saturating_sub(intended_ns);
+        self.tally.in_flight_ns += now_ns.min(self.deadline_ns).saturating_sub(intended_ns);
         self.tally.waited += u64::from(waited_ns > 0);
         self.in_flight += 1;
         self.tally.due += 1;
@@ -148,8 +154,8 @@ impl Slice {
     /// Counts a request that ended without a complete answer.
     pub(crate) fn failed(&mut self, request: &InFlight, outcome: Outcome, cause: Cause, now_ns: u64) {
         self.count_until(now_ns);
-        self.tally.in_flight_ns =
-            self.tally.in_flight_ns.saturating_sub(now_ns.saturating_sub(request.intended_ns));
+        let counted_ns = now_ns.min(self.deadline_ns).saturating_sub(request.intended_ns);
+        self.tally.in_flight_ns = self.tally.in_flight_ns.saturating_sub(counted_ns);
         self.in_flight -= 1;
         self.tally.outcomes.add(outcome, 1);
         self.tally.fault(outcome, cause, 1);
@@ -172,6 +178,7 @@ impl Slice {
         let tally = &mut self.tally;
         tally.outcomes.add(outcome, 1);
         tally.completions += 1;
+        tally.in_time += u64::from(now_ns <= self.deadline_ns);
         tally.status.add(status);
         self.window.note(now_ns - self.start_ns);
         let latency_ns = now_ns.saturating_sub(request.intended_ns);
@@ -186,6 +193,8 @@ impl Slice {
             tally.service.record(now_ns.saturating_sub(request.sent_ns));
             tally.send_lag.record(request.sent_ns.saturating_sub(request.intended_ns));
             tally.wait.record(request.waited_ns);
+            let taken_after_ns = request.taken_ns.saturating_sub(request.intended_ns);
+            tally.own_lag.record(taken_after_ns.saturating_sub(request.waited_ns));
         }
     }
 
@@ -204,6 +213,17 @@ impl Slice {
         }
     }
 
+    /// Open: notes how many requests are outstanding, until the last one is due.
+    pub(crate) fn note_backlog(&mut self, now_ns: u64) {
+        if !self.source.is_open() || self.backlog_closed {
+            return;
+        }
+        self.backlog_closed = self.source.all_due(now_ns);
+        let outstanding = self.in_flight as u64 + self.source.waiting(now_ns);
+        let (_, rate_per_s) = self.source.due_between(now_ns, now_ns.min(self.deadline_ns));
+        self.backlog.note(now_ns - self.start_ns, outstanding, rate_per_s);
+    }
+
     /// Shows others how far the slice is; `before` is what the gauge showed when it began.
     pub(crate) fn show(&self, gauge: &Gauge, before: &Before) {
         gauge.due.store(before.due + self.tally.due, Ordering::Relaxed);
@@ -214,8 +234,14 @@ impl Slice {
 
     /// The finished tally.
     pub(crate) fn finish(mut self, now_ns: u64, connections: usize) -> Tally {
+        if self.source.is_open() {
+            let (source, start_ns) = (&self.source, self.start_ns);
+            let due = |from_ns, until_ns| source.due_between(start_ns + from_ns, start_ns + until_ns).0;
+            self.tally.behind = Some(self.backlog.behind(due));
+        }
         let tally = &mut self.tally;
         tally.elapsed_ns = now_ns - self.start_ns;
+        tally.loading_ns = now_ns.min(self.deadline_ns) - self.start_ns;
         tally.wall_ns = tally.elapsed_ns;
         tally.connections = connections;
         tally.rates.push(self.window.piece());
@@ -223,15 +249,17 @@ impl Slice {
         tally.service.merge(&self.prompt);
         tally.send_lag.record_many(0, self.prompt.count());
         tally.wait.record_many(0, self.prompt.count());
+        tally.own_lag.record_many(0, self.prompt.count());
         self.tally
     }
 
     /// Brings the integral of requests in flight up to `now_ns`.
     #[inline]
     fn count_until(&mut self, now_ns: u64) {
-        let passed_ns = now_ns.saturating_sub(self.counted_until_ns);
+        let until_ns = now_ns.min(self.deadline_ns);
+        let passed_ns = until_ns.saturating_sub(self.counted_until_ns);
         self.tally.in_flight_ns += passed_ns * self.in_flight as u64;
-        self.counted_until_ns = self.counted_until_ns.max(now_ns);
+        self.counted_until_ns = self.counted_until_ns.max(until_ns);
     }
 }
 
@@ -257,7 +285,13 @@ impl Before {
 
 fn plan(order: &WorkerOrder) -> Plan {
     let WorkerOrder { first, index, workers, .. } = *order;
-    Plan { pacer: order.pacer.clone(), first, index, workers, quota: order.limit.share(index, workers) }
+    Plan {
+        pacer: order.pacer.clone(),
+        first,
+        index,
+        workers,
+        total: order.limit.requests.unwrap_or(u64::MAX),
+    }
 }
 
 /// A duration in nanoseconds, at most `u64::MAX`.

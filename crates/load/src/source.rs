@@ -20,19 +20,47 @@ pub(crate) struct Plan {
     /// This worker's place among the workers, and their number.
     pub(crate) index: u64,
     pub(crate) workers: u64,
-    /// How many requests this worker may begin.
-    pub(crate) quota: u64,
+    /// How many requests all workers together may begin; `u64::MAX` where there is no limit.
+    pub(crate) total: u64,
 }
 
-/// The requests that fall to one worker: of the slice's sequence each `workers`-th. It keeps no queue: requests whose
+impl Plan {
+    /// Where in the slice's sequence the worker's request of this block stands: each `workers` requests are a block, of which
+    /// each worker takes one. Which one changes from block to block, else a mix whose period shares a factor with the
+    /// number of workers would give one worker all requests of a kind.
+    fn place(&self, block: u64) -> u64 {
+        let turn = if self.workers > 1 { splitmix64(block) % self.workers } else { 0 };
+        block.wrapping_mul(self.workers).wrapping_add((self.index + turn) % self.workers)
+    }
+
+    /// How many requests this worker may begin.
+    fn quota(&self) -> u64 {
+        let (blocks, rest) = (self.total / self.workers, self.total % self.workers);
+        let in_last = rest > 0 && self.place(blocks) % self.workers < rest;
+        blocks + u64::from(in_last)
+    }
+}
+
+/// Scatters consecutive numbers over all numbers of 64 bits (S. Vigna, splitmix64.c, 2015, public domain).
+fn splitmix64(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// The requests that fall to one worker: one of each `workers` in the slice's sequence. It keeps no queue: requests whose
 /// due time has passed wait where they are, in the sequence.
 #[derive(Debug)]
 pub(crate) struct Source {
     plan: Plan,
+    quota: u64,
     due_times: Option<DueTimes>,
     start_ns: u64,
     deadline_ns: u64,
     begun: u64,
+    /// The place in the sequence of the request that is begun next.
+    place: u64,
     /// `u64::MAX` when no more will be due.
     next_due_ns: u64,
 }
@@ -41,9 +69,10 @@ impl Source {
     /// `deadline_ns` is `u64::MAX` where there is none.
     pub(crate) fn new(plan: Plan, start_ns: u64, deadline_ns: u64) -> Source {
         let due_times = plan.pacer.due_times();
-        let skip = plan.index as usize;
-        let mut source = Source { plan, due_times, start_ns, deadline_ns, begun: 0, next_due_ns: u64::MAX };
-        source.step(skip);
+        let (quota, place) = (plan.quota(), plan.place(0));
+        let mut source =
+            Source { plan, quota, due_times, start_ns, deadline_ns, begun: 0, place, next_due_ns: u64::MAX };
+        source.step(place as usize);
         source
     }
 
@@ -55,7 +84,7 @@ impl Source {
     /// Closed: the next request for a connection that is free since `free_ns`, if one may still be begun at `now_ns`.
     #[inline]
     pub(crate) fn when_free(&mut self, free_ns: u64, now_ns: u64) -> Option<Job> {
-        if self.is_open() || self.begun >= self.plan.quota || now_ns >= self.deadline_ns {
+        if self.is_open() || self.begun >= self.quota || now_ns >= self.deadline_ns {
             return None;
         }
         Some(self.begin(free_ns))
@@ -63,7 +92,7 @@ impl Source {
 
     /// Open: when the next request is or was due; `None` if no more will be.
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
-        let more = self.begun < self.plan.quota && self.next_due_ns < self.deadline_ns;
+        let more = self.begun < self.quota && self.next_due_ns < self.deadline_ns;
         (self.is_open() && more).then_some(self.next_due_ns)
     }
 
@@ -73,21 +102,39 @@ impl Source {
         if self.next_due_ns().is_none_or(|due_ns| due_ns > now_ns) {
             return 0;
         }
-        let offered = rate.expected((now_ns - self.start_ns) as f64 / 1e9) / self.plan.workers as f64;
-        ((offered - self.begun as f64) as u64).max(1)
+        let at = |ns: u64| rate.expected(ns.saturating_sub(self.start_ns) as f64 / 1e9);
+        let until_ns = now_ns.min(self.deadline_ns);
+        let since = (at(until_ns) - at(self.next_due_ns)) / self.plan.workers as f64;
+        (since.max(0.0) as u64).saturating_add(1).min(self.quota - self.begun)
+    }
+
+    /// Open: how many requests are due between two times, and how many per second at the second one.
+    pub(crate) fn due_between(&self, from_ns: u64, until_ns: u64) -> (f64, f64) {
+        let Pacer::Open { rate, .. } = &self.plan.pacer else { return (0.0, 0.0) };
+        let at_s = |ns: u64| ns.saturating_sub(self.start_ns) as f64 / 1e9;
+        let (from_s, until_s) = (at_s(from_ns), at_s(until_ns));
+        let workers = self.plan.workers as f64;
+        ((rate.expected(until_s) - rate.expected(from_s)) / workers, rate.at(until_s) / workers)
     }
 
     /// Open: the next request if it is due at `now_ns`.
     pub(crate) fn when_due(&mut self, now_ns: u64) -> Option<Job> {
         let due_ns = self.next_due_ns().filter(|due| *due <= now_ns)?;
+        let before = self.place;
         let job = self.begin(due_ns);
-        self.step(self.plan.workers as usize - 1);
+        self.step((self.place - before) as usize - 1);
         Some(job)
+    }
+
+    /// Open: whether all requests that there will be are due at `now_ns`.
+    pub(crate) fn all_due(&self, now_ns: u64) -> bool {
+        let counted = self.begun.saturating_add(self.waiting(now_ns)) >= self.quota;
+        now_ns >= self.deadline_ns || counted || self.next_due_ns().is_none()
     }
 
     /// Whether no request will be begun any more at or after `now_ns`.
     pub(crate) fn is_exhausted(&self, now_ns: u64) -> bool {
-        let spent = self.begun >= self.plan.quota;
+        let spent = self.begun >= self.quota;
         if self.is_open() {
             let over = now_ns >= self.deadline_ns || self.deadline_ns == u64::MAX;
             spent || (over && self.next_due_ns().is_none())
@@ -108,9 +155,10 @@ impl Source {
     }
 
     fn begin(&mut self, intended_ns: u64) -> Job {
-        let position = self.begun.wrapping_mul(self.plan.workers).wrapping_add(self.plan.index);
+        let position = self.plan.first.wrapping_add(self.place);
         self.begun += 1;
-        Job { position: self.plan.first.wrapping_add(position), intended_ns }
+        self.place = self.plan.place(self.begun);
+        Job { position, intended_ns }
     }
 }
 
@@ -123,8 +171,8 @@ mod tests {
         Pacer::Open { rate: rate.parse().unwrap(), arrivals }
     }
 
-    fn source(pacer: Pacer, index: u64, workers: u64, quota: u64, deadline_ns: u64) -> Source {
-        Source::new(Plan { pacer, first: 100, index, workers, quota }, 1000, deadline_ns)
+    fn source(pacer: Pacer, index: u64, workers: u64, total: u64, deadline_ns: u64) -> Source {
+        Source::new(Plan { pacer, first: 100, index, workers, total }, 1000, deadline_ns)
     }
 
     fn due(mut source: Source, now_ns: u64) -> Vec<(u64, u64)> {
@@ -132,15 +180,48 @@ mod tests {
     }
 
     #[test]
-    fn closed_gives_each_worker_its_share_of_the_order() {
-        let mut source = source(Pacer::Closed, 1, 3, 2, 2000);
-        assert_eq!(source.when_free(1500, 1600), Some(Job { position: 101, intended_ns: 1500 }));
+    fn closed_begins_until_the_deadline_or_the_last_request() {
+        let mut source = source(Pacer::Closed, 0, 1, 2, 2000);
+        assert_eq!(source.when_free(1500, 1600), Some(Job { position: 100, intended_ns: 1500 }));
         assert_eq!(source.when_free(1500, 2000), None);
         assert!(!source.is_exhausted(1999));
         assert!(source.is_exhausted(2000));
-        assert_eq!(source.when_free(1700, 1700), Some(Job { position: 104, intended_ns: 1700 }));
+        assert_eq!(source.when_free(1700, 1700), Some(Job { position: 101, intended_ns: 1700 }));
         assert_eq!(source.when_free(1700, 1700), None);
         assert!(source.is_exhausted(1700));
+    }
+
+    fn positions(index: u64, workers: u64, total: u64) -> Vec<u64> {
+        let mut source = source(Pacer::Closed, index, workers, total, u64::MAX);
+        std::iter::from_fn(|| source.when_free(1000, 1000)).map(|job| job.position - 100).collect()
+    }
+
+    #[test]
+    fn workers_share_the_order_out_among_them() {
+        for (workers, total) in
+            [(1, 0), (1, 7), (2, 0), (2, 1), (2, 100), (3, 1), (3, 2), (3, 10), (3, 301), (8, 1000)]
+        {
+            let mut all: Vec<u64> = (0..workers).flat_map(|index| positions(index, workers, total)).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..total).collect::<Vec<_>>(), "{workers} workers, {total} requests");
+        }
+    }
+
+    #[test]
+    fn each_worker_sends_the_same_mix() {
+        // Two kinds in turn over two workers, and eight over four: none has more of a kind than chance allows.
+        for (workers, kinds) in [(2, 2), (4, 8), (3, 3)] {
+            for index in 0..workers {
+                let own = positions(index, workers, workers * 4000);
+                let of_kind = |kind| own.iter().filter(|&&position| position % kinds == kind).count() as f64;
+                let wanted = 4000.0 / kinds as f64;
+                let worst = (0..kinds).map(|kind| (of_kind(kind) - wanted).abs()).fold(0.0, f64::max);
+                assert!(
+                    worst < 5.0 * wanted.sqrt(),
+                    "worker {index} of {workers}, {kinds} kinds: off by {worst}"
+                );
+            }
+        }
     }
 
     #[test]

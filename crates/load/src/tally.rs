@@ -1,6 +1,7 @@
 //! Owns: what a slice yields, and how the shares of its workers are put together. Must not know how it was measured.
 
 use crate::answer::Wrong;
+use crate::backlog::Behind;
 use crate::outcome::{Outcome, Outcomes, StatusCounts};
 use crate::rate::RatePiece;
 use crate::request::Expectation;
@@ -25,7 +26,13 @@ pub struct Tally {
     pub due: u64,
     /// Complete answers, right or wrong (ok + status + mismatch), those of the drain included.
     pub completions: u64,
-    /// What each worker contributes to the throughput, in order of workers.
+    /// Complete answers at or before the deadline; all, where there is none.
+    pub in_time: u64,
+    /// From the slice's start to its deadline, or to the last request settled if that came first; the longest of the workers.
+    pub loading_ns: u64,
+    /// Open pacers: by how much the server fell behind with what was due.
+    pub behind: Option<Behind>,
+    /// What each worker contributes to the rate, in order of workers.
     pub rates: Vec<RatePiece>,
     /// From the slice's start until the last request was settled, drain included; the longest of the workers.
     pub elapsed_ns: u64,
@@ -37,6 +44,8 @@ pub struct Tally {
     pub send_lag: Times,
     /// How long they waited because no connection was free; 0 for most. Closed pacers know no such wait.
     pub wait: Times,
+    /// taken up - intended - wait, of the same: the part of the send lag that is the generator's own.
+    pub own_lag: Times,
     /// Requests that waited because no connection was free, whatever came of them.
     pub waited: u64,
     /// How the requests ended.
@@ -55,8 +64,8 @@ pub struct Tally {
     pub retried: u64,
     /// Connections in use, over all workers: the most at any time of the slice.
     pub connections: usize,
-    /// Requests in flight, integrated over time: their number times nanoseconds, those left out that ended without a
-    /// complete answer, and with the time from intended to taken up. By Little's law it is the sum of all latencies.
+    /// Requests in flight, integrated over `loading_ns`: their number times nanoseconds, those left out that ended without a
+    /// complete answer, and with the time from intended to taken up.
     pub in_flight_ns: u64,
     /// CPU time of the workers while the slice ran, added up, `spin_ns` included.
     pub cpu_ns: u64,
@@ -152,6 +161,19 @@ impl Tally {
         self.rates.iter().filter_map(RatePiece::rate_per_s).reduce(|sum, rate| sum + rate)
     }
 
+    /// Answers per second as loads state it: those in time over the time of loading. What is still in flight at the end is
+    /// neither counted nor waited for. `None` if nothing was answered in time.
+    pub fn throughput_per_s(&self) -> Option<f64> {
+        (self.in_time > 0 && self.loading_ns > 0).then(|| self.in_time as f64 * 1e9 / self.loading_ns as f64)
+    }
+
+    /// Open pacers: the share of what was due that the server kept up with, 0 to 1: those that were answered at all,
+    /// less the share by which it fell behind. `None` for closed pacers and where nothing was due.
+    pub fn achieved_share(&self) -> Option<f64> {
+        let behind = self.behind?.share().unwrap_or(0.0);
+        (self.due > 0).then(|| self.completions as f64 / self.due as f64 * (1.0 - behind))
+    }
+
     /// Complete answers that the rate is made from.
     pub fn counted(&self) -> u64 {
         self.rates.iter().map(|piece| piece.counted).sum()
@@ -163,14 +185,13 @@ impl Tally {
         (self.wall_ns > 0).then(|| self.cpu_ns.saturating_sub(self.spin_ns) as f64 / self.wall_ns as f64)
     }
 
-    /// Little's law, which every run obeys: (mean number of requests in flight as counted over time, throughput times mean
-    /// latency), both over the whole slice. `None` if nothing was answered, or where times were left out for settling, so
-    /// that the two are of different requests.
+    /// Little's law, which every run obeys: (mean number of requests in flight as counted over the time of loading,
+    /// [`Tally::throughput_per_s`] times mean latency). Requests in flight at the end are on the first side only. `None` if
+    /// nothing was answered, or where times were left out for settling, so that the two are of different requests.
     pub fn littles_law(&self) -> Option<(f64, f64)> {
-        let whole = self.completions > 0 && self.latency.count() == self.completions && self.elapsed_ns > 0;
-        let product = self.latency.mean_ns()? * self.completions as f64;
-        let elapsed = self.elapsed_ns as f64;
-        whole.then(|| (self.in_flight_ns as f64 / elapsed, product / elapsed))
+        let whole = self.latency.count() == self.completions;
+        let product = self.throughput_per_s()? * self.latency.mean_ns()? / 1e9;
+        whole.then(|| (self.in_flight_ns as f64 / self.loading_ns as f64, product))
     }
 
     /// Counts a request that ended without a complete answer.
@@ -186,6 +207,7 @@ impl Tally {
     /// Takes in the share of another worker in the same slice: its rate stands beside the others.
     pub fn merge(&mut self, other: Tally) {
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.loading_ns = self.loading_ns.max(other.loading_ns);
         self.rates.extend_from_slice(&other.rates);
         self.connections += other.connections;
         self.merge_counts(other);
@@ -195,6 +217,7 @@ impl Tally {
     /// mean over both, weighted by time.
     pub fn append(&mut self, later: Tally) {
         self.elapsed_ns += later.elapsed_ns;
+        self.loading_ns += later.loading_ns;
         self.rates.resize(self.rates.len().max(later.rates.len()), RatePiece::default());
         self.rates.iter_mut().zip(&later.rates).for_each(|(mine, theirs)| mine.append(theirs));
         self.connections = self.connections.max(later.connections);
@@ -204,10 +227,19 @@ impl Tally {
     fn merge_counts(&mut self, other: Tally) {
         self.due += other.due;
         self.completions += other.completions;
+        self.in_time += other.in_time;
+        self.behind = match (self.behind.take(), other.behind) {
+            (Some(mut mine), Some(theirs)) => {
+                mine.add(&theirs);
+                Some(mine)
+            }
+            (mine, theirs) => mine.or(theirs),
+        };
         self.latency.merge(&other.latency);
         self.service.merge(&other.service);
         self.send_lag.merge(&other.send_lag);
         self.wait.merge(&other.wait);
+        self.own_lag.merge(&other.own_lag);
         self.waited += other.waited;
         self.in_flight_ns += other.in_flight_ns;
         self.outcomes.merge(&other.outcomes);

@@ -149,6 +149,7 @@ impl<D: Driver> Worker<D> {
             slice.tally.spin_ns += idle_since_ns.map_or(0, |since_ns| now_ns - since_ns);
             if now_ns >= slice.next_tick_ns {
                 self.tick(&mut slice, now_ns);
+                slice.note_backlog(now_ns);
                 slice.show(&gauge, &before);
                 gauge.connections.store(self.active as u64, Ordering::Relaxed);
             }

@@ -47,16 +47,19 @@ pub struct LoadRecord {
     pub arrivals: Option<ArrivalsWord>,
     /// When it was to end, and how long anything could take.
     pub limits: LoadLimits,
-    /// From the first request until the last one was settled, in seconds.
+    /// How long requests were begun, in seconds: until the deadline or, with a number of requests, until the last was settled.
     pub duration_s: f64,
+    /// How long after that the last one that was in flight was settled, in seconds.
+    #[serde(default)]
+    pub drain_s: f64,
     /// Requests that were due. Each ended in exactly one of the outcomes.
     pub requests: u64,
     /// Complete answers, right or wrong.
     pub completions: u64,
-    /// Complete answers per second; null if there was none.
+    /// Complete answers per second of `duration_s`, those of the drain left out; null if there was none.
     pub throughput_rps: Option<f64>,
-    /// Open loads: the share of the requests that were due which the server kept up with, 0 to 1. A last answer that
-    /// came late alone does not lower it.
+    /// Open loads: the share of the requests that were due which the server kept up with, 0 to 1: those that were
+    /// answered, less those by which the backlog grew. Answers that are only slow do not lower it.
     pub achieved_share: Option<f64>,
     /// From the intended time to the complete answer. Closed loads: at saturation.
     pub latency_ns: LoadTimes,
@@ -66,6 +69,9 @@ pub struct LoadRecord {
     pub send_lag_ns: LoadTimes,
     /// Waiting because no connection was free: the part of the send lag that is not the generator's fault.
     pub wait_ns: LoadTimes,
+    /// From the intended time to being taken up by a connection, without the wait for one: the generator's own lag.
+    #[serde(default)]
+    pub own_lag_ns: LoadTimes,
     /// Requests that waited because no connection was free.
     pub waited: u64,
     /// Times above one hour, recorded as one hour.
@@ -226,7 +232,8 @@ impl LoadTimes {
     }
 }
 
-/// Little's law: requests in flight = throughput x mean latency. Both sides were counted independently of each other.
+/// Little's law: requests in flight = throughput x mean latency. The left side is counted as requests are begun and end, over
+/// `duration_s`; the right side is `throughput_rps` times the mean of `latency_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LittlesLaw {
     /// Mean number of requests in flight, counted over time.

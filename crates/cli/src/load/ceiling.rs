@@ -60,7 +60,7 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
     session.slice(&order(WARMUP)).map_err(|error| failed(&error))?;
     let tally = session.slice(&order(MEASURED)).map_err(|error| failed(&error))?;
     tally
-        .rate_per_s()
+        .throughput_per_s()
         .ok_or_else(|| UsageError::new("--ceiling: the null server gave no answer", "leave --ceiling out"))
 }
 

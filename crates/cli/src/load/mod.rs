@@ -3,7 +3,6 @@
 //! Owns: the target, the requests, what answers are checked against, the load itself and how it is watched. Must not
 //! know: studies, contenders, how a record is shown.
 
-mod achieved;
 mod ceiling;
 mod checks;
 mod observed;

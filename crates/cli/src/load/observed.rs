@@ -10,7 +10,6 @@ use deadheat_record::{
     LoadLimits, LoadMismatch, LoadRecord, LoadShape, LoadTimes, Outcomes, Sent,
 };
 
-use super::achieved::{Reading, achieved};
 use super::checks::Checks;
 use super::plan::{LoadPlan, Shape};
 use super::run::{Connected, Loaded};
@@ -29,21 +28,18 @@ pub(crate) fn record(
     started_unix_ms: u64,
 ) -> Result<LoadRecord, HistogramError> {
     let tally = &loaded.tally;
-    let throughput_rps = tally.rate_per_s();
+    let throughput_rps = tally.throughput_per_s();
     let offered = Offered::of(plan, loaded);
     let sent = sent(plan);
-    let times = [&tally.latency, &tally.service, &tally.send_lag, &tally.wait];
-    let [latency_ns, service_ns, send_lag_ns, wait_ns] = times.map(|times| LoadTimes::of(times.histogram()));
+    let times = [&tally.latency, &tally.service, &tally.send_lag, &tally.wait, &tally.own_lag];
+    let [latency_ns, service_ns, send_lag_ns, wait_ns, own_lag_ns] =
+        times.map(|times| LoadTimes::of(times.histogram()));
     Ok(LoadRecord {
         schema: LOAD_SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         started_unix_ms,
         seed: plan.seed,
-        url: if sent.distinct > 1 {
-            plan.target.origin()
-        } else {
-            plan.target.origin() + &plan.wires.all[0].path
-        },
+        url: url(plan, &sent),
         address: server.address.to_string(),
         sent,
         shape: if offered.rate.is_some() { LoadShape::Open } else { LoadShape::Closed },
@@ -54,15 +50,17 @@ pub(crate) fn record(
         rate: offered.rate,
         arrivals: offered.arrivals,
         limits: limits(plan),
-        duration_s: tally.elapsed_ns as f64 / 1e9,
+        duration_s: tally.loading_ns as f64 / 1e9,
+        drain_s: tally.elapsed_ns.saturating_sub(tally.loading_ns) as f64 / 1e9,
         requests: tally.due,
         completions: tally.completions,
         throughput_rps,
-        achieved_share: offered.achieved,
+        achieved_share: tally.achieved_share(),
         latency_ns,
         service_ns,
         send_lag_ns,
         wait_ns,
+        own_lag_ns,
         waited: tally.waited,
         clamped: times.iter().map(|times| times.clamped()).max().unwrap_or(0),
         outcomes: outcomes(tally),
@@ -90,6 +88,12 @@ pub(crate) fn record(
     })
 }
 
+/// Where the requests went; with their path where there is only one.
+fn url(plan: &LoadPlan, sent: &Sent) -> String {
+    let path = if sent.distinct > 1 { "" } else { &plan.wires.all[0].path };
+    plan.target.origin() + path
+}
+
 /// Which requests were sent.
 fn sent(plan: &LoadPlan) -> Sent {
     let wires = &plan.wires;
@@ -106,42 +110,30 @@ struct Offered {
     rate: Option<String>,
     arrivals: Option<ArrivalsWord>,
     rps: Option<f64>,
-    achieved: Option<f64>,
 }
 
 impl Offered {
     fn of(plan: &LoadPlan, loaded: &Loaded) -> Self {
         let Shape::Open { rate, text, poisson } = &plan.shape else { return Self::default() };
         let tally = &loaded.tally;
-        let (first_ns, last_ns) = due_span(plan, tally.due);
         // What ended the load says over which time it was offered.
         let over = match plan.duration {
             Some(duration) if !loaded.interrupted && Some(tally.due) != plan.requests => duration,
-            _ => Duration::from_nanos(last_ns),
-        };
-        let reading = Reading {
-            due: tally.due,
-            completions: tally.completions,
-            due_span_s: (last_ns - first_ns) as f64 / 1e9,
-            answers_per_s: tally.rate_per_s().unwrap_or(0.0),
-            p90_s: tally.latency.quantile_ns(0.9).unwrap_or(0) as f64 / 1e9,
+            _ if loaded.interrupted => Duration::from_nanos(tally.loading_ns),
+            _ => Duration::from_nanos(last_due_ns(plan, tally.due)),
         };
         Self {
             rate: Some(text.clone()),
             arrivals: Some(if *poisson { ArrivalsWord::Poisson } else { ArrivalsWord::Constant }),
             rps: Some(rate.mean_over(over)),
-            achieved: achieved(&reading),
         }
     }
 }
 
-/// When the first and the last of so many requests were due, in nanoseconds after the start.
-fn due_span(plan: &LoadPlan, due: u64) -> (u64, u64) {
-    let Some(mut times) = plan.pacer(false).due_times() else { return (0, 0) };
-    let first_ns = times.next().unwrap_or(0);
-    let skip = due.checked_sub(2).and_then(|skip| usize::try_from(skip).ok());
-    let last_ns = skip.and_then(|skip| times.nth(skip)).unwrap_or(first_ns);
-    (first_ns, last_ns)
+/// When the last of so many requests was due, in nanoseconds after the start.
+fn last_due_ns(plan: &LoadPlan, due: u64) -> u64 {
+    let last = due.checked_sub(1).and_then(|skip| usize::try_from(skip).ok());
+    plan.pacer(false).due_times().zip(last).and_then(|(mut times, last)| times.nth(last)).unwrap_or(0)
 }
 
 fn limits(plan: &LoadPlan) -> LoadLimits {

@@ -11,6 +11,8 @@ use super::target::Target;
 use super::wire::Wires;
 use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags, UsageError};
 use crate::study::shown;
+/// The highest rate that is taken, in requests per second: what is due must be counted even if nothing is answered.
+const MOST_PER_S: f64 = 10_000_000.0;
 
 const CONNECTIONS: u32 = 64;
 const MAX_CONNECTIONS: u32 = 1024;
@@ -173,6 +175,16 @@ fn shape(flags: &LoadFlags, duration: Option<Duration>) -> Result<Shape, UsageEr
         let problem = format!("--rate {}: {error}", shown(text));
         UsageError::new(problem, "for example: -r 2000, -r 20k, -r 100..5000, -r 1000:10s,2000:10s")
     })?;
+    if let Some(stage) =
+        rate.as_stages().iter().find(|stage| stage.from_per_s.max(stage.to_per_s) > MOST_PER_S)
+    {
+        let highest = stage.from_per_s.max(stage.to_per_s);
+        let problem = format!(
+            "--rate {}: {highest} requests per second are more than any machine can send",
+            shown(text)
+        );
+        return Err(UsageError::new(problem, format!("ask for at most {MOST_PER_S}")));
+    }
     let poisson = flags.amount.arrivals.is_none_or(|arrivals| arrivals == ArrivalsFlag::Poisson);
     Ok(Shape::Open { rate, text: text.clone(), poisson })
 }
@@ -187,6 +199,23 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
         if u64::from(value) > room { Err(UsageError::new(problem, remedy)) } else { Ok(value) }
     };
     fits("--connections", connections)?;
+    if flags.generator.ceiling && u64::from(connections) > room / 2 {
+        let problem = format!(
+            "--ceiling needs two files for each of the {connections} connections: there may be {room} here"
+        );
+        return Err(UsageError::new(
+            problem,
+            "raise the limit of open files (ulimit -n), or leave --ceiling out",
+        ));
+    }
+    if let Some(threads) = flags.generator.threads.filter(|threads| *threads > connections) {
+        let problem =
+            format!("-t {threads}: there are only {connections} connections, and each thread needs one");
+        return Err(UsageError::new(
+            problem,
+            format!("raise -c to at least {threads}, or ask for fewer threads"),
+        ));
+    }
     if *shape == Shape::Closed {
         return Ok((connections as usize, connections as usize));
     }

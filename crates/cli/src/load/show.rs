@@ -118,7 +118,7 @@ impl Watch {
             phase: if late { Phase::Drain } else { self.goal.phase },
             elapsed_s: elapsed.as_secs_f64(),
             total_s: self.goal.duration.map(|duration| duration.as_secs_f64()),
-            requests: self.goal.requests.map(|total| (whole.completions.min(total), total)),
+            requests: self.goal.requests.map(|total| ((whole.completions + whole.errors).min(total), total)),
             rate_per_s: recent.completions as f64 / now.duration_since(since).as_secs_f64().max(1e-3),
             p50_ns: recent.quantile_ns(0.5),
             p99_ns: recent.quantile_ns(0.99),

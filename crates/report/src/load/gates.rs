@@ -226,10 +226,9 @@ fn connections_exhausted(record: &LoadRecord) -> Option<Finding> {
     })
 }
 
-/// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing.
+/// The lag that the generator itself caused: waiting for a connection and connecting are the server's doing.
 fn send_lag(record: &LoadRecord) -> Option<Finding> {
-    let (lag, p50) = (record.send_lag_ns.p99?, record.latency_ns.p50?);
-    let own = lag.saturating_sub(record.wait_ns.p99.unwrap_or(0)) as f64;
+    let (own, p50) = (record.own_lag_ns.p99? as f64, record.latency_ns.p50?);
     if !is_open(record) || own <= GRAIN_NS {
         return None;
     }
@@ -241,7 +240,7 @@ fn send_lag(record: &LoadRecord) -> Option<Finding> {
         "send-lag",
         share,
         format!(
-            "the 99th percentile of the send lag is {}, {} of the median latency of {}",
+            "the 99th percentile of the generator's own send lag is {}, {} of the median latency of {}",
             time_ns(own),
             percent(share),
             time_ns(p50 as f64)
@@ -299,6 +298,11 @@ fn ceiling(record: &LoadRecord) -> Option<Finding> {
 fn littles_law(record: &LoadRecord) -> Option<Finding> {
     let law = record.littles_law?;
     let apart = (law.in_flight - law.throughput_times_latency).abs() / law.in_flight.max(f64::MIN_POSITIVE);
+    // Requests in flight at the end are on one side only.
+    let in_time = record.throughput_rps? * record.duration_s;
+    let drained = (record.completions as f64 - in_time).max(0.0) / record.completions.max(1) as f64;
+    let slow_end = record.drain_s / record.duration_s.max(f64::MIN_POSITIVE);
+    let apart = (apart - drained - slow_end).max(0.0);
     let limits = if is_open(record) { LITTLE_OPEN } else { LITTLE_CLOSED };
     limits.judge(
         "littles-law",
@@ -375,9 +379,9 @@ fn closed_by_server(record: &LoadRecord) -> Option<Finding> {
         "closed-by-server",
         share,
         format!(
-            "the server closed {} connections after their answers, for {} of all requests",
+            "the server closed {} connections while {} requests were answered",
             whole(record.closed_by_server),
-            percent(share)
+            whole(record.completions)
         ),
         "connecting is part of what is measured; if that is not wanted, let the server keep connections alive",
     )

@@ -31,6 +31,7 @@ fn lag(ns: u64) -> LoadRecord {
     with(open(), |record| {
         record.latency_ns.p50 = Some(1_000_000);
         record.send_lag_ns = LoadTimes::of(&same(ns, 20_000));
+        record.own_lag_ns = record.send_lag_ns;
     })
 }
 
@@ -78,7 +79,11 @@ fn of_open() -> Vec<Case> {
             with(lag(512_000), |r| r.completions = 9_999),
             [warns("send-lag"), warns("few-samples")].concat(),
         ),
-        ("a lag that is a wait for a connection", with(lag(900_000), |r| r.wait_ns = r.send_lag_ns), vec![]),
+        (
+            "a lag that is a wait for a connection",
+            with(lag(900_000), |r| r.own_lag_ns = open().own_lag_ns),
+            vec![],
+        ),
         ("a closed load has no lag", with(lag(900_000), |r| r.shape = LoadShape::Closed), vec![]),
         (
             "lag within the grain",

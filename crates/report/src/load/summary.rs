@@ -91,7 +91,7 @@ fn throughput(record: &LoadRecord, style: &Style) -> Vec<String> {
         *first = first.replacen(&rate, &style.paint(Tone::Strong, &rate), 1);
     }
     if record.duration_s > 0.0 {
-        let per_s = |total: u64| bytes((total as f64 / record.duration_s) as u64);
+        let per_s = |total: u64| bytes((total as f64 / (record.duration_s + record.drain_s)) as u64);
         let (read, written) = (per_s(record.bytes_read), per_s(record.bytes_written));
         let text = format!("{read}/s received · {written}/s sent, heads included");
         lines.extend(row("transfer", &style.spell(&text), style));
