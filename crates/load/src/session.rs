@@ -36,8 +36,9 @@ pub struct SessionConfig {
     pub threads: usize,
     /// The CPUs that the workers are tied to, in turn; empty: they are not tied.
     pub cpus: Vec<usize>,
-    /// Whether workers may spend the last stretch before a due time awake, for sends to be on time: only where each has
-    /// a CPU of its own.
+    /// Whether workers may spend the last stretch before a due time awake, for sends to be on time, and in closed slices
+    /// the first 20 us of waiting for answers, so that the server need not wake them up: only where each has a CPU of
+    /// its own.
     pub spin: bool,
     /// How to speak to the operating system.
     pub backend: Backend,

@@ -69,7 +69,7 @@ pub struct Tally {
     pub in_flight_ns: u64,
     /// CPU time of the workers while the slice ran, added up, `spin_ns` included.
     pub cpu_ns: u64,
-    /// How long the workers looked out for the next due time without anything to do, added up.
+    /// How long the workers looked out for the next due time or answer, awake and without anything to do, added up.
     pub spin_ns: u64,
     /// How long the workers waited for a CPU while they could have run, added up; `None` where the kernel does not say.
     pub run_delay_ns: Option<u64>,
@@ -179,8 +179,8 @@ impl Tally {
         self.rates.iter().map(|piece| piece.counted).sum()
     }
 
-    /// Share of its cores that the generator needed, 0 to 1: CPU time without the time spent looking out for the next due
-    /// time; `None` for an empty tally.
+    /// Share of its cores that the generator needed, 0 to 1: CPU time without the time spent only looking
+    /// out; `None` for an empty tally.
     pub fn cpu_share(&self) -> Option<f64> {
         (self.wall_ns > 0).then(|| self.cpu_ns.saturating_sub(self.spin_ns) as f64 / self.wall_ns as f64)
     }

@@ -97,7 +97,7 @@ pub struct Slice {
     pub rate_per_s: Option<f64>,
     /// All completions, drain included.
     pub completions: u64,
-    /// CPU time of the generator's threads.
+    /// CPU time of the generator's threads, without the time that they only looked out for due times and answers.
     pub load_cpu_ns: u64,
     /// Time that the generator's threads were runnable and did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

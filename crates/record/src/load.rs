@@ -292,11 +292,11 @@ pub struct Generator {
     pub cpus: Vec<u64>,
     /// How it spoke to the operating system: `io_uring` or `epoll`.
     pub backend: String,
-    /// CPU time per complete answer, without looking out for the next due time; null if there was none.
+    /// CPU time per complete answer, without only looking out for due times and answers; null if there was none.
     pub cpu_us_per_request: Option<f64>,
     /// CPU time of the workers by their wall time, without looking out, 0 to 1.
     pub cpu_share: Option<f64>,
-    /// Wall time that the workers spent looking out for the next due time, 0 to 1.
+    /// Wall time that the workers spent only looking out for due times and answers, 0 to 1.
     pub spin_share: Option<f64>,
     /// Wall time that the workers waited for a CPU though they could have run, 0 to 1; null where the kernel does not say.
     pub run_delay_share: Option<f64>,

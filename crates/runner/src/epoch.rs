@@ -392,7 +392,7 @@ fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
         elapsed_ns: tally.elapsed_ns,
         rate_per_s: tally.rate_per_s(),
         completions: tally.completions,
-        load_cpu_ns: tally.cpu_ns,
+        load_cpu_ns: tally.cpu_ns.saturating_sub(tally.spin_ns),
         load_run_delay_ns: None,
         failed: outcomes(tally).failed(),
     }

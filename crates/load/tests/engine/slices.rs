@@ -50,6 +50,22 @@ fn a_duration_ends_the_slice_and_connections_persist() {
 }
 
 #[test]
+fn looking_out_for_answers_is_bounded_and_counted_apart() {
+    let server = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_millis(2));
+        say(stream, HELLO)
+    });
+    for spin in [false, true] {
+        let tally = run(SessionConfig { spin, ..config(server.at(), 1) }, &closed(100));
+        assert_eq!(tally.outcomes.ok, 100);
+        assert_eq!(tally.spin_ns > 0, spin, "{} ns", tally.spin_ns);
+        assert!(tally.spin_ns < tally.wall_ns / 4, "{} of {} ns", tally.spin_ns, tally.wall_ns);
+        let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64;
+        assert_eq!(tally.cpu_share(), Some(busy / tally.wall_ns as f64));
+    }
+}
+
+#[test]
 fn settling_is_left_out_of_rate_and_times() {
     let server = hello();
     let order = SliceOrder { settle: Duration::from_millis(30), ..closed_for(60) };
