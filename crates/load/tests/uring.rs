@@ -9,6 +9,8 @@ mod bad_servers;
 mod encrypted;
 #[path = "engine/faults.rs"]
 mod faults;
+#[path = "engine/hangups.rs"]
+mod hangups;
 #[path = "engine/slices.rs"]
 mod slices;
 

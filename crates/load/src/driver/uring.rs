@@ -51,6 +51,8 @@ pub(crate) struct Uring {
     length: usize,
     /// Counts the times that what was queued was handed over.
     handover: u64,
+    /// Operations queued so far.
+    queued: u64,
 }
 
 struct Slot {
@@ -62,11 +64,13 @@ struct Slot {
     sending: bool,
     /// The hand-over that the last send goes with, or went with: before it, what is being sent must not change.
     goes_with: u64,
+    /// The place of its last operation among all that were queued.
+    last: u64,
 }
 
 impl Uring {
     /// Queues an operation, handing over what is queued if there is no more room.
-    fn push(&mut self, entry: &Entry) {
+    fn push(&mut self, slot: usize, entry: &Entry) {
         // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
         // until `drop` has cancelled everything.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
@@ -76,11 +80,13 @@ impl Uring {
                 return;
             }
         }
+        self.queued += 1;
+        self.slots[slot].last = self.queued;
     }
 
     fn receive(&mut self, slot: usize) {
         let mark = RECEIVE | token(slot, self.slots[slot].generation);
-        self.push(&opcode::RecvMulti::new(Fixed(slot as u32), GROUP).build().user_data(mark));
+        self.push(slot, &opcode::RecvMulti::new(Fixed(slot as u32), GROUP).build().user_data(mark));
     }
 
     /// What a completion means for its slot.
@@ -201,7 +207,7 @@ impl Driver for Uring {
         // Saves a look-up per call; where it is refused, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring, GROUP, BUFFERS, BUFFER_SIZE).map_err(to_errno)?;
-        let empty = || Slot { socket: None, generation: 0, out: None, sending: false, goes_with: 0 };
+        let empty = || Slot { socket: None, generation: 0, out: None, sending: false, goes_with: 0, last: 0 };
         Ok(Uring {
             ring,
             buffers,
@@ -211,6 +217,7 @@ impl Driver for Uring {
             held: None,
             length: 0,
             handover: 1,
+            queued: 0,
         })
     }
 
@@ -227,7 +234,7 @@ impl Driver for Uring {
         entry.sending = false;
         let mark = CONNECT | token(slot, entry.generation);
         let out = rustix::event::PollFlags::OUT.bits().into();
-        self.push(&opcode::PollAdd::new(Fixed(slot as u32), out).build().user_data(mark));
+        self.push(slot, &opcode::PollAdd::new(Fixed(slot as u32), out).build().user_data(mark));
         Ok(())
     }
 
@@ -254,7 +261,7 @@ impl Driver for Uring {
         let flags = (net::SendFlags::NOSIGNAL.bits() | MSG_WAITALL) as i32;
         let send = opcode::Send::new(Fixed(slot as u32), out.as_ptr(), count as u32).flags(flags);
         let send = send.build().user_data(mark);
-        self.push(&if told { send } else { send.flags(Flags::SKIP_SUCCESS) });
+        self.push(slot, &if told { send } else { send.flags(Flags::SKIP_SUCCESS) });
         Ok(count)
     }
 
@@ -262,6 +269,13 @@ impl Driver for Uring {
         if let Some(socket) = self.slots[slot].socket.take() {
             // Ends the receive that goes on by itself, which holds the socket open otherwise.
             let _ = net::shutdown(&socket, Shutdown::Both);
+            // An operation names a slot, and the kernel looks up its file when it is handed over: what is still queued for
+            // this connection must not find the next one there. Handed over now, it finds one that is shut.
+            let left = self.ring.submission().len() as u64;
+            if self.slots[slot].last > self.queued - left {
+                self.handover += 1;
+                let _ = self.ring.submit();
+            }
             let _ = self.ring.submitter().register_files_update(slot as u32, &[-1]);
         }
     }

@@ -1,0 +1,92 @@
+//! Servers that end connections without a word: which requests go out again, and that none goes where it does not belong.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use crate::kit::*;
+use deadheat_load::*;
+
+/// A server whose connections hand each request's path to `behaviour`, with its number on the connection (from 0); false:
+/// hang up. It counts what it was asked for, and requests that stand where none is awaited.
+struct Paths {
+    address: Address,
+    asked: Arc<Mutex<HashMap<String, u64>>>,
+}
+
+impl Paths {
+    fn start(behaviour: impl Fn(&mut TcpStream, &str, u64) -> bool + Send + Sync + 'static) -> Paths {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(HashMap::new()));
+        let (counted, behaviour) = (asked.clone(), Arc::new(behaviour));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (counted, behaviour) = (counted.clone(), behaviour.clone());
+                std::thread::spawn(move || serve(stream, &counted, &*behaviour));
+            }
+        });
+        Paths { address, asked }
+    }
+
+    /// How many requests there were.
+    fn asked(&self) -> u64 {
+        self.asked.lock().unwrap().values().sum()
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    asked: &Mutex<HashMap<String, u64>>,
+    behaviour: &dyn Fn(&mut TcpStream, &str, u64) -> bool,
+) {
+    stream.set_nodelay(true).unwrap();
+    let (mut text, mut piece) = (String::new(), [0; 4096]);
+    for number in 0.. {
+        let end = loop {
+            if let Some(end) = text.find("\r\n\r\n") {
+                break end + 4;
+            }
+            let Ok(count @ 1..) = stream.read(&mut piece) else { return };
+            text.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+        };
+        let path = text.split(' ').nth(1).unwrap_or("?").to_owned();
+        *asked.lock().unwrap().entry(path.clone()).or_default() += 1;
+        text.drain(..end);
+        if !behaviour(&mut stream, &path, number) {
+            let _ = stream.shutdown(Shutdown::Both);
+            return;
+        }
+    }
+}
+
+/// As many requests with paths of their own, which are answered with their paths; `head` stands in each.
+fn named(method: &str, count: u32, head: &[(String, String)]) -> Arc<Requests> {
+    let request = |number| {
+        let path = format!("/{number:05}");
+        let bytes = request_bytes(method, &path, "test", head, b"").unwrap();
+        let body = BodyRule::exactly(path.as_bytes());
+        Prepared { bytes, head: false, expect: Expectation { status: StatusRule::Exact(200), body } }
+    };
+    Arc::new(Requests::in_turn((0..count).map(request).collect()).unwrap())
+}
+
+fn echo(stream: &mut TcpStream, path: &str) -> bool {
+    say(stream, &format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{path}", path.len()))
+}
+
+#[test]
+fn a_request_under_way_on_a_connection_that_ends_is_not_sent_on_the_next_one() {
+    // The last answer of a connection and its end come in one packet, when the next request is already on its way.
+    let server = Paths::start(|stream, path, number| {
+        let last = number == 4;
+        rustix::net::sockopt::set_tcp_cork(&*stream, last).unwrap();
+        echo(stream, path) && !last
+    });
+    let config = SessionConfig { requests: named("GET", 40, &[]), ..config(server.address.clone(), 32) };
+    let tally = run(config, &closed(8_000));
+    assert_eq!((tally.outcomes.ok, tally.due), (8_000, 8_000), "{:?} {:?}", tally.outcomes, tally.faults);
+    assert!(tally.retried > 1_000, "{}", tally.retried);
+    assert_eq!(server.asked(), 8_000, "each request was to be read by the server once");
+}
