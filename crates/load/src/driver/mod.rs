@@ -4,6 +4,8 @@
 pub(crate) mod buffers;
 mod epoll;
 pub(crate) mod os;
+#[cfg(test)]
+mod tests;
 mod uring;
 
 use rustix::io::Errno;

@@ -49,10 +49,9 @@ pub(crate) struct Uring {
     /// The buffer that the last data stand in, and their length.
     held: Option<u16>,
     length: usize,
-    /// Counts the times that what was queued was handed over.
-    handover: u64,
-    /// Operations queued so far.
+    /// Operations queued so far, and how many of them had been handed over for sure when the last wait was over.
     queued: u64,
+    handed_over: u64,
 }
 
 struct Slot {
@@ -62,9 +61,9 @@ struct Slot {
     out: Option<Box<[u8]>>,
     /// A send is under way whose end will be told.
     sending: bool,
-    /// The hand-over that the last send goes with, or went with: before it, what is being sent must not change.
-    goes_with: u64,
-    /// The place of its last operation among all that were queued.
+    /// The place of its last send among all operations that were queued: until that is handed over, `out` must not change.
+    last_send: u64,
+    /// The place of its last operation of any kind.
     last: u64,
 }
 
@@ -74,7 +73,6 @@ impl Uring {
         // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
         // until `drop` has cancelled everything.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.handover += 1;
             if self.ring.submit().is_err() {
                 // Completions must be taken first; what could not be queued shows as a request without answer.
                 return;
@@ -82,6 +80,11 @@ impl Uring {
         }
         self.queued += 1;
         self.slots[slot].last = self.queued;
+    }
+
+    /// Whether the operation with this place among all that were queued still waits to be handed over.
+    fn waits(&mut self, place: u64) -> bool {
+        place > self.handed_over && place > self.queued - self.ring.submission().len() as u64
     }
 
     fn receive(&mut self, slot: usize) {
@@ -163,7 +166,6 @@ impl Uring {
 
     /// Hands over what is queued and waits for a completion.
     fn enter(&mut self, ns: u64) -> Result<(), Errno> {
-        self.handover += 1;
         let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
         let entered = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
@@ -179,7 +181,6 @@ impl Uring {
         if idle {
             return Ok(());
         }
-        self.handover += 1;
         match self.ring.submit().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
             Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
             Err(error) => Err(error),
@@ -207,7 +208,7 @@ impl Driver for Uring {
         // Saves a look-up per call; where it is refused, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring, GROUP, BUFFERS, BUFFER_SIZE).map_err(to_errno)?;
-        let empty = || Slot { socket: None, generation: 0, out: None, sending: false, goes_with: 0, last: 0 };
+        let empty = || Slot { socket: None, generation: 0, out: None, sending: false, last_send: 0, last: 0 };
         Ok(Uring {
             ring,
             buffers,
@@ -216,8 +217,8 @@ impl Driver for Uring {
             starved: Vec::with_capacity(slots),
             held: None,
             length: 0,
-            handover: 1,
             queued: 0,
+            handed_over: 0,
         })
     }
 
@@ -247,11 +248,11 @@ impl Driver for Uring {
         if entry.sending {
             return Ok(0);
         }
-        if entry.goes_with == self.handover {
+        let place = entry.last_send;
+        if self.waits(place) {
             self.look()?;
         }
         let entry = &mut self.slots[slot];
-        entry.goes_with = self.handover;
         let count = bytes.len().min(MAX_SEND);
         let out = entry.out.get_or_insert_with(|| vec![0; MAX_SEND].into_boxed_slice());
         out[..count].copy_from_slice(&bytes[..count]);
@@ -262,6 +263,7 @@ impl Driver for Uring {
         let send = opcode::Send::new(Fixed(slot as u32), out.as_ptr(), count as u32).flags(flags);
         let send = send.build().user_data(mark);
         self.push(slot, &if told { send } else { send.flags(Flags::SKIP_SUCCESS) });
+        self.slots[slot].last_send = self.queued;
         Ok(count)
     }
 
@@ -271,9 +273,7 @@ impl Driver for Uring {
             let _ = net::shutdown(&socket, Shutdown::Both);
             // An operation names a slot, and the kernel looks up its file when it is handed over: what is still queued for
             // this connection must not find the next one there. Handed over now, it finds one that is shut.
-            let left = self.ring.submission().len() as u64;
-            if self.slots[slot].last > self.queued - left {
-                self.handover += 1;
+            if self.waits(self.slots[slot].last) {
                 let _ = self.ring.submit();
             }
             let _ = self.ring.submitter().register_files_update(slot as u32, &[-1]);
@@ -294,7 +294,9 @@ impl Driver for Uring {
             Wake::Now => self.look(),
             Wake::Within(ns) => self.enter(ns),
             Wake::At { in_ns, .. } => self.enter(in_ns),
-        }
+        }?;
+        self.handed_over = self.queued - self.ring.submission().len() as u64;
+        Ok(())
     }
 
     #[inline]
@@ -347,4 +349,14 @@ const MSG_WAITALL: u32 = 0x100;
 
 fn errno(result: i32) -> Errno {
     Errno::from_raw_os_error(-result)
+}
+
+#[cfg(test)]
+impl Uring {
+    /// Queues harmless operations for slot 1 until there is no more room.
+    pub(super) fn fill(&mut self) {
+        while !self.ring.submission().is_full() {
+            self.receive(1);
+        }
+    }
 }

@@ -1,0 +1,63 @@
+//! Both drivers against a socket whose other end the test holds.
+
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::*;
+use crate::address::Address;
+
+/// A driver with its slots connected, and their other ends.
+fn connected<D: Driver>(slots: usize) -> (D, Vec<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = Target::new(&Address::Tcp(listener.local_addr().unwrap())).unwrap();
+    let mut driver = D::new(slots).unwrap();
+    let ends = (0..slots).map(|slot| {
+        driver.connect(slot, &target).unwrap();
+        let end = listener.accept().unwrap().0;
+        end.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(event(&mut driver), (slot, Event::Connected));
+        end
+    });
+    let ends = ends.collect();
+    (driver, ends)
+}
+
+/// The next event, waited for.
+fn event<D: Driver>(driver: &mut D) -> (usize, Event) {
+    for _ in 0..500 {
+        if let Some(event) = driver.next() {
+            return event;
+        }
+        driver.wait(Wake::Within(10_000_000)).unwrap();
+    }
+    panic!("nothing happened");
+}
+
+/// Takes all events until nothing is queued any more.
+fn settle<D: Driver>(driver: &mut D) {
+    for _ in 0..3 {
+        driver.wait(Wake::Now).unwrap();
+        while driver.next().is_some() {}
+    }
+}
+
+fn two_sends_arrive_one_after_the_other<D: Driver>(fill: impl Fn(&mut D)) {
+    let (mut driver, mut ends) = connected::<D>(2);
+    settle(&mut driver);
+    fill(&mut driver);
+    assert_eq!(driver.send(0, b"first "), Ok(6));
+    assert_eq!(driver.send(0, b"second"), Ok(6));
+    driver.wait(Wake::Now).unwrap();
+    let mut text = [0; 12];
+    ends[0].read_exact(&mut text).unwrap();
+    assert_eq!(String::from_utf8_lossy(&text), "first second");
+}
+
+#[test]
+fn two_sends_in_a_batch_keep_their_bytes() {
+    two_sends_arrive_one_after_the_other::<Epoll>(|_| {});
+    two_sends_arrive_one_after_the_other::<Uring>(|_| {});
+    // Queuing the first one hands over what is before it.
+    two_sends_arrive_one_after_the_other::<Uring>(Uring::fill);
+}
