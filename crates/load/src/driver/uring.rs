@@ -31,6 +31,9 @@ const MAX_SEND: usize = 64 * 1024;
 /// Up to so many bytes a send is not reported when it went well.
 const SMALL_SEND: usize = 4 * 1024;
 
+/// So often handing over is tried where the kernel has no room or memory for it; mostly the next time it has.
+const TRIES: u32 = 100_000;
+
 /// Kinds of operations, in the highest byte of their mark.
 const CONNECT: u64 = 1 << 56;
 const RECEIVE: u64 = 2 << 56;
@@ -52,6 +55,8 @@ pub(crate) struct Uring {
     /// Operations queued so far, and how many of them had been handed over for sure when the last wait was over.
     queued: u64,
     handed_over: u64,
+    /// Why an operation could not be queued: what it was to bring will never come, so that the next wait fails.
+    failed: Option<Errno>,
 }
 
 struct Slot {
@@ -73,13 +78,18 @@ impl Uring {
         // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
         // until `drop` has cancelled everything.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            if self.ring.submit().is_err() {
-                // Completions must be taken first; what could not be queued shows as a request without answer.
+            if let Err(error) = self.hand_over() {
+                self.failed = Some(error);
                 return;
             }
         }
         self.queued += 1;
         self.slots[slot].last = self.queued;
+    }
+
+    /// Hands over all that is queued, and sees what there is to be seen.
+    fn hand_over(&mut self) -> Result<(), Errno> {
+        persist(|| self.ring.submit().map(|_| self.ring.submission().is_empty()))
     }
 
     /// Whether the operation with this place among all that were queued still waits to be handed over.
@@ -168,7 +178,7 @@ impl Uring {
     fn enter(&mut self, ns: u64) -> Result<(), Errno> {
         let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
         let entered = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
-        match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
+        match entered.map_err(|error| errno_of(&error)) {
             Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
             Err(error) => Err(error),
         }
@@ -178,13 +188,7 @@ impl Uring {
         let submission = self.ring.submission();
         let idle = submission.is_empty() && !submission.taskrun() && !submission.cq_overflow();
         drop(submission);
-        if idle {
-            return Ok(());
-        }
-        match self.ring.submit().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
-            Err(error) => Err(error),
-        }
+        if idle { Ok(()) } else { self.hand_over() }
     }
 }
 
@@ -193,7 +197,7 @@ impl Driver for Uring {
     const FRESH: u32 = 16;
 
     fn new(slots: usize) -> Result<Uring, Errno> {
-        let to_errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        let to_errno = |error: std::io::Error| errno_of(&error);
         let mut ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
@@ -219,6 +223,7 @@ impl Driver for Uring {
             length: 0,
             queued: 0,
             handed_over: 0,
+            failed: None,
         })
     }
 
@@ -228,7 +233,7 @@ impl Driver for Uring {
         }
         let (socket, _) = target.connect()?;
         let registered = self.ring.submitter().register_files_update(slot as u32, &[socket.as_raw_fd()]);
-        registered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        registered.map_err(|error| errno_of(&error))?;
         let entry = &mut self.slots[slot];
         entry.generation = entry.generation.wrapping_add(1);
         entry.socket = Some(socket);
@@ -250,7 +255,9 @@ impl Driver for Uring {
         }
         let place = entry.last_send;
         if self.waits(place) {
-            self.look()?;
+            let handed_over = self.hand_over();
+            self.failed = handed_over.err().or(self.failed);
+            handed_over?;
         }
         let entry = &mut self.slots[slot];
         let count = bytes.len().min(MAX_SEND);
@@ -274,7 +281,7 @@ impl Driver for Uring {
             // An operation names a slot, and the kernel looks up its file when it is handed over: what is still queued for
             // this connection must not find the next one there. Handed over now, it finds one that is shut.
             if self.waits(self.slots[slot].last) {
-                let _ = self.ring.submit();
+                self.failed = self.hand_over().err().or(self.failed);
             }
             let _ = self.ring.submitter().register_files_update(slot as u32, &[-1]);
         }
@@ -295,6 +302,9 @@ impl Driver for Uring {
             Wake::Within(ns) => self.enter(ns),
             Wake::At { in_ns, .. } => self.enter(in_ns),
         }?;
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         self.handed_over = self.queued - self.ring.submission().len() as u64;
         Ok(())
     }
@@ -351,6 +361,27 @@ fn errno(result: i32) -> Errno {
     Errno::from_raw_os_error(-result)
 }
 
+fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+/// Submits until that says that nothing is left, also where the kernel has no time, no room or no memory for the moment.
+fn persist(mut submit: impl FnMut() -> std::io::Result<bool>) -> Result<(), Errno> {
+    let mut error = Errno::AGAIN;
+    for _ in 0..TRIES {
+        match submit().map_err(|error| errno_of(&error)) {
+            Ok(true) => return Ok(()),
+            Ok(false) | Err(Errno::INTR) => {}
+            Err(passing @ (Errno::AGAIN | Errno::BUSY)) => {
+                error = passing;
+                std::thread::yield_now();
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(error)
+}
+
 #[cfg(test)]
 impl Uring {
     /// Queues harmless operations for slot 1 until there is no more room.
@@ -358,5 +389,38 @@ impl Uring {
         while !self.ring.submission().is_full() {
             self.receive(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_tried_again_and_nothing_else() {
+        let hindered = |errors: &[Errno]| {
+            let mut left = errors.iter();
+            let result = persist(|| left.next().map_or(Ok(true), |error| Err((*error).into())));
+            (result, left.len())
+        };
+        assert_eq!(hindered(&[Errno::INTR, Errno::AGAIN, Errno::BUSY]), (Ok(()), 0));
+        assert_eq!(hindered(&[Errno::INTR, Errno::BADF, Errno::AGAIN]), (Err(Errno::BADF), 1));
+        assert_eq!(persist(|| Err(Errno::BUSY.into())), Err(Errno::BUSY));
+        let mut left = 3;
+        let halfway = || {
+            left -= 1;
+            Ok(left == 0)
+        };
+        assert_eq!(persist(halfway), Ok(()));
+    }
+
+    #[test]
+    fn an_operation_that_could_not_be_queued_fails_the_wait() {
+        let mut driver = Uring::new(2).unwrap();
+        driver.fill();
+        // The kernel takes submissions from the thread alone that made the ring.
+        std::thread::scope(|scope| scope.spawn(|| driver.receive(1)).join()).unwrap();
+        assert!(matches!(driver.wait(Wake::Now), Err(Errno::EXIST | Errno::BADF)));
+        assert_eq!(driver.wait(Wake::Now), Ok(()));
     }
 }
