@@ -61,3 +61,54 @@ fn two_sends_in_a_batch_keep_their_bytes() {
     // Queuing the first one hands over what is before it.
     two_sends_arrive_one_after_the_other::<Uring>(Uring::fill);
 }
+
+fn nothing_is_lost_where_there_is_no_room<D: Driver>() {
+    let (mut driver, mut ends) = connected::<D>(1);
+    let (mut sent, mut room, mut pieces) = (Vec::new(), true, 0);
+    // Sends pieces of different bytes as long as there is room, or, where there is none, until there is again.
+    let mut send = |sent: &mut Vec<u8>, room: &mut bool, driver: &mut D| {
+        if *room {
+            let piece = [pieces as u8; 3_800];
+            let taken = driver.send(0, &piece).unwrap();
+            sent.extend_from_slice(&piece[..taken]);
+            *room = taken == piece.len();
+            pieces += 1;
+        }
+        driver.wait(Wake::Now).unwrap();
+        while let Some((_, event)) = driver.next() {
+            assert_eq!(event, Event::Writable);
+            *room = true;
+        }
+    };
+    for _ in 0..10_000 {
+        send(&mut sent, &mut room, &mut driver);
+    }
+    assert!(!room, "there was room for {} bytes", sent.len());
+    let mut end = ends.remove(0);
+    let reader = std::thread::spawn(move || {
+        let mut seen = Vec::new();
+        end.read_to_end(&mut seen).unwrap();
+        seen
+    });
+    while !room {
+        send(&mut sent, &mut room, &mut driver);
+    }
+    for _ in 0..100 {
+        send(&mut sent, &mut room, &mut driver);
+    }
+    // A send that waits for room is over when there is room again.
+    while !room {
+        send(&mut sent, &mut room, &mut driver);
+    }
+    settle(&mut driver);
+    driver.close(0);
+    let seen = reader.join().unwrap();
+    assert!(seen.len() >= sent.len() - 3_800, "{} of {} bytes", seen.len(), sent.len());
+    assert!(seen == sent[..seen.len()], "bytes were torn");
+}
+
+#[test]
+fn a_full_connection_tears_nothing() {
+    nothing_is_lost_where_there_is_no_room::<Epoll>();
+    nothing_is_lost_where_there_is_no_room::<Uring>();
+}

@@ -28,17 +28,22 @@ const BUFFER_SIZE: usize = 8 * 1024;
 const GROUP: u16 = 0;
 /// Most bytes taken for sending at once.
 const MAX_SEND: usize = 64 * 1024;
-/// Up to so many bytes a send is not reported when it went well.
+/// Up to so many bytes a send gives up where there is too little room, and is not told of when it went well.
 const SMALL_SEND: usize = 4 * 1024;
 
 /// So often handing over is tried where the kernel has no room or memory for it; mostly the next time it has.
 const TRIES: u32 = 100_000;
 
-/// Kinds of operations, in the highest byte of their mark.
+/// Kinds of operations, in the lower half of the highest byte of their mark.
 const CONNECT: u64 = 1 << 56;
 const RECEIVE: u64 = 2 << 56;
 const SEND: u64 = 3 << 56;
-const KIND: u64 = 0xff << 56;
+const SEND_ALL: u64 = 4 << 56;
+const KIND: u64 = 0x0f << 56;
+/// Above the kind: which of the connection's small sends it is.
+const NUMBER: u32 = 60;
+/// What both leave of a mark.
+const TOKEN: u64 = (1 << 56) - 1;
 
 /// One ring with its slots and buffers.
 pub(crate) struct Uring {
@@ -62,8 +67,12 @@ pub(crate) struct Uring {
 struct Slot {
     socket: Option<OwnedFd>,
     generation: u32,
-    /// What is being sent. It is never moved or freed while the ring lives, and not written to while `sending`.
+    /// What is being sent, and how much of it. It is never moved or freed while the ring lives, and not written to while
+    /// `sending` or while a send of it still waits to be handed over.
     out: Option<Box<[u8]>>,
+    length: usize,
+    /// Counts its small sends, up to 15 and again from 0.
+    number: u8,
     /// A send is under way whose end will be told.
     sending: bool,
     /// The place of its last send among all operations that were queued: until that is handed over, `out` must not change.
@@ -76,7 +85,9 @@ impl Uring {
     /// Queues an operation, handing over what is queued if there is no more room.
     fn push(&mut self, slot: usize, entry: &Entry) {
         // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
-        // until `drop` has cancelled everything.
+        // until `drop` has cancelled everything. `out` is only read, and not written to meanwhile: a send that waits for
+        // room holds `sending`; any other one gives up at once and is done with as soon as it was handed over, before
+        // which `send` does not write; and those of a connection that was closed find its socket shut, and read nothing.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             if let Err(error) = self.hand_over() {
                 self.failed = Some(error);
@@ -109,7 +120,7 @@ impl Uring {
         let buffer = cqueue::buffer_select(entry.flags());
         let slot = (mark & 0xffff_ffff) as usize;
         let current =
-            self.slots[slot].socket.is_some() && (mark & !KIND) == token(slot, self.slots[slot].generation);
+            self.slots[slot].socket.is_some() && (mark & TOKEN) == token(slot, self.slots[slot].generation);
         if !current {
             if let Some(id) = buffer {
                 self.buffers.give(id);
@@ -119,6 +130,7 @@ impl Uring {
         let event = match mark & KIND {
             RECEIVE => self.received(slot, result, buffer, cqueue::more(entry.flags()))?,
             CONNECT => self.connected(slot, result),
+            SEND => self.cut_short(slot, mark, result)?,
             _ => self.sent(slot, result),
         };
         Some((slot, event))
@@ -170,8 +182,47 @@ impl Uring {
     }
 
     fn sent(&mut self, slot: usize, result: i32) -> Event {
-        let sending = std::mem::take(&mut self.slots[slot].sending);
-        if sending && result >= 0 { Event::Writable } else { Event::Unsendable }
+        self.slots[slot].sending = false;
+        if result >= 0 { Event::Writable } else { Event::Unsendable }
+    }
+
+    /// A small send found too little room, or failed. It was given up as soon as it was handed over; what is left of it is
+    /// sent by one that waits for room.
+    fn cut_short(&mut self, slot: usize, mark: u64, result: i32) -> Option<Event> {
+        let taken = match result {
+            0.. => result as usize,
+            _ if errno(result) == Errno::AGAIN => 0,
+            _ => return Some(Event::Unsendable),
+        };
+        let entry = &self.slots[slot];
+        if entry.sending || (mark >> NUMBER) != u64::from(entry.number) {
+            // Its bytes have made room for the next ones, and cannot be sent any more.
+            return Some(Event::Broken(Errno::AGAIN));
+        }
+        self.send_out(slot, taken, true);
+        None
+    }
+
+    /// Queues a send of what stands in `out`, without the first `taken` bytes. One that is `told` of goes on until all is
+    /// sent or the connection fails.
+    #[inline]
+    fn send_out(&mut self, slot: usize, taken: usize, told: bool) {
+        let entry = &mut self.slots[slot];
+        let Some(bytes) = entry.out.as_deref().and_then(|out| out.get(taken..entry.length)) else { return };
+        let send = opcode::Send::new(Fixed(slot as u32), bytes.as_ptr(), bytes.len() as u32);
+        let token = token(slot, entry.generation);
+        entry.sending = told;
+        let send = if told {
+            let flags = net::SendFlags::NOSIGNAL.bits() | MSG_WAITALL;
+            send.flags(flags as i32).build().user_data(SEND_ALL | token)
+        } else {
+            entry.number = (entry.number + 1) & 0x0f;
+            let mark = SEND | (u64::from(entry.number) << NUMBER) | token;
+            let flags = (net::SendFlags::NOSIGNAL | net::SendFlags::DONTWAIT).bits() | MSG_WAITALL;
+            send.flags(flags as i32).build().user_data(mark).flags(Flags::SKIP_SUCCESS)
+        };
+        self.push(slot, &send);
+        self.slots[slot].last_send = self.queued;
     }
 
     /// Hands over what is queued and waits for a completion.
@@ -212,7 +263,16 @@ impl Driver for Uring {
         // Saves a look-up per call; where it is refused, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring, GROUP, BUFFERS, BUFFER_SIZE).map_err(to_errno)?;
-        let empty = || Slot { socket: None, generation: 0, out: None, sending: false, last_send: 0, last: 0 };
+        let empty = || Slot {
+            socket: None,
+            generation: 0,
+            out: None,
+            length: 0,
+            number: 0,
+            sending: false,
+            last_send: 0,
+            last: 0,
+        };
         Ok(Uring {
             ring,
             buffers,
@@ -263,14 +323,8 @@ impl Driver for Uring {
         let count = bytes.len().min(MAX_SEND);
         let out = entry.out.get_or_insert_with(|| vec![0; MAX_SEND].into_boxed_slice());
         out[..count].copy_from_slice(&bytes[..count]);
-        let told = count > SMALL_SEND || count < bytes.len();
-        entry.sending = told;
-        let mark = SEND | token(slot, entry.generation);
-        let flags = (net::SendFlags::NOSIGNAL.bits() | MSG_WAITALL) as i32;
-        let send = opcode::Send::new(Fixed(slot as u32), out.as_ptr(), count as u32).flags(flags);
-        let send = send.build().user_data(mark);
-        self.push(slot, &if told { send } else { send.flags(Flags::SKIP_SUCCESS) });
-        self.slots[slot].last_send = self.queued;
+        entry.length = count;
+        self.send_out(slot, 0, count > SMALL_SEND || count < bytes.len());
         Ok(count)
     }
 
@@ -354,7 +408,7 @@ impl Drop for Uring {
     }
 }
 
-/// `MSG_WAITALL`: the kernel sends on until all is sent or the connection fails.
+/// `MSG_WAITALL`: a send that does not send all has failed; unless it gives up at once, it waits for room before.
 const MSG_WAITALL: u32 = 0x100;
 
 fn errno(result: i32) -> Errno {
