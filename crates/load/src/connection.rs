@@ -4,6 +4,11 @@ use crate::answer::Parser;
 use crate::body::BodyCheck;
 use crate::tls::Tls;
 
+/// An end that comes within this time after a request was sent may have been on its way before.
+const UNDER_WAY_NS: u64 = 1_000_000;
+/// A server may close a connection for being idle after this time.
+const IDLE_NS: u64 = 100_000_000;
+
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
@@ -38,8 +43,12 @@ pub(crate) struct Connection {
     pub(crate) not_before_ns: u64,
     /// The last attempt found the server's queue full: nothing is wrong, it is only to be tried again.
     pub(crate) congested: bool,
-    /// Whether the server may have closed it for being idle: it has carried an answer, or is older than the slice.
+    /// Whether the server has shown that it takes requests on it: it has carried an answer, or is older than the slice.
     pub(crate) used: bool,
+    /// When it was made or its last answer came; 0 if that was before the slice.
+    pub(crate) heard_ns: u64,
+    /// How long its last answer took from sending; 0 before the slice's first.
+    pub(crate) service_ns: u64,
     /// Whether it stands in the worker's list of free connections.
     pub(crate) listed: bool,
     pub(crate) request: Option<InFlight>,
@@ -66,6 +75,8 @@ impl Connection {
             not_before_ns: 0,
             congested: false,
             used: false,
+            heard_ns: 0,
+            service_ns: 0,
             listed: false,
             request: None,
             written: 0,
@@ -84,9 +95,79 @@ impl Connection {
         self.request.is_none() && self.link == Link::Open
     }
 
-    /// Whether the request may be sent again because the connection died before any byte of an answer, as one does
-    /// that the server closed for being idle.
-    pub(crate) fn may_retry(&self) -> bool {
-        self.used && !self.answering && self.request.is_some_and(|request| !request.retried)
+    /// A complete answer to `request` has come.
+    #[inline]
+    pub(crate) fn heard(&mut self, request: &InFlight, now_ns: u64) {
+        self.used = true;
+        self.heard_ns = now_ns;
+        self.service_ns = now_ns.saturating_sub(request.sent_ns);
+    }
+
+    /// The slice begins; whatever was before it is long ago, and the server may have been stopped meanwhile.
+    pub(crate) fn rest(&mut self) {
+        self.used = true;
+        (self.heard_ns, self.service_ns) = (0, 0);
+    }
+
+    /// Whether the connection, which ends at `now_ns`, may have been ended before the server read the request on it, as
+    /// far as that can be told (RFC 9112, section 9.3.1, leaves no more than to guess): no byte of an answer has come, and
+    ///
+    /// - the end is known to have `overtaken` the request, or
+    /// - the request is the connection's first one in the slice: a server that was stopped closes when it goes on, or
+    /// - the server may have taken the connection for idle just when the request was sent: it had been for 100 ms, and the
+    ///   end came within 1 ms, or
+    /// - the server may have closed it right after its last answer: the end came within 1 ms, and sooner than that answer.
+    ///
+    /// A server that reads a request and closes instead of answering needs about as long as for an answer, so that about
+    /// half of such failures at the most pass for the last of these; a server that closes after its answers and hesitates
+    /// for longer before it does is taken for one that failed, as is one far away that closes idle connections. A request is
+    /// repeated once at the most, and each repetition is counted.
+    pub(crate) fn may_retry(&self, overtaken: bool, now_ns: u64) -> bool {
+        let Some(request) = self.request.filter(|request| !request.retried) else { return false };
+        if !self.used || self.answering {
+            return false;
+        }
+        let idle_ns = request.sent_ns.saturating_sub(self.heard_ns);
+        let within_ns = if idle_ns >= IDLE_NS { UNDER_WAY_NS } else { self.service_ns.min(UNDER_WAY_NS) };
+        overtaken || self.heard_ns == 0 || now_ns.saturating_sub(request.sent_ns) < within_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_repeated_only_where_the_end_may_have_been_under_way() {
+        let request = InFlight {
+            prepared: 0,
+            intended_ns: 0,
+            taken_ns: 0,
+            sent_ns: 0,
+            waited_ns: 0,
+            sample: false,
+            retried: false,
+        };
+        // When the last answer came and how long it took, when the request was sent, when the end came.
+        let may = |heard_ns, service_ns, sent_ns, now_ns, overtaken| {
+            let request = Some(InFlight { sent_ns, ..request });
+            let connection = Connection { used: true, heard_ns, service_ns, request, ..Connection::new() };
+            let again = Some(InFlight { sent_ns, retried: true, ..request.unwrap() });
+            let unused = Connection { used: false, request, ..Connection::new() };
+            let answering = Connection { used: true, answering: true, request, ..Connection::new() };
+            let repeated = Connection { used: true, request: again, ..Connection::new() };
+            let never = [unused, answering, repeated, Connection::new()];
+            assert!(!never.iter().any(|connection| connection.may_retry(true, now_ns)));
+            connection.may_retry(overtaken, now_ns)
+        };
+        let (us, ms, at) = (1_000, 1_000_000, 5_000_000_000);
+        assert!(may(at, 50 * us, at, at + 20 * us, false), "sooner than an answer");
+        assert!(!may(at, 50 * us, at, at + 60 * us, false), "as late as an answer");
+        assert!(may(at, 50 * us, at, at + 60 * us, true), "known to have been before");
+        assert!(!may(at, 20 * ms, at, at + 2 * ms, false), "sooner than a slow answer, but too late");
+        assert!(!may(at, 50 * us, at + 50 * ms, at + 50 * ms + 60 * us, false), "not idle for long");
+        assert!(may(at, 50 * us, at + 150 * ms, at + 150 * ms + 60 * us, false), "idle for long");
+        assert!(!may(at, 50 * us, at + 150 * ms, at + 152 * ms, false), "idle for long, but too late");
+        assert!(may(0, 0, at, at + 20 * ms, false), "older than the slice");
     }
 }

@@ -15,6 +15,14 @@ pub struct Prepared {
     pub expect: Expectation,
 }
 
+impl Prepared {
+    /// Whether the server may be asked twice as well as once: RFC 9110, section 9.2.2.
+    pub(crate) fn is_idempotent(&self) -> bool {
+        let method = self.bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
+        matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE" | b"TRACE")
+    }
+}
+
 /// What the answer to a request must be. The status is checked first; only if it fits is the body looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expectation {
@@ -233,6 +241,16 @@ mod tests {
             assert!(matches!(got, Err(RequestError::HeaderValue { .. })), "{value:?}");
         }
         assert!(matches!(build("GET", "/", "h", &[("content-Length", "1")]), Err(RequestError::Framing(_))));
+    }
+
+    #[test]
+    fn what_may_be_sent_twice_is_known_by_its_method() {
+        for (method, may) in [("GET", true), ("HEAD", true), ("PUT", true), ("POST", false), ("PATCH", false)]
+        {
+            let bytes = request_bytes(method, "/GET", "h", &[], b"").unwrap();
+            let prepared = Prepared { bytes, head: false, expect: Expectation::ANY };
+            assert_eq!(prepared.is_idempotent(), may, "{method}");
+        }
     }
 
     #[test]

@@ -60,7 +60,8 @@ pub struct Tally {
     pub reconnects: u64,
     /// Connections that the server closed without fault: announced in an answer, or while none was owed.
     pub closed_by_server: u64,
-    /// Requests sent a second time, because the server closed a used or idle connection before any byte of an answer.
+    /// Requests sent a second time, because the server closed a used connection before any byte of an answer, and may have
+    /// done so before it read the request; only methods that may be repeated.
     pub retried: u64,
     /// Connections in use, over all workers: the most at any time of the slice.
     pub connections: usize,

@@ -73,6 +73,7 @@ impl<D: Driver> Worker<D> {
         let connection = &mut self.connections[index];
         connection.link = Link::Open;
         connection.used = false;
+        connection.heard_ns = now_ns;
         if connection.request.is_some() {
             self.send(slice, index, now_ns);
         } else {
@@ -248,7 +249,7 @@ impl<D: Driver> Worker<D> {
         let Some(request) = connection.request.take() else { return };
         self.memo.worked(request.prepared);
         slice.answered(&request, Outcome::Ok, status, now_ns, &self.settings.gauge);
-        connection.used = true;
+        connection.heard(&request, now_ns);
         self.after_answer(slice, index, &request, true, now_ns);
     }
 
@@ -261,7 +262,7 @@ impl<D: Driver> Worker<D> {
         let (status, keep) = (connection.parser.status(), connection.parser.keep_alive());
         let outcome = connection.check.judge(&expect, status);
         slice.answered(&request, outcome, status, now_ns, &self.settings.gauge);
-        connection.used = true;
+        connection.heard(&request, now_ns);
         let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
         if outcome == Outcome::Ok {
             if whole && keep {
@@ -328,17 +329,20 @@ impl<D: Driver> Worker<D> {
         self.next(slice, index, now_ns, now_ns);
     }
 
-    /// The connection broke under a request: that is an error, unless the server may have closed it while idle.
+    /// The connection broke under a request: that is an error, unless the server may have closed it before it read the
+    /// request, and may be asked again.
     fn broken(&mut self, slice: &mut Slice, index: usize, outcome: Outcome, cause: Cause) {
         let now_ns = self.clock.now_ns();
         let connection = &mut self.connections[index];
         if connection.link != Link::Open {
             return self.connect_failed(slice, index, cause);
         }
-        if connection.request.is_none() {
+        let Some(request) = &connection.request else {
             return self.closed_idle(slice, index, now_ns);
-        }
-        if !connection.may_retry() {
+        };
+        let idempotent = self.requests.prepared()[request.prepared as usize].is_idempotent();
+        let overtaken = self.driver.overtaken(index);
+        if !idempotent || !connection.may_retry(overtaken, now_ns) {
             return self.fail(slice, index, outcome, cause);
         }
         if let Some(request) = &mut connection.request {

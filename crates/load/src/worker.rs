@@ -184,7 +184,7 @@ impl<D: Driver> Worker<D> {
             slice.end_at(now_ns, self.settings.timeout);
         }
         for connection in &mut self.connections {
-            connection.used = true;
+            connection.rest();
             connection.listed = false;
         }
         for index in 0..self.active {

@@ -88,7 +88,8 @@ pub struct LoadRecord {
     pub reconnects: u64,
     /// Connections that the server closed without fault: announced in an answer, or while none was owed.
     pub closed_by_server: u64,
-    /// Requests sent a second time, because the server had closed the connection before any byte of an answer.
+    /// Requests sent a second time, because the server closed the connection under them, before any byte of an answer, and
+    /// may have done so before it read them. Never those of methods that must not be repeated, such as POST.
     pub retried: u64,
     /// Little's law, which every load obeys; null if nothing was answered.
     pub littles_law: Option<LittlesLaw>,

@@ -37,6 +37,8 @@ struct Slot {
     connecting: bool,
     /// Whether the last send took less than it was given.
     full: bool,
+    /// Whether the other side had ended the connection before the last send.
+    overtaken: bool,
 }
 
 impl Epoll {
@@ -148,7 +150,8 @@ impl Driver for Epoll {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &socket, EventData::new_u64(token(slot, entry.generation)), flags)?;
         // Also where it is connected at once: that it can be written to is an event.
-        *entry = Slot { socket: Some(socket), generation: entry.generation, connecting: true, full: false };
+        let generation = entry.generation;
+        *entry = Slot { socket: Some(socket), generation, connecting: true, ..Slot::default() };
         Ok(())
     }
 
@@ -156,6 +159,7 @@ impl Driver for Epoll {
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno> {
         let entry = &mut self.slots[slot];
         let Some(socket) = &entry.socket else { return Err(Errno::NOTCONN) };
+        entry.overtaken = self.reading == Some((slot, true));
         let mut sent = 0;
         while sent < bytes.len() {
             match os::send(socket, &bytes[sent..]) {
@@ -169,6 +173,10 @@ impl Driver for Epoll {
             }
         }
         Ok(sent)
+    }
+
+    fn overtaken(&mut self, slot: usize) -> bool {
+        self.slots[slot].overtaken
     }
 
     fn close(&mut self, slot: usize) {

@@ -89,6 +89,10 @@ pub(crate) trait Driver: Sized {
     /// Takes bytes for sending on a connected slot: how many it took. If not all, [`Event::Writable`] follows.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno>;
 
+    /// Whether it is known that the other side ended the connection before the bytes that were taken last could reach it:
+    /// its end had come with what was received before, or none of them was handed over yet.
+    fn overtaken(&mut self, slot: usize) -> bool;
+
     /// Empties a slot.
     fn close(&mut self, slot: usize);
 

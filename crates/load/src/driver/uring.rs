@@ -328,6 +328,10 @@ impl Driver for Uring {
         Ok(count)
     }
 
+    fn overtaken(&mut self, slot: usize) -> bool {
+        self.waits(self.slots[slot].last_send)
+    }
+
     fn close(&mut self, slot: usize) {
         if let Some(socket) = self.slots[slot].socket.take() {
             // Ends the receive that goes on by itself, which holds the socket open otherwise.

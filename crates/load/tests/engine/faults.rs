@@ -44,7 +44,11 @@ fn wrong_lengths_and_statuses_are_counted() {
 
 #[test]
 fn a_server_that_closes_after_n_answers_without_a_word_makes_no_errors() {
-    let server = Server::start(|stream, n| say(stream, HELLO) && n % 10 != 9);
+    let server = Server::start(|stream, n| {
+        let last = n % 10 == 9;
+        hold(stream, last);
+        say(stream, HELLO) && !last
+    });
     let tally = run(config(server.at(), 1), &closed(100));
     assert_eq!(tally.outcomes.ok, 100);
     assert!(tally.closed_by_server >= 9 && tally.reconnects >= 9, "{tally:?}");

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::kit::*;
 use deadheat_load::*;
@@ -81,7 +83,7 @@ fn a_request_under_way_on_a_connection_that_ends_is_not_sent_on_the_next_one() {
     // The last answer of a connection and its end come in one packet, when the next request is already on its way.
     let server = Paths::start(|stream, path, number| {
         let last = number == 4;
-        rustix::net::sockopt::set_tcp_cork(&*stream, last).unwrap();
+        hold(stream, last);
         echo(stream, path) && !last
     });
     let config = SessionConfig { requests: named("GET", 40, &[]), ..config(server.address.clone(), 32) };
@@ -89,4 +91,43 @@ fn a_request_under_way_on_a_connection_that_ends_is_not_sent_on_the_next_one() {
     assert_eq!((tally.outcomes.ok, tally.due), (8_000, 8_000), "{:?} {:?}", tally.outcomes, tally.faults);
     assert!(tally.retried > 1_000, "{}", tally.retried);
     assert_eq!(server.asked(), 8_000, "each request was to be read by the server once");
+}
+
+/// Reads every request, takes its time, and hangs up on each 20th instead of answering. The count is of those.
+fn dropping(pause: Duration) -> (Paths, Arc<AtomicU64>) {
+    let (served, dropped) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
+    let counted = dropped.clone();
+    let server = Paths::start(move |stream, path, _| {
+        std::thread::sleep(pause);
+        let drop = served.fetch_add(1, Ordering::SeqCst) % 20 == 19;
+        counted.fetch_add(u64::from(drop), Ordering::SeqCst);
+        !drop && echo(stream, path)
+    });
+    (server, dropped)
+}
+
+#[test]
+fn requests_that_were_read_and_dropped_are_failures() {
+    for (method, pause_ms) in [("GET", 3), ("POST", 3), ("POST", 0)] {
+        let (server, dropped) = dropping(Duration::from_millis(pause_ms));
+        let config = SessionConfig { requests: named(method, 40, &[]), ..config(server.address.clone(), 4) };
+        let tally = run(config, &closed(200));
+        assert_eq!(
+            (tally.outcomes.read, tally.outcomes.ok, tally.retried),
+            (10, 190, 0),
+            "{method} {tally:?}"
+        );
+        assert_eq!((server.asked(), dropped.load(Ordering::SeqCst)), (200, 10), "{method}");
+    }
+}
+
+#[test]
+fn requests_dropped_at_once_are_failures_or_counted_as_repeated() {
+    let (server, dropped) = dropping(Duration::ZERO);
+    let config = SessionConfig { requests: named("GET", 40, &[]), ..config(server.address.clone(), 4) };
+    let tally = run(config, &closed(4_000));
+    let dropped = dropped.load(Ordering::SeqCst);
+    assert_eq!(tally.outcomes.read + tally.retried, dropped, "{:?}", tally.faults);
+    assert_eq!(server.asked(), tally.due + tally.retried);
+    assert!(dropped >= 200 && tally.outcomes.read > 0, "{} of {dropped} repeated", tally.retried);
 }

@@ -114,6 +114,11 @@ pub(crate) fn say(stream: &mut impl Write, text: &str) -> bool {
     stream.write_all(text.as_bytes()).is_ok()
 }
 
+/// What is written from now on goes out together with the end of the connection.
+pub(crate) fn hold(stream: &TcpStream, until_the_end: bool) {
+    rustix::net::sockopt::set_tcp_cork(stream, until_the_end).unwrap();
+}
+
 /// Writes and hangs up.
 pub(crate) fn say_last(stream: &mut impl Write, text: &str) -> bool {
     say(stream, text);

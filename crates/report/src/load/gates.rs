@@ -17,7 +17,8 @@
 //! | `gave-up` | | no answer came any more |
 //! | `connections-exhausted` | open: any request waited, and there could be no more connections | |
 //! | `few-samples` | under 100 requests beyond the 99th percentile | |
-//! | `closed-by-server` | the server closed over 1 % of the connections after an answer, or requests had to be repeated | |
+//! | `closed-by-server` | the server closed over 1 % of the connections after an answer | |
+//! | `retried` | any request was sent a second time | |
 //! | `clamped` | a time above one hour | |
 
 use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes};
@@ -25,7 +26,7 @@ use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes};
 use crate::number::{percent, three_digits, time_ns, whole};
 
 /// Every code that [`findings`] gives.
-pub const CODES: [&str; 16] = [
+pub const CODES: [&str; 17] = [
     "nothing-measured",
     "gave-up",
     "send-lag",
@@ -41,6 +42,7 @@ pub const CODES: [&str; 16] = [
     "connections-exhausted",
     "few-samples",
     "closed-by-server",
+    "retried",
     "clamped",
 ];
 
@@ -104,6 +106,7 @@ pub fn findings(record: &LoadRecord) -> Vec<Finding> {
         percentiles(record),
         few_samples(record),
         closed_by_server(record),
+        retried(record),
         clamped(record),
     ];
     let mut findings: Vec<Finding> = gates.into_iter().flatten().collect();
@@ -365,16 +368,6 @@ fn few_samples(record: &LoadRecord) -> Option<Finding> {
 
 fn closed_by_server(record: &LoadRecord) -> Option<Finding> {
     let share = record.closed_by_server as f64 / record.completions.max(1) as f64;
-    if record.retried > 0 && share <= CLOSED.warn {
-        return Some(Finding::warn(
-            "closed-by-server",
-            format!(
-                "{} requests were sent a second time, because the server had closed their connections",
-                whole(record.retried)
-            ),
-            "let the server keep idle connections open for longer",
-        ));
-    }
     CLOSED.judge(
         "closed-by-server",
         share,
@@ -385,6 +378,20 @@ fn closed_by_server(record: &LoadRecord) -> Option<Finding> {
         ),
         "connecting is part of what is measured; if that is not wanted, let the server keep connections alive",
     )
+}
+
+fn retried(record: &LoadRecord) -> Option<Finding> {
+    (record.retried > 0).then(|| {
+        Finding::warn(
+            "retried",
+            format!(
+                "{} requests were sent a second time, because the server closed the connection under them",
+                whole(record.retried)
+            ),
+            "look into the server's log whether it dropped them; if not, let it announce the end of a connection with \
+             Connection: close and keep idle ones open for longer",
+        )
+    })
 }
 
 fn clamped(record: &LoadRecord) -> Option<Finding> {

@@ -113,7 +113,7 @@ fn of_answers() -> Vec<Case> {
         ("given up", with(closed(), |r| r.gave_up = true), invalid("gave-up")),
         ("1 % closed", with(closed(), |r| r.closed_by_server = 2_000), vec![]),
         ("more closed", with(closed(), |r| r.closed_by_server = 2_001), warns("closed-by-server")),
-        ("repeated", with(closed(), |r| r.retried = 1), warns("closed-by-server")),
+        ("repeated", with(closed(), |r| r.retried = 1), warns("retried")),
         ("clamped", with(closed(), |r| r.clamped = 1), warns("clamped")),
         ("9,999 answers", with(closed(), |r| r.completions = 9_999), warns("few-samples")),
         ("10,000 answers", with(closed(), |r| r.completions = 10_000), vec![]),
