@@ -30,7 +30,7 @@ pub struct Progress {
     pub errors: u64,
     /// Bytes that came in.
     pub bytes_read: u64,
-    /// Connections that are in use now.
+    /// Connections that are open now.
     pub connections: u64,
     latencies: Vec<u64>,
 }

@@ -63,8 +63,11 @@ pub struct Tally {
     /// Requests sent a second time, because the server closed a used connection before any byte of an answer, and may have
     /// done so before it read the request; only methods that may be repeated.
     pub retried: u64,
-    /// Connections in use, over all workers: the most at any time of the slice.
+    /// Connections that were open at the same time: the most at any time of the slice, of each worker, added up.
     pub connections: usize,
+    /// Attempts to open a connection that failed while no request stood on it, each reason with its count; at most
+    /// [`MAX_FAULTS`] of them. Where a request did, it is among the `faults`.
+    pub unopened: Vec<Fault>,
     /// Requests in flight, integrated over `loading_ns`: their number times nanoseconds, those left out that ended without a
     /// complete answer, and with the time from intended to taken up.
     pub in_flight_ns: u64,
@@ -86,10 +89,10 @@ pub struct Tally {
     pub faults: Vec<Fault>,
 }
 
-/// A reason for which requests ended without a complete answer.
+/// A reason for which requests ended without a complete answer, or connections were not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// How they ended.
+    /// How they ended; [`Outcome::Connect`] for connections.
     pub outcome: Outcome,
     /// Why.
     pub cause: Cause,
@@ -197,12 +200,12 @@ impl Tally {
 
     /// Counts a request that ended without a complete answer.
     pub(crate) fn fault(&mut self, outcome: Outcome, cause: Cause, count: u64) {
-        let known = self.faults.iter_mut().find(|fault| fault.outcome == outcome && fault.cause == cause);
-        if let Some(fault) = known {
-            fault.count += count;
-        } else if self.faults.len() < MAX_FAULTS {
-            self.faults.push(Fault { outcome, cause, count });
-        }
+        count_fault(&mut self.faults, Fault { outcome, cause, count });
+    }
+
+    /// Counts an attempt to connect that failed while no request stood on the connection.
+    pub(crate) fn not_opened(&mut self, cause: Cause) {
+        count_fault(&mut self.unopened, Fault { outcome: Outcome::Connect, cause, count: 1 });
     }
 
     /// Takes in the share of another worker in the same slice: its rate stands beside the others.
@@ -261,7 +264,17 @@ impl Tally {
         self.samples.extend(other.samples);
         self.mismatches.extend(other.mismatches);
         self.mismatches.truncate(MAX_MISMATCHES);
-        other.faults.into_iter().for_each(|fault| self.fault(fault.outcome, fault.cause, fault.count));
+        other.faults.into_iter().for_each(|fault| count_fault(&mut self.faults, fault));
+        other.unopened.into_iter().for_each(|fault| count_fault(&mut self.unopened, fault));
+    }
+}
+
+fn count_fault(faults: &mut Vec<Fault>, new: Fault) {
+    let alike = |fault: &&mut Fault| fault.outcome == new.outcome && fault.cause == new.cause;
+    if let Some(fault) = faults.iter_mut().find(alike) {
+        fault.count += new.count;
+    } else if faults.len() < MAX_FAULTS {
+        faults.push(new);
     }
 }
 

@@ -40,6 +40,9 @@ impl<D: Driver> Worker<D> {
                 self.connect_error = Some(system(Errno::AGAIN));
                 connection.congested = true;
                 connection.not_before_ns = now_ns + BACKOFF_NS;
+                if connection.request.is_none() {
+                    slice.tally.not_opened(system(Errno::AGAIN));
+                }
             }
             Err(error) => self.connect_failed(slice, index, system(error)),
         }
@@ -48,6 +51,7 @@ impl<D: Driver> Worker<D> {
     /// Closes a connection; the request on it, if any, stays.
     pub(crate) fn close(&mut self, index: usize) {
         self.driver.close(index);
+        self.open -= usize::from(self.connections[index].link == Link::Open);
         self.connections[index].link = Link::Closed;
         self.connections[index].tls = None;
     }
@@ -70,6 +74,8 @@ impl<D: Driver> Worker<D> {
 
     fn is_open(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.reconnects += 1;
+        self.open += 1;
+        self.most_open = self.most_open.max(self.open);
         let connection = &mut self.connections[index];
         connection.link = Link::Open;
         connection.used = false;
@@ -83,6 +89,9 @@ impl<D: Driver> Worker<D> {
 
     pub(crate) fn connect_failed(&mut self, slice: &mut Slice, index: usize, cause: Cause) {
         self.connect_error = Some(cause.clone());
+        if self.connections[index].request.is_none() {
+            slice.tally.not_opened(cause.clone());
+        }
         self.fail(slice, index, Outcome::Connect, cause);
     }
 

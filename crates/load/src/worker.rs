@@ -64,6 +64,9 @@ pub(crate) struct Worker<D> {
     pub(crate) connections: Vec<Connection>,
     /// The first so many connections are in use; the others may still be.
     pub(crate) active: usize,
+    /// How many connections are open, and the most that were since the slice began.
+    pub(crate) open: usize,
+    pub(crate) most_open: usize,
     /// Connections that may be free, longest free first. Only open slices use it.
     free: VecDeque<u32>,
     /// Requests until the next sample.
@@ -90,6 +93,8 @@ impl<D: Driver> Worker<D> {
             requests,
             connections: (0..slots).map(|_| Connection::new()).collect(),
             active: settings.connections,
+            open: 0,
+            most_open: 0,
             settings,
             free: VecDeque::with_capacity(slots),
             until_sample: 0,
@@ -105,8 +110,7 @@ impl<D: Driver> Worker<D> {
 
     /// How many connections are open, of how many, and why the last one that failed did.
     pub(crate) fn opened(&self) -> (usize, usize, Option<Cause>) {
-        let open = self.connections.iter().filter(|connection| connection.link == Link::Open).count();
-        (open, self.settings.connections, self.connect_error.clone())
+        (self.open, self.settings.connections, self.connect_error.clone())
     }
 
     /// Finds out which connections the server has closed since the last slice, and opens them again; each is tried once,
@@ -144,6 +148,8 @@ impl<D: Driver> Worker<D> {
         slice.tally.reconnects = prepared.reconnects;
         slice.tally.closed_by_server = prepared.closed_by_server;
         slice.tally.bytes_read = prepared.bytes_read;
+        slice.tally.unopened = prepared.unopened;
+        self.most_open = self.open;
         self.begin_all(&mut slice);
         // Since when nothing but looking out was done; `None` after anything else.
         let mut idle_since_ns = None;
@@ -154,7 +160,7 @@ impl<D: Driver> Worker<D> {
                 self.tick(&mut slice, now_ns);
                 slice.note_backlog(now_ns);
                 slice.show(&gauge, &before);
-                gauge.connections.store(self.active as u64, Ordering::Relaxed);
+                gauge.connections.store(self.open as u64, Ordering::Relaxed);
             }
             let due = slice.tally.due;
             self.dispatch(&mut slice, now_ns);
@@ -170,7 +176,7 @@ impl<D: Driver> Worker<D> {
             idle_since_ns = idle.then_some(now_ns);
         }
         slice.show(&gauge, &before);
-        let mut tally = slice.finish(self.clock.now_ns(), self.active);
+        let mut tally = slice.finish(self.clock.now_ns(), self.most_open);
         tally.cpu_ns = os::thread_cpu_ns().saturating_sub(cpu_ns);
         let delays = delay_ns.zip(os::thread_run_delay_ns());
         tally.run_delay_ns = delays.map(|(before_ns, after_ns)| after_ns.saturating_sub(before_ns));

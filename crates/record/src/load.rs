@@ -37,7 +37,7 @@ pub struct LoadRecord {
     pub connections: u64,
     /// An open load opened more when requests were due and none was free, up to this many.
     pub max_connections: u64,
-    /// The most connections that were in use at any time.
+    /// The most connections that were open at the same time.
     pub connections_used: u64,
     /// The rate that was asked for, in requests per second, on average over the time that was loaded; open loads only.
     pub offered_rps: Option<f64>,
@@ -91,6 +91,9 @@ pub struct LoadRecord {
     /// Requests sent a second time, because the server closed the connection under them, before any byte of an answer, and
     /// may have done so before it read them. Never those of methods that must not be repeated, such as POST.
     pub retried: u64,
+    /// Why attempts to open a connection failed while no request stood on it; where one did, it is among the `faults`.
+    #[serde(default)]
+    pub unopened: Vec<LoadFault>,
     /// Little's law, which every load obeys; null if nothing was answered.
     pub littles_law: Option<LittlesLaw>,
     /// Why requests ended without a complete answer.
@@ -243,10 +246,10 @@ pub struct LittlesLaw {
     pub throughput_times_latency: f64,
 }
 
-/// A reason for which requests ended without a complete answer.
+/// A reason for which requests ended without a complete answer, or connections could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadFault {
-    /// The outcome that they were counted as.
+    /// The outcome that they were counted as; `connect` for connections.
     pub outcome: String,
     /// Why, in words.
     pub cause: String,

@@ -70,6 +70,7 @@ pub(crate) fn record(
         reconnects: tally.reconnects,
         closed_by_server: tally.closed_by_server,
         retried: tally.retried,
+        unopened: tally.unopened.iter().map(fault).collect(),
         littles_law: tally
             .littles_law()
             .map(|(in_flight, product)| LittlesLaw { in_flight, throughput_times_latency: product }),

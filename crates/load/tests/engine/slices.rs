@@ -305,6 +305,34 @@ fn connections_grow_while_requests_wait_and_not_beyond() {
 }
 
 #[test]
+fn connections_that_cannot_be_opened_are_no_connections_and_counted() {
+    // The server takes 4 connections and then stops listening. Each answer takes 20 ms.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let acceptor = std::thread::spawn(move || {
+        for _ in 0..4 {
+            let (mut stream, _) = listener.accept().unwrap();
+            std::thread::spawn(move || {
+                while read_request(&mut stream) {
+                    std::thread::sleep(Duration::from_millis(20));
+                    say(&mut stream, HELLO);
+                }
+            });
+        }
+    });
+    let many = SessionConfig { max_connections: 64, ..config(address, 4) };
+    let mut session = Session::open(many).unwrap();
+    acceptor.join().unwrap();
+    let order = order(constant(400.0), Limit::duration(Duration::from_millis(200)));
+    let tally = session.slice(&order).unwrap();
+    check(&tally);
+    assert_eq!((tally.outcomes.ok, tally.connections), (80, 4), "{:?}", tally.faults);
+    let [fault] = tally.unopened.as_slice() else { panic!("{:?}", tally.unopened) };
+    assert_eq!((fault.outcome, &fault.cause), (Outcome::Connect, &Cause::System(111)));
+    assert!(fault.count > 0 && session.progress().read().connections == 4);
+}
+
+#[test]
 fn littles_law_holds_in_both_shapes() {
     let server = Server::start(|stream, n| {
         std::thread::sleep(Duration::from_millis(n % 7));

@@ -79,6 +79,7 @@ pub fn closed() -> LoadRecord {
         reconnects: 0,
         closed_by_server: 0,
         retried: 0,
+        unopened: vec![],
         littles_law: Some(LittlesLaw { in_flight: 63.98, throughput_times_latency: 63.97 }),
         faults: vec![],
         mismatches: vec![],

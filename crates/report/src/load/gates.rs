@@ -16,6 +16,7 @@
 //! | `nothing-measured` | | no answer at all |
 //! | `gave-up` | | no answer came any more |
 //! | `connections-exhausted` | open: any request waited, and there could be no more connections | |
+//! | `connections-failed` | any attempt to open a connection failed that no request stood on | |
 //! | `few-samples` | under 100 requests beyond the 99th percentile | |
 //! | `closed-by-server` | the server closed over 1 % of the connections after an answer | |
 //! | `retried` | any request was sent a second time | |
@@ -26,7 +27,7 @@ use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes};
 use crate::number::{percent, three_digits, time_ns, whole};
 
 /// Every code that [`findings`] gives.
-pub const CODES: [&str; 17] = [
+pub const CODES: [&str; 18] = [
     "nothing-measured",
     "gave-up",
     "send-lag",
@@ -40,6 +41,7 @@ pub const CODES: [&str; 17] = [
     "status",
     "mismatch",
     "connections-exhausted",
+    "connections-failed",
     "few-samples",
     "closed-by-server",
     "retried",
@@ -98,6 +100,7 @@ pub fn findings(record: &LoadRecord) -> Vec<Finding> {
         mismatch(record),
         offered_not_achieved(record),
         connections_exhausted(record),
+        connections_failed(record),
         send_lag(record),
         generator_saturated(record),
         run_delay(record),
@@ -227,6 +230,31 @@ fn connections_exhausted(record: &LoadRecord) -> Option<Finding> {
             "allow more with --max-connections, or lower --rate; the wait is part of the latency",
         )
     })
+}
+
+fn connections_failed(record: &LoadRecord) -> Option<Finding> {
+    let worst = record.unopened.iter().max_by_key(|fault| fault.count)?;
+    let failed: u64 = record.unopened.iter().map(|fault| fault.count).sum();
+    // As the operating system's messages end.
+    let remedy = [
+        ("(os error 24)", "allow this process more open files (ulimit -n), or lower --max-connections"),
+        ("(os error 23)", "allow this machine more open files (fs.file-max), or lower --max-connections"),
+        (
+            "(os error 99)",
+            "give this machine more ports (net.ipv4.ip_local_port_range), or lower --max-connections",
+        ),
+    ];
+    let own = remedy.iter().find(|(end, _)| worst.cause.ends_with(end)).map(|(_, remedy)| *remedy);
+    Some(Finding::warn(
+        "connections-failed",
+        format!(
+            "{} attempts to open a connection failed, most of them because: {}; {} were open at the most",
+            whole(failed),
+            worst.cause,
+            whole(record.connections_used)
+        ),
+        own.unwrap_or("let the server take more connections at a time, or lower --max-connections"),
+    ))
 }
 
 /// The lag that the generator itself caused: waiting for a connection and connecting are the server's doing.

@@ -1,6 +1,6 @@
 //! The gates of a lone load at and around their limits.
 
-use deadheat_record::{Ceiling, LittlesLaw, LoadTimes, Outcomes, Severity};
+use deadheat_record::{Ceiling, LittlesLaw, LoadFault, LoadTimes, Outcomes, Severity};
 
 use super::*;
 
@@ -25,6 +25,11 @@ fn with(record: LoadRecord, change: impl FnOnce(&mut LoadRecord)) -> LoadRecord 
     let mut record = record;
     change(&mut record);
     record
+}
+
+fn unopened(errno: i32) -> LoadRecord {
+    let cause = std::io::Error::from_raw_os_error(errno).to_string();
+    with(open(), |record| record.unopened = vec![LoadFault { outcome: "connect".into(), cause, count: 3 }])
 }
 
 fn lag(ns: u64) -> LoadRecord {
@@ -113,6 +118,7 @@ fn of_answers() -> Vec<Case> {
         ("given up", with(closed(), |r| r.gave_up = true), invalid("gave-up")),
         ("1 % closed", with(closed(), |r| r.closed_by_server = 2_000), vec![]),
         ("more closed", with(closed(), |r| r.closed_by_server = 2_001), warns("closed-by-server")),
+        ("unopened", unopened(111), warns("connections-failed")),
         ("repeated", with(closed(), |r| r.retried = 1), warns("retried")),
         ("clamped", with(closed(), |r| r.clamped = 1), warns("clamped")),
         ("9,999 answers", with(closed(), |r| r.completions = 9_999), warns("few-samples")),
@@ -198,4 +204,15 @@ fn those_that_take_the_numbers_away_come_first() {
     });
     let wanted = [("run-delay".to_owned(), Severity::Invalid), ("errors".to_owned(), Severity::Warn)];
     assert_eq!(found(&record), wanted);
+}
+
+#[test]
+fn connections_that_failed_say_why_and_what_helps() {
+    for (errno, remedy) in
+        [(24, "ulimit -n"), (23, "fs.file-max"), (99, "ip_local_port_range"), (111, "server")]
+    {
+        let [finding] = findings(&unopened(errno)).try_into().unwrap();
+        assert!(finding.message.contains(&format!("os error {errno}")), "{}", finding.message);
+        assert!(finding.remedy.contains(remedy), "{}", finding.remedy);
+    }
 }
