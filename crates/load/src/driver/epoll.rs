@@ -184,6 +184,11 @@ impl Driver for Epoll {
         self.reading = self.reading.filter(|(reading, _)| *reading != slot);
     }
 
+    fn hand_over(&mut self) -> Result<(), Errno> {
+        // It was sent when it was taken.
+        Ok(())
+    }
+
     fn wait(&mut self, wake: Wake) -> Result<(), Errno> {
         let timeout = match wake {
             Wake::Now => Duration::ZERO,

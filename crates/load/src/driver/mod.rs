@@ -96,6 +96,9 @@ pub(crate) trait Driver: Sized {
     /// Empties a slot.
     fn close(&mut self, slot: usize);
 
+    /// Sends what was taken, without looking for events.
+    fn hand_over(&mut self) -> Result<(), Errno>;
+
     /// Sends what was taken, and waits for events as long as `wake` says unless there are some.
     fn wait(&mut self, wake: Wake) -> Result<(), Errno>;
 

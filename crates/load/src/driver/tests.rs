@@ -112,3 +112,18 @@ fn a_full_connection_tears_nothing() {
     nothing_is_lost_where_there_is_no_room::<Epoll>();
     nothing_is_lost_where_there_is_no_room::<Uring>();
 }
+
+fn what_is_handed_over_leaves_at_once<D: Driver>() {
+    let (mut driver, mut ends) = connected::<D>(1);
+    assert_eq!(driver.send(0, b"gone"), Ok(4));
+    driver.hand_over().unwrap();
+    let mut text = [0; 4];
+    ends[0].read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"gone");
+}
+
+#[test]
+fn handing_over_does_not_wait() {
+    what_is_handed_over_leaves_at_once::<Epoll>();
+    what_is_handed_over_leaves_at_once::<Uring>();
+}

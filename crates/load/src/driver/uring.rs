@@ -98,11 +98,6 @@ impl Uring {
         self.slots[slot].last = self.queued;
     }
 
-    /// Hands over all that is queued, and sees what there is to be seen.
-    fn hand_over(&mut self) -> Result<(), Errno> {
-        persist(|| self.ring.submit().map(|_| self.ring.submission().is_empty()))
-    }
-
     /// Whether the operation with this place among all that were queued still waits to be handed over.
     fn waits(&mut self, place: u64) -> bool {
         place > self.handed_over && place > self.queued - self.ring.submission().len() as u64
@@ -343,6 +338,10 @@ impl Driver for Uring {
             }
             let _ = self.ring.submitter().register_files_update(slot as u32, &[-1]);
         }
+    }
+
+    fn hand_over(&mut self) -> Result<(), Errno> {
+        persist(|| self.ring.submit().map(|_| self.ring.submission().is_empty()))
     }
 
     fn wait(&mut self, wake: Wake) -> Result<(), Errno> {
