@@ -5,8 +5,8 @@
 
 use deadheat_record::{Comparison, ContenderResult, End, HistogramError, Method, Record, VerdictWord};
 use deadheat_stats::{
-    Direction, EpochRatio, Judgement, PairJudgement, Progress, Referee, Rules, Verdict, compact_letters,
-    epoch_log_ratio,
+    Direction, EpochRatio, Hypothesis, Judgement, PairJudgement, Progress, Referee, Rules, Verdict,
+    compact_letters, epoch_log_ratio,
 };
 
 use crate::ReportError;
@@ -18,11 +18,6 @@ pub fn rules(method: &Method) -> Rules {
         margin: method.margin,
         looks: method.looks.clone(),
         max_epochs: method.looks.last().copied().unwrap_or(0),
-        direction: if method.metric.more_is_better() {
-            Direction::MoreIsBetter
-        } else {
-            Direction::LessIsBetter
-        },
         seed: method.seed,
     }
 }
@@ -52,7 +47,10 @@ pub(crate) fn judge(
         Some(End::Decided | End::Maximum | End::Budget | End::Stopped) => Progress::Ended,
         None => Progress::Interrupted,
     };
-    let judgement = referee.judge(epochs, progress);
+    let more_is_better = record.plan.method.metric.more_is_better();
+    let direction = if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter };
+    let family: Vec<_> = epochs.iter().map(|epochs| Hypothesis { epochs, direction }).collect();
+    let judgement = referee.judge(&family, progress);
     judgement.map(Some).map_err(|source| ReportError::Judge { scenario: scenario.into(), source })
 }
 

@@ -4,7 +4,7 @@
 
 use deadheat_record::{HistogramError, PairedEpoch, Record};
 use deadheat_stats::{
-    Direction, EpochRatio, JudgeError, Judgement, Progress, Referee, Rules, RulesError, climbs,
+    Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, Rules, RulesError, climbs,
     epoch_log_ratio,
 };
 
@@ -40,14 +40,11 @@ impl Bench {
     /// When the rules make no sense.
     pub(crate) fn new(record: &Record) -> Result<Self, AskError> {
         let method = &record.plan.method;
-        let direction =
-            if method.metric.more_is_better() { Direction::MoreIsBetter } else { Direction::LessIsBetter };
         let rules = Rules {
             alpha: method.alpha,
             margin: method.margin,
             looks: method.looks.clone(),
             max_epochs: method.looks.last().copied().unwrap_or(0),
-            direction,
             seed: method.seed,
         };
         Ok(Self { referee: Referee::new(rules)? })
@@ -69,7 +66,10 @@ impl Bench {
         if series.iter().all(Vec::is_empty) {
             return Ok(None);
         }
-        Ok(Some(self.referee.judge(&series, progress)?))
+        let more_is_better = record.plan.method.metric.more_is_better();
+        let direction = if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter };
+        let family: Vec<_> = series.iter().map(|epochs| Hypothesis { epochs, direction }).collect();
+        Ok(Some(self.referee.judge(&family, progress)?))
     }
 }
 

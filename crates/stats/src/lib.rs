@@ -7,13 +7,14 @@
 //! [`referee`] is the entry that a race uses; the other modules are its parts, each usable alone.
 //!
 //! ```
-//! use deadheat_stats::{EpochRatio, Progress, Referee, Rules, Verdict};
+//! use deadheat_stats::{Direction, EpochRatio, Hypothesis, Progress, Referee, Rules, Verdict};
 //!
 //! let referee = Referee::new(Rules::default())?;
 //! // One pair of contenders, six epochs, the contender about 10 % ahead in each.
 //! let epochs: Vec<_> =
 //!     [1.09_f64, 1.11, 1.10, 1.12, 1.10, 1.09].iter().filter_map(|r| EpochRatio::single(r.ln())).collect();
-//! let judgement = referee.judge(&[epochs], Progress::Running)?;
+//! let throughput = Hypothesis { epochs: &epochs, direction: Direction::MoreIsBetter };
+//! let judgement = referee.judge(&[throughput], Progress::Running)?;
 //! assert_eq!(judgement.pairs[0].verdict, Verdict::Faster);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -35,7 +36,7 @@ pub use interval::{LogInterval, Sample};
 pub use letters::compact_letters;
 pub use ratio::{EpochRatio, epoch_log_ratio};
 pub use referee::{
-    JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,
+    Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,
 };
 pub use slope::{Climb, Slope, climbs, slope};
 pub use verdict::{Direction, Ruling, Verdict};

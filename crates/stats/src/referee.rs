@@ -1,6 +1,6 @@
 //! The referee: all epochs of a race in, what may be said of each pair and whether to go on out.
 //!
-//! Owns the rules of a race and the shape of a judgement. It must not know processes, records or how a judgement is
+//! Owns the rules of a race, what a hypothesis is and the shape of a judgement. It must not know processes, records or how a judgement is
 //! shown. Runner and report both ask it, so that a race and the page made of it later never disagree: a judgement is a
 //! function of the rules, the epochs and how the race stands, and of nothing else.
 
@@ -17,7 +17,7 @@ use critical::Critical;
 /// What is fixed before the first epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Chance of telling apart any pair that does not differ, over all pairs and looks together; in (0, 0.5).
+    /// Chance of telling apart any pair that does not differ, over all hypotheses and looks together; in (0, 0.5).
     pub alpha: f64,
     /// The ratio's distance from 1 that nobody minds: 0.03 is 3 %. Over 0 and finite; on the log scale ln(1 + margin).
     pub margin: f64,
@@ -25,23 +25,14 @@ pub struct Rules {
     pub looks: Vec<usize>,
     /// The most epochs the race may take; equal to the last look.
     pub max_epochs: usize,
-    /// Which way the metric improves.
-    pub direction: Direction,
     /// Seed of the boundaries' simulation. Any will do, but a race and its report must use the same.
     pub seed: u64,
 }
 
 impl Default for Rules {
-    /// The method's own: alpha 0.025, margin 3 %, looks at 6, 10, 15, 20, 25 and 30 epochs, more is better, seed 1.
+    /// The method's own: alpha 0.025, margin 3 %, looks at 6, 10, 15, 20, 25 and 30 epochs, seed 1.
     fn default() -> Self {
-        Self {
-            alpha: 0.025,
-            margin: 0.03,
-            looks: vec![6, 10, 15, 20, 25, 30],
-            max_epochs: 30,
-            direction: Direction::MoreIsBetter,
-            seed: 1,
-        }
+        Self { alpha: 0.025, margin: 0.03, looks: vec![6, 10, 15, 20, 25, 30], max_epochs: 30, seed: 1 }
     }
 }
 
@@ -72,6 +63,16 @@ impl Rules {
         }
         Ok(())
     }
+}
+
+/// One pair of contenders in one metric. A race judges a family of them under one alpha: several pairs, several metrics
+/// of a pair, or pairs times metrics; they need not be independent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hypothesis<'a> {
+    /// What each epoch says of the pair in this metric, in the order in which they ran.
+    pub epochs: &'a [EpochRatio],
+    /// Which way the metric improves: it decides which side of 1 is faster, and nothing else.
+    pub direction: Direction,
 }
 
 /// Rules that no race can follow.
@@ -122,16 +123,16 @@ pub enum JudgeError {
     /// There is nothing to compare.
     #[error("there are no pairs; a race is judged over at least one")]
     NoPairs,
-    /// An epoch counts for all pairs or for none.
+    /// An epoch counts for all hypotheses or for none.
     #[error(
         "pair {pair} has {found} epochs where the first has {expected}; an epoch counts for all pairs or for none"
     )]
     Unequal {
-        /// Index of the pair.
+        /// Index of the hypothesis.
         pair: usize,
         /// Its number of epochs.
         found: usize,
-        /// That of the first pair.
+        /// That of the first.
         expected: usize,
     },
     /// The race went on beyond its rules.
@@ -184,7 +185,7 @@ pub struct TooNoisy {
     pub detectable_ratio: Option<f64>,
 }
 
-/// What may be said of one pair. All numbers are finite.
+/// What may be said of one hypothesis: of one pair in one metric. All numbers are finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairJudgement {
     /// Contender / baseline over all epochs: exp of the mean of the trimmed log ratios. `None` without an epoch.
@@ -229,7 +230,7 @@ pub struct PairJudgement {
 /// What may be said of a race.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// One for each pair, in the order given.
+    /// One for each hypothesis, in the order given.
     pub pairs: Vec<PairJudgement>,
     /// What the race should do now.
     pub next: Next,
@@ -276,22 +277,23 @@ impl Referee {
         (0..self.rules.looks.len()).map(|look| self.critical.planned(look, sharing.max(1))).collect()
     }
 
-    /// Judges all epochs so far: `pairs[i][e]` is pair i in epoch e, in the order in which they ran.
+    /// Judges all epochs so far of a family of hypotheses, which share alpha by Holm.
     ///
     /// Every planned look that has been reached is taken anew, in order, each on the epochs that it had. So a race that
     /// is resumed or reported later gets the answers that it got while it ran.
     ///
     /// # Errors
-    /// If there are no pairs, if they do not all have as many epochs, or if there are more epochs than the rules allow.
-    pub fn judge(&self, pairs: &[Vec<EpochRatio>], progress: Progress) -> Result<Judgement, JudgeError> {
-        let expected = pairs.first().ok_or(JudgeError::NoPairs)?.len();
-        if let Some((pair, epochs)) = pairs.iter().enumerate().find(|(_, epochs)| epochs.len() != expected) {
-            return Err(JudgeError::Unequal { pair, found: epochs.len(), expected });
+    /// If there are no hypotheses, if they do not all have as many epochs, or if there are more epochs than the rules allow.
+    pub fn judge(&self, family: &[Hypothesis<'_>], progress: Progress) -> Result<Judgement, JudgeError> {
+        let expected = family.first().ok_or(JudgeError::NoPairs)?.epochs.len();
+        let unequal = family.iter().enumerate().find(|(_, one)| one.epochs.len() != expected);
+        if let Some((pair, one)) = unequal {
+            return Err(JudgeError::Unequal { pair, found: one.epochs.len(), expected });
         }
         if expected > self.rules.max_epochs {
             return Err(JudgeError::TooMany { found: expected, max_epochs: self.rules.max_epochs });
         }
-        Ok(replay::judge(&self.rules, &self.critical, pairs, progress))
+        Ok(replay::judge(&self.rules, &self.critical, family, progress))
     }
 }
 
@@ -322,7 +324,13 @@ mod tests {
     fn epochs_that_cannot_be_judged_are_named() {
         let referee = Referee::with_paths(Rules::default(), 1000).unwrap();
         let epochs = |n: usize| vec![EpochRatio::single(0.0).unwrap(); n];
-        let judge = |pairs: &[Vec<EpochRatio>]| referee.judge(pairs, Progress::Running).unwrap_err();
+        let judge = |pairs: &[Vec<EpochRatio>]| {
+            let family: Vec<_> = pairs
+                .iter()
+                .map(|epochs| Hypothesis { epochs, direction: Direction::MoreIsBetter })
+                .collect();
+            referee.judge(&family, Progress::Running).unwrap_err()
+        };
         assert_eq!(judge(&[]), JudgeError::NoPairs);
         assert_eq!(judge(&[epochs(3), epochs(2)]), JudgeError::Unequal { pair: 1, found: 2, expected: 3 });
         assert_eq!(judge(&[epochs(31)]), JudgeError::TooMany { found: 31, max_epochs: 30 });

@@ -7,15 +7,11 @@
 use std::sync::LazyLock;
 
 use deadheat_stats::{
-    Direction, EpochRatio, Judgement, Next, PairJudgement, Progress, Referee, Rules, Verdict,
+    Direction, EpochRatio, Hypothesis, Judgement, Next, PairJudgement, Progress, Referee, Rules, Verdict,
 };
 use proptest::prelude::*;
 
 static REFEREE: LazyLock<Referee> = LazyLock::new(|| Referee::with_paths(Rules::default(), 1 << 17).unwrap());
-static LESS: LazyLock<Referee> = LazyLock::new(|| {
-    let rules = Rules { direction: Direction::LessIsBetter, ..Rules::default() };
-    Referee::with_paths(rules, 1 << 17).unwrap()
-});
 
 fn epochs(logs: &[f64]) -> Vec<EpochRatio> {
     logs.iter().map(|&x| EpochRatio::single(x).unwrap()).collect()
@@ -27,7 +23,13 @@ fn around(centre: f64, spread: f64, n: usize) -> Vec<EpochRatio> {
 }
 
 fn judge(pairs: &[Vec<EpochRatio>], progress: Progress) -> Judgement {
-    REFEREE.judge(pairs, progress).unwrap()
+    judge_by(pairs, &vec![Direction::MoreIsBetter; pairs.len()], progress)
+}
+
+fn judge_by(pairs: &[Vec<EpochRatio>], directions: &[Direction], progress: Progress) -> Judgement {
+    let both = pairs.iter().zip(directions);
+    let family: Vec<_> = both.map(|(epochs, &direction)| Hypothesis { epochs, direction }).collect();
+    REFEREE.judge(&family, progress).unwrap()
 }
 
 fn numbers(p: &PairJudgement) -> [Option<f64>; 7] {
@@ -67,8 +69,26 @@ fn a_constant_difference_is_told_apart_and_may_be_negligible() {
     let found = judge(&pairs, Progress::Running);
     assert_eq!((found.pairs[0].verdict, found.pairs[0].negligible), (Verdict::Faster, false));
     assert_eq!((found.pairs[1].verdict, found.pairs[1].negligible), (Verdict::Slower, true));
-    let less = LESS.judge(&pairs, Progress::Running).unwrap();
+    let less = judge_by(&pairs, &[Direction::LessIsBetter; 2], Progress::Running);
     assert_eq!((less.pairs[0].verdict, less.pairs[1].verdict), (Verdict::Slower, Verdict::Faster));
+}
+
+#[test]
+fn metrics_that_improve_in_opposite_ways_are_one_family() {
+    // Throughput, latency and CPU of one pair: 10 % more, 10 % less and no different.
+    let family = [around(0.1, 0.0, 6), around(-0.1, 0.0, 6), around(0.0, 0.2, 6)];
+    let directions = [Direction::MoreIsBetter, Direction::LessIsBetter, Direction::LessIsBetter];
+    let found = judge_by(&family, &directions, Progress::Running);
+    let verdicts: Vec<_> = found.pairs.iter().map(|p| p.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Faster, Verdict::Faster, Verdict::Inconclusive]);
+    // Holm: the last has inherited the shares of both others; numbers know no direction.
+    assert_eq!(found.pairs[2].alpha, 0.025);
+    let mirrored = [Direction::LessIsBetter, Direction::MoreIsBetter, Direction::MoreIsBetter];
+    let other = judge_by(&family, &mirrored, Progress::Running);
+    for (a, b) in found.pairs.iter().zip(&other.pairs) {
+        assert_eq!(numbers(a), numbers(b));
+    }
+    assert_eq!((other.pairs[0].verdict, other.pairs[1].verdict), (Verdict::Slower, Verdict::Slower));
 }
 
 #[test]
@@ -205,7 +225,7 @@ proptest! {
         let there = judge(&[ratios(&raw)], progress);
         let swapped: Vec<_> = raw.iter().map(|(a, b)| (-a, -b)).collect();
         let back = judge(&[ratios(&swapped)], progress);
-        let less = LESS.judge(&[ratios(&swapped)], progress).unwrap();
+        let less = judge_by(&[ratios(&swapped)], &[Direction::LessIsBetter], progress);
         let (a, b) = (there.pairs[0], back.pairs[0]);
         let inverse = |x: Option<f64>| x.map(|x| 1.0 / x);
         // A ratio at the end of what a float can hold has no inverse there.

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use deadheat_stats::{EpochRatio, Judgement, Next, Progress, Referee, Rules, Verdict};
+use deadheat_stats::{Direction, EpochRatio, Hypothesis, Judgement, Next, Progress, Referee, Rules, Verdict};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -32,7 +32,9 @@ fn race(rng: &mut ChaCha8Rng, truths: &[f64], sd: f64, budget: usize) -> Judgeme
             }
         }
         let progress = if wanted == budget { Progress::Ended } else { Progress::Running };
-        let judgement = REFEREE.judge(&pairs, progress).unwrap();
+        let family: Vec<_> =
+            pairs.iter().map(|epochs| Hypothesis { epochs, direction: Direction::MoreIsBetter }).collect();
+        let judgement = REFEREE.judge(&family, progress).unwrap();
         match judgement.next {
             Next::GoOn { next_look } => wanted = next_look.min(budget),
             _ => return judgement,

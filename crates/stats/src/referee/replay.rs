@@ -4,10 +4,9 @@
 //! about.
 
 use super::critical::Critical;
-use super::{Judgement, Next, PairJudgement, Progress, Rules, TooNoisy};
+use super::{Hypothesis, Judgement, Next, PairJudgement, Progress, Rules, TooNoisy};
 use crate::holm::Holm;
 use crate::interval::{Sample, detectable_ratio, epochs_needed};
-use crate::ratio::EpochRatio;
 use crate::verdict::{Verdict, rule_on};
 
 /// Estimates closer than this on the log scale differ by the rounding of sums and not by slow slices.
@@ -19,16 +18,15 @@ const INTERMITTENT: f64 = 2.0;
 /// A first look is too noisy if the margin would take over so many times the most epochs.
 const TOO_MANY_TIMES: usize = 2;
 
-/// Judges `pairs`, which are at least one and equally long, at most the most epochs.
+/// Judges a family of hypotheses, which are at least one and equally long, at most the most epochs.
 pub(super) fn judge(
     rules: &Rules,
     critical: &Critical,
-    pairs: &[Vec<EpochRatio>],
+    family: &[Hypothesis<'_>],
     progress: Progress,
 ) -> Judgement {
-    let trimmed: Vec<Vec<f64>> = pairs.iter().map(|p| p.iter().map(|e| e.trimmed()).collect()).collect();
-    let epochs = trimmed[0].len();
-    let mut race = Replay::new(rules, critical, &trimmed);
+    let epochs = family[0].epochs.len();
+    let mut race = Replay::new(rules, critical, family);
     for (look, &n) in rules.looks.iter().enumerate().take_while(|(_, n)| **n <= epochs) {
         race.take_look(n, |sharing| critical.planned(look, sharing));
         if look == 0 {
@@ -39,7 +37,7 @@ pub(super) fn judge(
         race.take_look(epochs, |sharing| critical.last(epochs, sharing));
     }
     Judgement {
-        pairs: (0..pairs.len()).map(|i| race.judgement(i, &pairs[i])).collect(),
+        pairs: (0..family.len()).map(|i| race.judgement(i)).collect(),
         next: race.next(epochs, progress),
         look: race.look,
         too_noisy: race.too_noisy(),
@@ -61,14 +59,16 @@ struct Standing {
 struct Replay<'a> {
     rules: &'a Rules,
     critical: &'a Critical,
-    trimmed: &'a [Vec<f64>],
+    family: &'a [Hypothesis<'a>],
+    /// `[hypothesis][epoch]`: the trimmed log ratios.
+    trimmed: Vec<Vec<f64>>,
     holm: Holm,
     standings: Vec<Standing>,
     look: Option<usize>,
 }
 
 impl<'a> Replay<'a> {
-    fn new(rules: &'a Rules, critical: &'a Critical, trimmed: &'a [Vec<f64>]) -> Self {
+    fn new(rules: &'a Rules, critical: &'a Critical, family: &'a [Hypothesis<'a>]) -> Self {
         let open = Standing {
             verdict: Verdict::Inconclusive,
             negligible: false,
@@ -76,8 +76,9 @@ impl<'a> Replay<'a> {
             critical: f64::INFINITY,
             noisy_sd: None,
         };
-        let pairs = trimmed.len();
-        Self { rules, critical, trimmed, holm: Holm::new(pairs), standings: vec![open; pairs], look: None }
+        let trimmed = family.iter().map(|one| one.epochs.iter().map(|e| e.trimmed()).collect()).collect();
+        let standings = vec![open; family.len()];
+        Self { rules, critical, family, trimmed, holm: Holm::new(family.len()), standings, look: None }
     }
 
     /// One look after `n` epochs; `boundary` is the critical value where alpha is shared by so many pairs.
@@ -100,7 +101,7 @@ impl<'a> Replay<'a> {
     fn stand(&mut self, pair: usize, sample: &Sample, critical: f64) {
         let Some(interval) = sample.interval(critical) else { return };
         let differs = self.holm.rejected(pair);
-        let ruling = rule_on(differs, &interval, self.rules.margin_ln(), self.rules.direction);
+        let ruling = rule_on(differs, &interval, self.rules.margin_ln(), self.family[pair].direction);
         let standing = &mut self.standings[pair];
         standing.negligible = ruling.negligible;
         let is_news = match standing.verdict {
@@ -154,7 +155,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn judgement(&self, pair: usize, epochs: &[EpochRatio]) -> PairJudgement {
+    fn judgement(&self, pair: usize) -> PairJudgement {
+        let epochs = self.family[pair].epochs;
         let sample = Sample::of(&self.trimmed[pair]);
         let totals: Vec<f64> = epochs.iter().map(|e| e.total()).collect();
         let total = Sample::of(&totals);
