@@ -24,10 +24,12 @@ pub mod boundary;
 pub mod holm;
 pub mod interval;
 pub mod letters;
+pub mod quantile;
 pub mod ratio;
 pub mod referee;
 pub mod slope;
 pub mod student;
+pub mod usl;
 pub mod verdict;
 pub mod warmup;
 
@@ -39,5 +41,6 @@ pub use referee::{
     Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,
 };
 pub use slope::{Climb, Slope, climbs, slope};
+pub use usl::Usl;
 pub use verdict::{Direction, Ruling, Verdict};
 pub use warmup::{WarmupLimits, mser5, warmup_length_s};
