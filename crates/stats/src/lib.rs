@@ -24,6 +24,7 @@ pub mod boundary;
 pub mod holm;
 pub mod interval;
 pub mod letters;
+pub mod peak;
 pub mod quantile;
 pub mod ratio;
 pub mod referee;
@@ -36,6 +37,7 @@ pub mod warmup;
 pub use boundary::{Boundaries, Paths};
 pub use interval::{LogInterval, Sample};
 pub use letters::compact_letters;
+pub use peak::{Peak, PeakEstimate, PeakSearch, PeakSettings};
 pub use ratio::{EpochRatio, epoch_log_ratio};
 pub use referee::{
     Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,

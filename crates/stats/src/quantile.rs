@@ -125,22 +125,20 @@ pub fn epoch_ratios(
     if baseline.len() != contender.len() {
         return Err(QuantileError::Unequal { baseline: baseline.len(), contender: contender.len() });
     }
-    let check = |epoch: usize, side: Side, one: &EpochQuantile| {
+    let value = |epoch: usize, side: Side, one: &EpochQuantile| {
         if !enough(one.count, q) {
             return Err(QuantileError::TooFew { epoch, side, count: one.count, q, needed });
         }
-        Ok(QuantileError::Value { epoch, side, found: one.value })
+        let usable = one.value.is_finite() && one.value > 0.0;
+        if usable { Ok(one.value) } else { Err(QuantileError::Value { epoch, side, found: one.value }) }
     };
-    let pairs = baseline.iter().zip(contender).enumerate();
-    pairs
-        .map(|(epoch, (b, c))| {
-            let of_baseline = check(epoch, Side::Baseline, b)?;
-            let of_contender = check(epoch, Side::Contender, c)?;
-            let baseline_is_wrong = !(b.value.is_finite() && b.value > 0.0);
-            let wrong = if baseline_is_wrong { of_baseline } else { of_contender };
-            epoch_ratio(b.value, c.value).ok_or(wrong)
-        })
-        .collect()
+    let ratio = |(epoch, (baseline, contender)): (usize, (&EpochQuantile, &EpochQuantile))| {
+        let baseline = value(epoch, Side::Baseline, baseline)?;
+        let found = value(epoch, Side::Contender, contender)?;
+        // Two positive floats always have a log ratio.
+        epoch_ratio(baseline, found).ok_or(QuantileError::Value { epoch, side: Side::Contender, found })
+    };
+    baseline.iter().zip(contender).enumerate().map(ratio).collect()
 }
 
 /// A ratio over epochs, with its interval. All numbers are positive; `low <= ratio <= high`.
