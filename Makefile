@@ -1,11 +1,12 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
-.PHONY: help setup race test fuzz
+.PHONY: help setup race test fuzz simulate
 
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
 	@echo 'make race    race the contenders of studies/trending and give a verdict'
 	@echo 'make test    formatting, lints, all tests and a little fuzzing'
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
+	@echo 'make simulate   how often verdicts err, in simulated races: the tables of docs/simulations.md, minutes'
 
 setup:
 	@scripts/setup.sh
@@ -23,3 +24,6 @@ test: setup
 
 fuzz: setup
 	@fuzz/run.sh 20
+
+simulate:
+	@cargo test --release --locked --quiet -p deadheat-stats --test simulations -- --ignored --nocapture --test-threads=1

@@ -1,8 +1,8 @@
 //! Numbers in, numbers out: how deadheat turns paired observations into a verdict.
 //!
-//! Owns the estimators, the intervals, the stopping boundaries, the verdicts, the warm-up cut and the ranking. It must
-//! not know what was measured, on which machine or by whom, and it reads no clock, file, environment or thread-local
-//! randomness: a seed comes in.
+//! Owns the estimators, the intervals, the stopping boundaries, the verdicts, the warm-up cut, the ranking, the search
+//! for a peak and the law of scaling. It must not know what was measured, on which machine or by whom, and it reads no
+//! clock, file, environment or thread-local randomness: a seed comes in.
 //!
 //! [`referee`] is the entry that a race uses; the other modules are its parts, each usable alone.
 //!

@@ -5,7 +5,10 @@
 #![allow(clippy::unwrap_used)]
 
 use deadheat_stats::boundary::{DEFAULT_PATHS, Paths, quadratic_spend, spent_by};
-use deadheat_stats::{mser5, student};
+use deadheat_stats::holm::Holm;
+use deadheat_stats::peak::{Tried, posterior};
+use deadheat_stats::quantile::{EpochQuantile, epoch_ratios, of_merged, pooled};
+use deadheat_stats::{compact_letters, mser5, student, usl};
 
 const REFERENCE: &str = include_str!("reference/reference.json");
 
@@ -25,7 +28,7 @@ fn field<'a>(row: &'a str, key: &str) -> &'a str {
 }
 
 fn numbers(row: &str, key: &str) -> Vec<f64> {
-    field(row, key).split(',').map(|x| x.trim().parse().unwrap()).collect()
+    field(row, key).split(',').map(str::trim).filter(|x| !x.is_empty()).map(|x| x.parse().unwrap()).collect()
 }
 
 fn number(row: &str, key: &str) -> f64 {
@@ -81,4 +84,100 @@ fn boundaries() {
         seen += 1;
     }
     assert_eq!(seen, 6);
+}
+
+#[test]
+fn scalability_laws() {
+    let mut seen = 0;
+    for row in rows("usl") {
+        let points: Vec<(f64, f64)> = numbers(row, "n").into_iter().zip(numbers(row, "x")).collect();
+        let found = usl::fit(&points).unwrap();
+        println!("{found:?} against {row}");
+        assert!((found.lambda / number(row, "lambda") - 1.0).abs() < 1e-6, "{found:?} against {row}");
+        assert!((found.sigma - number(row, "sigma")).abs() < 1e-6, "{found:?} against {row}");
+        assert!((found.kappa - number(row, "kappa")).abs() < 1e-6, "{found:?} against {row}");
+        assert!((found.r2.unwrap() - number(row, "r2")).abs() < 1e-9, "{found:?} against {row}");
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
+}
+
+#[test]
+fn posteriors_of_a_staircase() {
+    let mut seen = 0;
+    for row in rows("posteriors") {
+        let tried: Vec<Tried> = numbers(row, "rates")
+            .into_iter()
+            .zip(numbers(row, "passes"))
+            .map(|(rate_per_s, pass)| Tried { rate_per_s, pass: pass == 1.0 })
+            .collect();
+        let found = posterior(&tried, number(row, "around"), number(row, "alpha"));
+        // The crate's cells are 0.2 % wide, and the posterior is not quite even within one.
+        for (value, key) in [(found.rate_per_s, "rate"), (found.low_per_s, "low"), (found.high_per_s, "high")]
+        {
+            assert!((value / number(row, key) - 1.0).abs() < 2e-4, "{key}: {found:?} against {row}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn holm_over_looks_is_the_closed_test() {
+    let (mut seen, mut rejected) = (0, 0);
+    for row in rows("holm") {
+        let (looks, expected) = (numbers(row, "looks"), numbers(row, "rejected_at"));
+        let (evidence, bounds, pairs) = (numbers(row, "evidence"), numbers(row, "bounds"), expected.len());
+        let mut holm = Holm::new(pairs);
+        let mut found = vec![0.0; pairs];
+        for (look, n) in looks.iter().enumerate() {
+            let of_look = look * pairs;
+            holm.look(&evidence[of_look..of_look + pairs], |sharing| bounds[of_look + sharing - 1]);
+            for (pair, at) in found.iter_mut().enumerate().filter(|(_, at)| **at == 0.0) {
+                *at = if holm.rejected(pair) { *n } else { 0.0 };
+            }
+        }
+        assert_eq!(found, expected, "{row}");
+        rejected += found.iter().filter(|at| **at > 0.0).count();
+        seen += 1;
+    }
+    assert!(seen == 12 && (15..57).contains(&rejected), "{rejected} of 72 were rejected");
+}
+
+#[test]
+fn letters_are_the_largest_sets_that_are_not_told_apart() {
+    let mut seen = 0;
+    for row in rows("letters") {
+        let whole = |key| -> Vec<usize> { numbers(row, key).iter().map(|&x| x as usize).collect() };
+        let apart: Vec<(usize, usize)> = whole("apart").chunks(2).map(|pair| (pair[0], pair[1])).collect();
+        let expected: Vec<&str> = field(row, "letters").split(", ").map(|x| x.trim_matches('"')).collect();
+        assert_eq!(compact_letters(&whole("order"), &apart).unwrap(), expected, "{row}");
+        seen += 1;
+    }
+    assert_eq!(seen, 12);
+}
+
+#[test]
+fn ratios_of_quantiles() {
+    let (mut seen, mut merged) = (0, 0);
+    for row in rows("quantile_ratios") {
+        let (q, alpha, count) = (number(row, "q"), number(row, "alpha"), number(row, "count") as u64);
+        let side = |key| -> Vec<EpochQuantile> {
+            numbers(row, key).into_iter().map(|value| EpochQuantile { count, value }).collect()
+        };
+        let epochs = epoch_ratios(q, &side("baseline"), &side("contender")).unwrap();
+        let found = pooled(&epochs, student::two_sided_quantile(alpha, epochs.len() - 1)).unwrap();
+        let (low, high) = found.interval.as_ratios();
+        for (value, key) in [(found.ratio, "ratio"), (low.unwrap(), "low"), (high.unwrap(), "high")] {
+            assert!((value / number(row, key) - 1.0).abs() < 1e-9, "{key}: {found:?} against {row}");
+        }
+        if row.contains("\"merged\"") {
+            let counts: Vec<(f64, u64)> =
+                numbers(row, "values").into_iter().map(|value| (value, 1)).collect();
+            assert_eq!(of_merged(q, &counts), Some(number(row, "merged")));
+            merged += 1;
+        }
+        seen += 1;
+    }
+    assert_eq!((seen, merged), (3, 1));
 }

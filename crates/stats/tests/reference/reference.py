@@ -146,8 +146,179 @@ def quantiles():
             yield {"df": df, "tail": tail, "t": t_quantile(tail, df)}
 
 
+def usl_value(n, level, sigma, kappa):
+    return level + math.log(n) - math.log(1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0))
+
+
+def usl_squares(points, sigma, kappa):
+    """Sum of squares in ln X at the best level, and that level."""
+    off = [math.log(x) - usl_value(n, 0.0, sigma, kappa) for n, x in points]
+    level = math.fsum(off) / len(off)
+    return math.fsum((o - level) ** 2 for o in off), level
+
+
+def usl_fit(points):
+    """The best sigma in [0, 1] and kappa >= 0 by a grid that closes in on its best cell; no slopes, no equations."""
+    low, high = [0.0, 0.0], [1.0, 1.0]
+    cells = 24
+    for _ in range(90):
+        steps = [(high[i] - low[i]) / cells for i in (0, 1)]
+        grid = ((low[0] + a * steps[0], low[1] + b * steps[1]) for a in range(cells + 1) for b in range(cells + 1))
+        best = min(grid, key=lambda at: usl_squares(points, *at)[0])
+        half = [0.35 * (high[i] - low[i]) for i in (0, 1)]
+        low = [max(0.0, best[i] - half[i]) for i in (0, 1)]
+        high = [min(1.0, best[0] + half[0]), best[1] + half[1]]
+    squares, level = usl_squares(points, *best)
+    logs = [math.log(x) for _, x in points]
+    mean = math.fsum(logs) / len(logs)
+    return math.exp(level), best[0], best[1], 1.0 - squares / math.fsum((y - mean) ** 2 for y in logs)
+
+
+def usl_rows():
+    source = random.Random(SEED + 2)
+    sizes = [1, 2, 4, 8, 12, 16, 24, 32]
+    for name, sigma, kappa, noise in (
+        ("typical", 0.06, 0.0008, 0.03),
+        ("contention", 0.25, 0.0, 0.03),
+        ("coherency", 0.0, 0.01, 0.03),
+        ("linear", 0.0, 0.0, 0.02),
+        ("serial", 1.0, 0.0, 0.02),
+        ("noisy", 0.1, 0.004, 0.15),
+    ):
+        points = [
+            (n, round(math.exp(usl_value(n, math.log(5000.0), sigma, kappa) + noise * source.gauss(0.0, 1.0)), 3))
+            for n in sizes
+        ]
+        level, s, k, r2 = usl_fit(points)
+        yield {"name": name, "n": sizes, "x": [x for _, x in points], "lambda": level, "sigma": s, "kappa": k, "r2": r2}
+
+
+LAPSE, SPREADS = 0.01, [0.005 * 2.0 ** (k / 2.0) for k in range(10)]
+
+
+def posterior_quantiles(trials, around, alpha):
+    """Median and ends of the peak's posterior: trapezes over ln(rate) within 0.5 of `around`, spreads summed."""
+    cells, reach = 4000, 0.5
+    places = [math.log(around) - reach + 2.0 * reach * i / cells for i in range(cells + 1)]
+    density = []
+    for place in places:
+        total = 0.0
+        for spread in SPREADS:
+            product = 1.0
+            for rate, passed in trials:
+                up = 0.5 * (1.0 - math.tanh(0.5 * (math.log(rate) - place) / spread))
+                chance = LAPSE + (1.0 - 2.0 * LAPSE) * up
+                product *= chance if passed else 1.0 - chance
+            total += product
+        density.append(total)
+    sums = [0.0]
+    for a, b in zip(density, density[1:]):
+        sums.append(sums[-1] + 0.5 * (a + b))
+    found = []
+    for share in (0.5, alpha / 2.0, 1.0 - alpha / 2.0):
+        target = share * sums[-1]
+        i = next(i for i in range(1, len(sums)) if sums[i] >= target)
+        along = (target - sums[i - 1]) / (sums[i] - sums[i - 1])
+        found.append(math.exp(places[i - 1] + along * (places[i] - places[i - 1])))
+    return found
+
+
+def posterior_rows():
+    source = random.Random(SEED + 3)
+    for name, spread, alpha in (("sharp", 0.003, 0.05), ("method", 0.03, 0.05), ("wide", 0.08, 0.05), ("ten_percent", 0.03, 0.1)):
+        trials, rate = [], 6000.0
+        for k in range(14):
+            passed = source.random() < 1.0 / (1.0 + math.exp((math.log(rate / 5000.0)) / spread))
+            trials.append((rate, passed))
+            step = 1.1 if k < 4 else 1.03
+            rate = round(rate * step if passed else rate / step, 6)
+        around = trials[-1][0]
+        median, low, high = posterior_quantiles(trials, around, alpha)
+        yield {
+            "name": name, "rates": [r for r, _ in trials], "passes": [int(p) for _, p in trials],
+            "around": around, "alpha": alpha, "rate": median, "low": low, "high": high,
+        }
+
+
+def closed_tests(evidence, bounds):
+    """Holm at one look, by its definition as a closed test: a pair is rejected if each set of pairs that holds it has
+    some pair beyond the bound of alpha over the size of the set. `bounds[s - 1]` is that of alpha / s."""
+    pairs = list(evidence)
+    sets = [
+        [p for i, p in enumerate(pairs) if bits >> i & 1] for bits in range(1, 2 ** len(pairs))
+    ]
+    holds = [max(evidence[p] for p in one) > bounds[len(one) - 1] for one in sets]
+    return {p for p in pairs if all(ok for one, ok in zip(sets, holds) if p in one)}
+
+
+def holm_rows():
+    source = random.Random(SEED + 4)
+    looks, alpha, pairs = [6, 10, 15], 0.1, 6
+    spent = [alpha * (b / 15) ** 2 - alpha * (a / 15) ** 2 for a, b in zip([0, 6, 10], looks)]
+    # Bonferroni over looks: any table will do, as long as smaller shares never narrow a bound.
+    bounds = [[t_quantile(part / s / 2.0, n - 1) for s in range(1, pairs + 1)] for part, n in zip(spent, looks)]
+    for k in range(12):
+        drift = [source.choice([0.0, 0.3, 0.7, 1.1]) for _ in range(pairs)]
+        evidence = [[round(abs(source.gauss(d * math.sqrt(n), 1.0)), 6) for d in drift] for n in looks]
+        rejected_at, left = [0] * pairs, list(range(pairs))
+        for n, row, table in zip(looks, evidence, bounds):
+            for pair in closed_tests({p: row[p] for p in left}, table):
+                rejected_at[pair] = n
+            left = [p for p in left if not rejected_at[p]]
+        yield {
+            "name": f"holm_{k}", "looks": looks, "evidence": sum(evidence, []), "bounds": sum(bounds, []),
+            "rejected_at": rejected_at,
+        }
+
+
+def letter_rows():
+    """Letters by brute force: each largest set of contenders of which no two were told apart is one letter."""
+    source = random.Random(SEED + 5)
+    for k in range(12):
+        count = source.randint(3, 8)
+        order = source.sample(range(count), count)
+        share = source.choice([0.2, 0.5, 0.8])
+        apart = [(a, b) for a in range(count) for b in range(a + 1, count) if source.random() < share]
+        together = []
+        for bits in range(1, 2**count):
+            members = {i for i in range(count) if bits >> i & 1}
+            if not any(a in members and b in members for a, b in apart):
+                together.append(members)
+        largest = [one for one in together if not any(one < other for other in together)]
+        groups = sorted(sorted(order.index(c) for c in one) for one in largest)
+        letters = ["".join(chr(97 + i) for i, g in enumerate(groups) if order.index(c) in g) for c in range(count)]
+        yield {"name": f"letters_{k}", "order": order, "apart": [x for pair in apart for x in pair], "letters": letters}
+
+
+def quantile_rows():
+    """The ratio of two quantiles over epochs, from the requests themselves."""
+    source = random.Random(SEED + 6)
+    for name, q, requests, epochs, alpha in (("p50", 0.5, 240, 5, 0.05), ("p90", 0.9, 1100, 6, 0.025), ("p99", 0.99, 10000, 12, 0.05)):
+        sides = []
+        for factor in (1.0, 1.08):
+            drawn = [sorted(round(factor * source.lognormvariate(0.0, 0.7), 5) for _ in range(requests)) for _ in range(epochs)]
+            sides.append(drawn)
+        at = [[one[math.ceil(round(q * requests, 9)) - 1] for one in side] for side in sides]
+        d = [math.log(c) - math.log(b) for b, c in zip(*at)]
+        mean = math.fsum(d) / epochs
+        error = math.sqrt(math.fsum((x - mean) ** 2 for x in d) / (epochs - 1) / epochs)
+        half = t_quantile(alpha / 2.0, epochs - 1) * error
+        merged = sorted(sum(sides[1], []))[math.ceil(round(q * requests * epochs, 9)) - 1]
+        row = {
+            "name": name, "q": q, "alpha": alpha, "count": requests, "baseline": at[0], "contender": at[1],
+            "ratio": math.exp(mean), "low": math.exp(mean - half), "high": math.exp(mean + half),
+        }
+        if requests * epochs <= 1200:
+            row |= {"values": sum(sides[1], []), "merged": merged}
+        yield row
+
+
 if __name__ == "__main__":
-    out = {"quantiles": list(quantiles()), "warmups": list(warmups()), "paths": PATHS, "boundaries": list(all_boundaries())}
+    out = {
+        "quantiles": list(quantiles()), "warmups": list(warmups()),
+        "usl": list(usl_rows()), "posteriors": list(posterior_rows()), "holm": list(holm_rows()),
+        "letters": list(letter_rows()), "quantile_ratios": list(quantile_rows()), "paths": PATHS, "boundaries": list(all_boundaries()),
+    }
     rows = lambda key: "[\n    " + ",\n    ".join(json.dumps(row) for row in out[key]) + "\n  ]"
     body = ",\n  ".join(f'"{key}": {rows(key) if isinstance(out[key], list) else out[key]}' for key in out)
     print("{\n  " + body + "\n}")

@@ -1,0 +1,136 @@
+//! One simulated race, and many of them counted.
+//!
+//! Owns the loop between epochs and referee, which is the runner's, and what is counted. It must not know which noise is
+//! tried or what is expected of it.
+
+use std::sync::LazyLock;
+
+use deadheat_stats::{Direction, EpochRatio, Hypothesis, Judgement, Next, Progress, Referee, Rules, Verdict};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::noise::{Noise, Source};
+
+/// The looks of the full profile.
+pub(crate) static FULL: LazyLock<Referee> = LazyLock::new(|| Referee::new(Rules::default()).unwrap());
+/// Those of the quick one.
+pub(crate) static QUICK: LazyLock<Referee> = LazyLock::new(|| {
+    Referee::new(Rules { looks: vec![4, 6, 8, 10, 12], max_epochs: 12, ..Rules::default() }).unwrap()
+});
+
+/// What is simulated: contenders (the first is the baseline), which pairs of them are asked for, and the noise.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(crate) noise: Noise,
+    /// Standard deviation of a pair's log ratio between epochs.
+    pub(crate) sd: f64,
+    /// ln of each contender's true rate.
+    pub(crate) truths: Vec<f64>,
+    pub(crate) pairs: Vec<(usize, usize)>,
+}
+
+impl Setup {
+    /// A baseline and contenders whose true log ratios to it are given, each compared with it.
+    pub(crate) fn against_baseline(noise: Noise, sd: f64, ratios: &[f64]) -> Self {
+        let truths = [&[0.0], ratios].concat();
+        let pairs = (1..truths.len()).map(|contender| (0, contender)).collect();
+        Self { noise, sd, truths, pairs }
+    }
+
+    /// The same, with every pair asked for.
+    pub(crate) fn all_pairs(noise: Noise, sd: f64, ratios: &[f64]) -> Self {
+        let mut all = Self::against_baseline(noise, sd, ratios);
+        let count = all.truths.len();
+        all.pairs = (0..count).flat_map(|b| (b + 1..count).map(move |c| (b, c))).collect();
+        all
+    }
+
+    fn truth(&self, pair: usize) -> f64 {
+        let (baseline, contender) = self.pairs[pair];
+        self.truths[contender] - self.truths[baseline]
+    }
+}
+
+/// Runs a race, asking the referee at each look, until it says to stop or the budget of epochs is used up.
+pub(crate) fn race(referee: &Referee, setup: &Setup, budget: usize, rng: &mut ChaCha8Rng) -> Judgement {
+    let mut source = Source::new(setup.noise, setup.sd, &setup.truths, rng);
+    let mut series: Vec<Vec<EpochRatio>> = vec![Vec::new(); setup.pairs.len()];
+    let mut wanted = referee.rules().looks[0].min(budget);
+    loop {
+        while series[0].len() < wanted {
+            let epoch = source.epoch(&setup.pairs, rng);
+            series.iter_mut().zip(epoch).for_each(|(of_pair, one)| of_pair.push(one));
+        }
+        let direction = Direction::MoreIsBetter;
+        let family: Vec<_> = series.iter().map(|epochs| Hypothesis { epochs, direction }).collect();
+        let progress = if wanted == budget { Progress::Ended } else { Progress::Running };
+        let judgement = referee.judge(&family, progress).unwrap();
+        match judgement.next {
+            Next::GoOn { next_look } => wanted = next_look.min(budget),
+            _ => return judgement,
+        }
+    }
+}
+
+/// Shares of races, in percent; of pairs where it says so.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Tally {
+    /// Races with a pair told apart that does not differ, or the wrong way round.
+    pub(crate) false_claims: f64,
+    /// Pairs that differ and were told apart the right way round, of those that differ.
+    pub(crate) power: f64,
+    /// Pairs called equivalent.
+    pub(crate) equivalent: f64,
+    /// Pairs left open.
+    pub(crate) inconclusive: f64,
+    /// Pairs whose interval at the end holds the truth.
+    pub(crate) covered: f64,
+    /// Races in which all intervals do.
+    pub(crate) all_covered: f64,
+    /// Mean number of epochs.
+    pub(crate) epochs: f64,
+}
+
+/// Many races with the referee's most epochs.
+pub(crate) fn tally(referee: &Referee, setup: &Setup, races: usize, seed: u64) -> Tally {
+    tally_within(referee, setup, races, seed, |_| referee.rules().max_epochs)
+}
+
+/// Many races, each with a budget of its own.
+pub(crate) fn tally_within(
+    referee: &Referee,
+    setup: &Setup,
+    races: usize,
+    seed: u64,
+    budget: impl Fn(usize) -> usize,
+) -> Tally {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let differing = (0..setup.pairs.len()).filter(|&pair| setup.truth(pair) != 0.0).count();
+    let of_races = 100.0 / races as f64;
+    let (of_pairs, of_differing) = (of_races / setup.pairs.len() as f64, of_races / differing.max(1) as f64);
+    let mut sums = Tally::default();
+    for index in 0..races {
+        let found = race(referee, setup, budget(index), &mut rng);
+        let (mut lie, mut missed) = (false, false);
+        for (pair, judged) in found.pairs.iter().enumerate() {
+            let truth = setup.truth(pair);
+            let right = truth != 0.0 && judged.verdict == Direction::MoreIsBetter.of_difference(truth);
+            lie |= judged.verdict.tells_apart() && !right;
+            sums.power += if right { of_differing } else { 0.0 };
+            match judged.verdict {
+                Verdict::Equivalent => sums.equivalent += of_pairs,
+                Verdict::Inconclusive => sums.inconclusive += of_pairs,
+                _ => {}
+            }
+            let ratio = truth.exp();
+            let holds =
+                judged.low.is_some_and(|low| low <= ratio) && judged.high.is_none_or(|high| ratio <= high);
+            sums.covered += if holds { of_pairs } else { 0.0 };
+            missed |= !holds;
+        }
+        sums.false_claims += if lie { of_races } else { 0.0 };
+        sums.all_covered += if missed { 0.0 } else { of_races };
+        sums.epochs += found.pairs[0].epochs as f64 / races as f64;
+    }
+    sums
+}
