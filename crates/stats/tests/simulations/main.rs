@@ -105,7 +105,7 @@ fn false_claims_and_coverage_under_every_noise() {
 #[test]
 fn false_claims_over_a_family_of_pairs() {
     // Seven contenders without a difference; then some that differ clearly and hand on their share.
-    let races = 800;
+    let races = 400;
     let most = ALPHA + three_errors(ALPHA, races);
     for (seed, ratios) in [(13, [0.0; 6]), (14, [0.3, 0.3, 0.3, 0.0, 0.0, 0.0])] {
         for referee in [&FULL, &QUICK] {
