@@ -55,14 +55,14 @@ fn the_expectations_of_the_method_hold() {
 #[test]
 fn power_at_the_spread_of_a_quiet_machine() {
     let setup = Setup::against_baseline(Noise::Normal, 0.016, &[0.03_f64.ln_1p()]);
-    let (full, quick) = (tally(&FULL, &setup, 3000, 100), tally(&QUICK, &setup, 3000, 101));
+    let (full, quick) = (tally(&FULL, &setup, 1500, 100), tally(&QUICK, &setup, 1500, 101));
     assert!(full.power >= 97.0, "{full:?}");
     assert!(quick.power >= 80.0, "{quick:?}");
 }
 
 #[test]
 fn false_claims_when_the_budget_ends_anywhere() {
-    let (races, budgets) = (4000, [4, 8, 10, 13, 18, 27]);
+    let (races, budgets) = (2400, [4, 8, 10, 13, 18, 27]);
     // The spread is far over the margin, so that equivalence does not end races early: the worst case for alpha.
     let setup = Setup::against_baseline(Noise::Normal, 0.1, &[0.0]);
     let found = tally_within(&FULL, &setup, races, 12, |i| budgets[i % budgets.len()]);
@@ -75,7 +75,7 @@ fn false_claims_when_the_budget_ends_anywhere() {
 
 #[test]
 fn false_claims_and_coverage_under_every_noise() {
-    let races = 2000;
+    let races = 1000;
     for (row, noise) in Noise::INDEPENDENT.into_iter().enumerate() {
         for (referee, name) in [(&FULL, "full"), (&QUICK, "quick")] {
             let same = Setup::against_baseline(noise, 0.1, &[0.0]);
@@ -88,16 +88,16 @@ fn false_claims_and_coverage_under_every_noise() {
             );
         }
         let differs = Setup::against_baseline(noise, 0.04, &[0.05]);
-        let found = tally(&FULL, &differs, races / 4, 40 + row as u64);
+        let found = tally(&FULL, &differs, races / 2, 40 + row as u64);
         // Slow epochs come on top of the spread and cost power, not truth.
         let fewest = if noise == Noise::Outliers { 80.0 } else { 97.0 };
         assert!(found.power >= fewest && found.covered >= 98.0, "{noise:?}: {found:?}");
         assert!(found.false_claims < 0.5, "{noise:?}: {found:?}");
     }
     // Normal epochs spend the whole of alpha: the bound above is not met by an idle referee.
-    let spent = tally(&FULL, &Setup::against_baseline(Noise::Normal, 0.1, &[0.0]), 6000, 11);
+    let spent = tally(&FULL, &Setup::against_baseline(Noise::Normal, 0.1, &[0.0]), 4000, 11);
     assert!(
-        spent.false_claims >= 1.7 && spent.false_claims <= ALPHA + three_errors(ALPHA, 6000),
+        spent.false_claims >= 1.7 && spent.false_claims <= ALPHA + three_errors(ALPHA, 4000),
         "{spent:?}"
     );
 }
