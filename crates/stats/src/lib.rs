@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 
 pub mod boundary;
+pub mod condition;
 pub mod holm;
 pub mod interval;
 pub mod letters;
@@ -33,8 +34,10 @@ pub mod student;
 pub mod usl;
 pub mod verdict;
 pub mod warmup;
+pub mod welch;
 
 pub use boundary::{Boundaries, Paths};
+pub use condition::{Claim, Compared, Condition};
 pub use interval::{LogInterval, Sample};
 pub use letters::compact_letters;
 pub use peak::{Peak, PeakEstimate, PeakSearch, PeakSettings};
@@ -46,3 +49,4 @@ pub use slope::{Climb, Slope, climbs, slope};
 pub use usl::Usl;
 pub use verdict::{Direction, Ruling, Verdict};
 pub use warmup::{WarmupLimits, mser5, warmup_length_s};
+pub use welch::{Welch, epoch_log_level};

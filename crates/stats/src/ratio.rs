@@ -63,7 +63,7 @@ pub fn epoch_log_ratio(baseline: &[f64], contender: &[f64]) -> Option<EpochRatio
     )
 }
 
-fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let cut = values.len() / TRIM_DIVISOR;
     let kept = &values[cut..values.len() - cut];

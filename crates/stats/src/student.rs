@@ -10,13 +10,18 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 /// a `tail` over 0.5 gives 0. The tail and not its complement is asked for, because 1 - 0.00001 has lost digits that
 /// the tail still has.
 pub fn upper_quantile(tail: f64, degrees: usize) -> f64 {
-    if tail <= 0.0 || tail.is_nan() || degrees == 0 {
+    upper_quantile_at(tail, degrees as f64)
+}
+
+/// As [`upper_quantile`], for degrees of freedom that need not be whole, as Welch's are not; under 1 gives infinity.
+pub fn upper_quantile_at(tail: f64, degrees: f64) -> f64 {
+    if tail <= 0.0 || tail.is_nan() || degrees.is_nan() || degrees < 1.0 {
         return f64::INFINITY;
     }
     if tail >= 0.5 {
         return 0.0;
     }
-    let (Ok(student), Ok(normal)) = (StudentsT::new(0.0, 1.0, degrees as f64), Normal::new(0.0, 1.0)) else {
+    let (Ok(student), Ok(normal)) = (StudentsT::new(0.0, 1.0, degrees), Normal::new(0.0, 1.0)) else {
         return f64::INFINITY;
     };
     // Newton's method, because `StudentsT::inverse_cdf` loses digits for many degrees of freedom. The tail is convex in
@@ -33,6 +38,14 @@ pub fn upper_quantile(tail: f64, degrees: usize) -> f64 {
             return t;
         }
     }
+}
+
+/// P(|T| > t) for a Student t variable with `degrees` degrees of freedom, at least 1: 0 for an infinite t, 1 for 0.
+pub fn two_sided_tail(t: f64, degrees: f64) -> f64 {
+    if t.is_infinite() {
+        return 0.0;
+    }
+    StudentsT::new(0.0, 1.0, degrees).map_or(1.0, |student| (2.0 * student.cdf(-t.abs())).min(1.0))
 }
 
 /// The half-width factor of a two-sided interval at level `alpha`: `t` with P(|T| > t) = `alpha`.

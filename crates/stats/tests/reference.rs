@@ -8,7 +8,7 @@ use deadheat_stats::boundary::{DEFAULT_PATHS, Paths, quadratic_spend, spent_by};
 use deadheat_stats::holm::Holm;
 use deadheat_stats::peak::{Tried, posterior};
 use deadheat_stats::quantile::{EpochQuantile, epoch_ratios, of_merged, pooled};
-use deadheat_stats::{compact_letters, mser5, student, usl};
+use deadheat_stats::{Welch, compact_letters, mser5, student, usl};
 
 const REFERENCE: &str = include_str!("reference/reference.json");
 
@@ -54,6 +54,21 @@ fn warm_up_cuts() {
         seen += 1;
     }
     assert_eq!(seen, 6);
+}
+
+#[test]
+fn welch_intervals() {
+    let mut seen = 0;
+    for row in rows("welches") {
+        let welch = Welch::of(&numbers(row, "old"), &numbers(row, "new")).unwrap();
+        let interval = welch.interval(number(row, "alpha"));
+        let found = [welch.degrees, interval.low, interval.high, welch.p_value()];
+        for (value, key) in found.iter().zip(["df", "low", "high", "p"]) {
+            assert!((value / number(row, key) - 1.0).abs() < 1e-9, "{key}: {value} against {row}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 3);
 }
 
 #[test]

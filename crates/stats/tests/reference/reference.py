@@ -9,6 +9,7 @@ and every quantile is taken by sorting. The crate draws whole groups (a mean and
 import json
 import math
 import random
+import statistics
 
 PATHS = 1_000_000
 SEED = 20240517
@@ -313,9 +314,29 @@ def quantile_rows():
         yield row
 
 
+def welches():
+    """Welch's t from the textbook formula; the first pair is a published example (24.98853 degrees, p = 0.021378)."""
+    samples = [
+        (
+            [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4],
+            [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4],
+            0.05,
+        ),
+        ([9.34, 9.35, 9.36, 9.33, 9.41], [9.31, 9.28, 9.4, 9.22, 9.3, 9.29, 9.33], 0.025),
+        ([1.0, 1.1, 0.7], [0.2, 0.25], 0.05),
+    ]
+    for old, new, alpha in samples:
+        v_old, v_new = statistics.variance(old) / len(old), statistics.variance(new) / len(new)
+        df = (v_old + v_new) ** 2 / (v_old**2 / (len(old) - 1) + v_new**2 / (len(new) - 1))
+        difference, se = statistics.fmean(new) - statistics.fmean(old), math.sqrt(v_old + v_new)
+        half = t_quantile(alpha / 2.0, df) * se
+        p = t_two_sided_tail(abs(difference) / se, df)
+        yield {"old": old, "new": new, "alpha": alpha, "df": df, "low": difference - half, "high": difference + half, "p": p}
+
+
 if __name__ == "__main__":
     out = {
-        "quantiles": list(quantiles()), "warmups": list(warmups()),
+        "quantiles": list(quantiles()), "warmups": list(warmups()), "welches": list(welches()),
         "usl": list(usl_rows()), "posteriors": list(posterior_rows()), "holm": list(holm_rows()),
         "letters": list(letter_rows()), "quantile_ratios": list(quantile_rows()), "paths": PATHS, "boundaries": list(all_boundaries()),
     }

@@ -1,0 +1,153 @@
+//! What somebody does not put up with, held against a comparison: "slower by 3 %".
+//!
+//! Owns when such a condition holds. It must not know how it was written or what follows from it.
+//!
+//! "By 3 %" is meant as the margin is: on the log scale, ln(1.03) to either side. A latency is slower by 3 % at 1.03 times
+//! the baseline's, a throughput at 1 / 1.03 = 0.971 times.
+
+use crate::interval::LogInterval;
+use crate::verdict::{Direction, Verdict};
+
+/// What is claimed of a contender against its baseline.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Claim {
+    /// Slower by at least so much, as a natural log of a ratio over 1; 0 for any difference.
+    Slower(f64),
+    /// Faster by at least so much, likewise.
+    Faster(f64),
+    /// Not shown to be equivalent: neither the verdict nor a difference that lies wholly within the margin says it.
+    NotEquivalent,
+    /// The verdict is inconclusive.
+    Inconclusive,
+}
+
+/// A claim, and how sure it must be to hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Condition {
+    /// What is claimed.
+    pub claim: Claim,
+    /// Whether it holds already if it cannot be excluded. Of meaning for slower and faster only.
+    pub maybe: bool,
+}
+
+/// What is known of the comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compared {
+    /// The verdict on the contender; a condition is not asked of an invalid one.
+    pub verdict: Verdict,
+    /// Told apart, within the margin.
+    pub negligible: bool,
+    /// The interval of the natural log of contender / baseline; its ends may be infinite. None with too few epochs.
+    pub interval: Option<LogInterval>,
+    /// Which way the metric improves.
+    pub direction: Direction,
+}
+
+impl Condition {
+    /// Whether the condition holds. None of them holds for an invalid comparison: nothing is known then.
+    ///
+    /// - slower: the verdict is slower. Slower by x: and the whole interval lies beyond x, so that the claim "slower by
+    ///   at least x" holds at the error rate of the interval (at half of it, being one-sided).
+    /// - maybe slower by x: the interval reaches beyond x, so that it cannot be excluded; also without an interval.
+    /// - faster: likewise on the other side.
+    pub fn holds(&self, of: &Compared) -> bool {
+        if of.verdict == Verdict::Invalid {
+            return false;
+        }
+        match self.claim {
+            Claim::Slower(by) => {
+                self.differs(of, Verdict::Slower, by, of.direction == Direction::MoreIsBetter)
+            }
+            Claim::Faster(by) => {
+                self.differs(of, Verdict::Faster, by, of.direction == Direction::LessIsBetter)
+            }
+            Claim::NotEquivalent => of.verdict != Verdict::Equivalent && !of.negligible,
+            Claim::Inconclusive => of.verdict == Verdict::Inconclusive,
+        }
+    }
+
+    /// `turned`: the claimed side is that of ratios under 1.
+    fn differs(&self, of: &Compared, verdict: Verdict, by: f64, turned: bool) -> bool {
+        let ends = of.interval.map(|all| if turned { (-all.high, -all.low) } else { (all.low, all.high) });
+        match (self.maybe, ends) {
+            (true, ends) => ends.is_none_or(|(_, far)| far > by),
+            (false, ends) => of.verdict == verdict && (by == 0.0 || ends.is_some_and(|(near, _)| near > by)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOWER_3: Claim = Claim::Slower(0.0296);
+
+    fn compared(verdict: Verdict, ends: Option<(f64, f64)>, direction: Direction) -> Compared {
+        let interval = ends.map(|(low, high)| LogInterval { low, high });
+        Compared { verdict, negligible: false, interval, direction }
+    }
+
+    fn latency(verdict: Verdict, low: f64, high: f64) -> Compared {
+        compared(verdict, Some((low, high)), Direction::LessIsBetter)
+    }
+
+    fn holds(claim: Claim, of: &Compared) -> (bool, bool) {
+        (Condition { claim, maybe: false }.holds(of), Condition { claim, maybe: true }.holds(of))
+    }
+
+    #[test]
+    fn slower_by_so_much_needs_the_whole_interval_and_maybe_a_part_of_it() {
+        assert_eq!(holds(SLOWER_3, &latency(Verdict::Slower, 0.03, 0.08)), (true, true));
+        assert_eq!(holds(SLOWER_3, &latency(Verdict::Slower, 0.01, 0.08)), (false, true));
+        assert_eq!(holds(SLOWER_3, &latency(Verdict::Slower, 0.01, 0.02)), (false, false));
+        assert_eq!(holds(SLOWER_3, &latency(Verdict::Inconclusive, -0.02, 0.08)), (false, true));
+        assert_eq!(holds(SLOWER_3, &latency(Verdict::Equivalent, -0.01, 0.01)), (false, false));
+        assert_eq!(holds(SLOWER_3, &latency(Verdict::Faster, -0.08, -0.04)), (false, false));
+        assert_eq!(holds(Claim::Slower(0.0), &latency(Verdict::Slower, 0.001, 0.02)).0, true);
+    }
+
+    #[test]
+    fn of_throughput_the_other_side_is_the_slower_one() {
+        let of = compared(Verdict::Slower, Some((-0.08, -0.03)), Direction::MoreIsBetter);
+        assert_eq!(holds(SLOWER_3, &of), (true, true));
+        assert_eq!(holds(Claim::Faster(0.0296), &of), (false, false));
+        let of = compared(Verdict::Faster, Some((0.03, 0.08)), Direction::MoreIsBetter);
+        assert_eq!(holds(SLOWER_3, &of), (false, false));
+        assert_eq!(holds(Claim::Faster(0.0296), &of), (true, true));
+        let of = latency(Verdict::Faster, -0.08, -0.03);
+        assert_eq!(holds(Claim::Faster(0.0296), &of), (true, true));
+    }
+
+    #[test]
+    fn a_verdict_of_an_earlier_look_stands_though_the_interval_reaches_back() {
+        let of = latency(Verdict::Slower, -0.001, 0.05);
+        assert_eq!(holds(Claim::Slower(0.0), &of), (true, true));
+        assert_eq!(holds(SLOWER_3, &of), (false, true));
+    }
+
+    #[test]
+    fn what_is_not_known_cannot_be_excluded() {
+        let of = compared(Verdict::Inconclusive, None, Direction::LessIsBetter);
+        assert_eq!(holds(SLOWER_3, &of), (false, true));
+        assert_eq!(holds(Claim::Inconclusive, &of), (true, true));
+        assert_eq!(holds(Claim::NotEquivalent, &of), (true, true));
+    }
+
+    #[test]
+    fn equivalent_is_what_lies_within_the_margin() {
+        let negligible = Compared { negligible: true, ..latency(Verdict::Slower, 0.01, 0.02) };
+        assert!(!holds(Claim::NotEquivalent, &negligible).0);
+        assert!(holds(Claim::Slower(0.0), &negligible).0);
+        assert!(!holds(Claim::NotEquivalent, &latency(Verdict::Equivalent, -0.01, 0.01)).0);
+        assert!(holds(Claim::NotEquivalent, &latency(Verdict::Slower, 0.01, 0.09)).0);
+        assert!(!holds(Claim::Inconclusive, &latency(Verdict::Equivalent, -0.01, 0.01)).0);
+    }
+
+    #[test]
+    fn of_an_invalid_comparison_nothing_holds() {
+        let of = latency(Verdict::Invalid, 0.2, 0.3);
+        for claim in [SLOWER_3, Claim::Faster(0.1), Claim::NotEquivalent, Claim::Inconclusive] {
+            assert_eq!(holds(claim, &of), (false, false));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Two samples that were taken apart from each other: the difference of their means, without pairs and without assuming
+//! that both vary alike.
+//!
+//! Owns Welch's t. It must not know what the values are, when they were taken or what is made of the interval.
+//!
+//! With means m, variances s^2 (n - 1 in the denominator) and v = s^2 / n of either sample:
+//! t = (m_new - m_old) / sqrt(v_old + v_new), with (v_old + v_new)^2 / (v_old^2 / (n_old - 1) + v_new^2 / (n_new - 1))
+//! degrees of freedom. Source: Welch, "The generalization of 'Student's' problem when several different population
+//! variances are involved", Biometrika 34 (1947); the degrees of freedom are Satterthwaite's, Biometrics Bulletin 2 (1946).
+
+use crate::interval::{LogInterval, POWER, Sample};
+use crate::ratio::trimmed_mean;
+use crate::student::{two_sided_tail, upper_quantile_at};
+
+/// One epoch's level of a metric on its own: the mean of the natural logs of its values, after the fifth at either end
+/// is dropped, as [`crate::epoch_log_ratio`] does with ratios.
+///
+/// A value that is not positive and finite is left out; `None` if none is left.
+pub fn epoch_log_level(values: &[f64]) -> Option<f64> {
+    let usable = values.iter().filter(|value| value.is_finite() && **value > 0.0);
+    trimmed_mean(usable.map(|value| value.ln()).collect())
+}
+
+/// The difference of two means, new - old, for samples that are independent of each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Welch {
+    /// Mean of the new values less that of the old ones. With logs of levels it is the log of a ratio.
+    pub difference: f64,
+    /// Standard error of the difference.
+    pub standard_error: f64,
+    /// Degrees of freedom, at least 1, in general not whole.
+    pub degrees: f64,
+}
+
+impl Welch {
+    /// `None` if either sample has fewer than two values, or one that is not finite.
+    pub fn of(old: &[f64], new: &[f64]) -> Option<Self> {
+        let (old, new) = (Sample::of(old)?, Sample::of(new)?);
+        let (v_old, v_new) = (old.standard_error()?.powi(2), new.standard_error()?.powi(2));
+        let sum = v_old + v_new;
+        let weight = |v: f64, n: usize| (v / sum).powi(2) / (n - 1) as f64;
+        // Two samples without any spread: no quantile is asked for then, see `interval`.
+        let degrees = if sum > 0.0 {
+            1.0 / (weight(v_old, old.n) + weight(v_new, new.n))
+        } else {
+            (old.n + new.n - 2) as f64
+        };
+        // By rounding alone a hair below 1.
+        Some(Self { difference: new.mean - old.mean, standard_error: sum.sqrt(), degrees: degrees.max(1.0) })
+    }
+
+    /// The interval of the difference at level `alpha`, two-sided, for sample sizes that did not depend on it.
+    pub fn interval(&self, alpha: f64) -> LogInterval {
+        let quantile = upper_quantile_at(alpha / 2.0, self.degrees);
+        let half = if self.standard_error == 0.0 { 0.0 } else { quantile * self.standard_error };
+        LogInterval { low: self.difference - half, high: self.difference + half }
+    }
+
+    /// The chance of a difference at least as far from 0, in either direction, if there were none.
+    pub fn p_value(&self) -> f64 {
+        if self.difference == 0.0 {
+            return 1.0;
+        }
+        two_sided_tail(self.difference / self.standard_error, self.degrees)
+    }
+
+    /// The smallest ratio (over 1) that such samples tell from 1 with a chance of 90 %; `None` if beyond a float.
+    pub fn detectable_ratio(&self, alpha: f64) -> Option<f64> {
+        let quantile = |tail: f64| upper_quantile_at(tail, self.degrees);
+        let ln = (quantile(alpha / 2.0) + quantile(1.0 - POWER)) * self.standard_error;
+        let ratio = if self.standard_error == 0.0 { 1.0 } else { ln.exp() };
+        ratio.is_finite().then_some(ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn of_two_and_two_by_hand() {
+        // Variances 2 and 8, v = 1 and 4, se = sqrt(5), degrees = 25 / (1 + 16).
+        let welch = Welch::of(&[0.0, 2.0], &[3.0, 7.0]).unwrap();
+        assert_eq!(welch.difference, 4.0);
+        assert!((welch.standard_error - 5.0_f64.sqrt()).abs() < 1e-12);
+        assert!((welch.degrees - 25.0 / 17.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn without_spread_the_interval_is_the_difference() {
+        let welch = Welch::of(&[1.0; 3], &[1.5; 4]).unwrap();
+        assert_eq!(welch.interval(0.025), LogInterval { low: 0.5, high: 0.5 });
+        assert_eq!((welch.p_value(), welch.detectable_ratio(0.025)), (0.0, Some(1.0)));
+        assert_eq!(Welch::of(&[1.0; 2], &[1.0; 2]).unwrap().p_value(), 1.0);
+    }
+
+    #[test]
+    fn too_little_to_say() {
+        assert_eq!(Welch::of(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(Welch::of(&[1.0, 2.0], &[]), None);
+        assert_eq!(Welch::of(&[1.0, 2.0], &[1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn levels_are_trimmed_and_leave_out_what_has_no_logarithm() {
+        let e = std::f64::consts::E;
+        assert_eq!(epoch_log_level(&[0.0, f64::NAN, -1.0, e]), Some(1.0));
+        assert_eq!(epoch_log_level(&[0.0]), None);
+        let level = epoch_log_level(&[1e-9, e, e, e, 1e9]).unwrap();
+        assert!((level - 1.0).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn the_two_ways_to_tell_apart_agree(
+            old in prop::collection::vec(-1.0_f64..1.0, 2..9),
+            new in prop::collection::vec(-0.5_f64..2.0, 2..9),
+            alpha in 0.001_f64..0.3,
+        ) {
+            let welch = Welch::of(&old, &new).unwrap();
+            let lowest = (old.len().min(new.len()) - 1) as f64;
+            prop_assert!(welch.degrees >= lowest * (1.0 - 1e-9));
+            prop_assert!(welch.degrees <= (old.len() + new.len() - 2) as f64 * (1.0 + 1e-9));
+            if (welch.p_value() / alpha - 1.0).abs() > 1e-6 {
+                prop_assert_eq!(welch.interval(alpha).excludes_zero(), welch.p_value() < alpha);
+            }
+            let turned = Welch::of(&new, &old).unwrap();
+            prop_assert!((turned.difference + welch.difference).abs() < 1e-12);
+        }
+    }
+}
