@@ -5,6 +5,8 @@
 //! Must not know: how anything is measured, decided or shown.
 #![warn(missing_docs)]
 
+mod any;
+mod compare;
 mod document;
 mod epoch;
 mod finding;
@@ -15,6 +17,11 @@ mod machine;
 mod plan;
 mod series;
 
+pub use any::{AnyRecord, read_any};
+pub use compare::{
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, ConditionPlace,
+    ConditionResult, compare_schema_json,
+};
 pub use document::{
     Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Result as ContenderResult,
     ScenarioResult, VerdictWord, schema_json,
