@@ -109,7 +109,7 @@ pub(crate) fn letters(results: &mut [ContenderResult], order: &[usize], comparis
     }
 }
 
-fn word(verdict: Verdict) -> VerdictWord {
+pub(crate) fn word(verdict: Verdict) -> VerdictWord {
     match verdict {
         Verdict::Faster => VerdictWord::Faster,
         Verdict::Slower => VerdictWord::Slower,

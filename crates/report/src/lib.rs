@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod compare;
+pub mod comparison;
 mod document;
 mod findings;
 mod headline;

@@ -4,6 +4,7 @@
 //! escaped here, once, before it is measured or padded.
 
 mod bar;
+mod comparison;
 mod findings;
 mod parity;
 mod scenario;
@@ -14,6 +15,7 @@ use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
 
 pub(crate) use bar::{Bar, bar};
+pub use comparison::{comparison, conditions};
 pub(crate) use findings::lines as finding_lines;
 pub use parity::parity;
 pub(crate) use scenario::verdict;

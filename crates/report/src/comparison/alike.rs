@@ -1,0 +1,378 @@
+//! Whether two records can be compared at all: what was not the same, and what either record says against itself.
+//!
+//! Owns the codes, their messages and remedies. Must not know how findings are shown.
+//!
+//! | code | warns | invalid |
+//! |---|---|---|
+//! | `measured-apart` | no reference: what the machine did between the records is in every ratio | |
+//! | `same-record` | | both files hold the same race |
+//! | `different-machine` | | another processor, number of processors, memory or hypervisor |
+//! | `different-system` | another kernel, distribution, clock source, governor or kind of control groups | |
+//! | `different-cores` | as many cores, but others | another number of cores for contenders or generator |
+//! | `different-load` | | another shape, number of connections, rate, or other requests |
+//! | `different-contract` | answers were held against another contract | |
+//! | `different-slices` | other slices, settling times or timeouts | |
+//! | `different-warm-up` | a warm-up over twice as long | |
+//! | `different-services` | other services or another dataset | |
+//! | `different-version` | measured by another version of deadheat | |
+//! | `different-reference` | the reference was started by another command | it is of another version |
+//! | `unmatched-contender` | a contender is in one record only | |
+//! | `unmatched-scenario` | a scenario is in one record only | |
+//! | `warnings-in-record` | a record has warnings of its own | |
+//! | `one-run-each` | two loads: one run each, so that nothing can be told | |
+//!
+//! What a record's own report says is invalid stays invalid here, under its own code.
+
+use deadheat_record::{Finding, Machine, Probe, Record, ScenarioPlan, Severity};
+
+use super::races::Both;
+use super::{Asked, Match, names, shape};
+use crate::View;
+use crate::number::{bytes, clock, time_ns};
+
+/// Every code that a comparison gives of its own.
+pub const CODES: [&str; 16] = [
+    "measured-apart",
+    "same-record",
+    "different-machine",
+    "different-system",
+    "different-cores",
+    "different-load",
+    "different-contract",
+    "different-slices",
+    "different-warm-up",
+    "different-services",
+    "different-version",
+    "different-reference",
+    "unmatched-contender",
+    "unmatched-scenario",
+    "warnings-in-record",
+    "one-run-each",
+];
+
+/// Memory may differ by so much, which a kernel keeps for itself.
+const SAME_MEMORY: f64 = 0.03;
+/// Warm-ups that are found by a pilot may differ by this factor.
+const SAME_WARM_UP: f64 = 2.0;
+
+/// What was one thing then and is another now: its name and both.
+pub(super) type Unlike = (&'static str, String, String);
+
+/// `kernel 6.1.0 then, 6.5.0 now`; none if all are alike.
+pub(super) fn unlike(all: impl IntoIterator<Item = Unlike>) -> Option<String> {
+    let told: Vec<String> = all
+        .into_iter()
+        .filter(|(_, then, now)| then != now)
+        .map(|(what, then, now)| format!("{what} {then} then, {now} now"))
+        .collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// Findings on the whole of both records. `files`: the old one's name and the new one's.
+pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Vec<Finding> {
+    let (old, new) = (both.old, both.new);
+    let mut all: Vec<Finding> = Vec::new();
+    all.extend(same_record(old, new));
+    all.extend(machine(&old.machine, &new.machine));
+    all.extend(cores(old, new));
+    all.extend(reference(both));
+    for (view, when) in [(&both.old_view, "then"), (&both.new_view, "now")] {
+        let invalid = view.findings.iter().filter(|one| one.severity == Severity::Invalid);
+        all.extend(invalid.map(|one| passed_on(one, when)));
+    }
+    all.extend(measured_apart(both));
+    all.extend(system(&old.machine, &new.machine));
+    all.extend(slices(old, new));
+    all.extend(services(old, new));
+    all.extend(version(old, new));
+    all.extend(unmatched(both, asked));
+    all.extend(own_warnings(&both.old_view, "old", files[0]));
+    all.extend(own_warnings(&both.new_view, "new", files[1]));
+    all.sort_by_key(|one| std::cmp::Reverse(one.severity));
+    all
+}
+
+/// Findings on one scenario and the contenders that are compared in it.
+pub(super) fn of_scenario(both: &Both<'_>, scenario: &str, field: &[Match]) -> Vec<Finding> {
+    let plan = |record: &'_ Record| record.plan.scenarios.iter().find(|one| one.name == scenario).cloned();
+    let (Some(then), Some(now)) = (plan(both.old), plan(both.new)) else { return Vec::new() };
+    let mut all: Vec<Finding> = Vec::new();
+    all.extend(load(both, &then, &now));
+    all.extend(own_invalid(both, scenario, field));
+    all.extend(contract(both, &then, &now));
+    all.extend(warm_up(both, scenario));
+    all
+}
+
+fn same_record(old: &Record, new: &Record) -> Option<Finding> {
+    let start = |record: &Record| (record.started_unix_ms, record.plan.method.seed);
+    (start(old) == start(new) && old.machine == new.machine).then(|| {
+        Finding::invalid(
+            "same-record",
+            "both files hold the same race: nothing is compared",
+            "give the record of the old revision first, and that of the new one after it",
+        )
+    })
+}
+
+fn measured_apart(both: &Both<'_>) -> Option<Finding> {
+    if both.reference.is_some() {
+        return None;
+    }
+    let (then, now) = (both.old.started_unix_ms, both.new.started_unix_ms);
+    let order = if now >= then { "after" } else { "before" };
+    let message = format!(
+        "the new record was begun {} {order} the old one; what the machine did between them (heat, neighbours, \
+         updates) is in every ratio, and no interval covers it",
+        clock(then.abs_diff(now) / 1000)
+    );
+    let remedy = "race both revisions in one race; or have a contender that stays the same in both records, and divide \
+                  by it with --reference NAME";
+    Some(Finding::warn("measured-apart", message, remedy))
+}
+
+fn machine(then: &Machine, now: &Machine) -> Option<Finding> {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    let memory = |machine: &Machine| machine.memory_bytes.unwrap_or(0);
+    let (most, least) = (memory(then).max(memory(now)), memory(then).min(memory(now)));
+    let same_memory = (most - least) as f64 <= SAME_MEMORY * most as f64;
+    let shown = |machine: &Machine| if same_memory { String::new() } else { bytes(memory(machine)) };
+    let message = unlike([
+        ("processor", text(&then.cpu_model), text(&now.cpu_model)),
+        ("logical processors", then.cpus.to_string(), now.cpus.to_string()),
+        ("shared cores", format!("{:?}", then.siblings), format!("{:?}", now.siblings)),
+        ("memory", shown(then), shown(now)),
+        ("hypervisor", text(&then.hypervisor), text(&now.hypervisor)),
+    ])?;
+    Some(Finding::invalid(
+        "different-machine",
+        message,
+        "race both revisions on one machine, at best in one race",
+    ))
+}
+
+fn system(then: &Machine, now: &Machine) -> Option<Finding> {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    let message = unlike([
+        ("kernel", text(&then.kernel), text(&now.kernel)),
+        ("system", text(&then.os), text(&now.os)),
+        ("clock source", text(&then.clock_source), text(&now.clock_source)),
+        ("frequency governor", text(&then.governor), text(&now.governor)),
+        ("control groups", format!("{:?}", then.cgroup), format!("{:?}", now.cgroup)),
+    ])?;
+    let remedy = "race the old revision again on the system as it is now";
+    Some(Finding::warn("different-system", message, remedy))
+}
+
+fn cores(old: &Record, new: &Record) -> Option<Finding> {
+    let (then, now) = (&old.plan.pinning, &new.plan.pinning);
+    let message = unlike([
+        ("contenders on cores", list(&then.server_cpus), list(&now.server_cpus)),
+        ("generator on cores", list(&then.load_cpus), list(&now.load_cpus)),
+    ])?;
+    let as_many =
+        then.server_cpus.len() == now.server_cpus.len() && then.load_cpus.len() == now.load_cpus.len();
+    let remedy = "give both races the same --server-cpus and --load-cpus";
+    Some(if as_many {
+        Finding::warn("different-cores", message, remedy)
+    } else {
+        Finding::invalid("different-cores", message, remedy)
+    })
+}
+
+fn list(cpus: &[usize]) -> String {
+    let all: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    if all.is_empty() { "of all".into() } else { all.join(",") }
+}
+
+fn slices(old: &Record, new: &Record) -> Option<Finding> {
+    let (then, now) = (&old.plan.method, &new.plan.method);
+    let time = |ns: u64| time_ns(ns as f64);
+    let message = unlike([
+        ("slices of", time(then.slice_ns), time(now.slice_ns)),
+        ("settling", time(then.settle_ns), time(now.settle_ns)),
+        ("timeout", time(then.timeout_ns), time(now.timeout_ns)),
+    ])?;
+    let remedy = "give both races the same --slice and --timeout";
+    Some(Finding::warn("different-slices", message, remedy))
+}
+
+fn services(old: &Record, new: &Record) -> Option<Finding> {
+    let commands = |record: &Record| {
+        let all = record.plan.services.iter().map(|one| format!("{} `{}`", one.name, one.command));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let dataset = |record: &Record| {
+        let name = record.plan.dataset.as_ref().and_then(|path| path.file_name());
+        name.map_or_else(|| "none".into(), |name| name.to_string_lossy().into_owned())
+    };
+    let message =
+        unlike([("services", commands(old), commands(new)), ("dataset", dataset(old), dataset(new))])?;
+    let remedy = "race both revisions with the same services and data";
+    Some(Finding::warn("different-services", message, remedy))
+}
+
+fn version(old: &Record, new: &Record) -> Option<Finding> {
+    let message = unlike([("measured by deadheat", old.version.clone(), new.version.clone())])?;
+    Some(Finding::warn("different-version", message, "measure both with the same version"))
+}
+
+fn reference(both: &Both<'_>) -> Option<Finding> {
+    let one = both.reference?;
+    let (then, now) = (&both.old.plan.contenders[one.old], &both.new.plan.contenders[one.new]);
+    let version = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+    let remedy = "divide by a contender that is the very same program in both records";
+    if let Some(message) = unlike([("version", version(&then.version), version(&now.version))]) {
+        return Some(Finding::invalid("different-reference", format!("{}: {message}", now.name), remedy));
+    }
+    let message = unlike([("command", then.command.clone(), now.command.clone())])?;
+    Some(Finding::warn("different-reference", format!("{}: {message}", now.name), remedy))
+}
+
+fn unmatched(both: &Both<'_>, asked: &Asked) -> Vec<Finding> {
+    let mut all = Vec::new();
+    let mut tell = |code: &str, what: &str, alone: Vec<String>, when: &str, remedy: &str| {
+        if !alone.is_empty() {
+            let message = format!("{what} only in the {when} record: {}; not compared", alone.join(", "));
+            all.push(Finding::warn(code, message, remedy));
+        }
+    };
+    let named = |record: &Record, taken: &dyn Fn(usize) -> bool| -> Vec<String> {
+        names(record).into_iter().enumerate().filter(|(at, _)| !taken(*at)).map(|(_, name)| name).collect()
+    };
+    if asked.contenders.is_empty() {
+        let rename = "if it has another name in the other record, say so with --map OLD=NEW";
+        let old = named(both.old, &|at| both.matches.iter().any(|one| one.old == at));
+        let new = named(both.new, &|at| both.matches.iter().any(|one| one.new == at));
+        tell("unmatched-contender", "contenders", old, "old", rename);
+        tell("unmatched-contender", "contenders", new, "new", rename);
+    }
+    if asked.scenarios.is_empty() {
+        let of = |record: &Record| -> Vec<String> {
+            record.plan.scenarios.iter().map(|one| one.name.clone()).collect()
+        };
+        let (then, now) = (of(both.old), of(both.new));
+        let without = |all: &[String], others: &[String]| -> Vec<String> {
+            all.iter().filter(|one| !others.contains(one)).cloned().collect()
+        };
+        let remedy = "race the same scenarios in both";
+        tell("unmatched-scenario", "scenarios", without(&then, &now), "old", remedy);
+        tell("unmatched-scenario", "scenarios", without(&now, &then), "new", remedy);
+    }
+    all
+}
+
+/// The record's own warnings, by their codes.
+fn own_warnings(view: &View, which: &str, file: &str) -> Option<Finding> {
+    let findings = view.findings.iter().chain(view.scenarios.iter().flat_map(|one| &one.result.findings));
+    let mut codes: Vec<&str> = Vec::new();
+    for one in findings.filter(|one| one.severity == Severity::Warn) {
+        if !codes.contains(&one.code.as_str()) {
+            codes.push(&one.code);
+        }
+    }
+    if !view.complete {
+        codes.push("unfinished");
+    }
+    (!codes.is_empty()).then(|| {
+        let message = format!("the {which} record has warnings of its own: {}", codes.join(", "));
+        Finding::warn("warnings-in-record", message, format!("read them with: deadheat report {file}"))
+    })
+}
+
+/// What takes numbers away in either record's own report, where it is about those that are compared here.
+fn own_invalid(both: &Both<'_>, scenario: &str, field: &[Match]) -> Vec<Finding> {
+    let mut all = Vec::new();
+    let sides: [(&View, &str, fn(&Match) -> usize, &Record); 2] =
+        [(&both.old_view, "then", |one| one.old, both.old), (&both.new_view, "now", |one| one.new, both.new)];
+    for (view, when, index, record) in sides {
+        let findings = view
+            .scenarios
+            .iter()
+            .filter(|one| one.result.name == scenario)
+            .flat_map(|one| &one.result.findings)
+            .filter(|one| one.severity == Severity::Invalid);
+        for finding in findings {
+            let is =
+                |one: &Match| Some(&record.plan.contenders[index(one)].name) == finding.contender.as_ref();
+            let passed = passed_on(finding, when);
+            if finding.contender.is_none() {
+                all.push(passed);
+            } else if let Some(one) = field.iter().find(|one| is(one)) {
+                all.push(passed.about(&both.new.plan.contenders[one.new].name));
+            } else if both.reference.as_ref().is_some_and(is) {
+                let name = finding.contender.clone().unwrap_or_default();
+                let message = format!("the reference {name}: {}", passed.message);
+                all.push(Finding { contender: None, message, ..passed });
+            }
+        }
+    }
+    all
+}
+
+fn passed_on(finding: &Finding, when: &str) -> Finding {
+    Finding { message: format!("{when}: {}", finding.message), ..finding.clone() }
+}
+
+fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Finding> {
+    let requests = |record: &Record, scenario: &ScenarioPlan| -> String {
+        let one = |share: &deadheat_record::Share| match probe(record, &share.probe) {
+            Some(probe) => format!("{} {}", share.weight, request(probe)),
+            None => format!("{} {}", share.weight, share.probe),
+        };
+        scenario.requests.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    let message = unlike([
+        ("load", shape(&then.shape), shape(&now.shape)),
+        ("requests", requests(both.old, then), requests(both.new, now)),
+    ])?;
+    Some(Finding::invalid("different-load", message, "race both revisions under the same load"))
+}
+
+fn probe<'a>(record: &'a Record, name: &str) -> Option<&'a Probe> {
+    record.plan.probes.iter().find(|one| one.name == name)
+}
+
+/// A request with all that is sent.
+fn request(probe: &Probe) -> String {
+    let headers: String =
+        probe.request_headers.iter().map(|(name, value)| format!(" [{name}: {value}]")).collect();
+    let body = if probe.request_body.is_empty() { String::new() } else { format!(" {}", probe.request_body) };
+    format!("{} {}{headers}{body}", probe.method, probe.path)
+}
+
+/// What the answers of a scenario were held against.
+fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Finding> {
+    let rules = |record: &Record, scenario: &ScenarioPlan| -> Vec<Probe> {
+        let all = scenario.requests.iter().filter_map(|share| probe(record, &share.probe)).cloned();
+        // Its name and what is sent are no part of the contract.
+        let bare = |one: Probe| Probe {
+            name: String::new(),
+            method: String::new(),
+            path: String::new(),
+            request_headers: Default::default(),
+            request_body: String::new(),
+            ..one
+        };
+        all.map(bare).collect()
+    };
+    (rules(both.old, then) != rules(both.new, now)).then(|| {
+        Finding::warn(
+            "different-contract",
+            "what contenders must answer is not the same in both records",
+            "hold both revisions against the same contract",
+        )
+    })
+}
+
+fn warm_up(both: &Both<'_>, scenario: &str) -> Option<Finding> {
+    let (then, now) = (both.old.warmup_ns(scenario)?, both.new.warmup_ns(scenario)?);
+    let (longest, shortest) = (then.max(now) as f64, then.min(now) as f64);
+    (longest > SAME_WARM_UP * shortest).then(|| {
+        Finding::warn(
+            "different-warm-up",
+            format!("warm-up {} then, {} now", time_ns(then as f64), time_ns(now as f64)),
+            "give both races the same --warmup",
+        )
+    })
+}

@@ -1,0 +1,93 @@
+//! Where the conditions of `--fail-if` hold.
+//!
+//! Owns what a condition speaks of: every contender in every scenario, in the metric that it names, else in what the
+//! race was about. When it holds is said by `stats`.
+
+use deadheat_record::{Change, ComparedScenario, Comparison, ConditionPlace, ConditionResult, VerdictWord};
+use deadheat_stats::interval::LogInterval;
+use deadheat_stats::{Compared, Direction, Verdict};
+
+use super::{FailIf, metric_word};
+use crate::View;
+
+/// What the conditions say of a comparison of two records.
+pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let places: Vec<Place<'_>> = scenarios
+        .iter()
+        .flat_map(|scenario| scenario.changes.iter().map(|one| of_change(&scenario.name, one)))
+        .collect();
+    all(&places, conditions)
+}
+
+/// What the conditions say of a race: of every contender against the baseline.
+pub fn of_race(view: &View, conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let mut places = Vec::new();
+    for scenario in &view.scenarios {
+        let against = |one: &&Comparison| Some(&one.baseline) == scenario.baseline.as_ref();
+        let comparisons = scenario.result.comparisons.iter().filter(against);
+        places.extend(comparisons.map(|one| of_comparison(&scenario.result.name, one)));
+    }
+    all(&places, conditions)
+}
+
+/// One comparison, and where it stands.
+struct Place<'a> {
+    scenario: &'a str,
+    contender: &'a str,
+    metric: &'a str,
+    asked: bool,
+    compared: Compared,
+}
+
+fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let result = |one: &FailIf| {
+        let speaks = |place: &&Place<'_>| match one.metric {
+            Some(metric) => place.metric == metric_word(metric),
+            None => place.asked,
+        };
+        let held = places.iter().filter(speaks).filter(|place| one.condition.holds(&place.compared));
+        let of: Vec<ConditionPlace> = held
+            .map(|place| ConditionPlace {
+                scenario: place.scenario.into(),
+                contender: place.contender.into(),
+                metric: place.metric.into(),
+            })
+            .collect();
+        ConditionResult { condition: one.text.clone(), holds: !of.is_empty(), of }
+    };
+    conditions.iter().map(result).collect()
+}
+
+fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
+    let compared = compared(one.verdict, one.negligible, (one.low, one.high), one.more_is_better);
+    Place { scenario, contender: &one.contender, metric: &one.metric, asked: one.asked, compared }
+}
+
+fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
+    let ends = (one.low, one.high);
+    let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
+    Place { scenario, contender: &one.contender, metric: metric_word(one.metric), asked: true, compared }
+}
+
+fn compared(
+    verdict: VerdictWord,
+    negligible: bool,
+    ends: (Option<f64>, Option<f64>),
+    more_is_better: bool,
+) -> Compared {
+    // An upper end that is not there beside a lower one is beyond a float.
+    let interval =
+        ends.0.map(|low| LogInterval { low: low.ln(), high: ends.1.map_or(f64::INFINITY, f64::ln) });
+    let direction = if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter };
+    Compared { verdict: verdict_of(verdict), negligible, interval, direction }
+}
+
+fn verdict_of(word: VerdictWord) -> Verdict {
+    match word {
+        VerdictWord::Faster => Verdict::Faster,
+        VerdictWord::Slower => Verdict::Slower,
+        VerdictWord::Equivalent => Verdict::Equivalent,
+        VerdictWord::Inconclusive => Verdict::Inconclusive,
+        VerdictWord::Invalid => Verdict::Invalid,
+    }
+}

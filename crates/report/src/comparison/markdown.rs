@@ -1,0 +1,190 @@
+//! A comparison as Markdown, fit for a comment on a pull request.
+//!
+//! Owns the table's columns and the escaping: names, versions and messages come from outside and must stay what they are,
+//! text. Must not know how numbers come about.
+
+use std::fmt::Write as _;
+
+use deadheat_record::{
+    Change, CompareDocument, ComparedKind, ComparedScenario, Finding, Severity, VerdictWord,
+};
+
+use super::words::{label, quotient, sentence, shape, value, verdict};
+use crate::number::percent;
+use crate::text::plain;
+
+/// The whole comparison.
+pub fn markdown(document: &CompareDocument) -> String {
+    let mut out =
+        format!("### deadheat: {} against {}\n\n", code(&document.new.file), code(&document.old.file));
+    for line in headlines(document) {
+        out += &format!("- {line}\n");
+    }
+    for scenario in &document.scenarios {
+        out += &table(document, scenario);
+    }
+    let findings = document.findings.iter();
+    let findings: Vec<&Finding> =
+        findings.chain(document.scenarios.iter().flat_map(|scenario| &scenario.findings)).collect();
+    if !findings.is_empty() {
+        out += "\n";
+        findings.iter().for_each(|one| out += &finding(one));
+    }
+    if !document.conditions.is_empty() {
+        out += "\n";
+        for one in &document.conditions {
+            let places = one.of.iter().map(|place| {
+                format!("{} in {} ({})", code(&place.contender), code(&place.scenario), code(&place.metric))
+            });
+            let places: Vec<String> = places.collect();
+            let said =
+                if one.holds { format!("**holds**: {}", places.join(", ")) } else { "does not hold".into() };
+            out += &format!("- fail if {}: {said}\n", code(&one.condition));
+        }
+    }
+    out += &foot(document);
+    out
+}
+
+/// One sentence for everything that was asked for; of many, only a count.
+fn headlines(document: &CompareDocument) -> Vec<String> {
+    let mut lines = Vec::new();
+    if document.kind == ComparedKind::Loads {
+        return lines;
+    }
+    let many = document.scenarios.len() > 1;
+    for scenario in &document.scenarios {
+        let place = if many { format!("{}: ", code(&scenario.name)) } else { String::new() };
+        for one in scenario.changes.iter().filter(|one| one.asked) {
+            let said = sentence(one, document.margin, document.reference.as_deref(), &code);
+            lines.push(format!("{place}{said}"));
+        }
+    }
+    lines
+}
+
+fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
+    let mut out = String::new();
+    if document.kind == ComparedKind::Races {
+        out += &format!("\n**{}**: {}\n", code(&scenario.name), text(&shape(&scenario.shape)));
+    }
+    out += "\n| contender | metric | old | new | new / old | verdict |\n|---|---|--:|--:|---|---|\n";
+    for one in &scenario.changes {
+        let row = [
+            contender(one),
+            label(&one.metric, &scenario.shape),
+            value(&one.metric, one.old),
+            value(&one.metric, one.new),
+            quotient(one),
+            match one.verdict {
+                VerdictWord::Slower | VerdictWord::Invalid => format!("**{}**", verdict(one.verdict)),
+                other => verdict(other).into(),
+            },
+        ];
+        out += &format!("| {} |\n", row.join(" | "));
+    }
+    out
+}
+
+/// The name, with its version where that changed.
+fn contender(one: &Change) -> String {
+    let name = if one.contender == one.old_contender {
+        code(&one.contender)
+    } else {
+        format!("{} (was {})", code(&one.contender), code(&one.old_contender))
+    };
+    match (&one.old_version, &one.new_version) {
+        (Some(old), Some(new)) if old != new => format!("{name} {} → {}", code(old), code(new)),
+        _ => name,
+    }
+}
+
+fn finding(one: &Finding) -> String {
+    let word = match one.severity {
+        Severity::Invalid => "**invalid**",
+        Severity::Warn => "warning",
+    };
+    let who = one.contender.as_ref().map_or_else(String::new, |who| format!("{}: ", code(who)));
+    format!("- {word} {}: {who}{} → {}\n", code(&one.code), text(&one.message), text(&one.remedy))
+}
+
+fn foot(document: &CompareDocument) -> String {
+    let how = match (&document.reference, document.kind) {
+        (_, ComparedKind::Loads) => return "\n<sub>One run each: no interval, no verdict.</sub>\n".into(),
+        (Some(one), _) => format!("each epoch divided by {}", code(one)),
+        (None, _) => "records measured apart".into(),
+    };
+    format!(
+        "\n<sub>Intervals are Welch's at alpha {} per metric and scenario, margin {}; {how}.</sub>\n",
+        document.alpha,
+        percent(document.margin)
+    )
+}
+
+/// A name as code: nothing in it is a link, a mention, a cell's end or HTML.
+fn code(name: &str) -> String {
+    let name = plain(name);
+    let harmless = |one: char| one.is_ascii_alphanumeric() || " ._/:@#+=,~%()'\"-".contains(one);
+    if !name.is_empty() && name.chars().all(harmless) && name.trim() == name {
+        return format!("`{name}`");
+    }
+    // A code span cannot hold every text inside a table; HTML with every sign spelt out can.
+    let mut out = String::from("<code>");
+    for one in name.chars() {
+        if one.is_ascii() && !one.is_ascii_alphanumeric() && one != ' ' {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "&#{};", one as u32);
+        } else {
+            out.push(one);
+        }
+    }
+    out + "</code>"
+}
+
+/// Prose with names in it: whatever Markdown would act on is spelt out.
+fn text(prose: &str) -> String {
+    let mut out = String::new();
+    for one in plain(prose).replace("://", ":\u{0}//").replace("www.", "www\u{0}.").chars() {
+        match one {
+            // A mark that keeps a link from becoming one.
+            '\u{0}' => out.push_str("&#8203;"),
+            // What becomes a mention or a link to an issue does so after the signs were read.
+            '@' | '#' => {
+                let _ = write!(out, "&#{};&#8203;", one as u32);
+            }
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '!' | '$' => {
+                let _ = write!(out, "&#{};", one as u32);
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_names_are_code() {
+        assert_eq!(code("node 24.1"), "`node 24.1`");
+        assert_eq!(code("@team #12 https://example.org"), "`@team #12 https://example.org`");
+    }
+
+    #[test]
+    fn what_would_end_a_cell_or_a_span_is_spelt_out() {
+        assert_eq!(code("a|b`c<i>"), "<code>a&#124;b&#96;c&#60;i&#62;</code>");
+        assert_eq!(code("a\nb\\|"), "<code>a&#92;nb&#92;&#124;</code>");
+        assert_eq!(code(""), "<code></code>");
+        assert_eq!(code(" a"), "<code> a</code>");
+    }
+
+    #[test]
+    fn prose_neither_links_nor_mentions() {
+        assert_eq!(
+            text("see https://a.b, @all #1 *x* <img>"),
+            "see https:&#8203;//a.b, &#64;&#8203;all &#35;&#8203;1 &#42;x&#42; &#60;img&#62;"
+        );
+        assert_eq!(text("a\n| b"), "a&#92;n&#124; b");
+    }
+}

@@ -1,0 +1,95 @@
+//! The words of a comparison that its renderings share.
+//!
+//! Owns sentences, labels and units. Must not know terminals or Markdown: names stand in sentences as `name` writes them.
+
+use deadheat_record::{Change, Shape, VerdictWord};
+
+use crate::number::{interval, percent, ratio, ratio_decimals, three_digits, time_ns, whole};
+
+/// A load in words.
+pub(crate) fn shape(shape: &Shape) -> String {
+    let connections = whole(u64::from(shape.connections()));
+    match shape {
+        Shape::Closed { .. } => format!("closed, {connections} connections"),
+        Shape::Open { rate_per_s, poisson, .. } => {
+            let arrivals = if *poisson { "Poisson" } else { "constant" };
+            format!("open, {} requests/s, {arrivals}, {connections} connections", three_digits(*rate_per_s))
+        }
+    }
+}
+
+/// A metric as a table names it. Latencies of a closed load are those of a server at saturation.
+pub(crate) fn label(metric: &str, of: &Shape) -> String {
+    match (metric, of) {
+        ("throughput", _) => "throughput".into(),
+        ("cpu", _) => "CPU/req".into(),
+        (other, Shape::Closed { .. }) => format!("{} at saturation", other.replace('_', ".")),
+        (other, _) => other.replace('_', "."),
+    }
+}
+
+/// A value in its unit.
+pub(crate) fn value(metric: &str, value: Option<f64>) -> String {
+    match value {
+        None => "?".into(),
+        Some(value) if metric == "throughput" => format!("{}/s", three_digits(value)),
+        Some(value) => time_ns(value),
+    }
+}
+
+/// The ratio with its interval: `0.956 (0.944 to 0.969)`.
+pub(crate) fn quotient(one: &Change) -> String {
+    let decimals = ratio_decimals(one.low, one.high);
+    let shown = one.ratio.map_or_else(|| "?".into(), |value| ratio(value, decimals));
+    if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) }
+}
+
+/// A verdict's word.
+pub(crate) fn verdict(word: VerdictWord) -> &'static str {
+    match word {
+        VerdictWord::Faster => "faster",
+        VerdictWord::Slower => "slower",
+        VerdictWord::Equivalent => "equivalent",
+        VerdictWord::Inconclusive => "inconclusive",
+        VerdictWord::Invalid => "invalid",
+    }
+}
+
+/// What is said of one contender in one metric. `name` writes a name.
+pub(crate) fn sentence(
+    one: &Change,
+    margin: f64,
+    reference: Option<&str>,
+    name: &dyn Fn(&str) -> String,
+) -> String {
+    let who = name(&one.contender);
+    let decimals = ratio_decimals(one.low, one.high);
+    let times = one.ratio.map_or_else(|| "?".into(), |value| ratio(value, decimals));
+    let what = match one.metric.as_str() {
+        "throughput" => "throughput".into(),
+        "cpu" => "CPU time per request".into(),
+        other => format!("{} latency", other.replace('_', ".")),
+    };
+    let against = reference.map_or_else(String::new, |one| format!(" against {}", name(one)));
+    let within = interval(one.low, one.high);
+    let figures = format!("{times}x the {what} it had{against} ({within})");
+    let margin = percent(margin);
+    match one.verdict {
+        VerdictWord::Invalid => format!("no verdict on {who}: the comparison is invalid"),
+        VerdictWord::Equivalent => format!("{who} is equivalent, within {margin}: {figures}"),
+        VerdictWord::Inconclusive if one.low.is_none() => {
+            format!("can't tell whether {who} changed: too few epochs")
+        }
+        VerdictWord::Inconclusive => {
+            let seen = one
+                .detectable_ratio
+                .map(|seen| format!("; a change of {} could have been seen", percent(seen - 1.0)));
+            format!("can't tell whether {who} changed: {figures}{}", seen.unwrap_or_default())
+        }
+        word => {
+            let aside =
+                if one.negligible { format!(", told apart but within {margin}") } else { String::new() };
+            format!("{who} is {}: {figures}{aside}", verdict(word))
+        }
+    }
+}
