@@ -3,6 +3,8 @@
 //! Owns: options, their help texts, the parsers of their values. Must not know: studies' contents, the plan, the
 //! machine. Every option is absent unless typed; defaults are the plan's.
 
+mod compare;
+mod fail_if;
 mod input;
 mod load;
 mod null;
@@ -13,8 +15,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_record::Metric;
+use deadheat_report::comparison::FailIf;
 use thiserror::Error;
 
+pub(crate) use compare::CompareFlags;
 pub(crate) use input::{AdHoc, Input};
 pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
@@ -43,8 +47,8 @@ Examples:
   deadheat check studies/trending
   deadheat load -r 2000 http://127.0.0.1:8080/x
 
-Exit status: 0 measured, or passed; 1 measured, and a parity check failed; 2 wrong usage or input;
-3 the measurement is invalid; 130 interrupted (what was measured is kept).";
+Exit status: 0 measured, or passed; 1 measured, and a parity check failed or a condition of --fail-if holds; 2 wrong
+usage or input; 3 the measurement is invalid; 130 interrupted (what was measured is kept).";
 
 /// Races HTTP servers and tells which one really won, or that it was a dead heat.
 #[derive(Debug, Parser)]
@@ -65,6 +69,8 @@ pub(crate) enum Command {
     Load(Box<LoadFlags>),
     /// Show a record again
     Report(ReportFlags),
+    /// Compare two records: did the service become slower?
+    Compare(Box<CompareFlags>),
     /// A server that answers every request alike, as fast as this machine can: what a load generator's limit is found with
     Null(NullFlags),
 }
@@ -97,6 +103,9 @@ pub(crate) struct RaceFlags {
     /// Go on with a race that was interrupted, as its record planned it
     #[arg(long, value_name = "RECORD", help_heading = "Output")]
     pub(crate) resume: Option<PathBuf>,
+    /// End with status 1 if this holds of a contender against the baseline, such as 'slower by 3%'; may be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = fail_if::fail_if, help_heading = "Output")]
+    pub(crate) fail_if: Vec<FailIf>,
     /// Load this host, too (a race starts its contenders on this machine and loads the loopback only: not yet)
     #[arg(long, value_name = "HOST", hide = true)]
     pub(crate) allow_target: Vec<String>,

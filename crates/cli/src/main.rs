@@ -38,6 +38,7 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
         Command::Check(flags) => commands::check(&flags, console),
         Command::Load(flags) => commands::load(&flags, console),
         Command::Report(flags) => commands::report(&flags, console),
+        Command::Compare(flags) => commands::compare(&flags, console),
         Command::Null(flags) => commands::null(&flags, console),
     };
     done.unwrap_or_else(|failure| console.failure(&failure))

@@ -1,6 +1,7 @@
 //! One file per command: each turns what was typed into what is done, and what came of it into an exit status.
 
 mod check;
+mod compare;
 mod failure;
 mod load;
 mod null;
@@ -15,6 +16,7 @@ use std::path::Path;
 use deadheat_runner::keeper;
 
 pub(crate) use check::check;
+pub(crate) use compare::compare;
 pub(crate) use failure::Failure;
 pub(crate) use load::load;
 pub(crate) use null::null;

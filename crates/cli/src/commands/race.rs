@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord};
+use deadheat_report::comparison::FailIf;
 use deadheat_report::terminal;
 use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms};
 use jiff::Zoned;
 
+use super::compare::{askable, told};
 use super::{Failure, write_atomically};
 use crate::console::{Console, lines_plain};
 use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
@@ -29,7 +31,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
             let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
             fresh(&study, flags, console, &run, &hierarchy)?
         }
-        Input::Resume(path) => resumed(&path, console, &hierarchy)?,
+        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &hierarchy)?,
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path)?),
@@ -57,6 +59,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
     let finish = finish?;
     let view = deadheat_report::view(&record)?;
     console.result(&terminal::render(&view, &console.output));
+    let failed = told(&view, &flags.fail_if, console);
     write_json(flags.json.as_ref(), &record, console)?;
     if let Some(trouble) = trouble.filter(|_| json.is_some()) {
         console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
@@ -67,10 +70,10 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
             lines_plain(&path.display().to_string())
         ));
     }
-    Ok(status(&finish, &record, &view))
+    Ok(status(&finish, &record, &view).max(u8::from(failed)))
 }
 
-/// The exit status: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
+/// The exit status but for conditions: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
 /// interrupted.
 fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 {
     let comparisons = || view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
@@ -113,6 +116,7 @@ fn fresh(
     hierarchy: &Hierarchy,
 ) -> Result<Stage, Failure> {
     let (resolved, more) = prepared(study, &flags.choices, Purpose::Race, console)?;
+    askable(&resolved.plan, &flags.fail_if)?;
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
@@ -168,8 +172,14 @@ fn begin(plan: Plan, mut journal: Journal, run: &RunId, hierarchy: &Hierarchy) -
 }
 
 /// Opens a record to go on with. The JSON document of `--json` serves as well: a journal is made from it.
-fn resumed(path: &Path, console: &Console, hierarchy: &Hierarchy) -> Result<Stage, Failure> {
+fn resumed(
+    path: &Path,
+    conditions: &[FailIf],
+    console: &Console,
+    hierarchy: &Hierarchy,
+) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
+    askable(&record.plan, conditions)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
         // Once more: only now does nobody else write it.

@@ -79,7 +79,7 @@ impl RaceFlags {
             let problem = "--resume stands together with options that change the plan or the record";
             return Err(UsageError::new(
                 problem,
-                "a race goes on as it was planned; only --json may be added",
+                "a race goes on as it was planned; only --json and --fail-if may be added",
             ));
         }
         Ok(Input::Resume(record.to_owned()))

@@ -1,0 +1,387 @@
+//! Two records compared: what is told apart, what cannot be compared, and what is made of names that bite.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+#[path = "../../record/tests/load_fixture/mod.rs"]
+mod load_fixture;
+
+use deadheat_record::{
+    Change, CompareDocument, Finding, LoadRecord, Metric, Record, Service, Severity, Shape, VerdictWord,
+};
+use deadheat_report::comparison::{Asked, CODES, CompareError, FailIf, Named, json, loads, markdown, races};
+use deadheat_report::{Style, terminal};
+use deadheat_stats::{Claim, Condition};
+use fixture::{Race, Racer};
+use load_fixture::{closed, open};
+use serde_json::Value;
+
+const WIDE: Style = Style { color: false, width: 120, unicode: true };
+
+/// A race of the reference `limit` and of `api`, in which the machine was so fast.
+fn race(api: f64, machine: f64, seed: u64) -> Race {
+    let racers = vec![Racer::new("limit", 40_000.0 * machine), Racer::new("api", api * machine)];
+    Race { seed, epochs: 10, all_pairs: false, ..Race::of(racers) }
+}
+
+/// A day later, the record of another revision.
+fn later(race: &Race) -> Record {
+    let mut record = race.record();
+    record.started_unix_ms += 86_400_000;
+    record
+}
+
+fn named<'a, R>(file: &str, record: &'a R) -> Named<'a, R> {
+    Named { file: file.into(), record }
+}
+
+fn compared_as(old: &Record, new: &Record, asked: &Asked) -> CompareDocument {
+    let document = races(&named("main.jsonl", old), &named("branch.jsonl", new), asked).unwrap();
+    fits_the_schema(&document);
+    document
+}
+
+fn compared(old: &Record, new: &Record) -> CompareDocument {
+    compared_as(old, new, &Asked::default())
+}
+
+fn fits_the_schema(document: &CompareDocument) {
+    let schema: Value = serde_json::from_str(&deadheat_record::compare_schema_json().unwrap()).unwrap();
+    let value: Value = serde_json::from_str(&json(document).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    assert_eq!(value["schema"], "deadheat.compare/1");
+}
+
+fn of<'a>(document: &'a CompareDocument, contender: &str, metric: &str) -> &'a Change {
+    let all = document.scenarios.iter().flat_map(|one| &one.changes);
+    let found: Vec<&Change> = all.filter(|one| one.contender == contender && one.metric == metric).collect();
+    assert_eq!(found.len(), 1, "{contender} {metric}");
+    found[0]
+}
+
+fn findings(document: &CompareDocument) -> Vec<(&str, Severity)> {
+    let all = document.findings.iter().chain(document.scenarios.iter().flat_map(|one| &one.findings));
+    all.map(|one| (one.code.as_str(), one.severity)).collect()
+}
+
+/// What a change of the new record comes to, beside the warning that the records were measured apart.
+fn expect(change: impl FnOnce(&mut Record), code: &str, severity: Severity) {
+    let old = race(10_000.0, 1.0, 1).record();
+    let mut new = later(&race(10_000.0, 1.0, 2));
+    change(&mut new);
+    let document = compared(&old, &new);
+    let mut found = findings(&document);
+    found.retain(|(code, _)| *code != "measured-apart");
+    assert_eq!(found, [(code, severity)]);
+    assert!(CODES.contains(&code));
+    assert_eq!(document.is_invalid(), severity == Severity::Invalid);
+    let invalid = |one: &Change| one.verdict == VerdictWord::Invalid;
+    let all = &document.scenarios[0].changes;
+    assert!(!all.is_empty() && all.iter().all(|one| invalid(one) == document.is_invalid()));
+}
+
+#[test]
+fn a_slower_revision_is_told_from_its_predecessor() {
+    let document = compared(&race(10_000.0, 1.0, 1).record(), &later(&race(9_000.0, 1.0, 2)));
+    let one = of(&document, "api", "throughput");
+    assert_eq!((one.verdict, one.old_epochs, one.new_epochs, one.asked), (VerdictWord::Slower, 10, 10, true));
+    let (ratio, low, high) = (one.ratio.unwrap(), one.low.unwrap(), one.high.unwrap());
+    assert!(low < 0.9 && 0.9 < high && high < 1.0 && low < ratio && ratio < high, "{low} {ratio} {high}");
+    assert!((one.new.unwrap() / one.old.unwrap() / ratio - 1.0).abs() < 1e-12);
+    // Two contenders share the error rate: the one that is told apart first is held against half of it.
+    assert_eq!((document.alpha, one.alpha), (0.025, Some(0.0125)));
+    assert_eq!(of(&document, "limit", "throughput").verdict, VerdictWord::Equivalent);
+    assert_eq!(of(&document, "limit", "throughput").alpha, Some(0.025));
+    assert!(!of(&document, "api", "p99").asked);
+    assert_eq!(findings(&document), [("measured-apart", Severity::Warn)]);
+    insta::assert_snapshot!(terminal::comparison(&document, &WIDE));
+    insta::assert_snapshot!(markdown(&document));
+}
+
+/// The whole computation once more, by hand, from the record's figures.
+#[test]
+fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
+    let (old, new) = (race(10_000.0, 1.0, 3).record(), later(&race(10_300.0, 1.0, 4)));
+    let levels = |record: &Record| -> Vec<f64> {
+        let mean = |epoch: &deadheat_record::Epoch| {
+            let mut logs: Vec<f64> = epoch.rates(1).iter().map(|rate| rate.ln()).collect();
+            logs.sort_by(f64::total_cmp);
+            logs[2..8].iter().sum::<f64>() / 6.0
+        };
+        record.epochs.iter().map(mean).collect()
+    };
+    let moments = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / 10.0;
+        (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 9.0 / 10.0)
+    };
+    let ((then, v_then), (now, v_now)) = (moments(&levels(&old)), moments(&levels(&new)));
+    let degrees = (v_then + v_now).powi(2) / ((v_then.powi(2) + v_now.powi(2)) / 9.0);
+    let asked = Asked { contenders: vec!["api".into()], alpha: Some(0.05), ..Asked::default() };
+    let document = compared_as(&old, &new, &asked);
+    let one = of(&document, "api", "throughput");
+    assert!((one.ratio.unwrap() - (now - then).exp()).abs() < 1e-12);
+    let half = (one.high.unwrap() / one.low.unwrap()).ln() / 2.0;
+    let quantile = half / (v_then + v_now).sqrt();
+    // t(0.025) of 9 to 18 degrees of freedom falls from 2.262 to 2.101.
+    assert!(degrees > 9.0 && degrees < 18.0 + 1e-9 && quantile > 2.100 && quantile < 2.263, "{quantile}");
+    assert_eq!(one.alpha, Some(0.05));
+}
+
+/// The machine became 8 % slower between the records, and the service did not.
+#[test]
+fn a_reference_cancels_what_the_machine_did() {
+    let (old, new) = (race(10_000.0, 1.0, 5).record(), later(&race(10_000.0, 0.92, 6)));
+    assert_eq!(of(&compared(&old, &new), "api", "throughput").verdict, VerdictWord::Slower);
+    let asked = Asked { reference: Some("limit".into()), ..Asked::default() };
+    let document = compared_as(&old, &new, &asked);
+    let one = of(&document, "api", "throughput");
+    assert_eq!(one.verdict, VerdictWord::Equivalent, "{one:?}");
+    assert!((one.new.unwrap() / one.old.unwrap() - 0.92).abs() < 0.02, "values stay as they were measured");
+    assert!(document.scenarios[0].changes.iter().all(|one| one.contender == "api"));
+    assert_eq!(findings(&document), []);
+    insta::assert_snapshot!(terminal::comparison(&document, &WIDE));
+    let slower = later(&race(9_000.0, 0.92, 6));
+    assert_eq!(of(&compared_as(&old, &slower, &asked), "api", "throughput").verdict, VerdictWord::Slower);
+}
+
+#[test]
+fn a_reference_that_changed_is_none() {
+    let (old, mut new) = (race(10_000.0, 1.0, 5).record(), later(&race(10_000.0, 1.0, 6)));
+    let asked = Asked { reference: Some("limit".into()), ..Asked::default() };
+    new.plan.contenders[0].command = "limit server --port 1".into();
+    let document = compared_as(&old, &new, &asked);
+    assert_eq!(findings(&document), [("different-reference", Severity::Warn)]);
+    new.plan.contenders[0].version = Some("limit 2".into());
+    let document = compared_as(&old, &new, &asked);
+    assert_eq!(findings(&document), [("different-reference", Severity::Invalid)]);
+    assert!(document.is_invalid());
+}
+
+#[test]
+fn what_differs_is_found() {
+    use Severity::{Invalid, Warn};
+    expect(|new| new.machine.cpu_model = Some("Other CPU".into()), "different-machine", Invalid);
+    expect(|new| new.machine.cpus = 4, "different-machine", Invalid);
+    expect(|new| new.machine.memory_bytes = Some(16 << 30), "different-machine", Invalid);
+    expect(|new| new.machine.kernel = Some("6.6".into()), "different-system", Warn);
+    expect(|new| new.plan.pinning.server_cpus = vec![2], "different-cores", Warn);
+    expect(|new| new.plan.pinning.load_cpus = vec![1, 2], "different-cores", Invalid);
+    expect(|new| new.plan.scenarios[0].shape = Shape::Closed { connections: 8 }, "different-load", Invalid);
+    expect(|new| new.plan.probes[0].path = "/other".into(), "different-load", Invalid);
+    expect(|new| new.plan.probes[0].body.agree = false, "different-contract", Warn);
+    expect(|new| new.plan.method.slice_ns *= 2, "different-slices", Warn);
+    expect(|new| new.pilots[0].warmup_ns *= 3, "different-warm-up", Warn);
+    expect(|new| new.version = "9.9.9".into(), "different-version", Warn);
+    expect(|new| new.done = false, "warnings-in-record", Warn);
+    expect(|new| new.started_unix_ms -= 86_400_000, "same-record", Invalid);
+    let service = Service {
+        name: "db".into(),
+        command: "db".into(),
+        folder: ".".into(),
+        env: Default::default(),
+        listen: deadheat_record::Listen::FreePort,
+    };
+    expect(|new| new.plan.services.push(service), "different-services", Warn);
+}
+
+#[test]
+fn memory_that_a_kernel_keeps_makes_no_other_machine() {
+    let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
+    new.machine.memory_bytes = new.machine.memory_bytes.map(|bytes| bytes - (64 << 20));
+    assert_eq!(findings(&compared(&old, &new)), [("measured-apart", Severity::Warn)]);
+}
+
+#[test]
+fn what_is_invalid_in_either_record_stays_invalid() {
+    let old = race(10_000.0, 1.0, 1).record();
+    let mut wrong = race(9_000.0, 1.0, 2);
+    wrong.racers[1].wrong = 400;
+    let document = compared(&old, &later(&wrong));
+    assert_eq!(of(&document, "api", "throughput").verdict, VerdictWord::Invalid);
+    assert_eq!(of(&document, "limit", "throughput").verdict, VerdictWord::Equivalent);
+    assert!(findings(&document).contains(&("mismatch", Severity::Invalid)));
+    let mut old = race(10_000.0, 1.0, 1).record();
+    old.findings.push((None, Finding::invalid("steal", "9 % stolen", "wait")));
+    let document = compared(&old, &later(&race(9_000.0, 1.0, 2)));
+    assert!(document.scenarios[0].changes.iter().all(|one| one.verdict == VerdictWord::Invalid));
+    assert!(document.findings[0].message.starts_with("then: "));
+}
+
+/// What takes the reference's number away takes away all that is divided by it; what is about somebody who is not
+/// compared takes nothing.
+#[test]
+fn whose_invalidity_it_is_matters() {
+    let mut wrong = race(9_000.0, 1.0, 2);
+    wrong.racers[0].wrong = 400;
+    let (old, new) = (race(10_000.0, 1.0, 1).record(), later(&wrong));
+    let asked = Asked { reference: Some("limit".into()), ..Asked::default() };
+    assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Invalid);
+    let asked = Asked { contenders: vec!["api".into()], ..Asked::default() };
+    assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Slower);
+}
+
+#[test]
+fn names_are_matched_mapped_and_chosen() {
+    let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
+    new.plan.contenders[1].name = "api-2".into();
+    let document = compared(&old, &new);
+    assert_eq!(document.scenarios[0].changes.len(), 4, "only limit, in four metrics");
+    let unmatched = findings(&document).iter().filter(|(code, _)| *code == "unmatched-contender").count();
+    assert_eq!(unmatched, 2);
+    let map = vec![("api".to_owned(), "api-2".to_owned())];
+    let document = compared_as(&old, &new, &Asked { map: map.clone(), ..Asked::default() });
+    assert_eq!(of(&document, "api-2", "throughput").old_contender, "api");
+    assert_eq!(findings(&document), [("measured-apart", Severity::Warn)]);
+    let refused = |asked: &Asked| {
+        races(&named("main.jsonl", &old), &named("branch.jsonl", &new), asked).unwrap_err().to_string()
+    };
+    let asked = Asked { map: vec![("x".into(), "api-2".into())], ..Asked::default() };
+    assert_eq!(refused(&asked), "--map x: main.jsonl has none of that name; it has limit, api");
+    let asked = Asked { contenders: vec!["api".into()], ..Asked::default() };
+    assert_eq!(refused(&asked), "--contender api: branch.jsonl has none of that name; it has limit, api-2");
+    let asked = Asked { reference: Some("api-2".into()), ..Asked::default() };
+    assert_eq!(refused(&asked), "--reference api-2: main.jsonl has none of that name; it has limit, api");
+    let asked = Asked { scenarios: vec!["x".into()], ..Asked::default() };
+    assert_eq!(refused(&asked), "--scenario x: main.jsonl has none of that name; it has closed-64");
+    new.plan.contenders[0].name = "limit-2".into();
+    let error = races(&named("a", &old), &named("b", &new), &Asked::default()).unwrap_err();
+    assert!(matches!(error, CompareError::Nothing { what: "contender", .. }));
+    new.plan.scenarios[0].name = "other".into();
+    let error = races(&named("a", &old), &named("b", &new), &Asked { map, ..Asked::default() }).unwrap_err();
+    assert!(matches!(error, CompareError::Nothing { what: "scenario", .. }), "{error}");
+}
+
+#[test]
+fn one_epoch_says_nothing() {
+    let old = race(10_000.0, 1.0, 1).record();
+    let new = later(&Race { epochs: 1, ..race(5_000.0, 1.0, 2) });
+    let document = compared(&old, &new);
+    let one = of(&document, "api", "throughput");
+    assert_eq!((one.verdict, one.low, one.alpha), (VerdictWord::Inconclusive, None, None));
+    assert!(one.ratio.is_some());
+    assert!(
+        terminal::comparison(&document, &WIDE).contains("can't tell whether api changed: too few epochs")
+    );
+}
+
+fn fail_if(text: &str, metric: Option<Metric>, claim: Claim, maybe: bool) -> FailIf {
+    FailIf { text: text.into(), metric, condition: Condition { claim, maybe } }
+}
+
+#[test]
+fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
+    let by = |percent: f64| (percent / 100.0).ln_1p();
+    let conditions = vec![
+        fail_if("slower by 3%", None, Claim::Slower(by(3.0)), false),
+        fail_if("slower by 30%", None, Claim::Slower(by(30.0)), false),
+        fail_if("cpu slower by 3%", Some(Metric::Cpu), Claim::Slower(by(3.0)), false),
+        fail_if("faster", None, Claim::Faster(0.0), false),
+        fail_if("inconclusive", None, Claim::Inconclusive, false),
+    ];
+    let asked = Asked { conditions: conditions.clone(), ..Asked::default() };
+    let (old, new) = (race(10_000.0, 1.0, 1).record(), later(&race(9_000.0, 1.0, 2)));
+    let document = compared_as(&old, &new, &asked);
+    let holds: Vec<bool> = document.conditions.iter().map(|one| one.holds).collect();
+    assert_eq!(holds, [true, false, true, false, false]);
+    assert_eq!(document.conditions[0].of.len(), 1);
+    assert_eq!(document.conditions[0].of[0].contender, "api");
+    let text = terminal::comparison(&document, &WIDE);
+    assert!(text.contains("fail if 'slower by 3%': holds: api in closed-64 (throughput)\n"), "{text}");
+    let asked = Asked { metrics: vec![Metric::P99], conditions, ..Asked::default() };
+    let error = races(&named("a", &old), &named("b", &new), &asked).unwrap_err().to_string();
+    assert!(error.starts_with("--fail-if cpu slower by 3%: what --metric leaves"), "{error}");
+}
+
+#[test]
+fn hostile_names_are_data() {
+    let bad = "\u{1b}[31m|`<img src=x onerror=alert(1)>@all #1 [a](http://b.c)\n| --- |\u{202e}";
+    let (mut old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(9_000.0, 1.0, 2)));
+    for (record, version) in [(&mut old, "1"), (&mut new, "2")] {
+        record.plan.contenders[1].name = bad.into();
+        record.plan.contenders[1].version = Some(format!("{bad}{version}"));
+        record.plan.scenarios[0].name = bad.into();
+        record.epochs.iter_mut().for_each(|epoch| epoch.scenario = bad.into());
+        record.findings.push((None, Finding::invalid(bad, bad, bad).about(bad)));
+        record.ended = vec![(bad.into(), deadheat_record::End::Decided)];
+    }
+    new.machine.kernel = Some(bad.into());
+    let asked = Asked {
+        conditions: vec![fail_if("not equivalent", None, Claim::NotEquivalent, false)],
+        ..Asked::default()
+    };
+    let document = races(&named(bad, &old), &named(bad, &new), &asked).unwrap();
+    let (text, page) = (terminal::comparison(&document, &WIDE), markdown(&document));
+    let acts = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+    assert!(!text.contains(acts) && !page.contains(acts));
+    assert!(
+        !page.contains("<img") && !page.contains("@all") && !page.contains("](") && !page.contains("http:")
+    );
+    // Every row of a table has its six cells.
+    for line in page.lines().filter(|line| line.starts_with('|')) {
+        assert_eq!(line.matches('|').count(), 7, "{line}");
+    }
+    assert_eq!(page.lines().filter(|line| line.starts_with('|')).count(), 10);
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn no_line_is_too_wide() {
+    let document = compared(&race(10_000.0, 1.0, 1).record(), &later(&race(9_000.0, 1.0, 2)));
+    for width in [40, 80, 100, 160] {
+        for unicode in [true, false] {
+            let text = terminal::comparison(&document, &Style { color: false, width, unicode });
+            for line in text.lines() {
+                // A table needs its four columns that are never left out.
+                let limit = width.max(72);
+                assert!(unicode_width::UnicodeWidthStr::width(line) <= limit, "{width}: {line:?}");
+                assert!(!line.ends_with(' '), "{line:?}");
+            }
+            assert!(unicode || text.is_ascii(), "{text}");
+        }
+    }
+}
+
+fn two_loads(old: &LoadRecord, new: &LoadRecord) -> CompareDocument {
+    let document = loads(&named("old.json", old), &named("new.json", new));
+    fits_the_schema(&document);
+    document
+}
+
+#[test]
+fn two_loads_are_held_side_by_side_and_nothing_follows() {
+    let new = LoadRecord {
+        started_unix_ms: closed().started_unix_ms + 1,
+        url: closed().url.replace("8080", "9090"),
+        throughput_rps: Some(10_000.0),
+        ..closed()
+    };
+    let document = two_loads(&closed(), &new);
+    let one = &document.scenarios[0].changes[0];
+    assert_eq!((one.metric.as_str(), one.low, one.verdict), ("throughput", None, VerdictWord::Inconclusive));
+    assert!((one.ratio.unwrap() - 10_000.0 / 19_994.0).abs() < 1e-12);
+    assert!(document.scenarios[0].changes.iter().all(|one| one.verdict == VerdictWord::Inconclusive));
+    assert_eq!(findings(&document), [("one-run-each", Severity::Warn)], "another port is no other load");
+    insta::assert_snapshot!(terminal::comparison(&document, &WIDE));
+    insta::assert_snapshot!(markdown(&document));
+}
+
+#[test]
+fn loads_that_cannot_be_held_against_each_other() {
+    let invalid = |new: &LoadRecord, code: &str| {
+        let document = two_loads(&closed(), new);
+        assert!(findings(&document).contains(&(code, Severity::Invalid)), "{code}");
+        assert!(document.is_invalid());
+    };
+    invalid(&closed(), "same-record");
+    let later = LoadRecord { started_unix_ms: 1, ..closed() };
+    invalid(&LoadRecord { started_unix_ms: 1, ..open() }, "different-load");
+    invalid(&LoadRecord { connections: 8, ..later.clone() }, "different-load");
+    invalid(&LoadRecord { url: "http://127.0.0.1:8080/other".into(), ..later.clone() }, "different-load");
+    let errors = vec![Finding::invalid("errors", "9 % failed", "look")];
+    invalid(&LoadRecord { findings: errors, ..later.clone() }, "errors");
+    let mut other = later;
+    other.generator.backend = "epoll".into();
+    assert!(findings(&two_loads(&closed(), &other)).contains(&("different-cores", Severity::Warn)));
+}
