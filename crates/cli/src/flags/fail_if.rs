@@ -86,8 +86,8 @@ impl<'a> Words<'a> {
         match self.by()? {
             Some(by) => Ok(claim(by)),
             None => {
-                self.taken += 1;
-                Err(self.expected("by how much, such as `by 3%`", None))
+                let found = self.next();
+                Err(self.expected("by how much, such as `by 3%`", found))
             }
         }
     }

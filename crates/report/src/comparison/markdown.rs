@@ -48,10 +48,10 @@ pub fn markdown(document: &CompareDocument) -> String {
 
 /// One sentence for everything that was asked for; of many, only a count.
 fn headlines(document: &CompareDocument) -> Vec<String> {
-    let mut lines = Vec::new();
     if document.kind == ComparedKind::Loads {
-        return lines;
+        return vec!["one run each: no interval, no verdict".into()];
     }
+    let mut lines = Vec::new();
     let many = document.scenarios.len() > 1;
     for scenario in &document.scenarios {
         let place = if many { format!("{}: ", code(&scenario.name)) } else { String::new() };
@@ -68,16 +68,22 @@ fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
     if document.kind == ComparedKind::Races {
         out += &format!("\n**{}**: {}\n", code(&scenario.name), text(&shape(&scenario.shape)));
     }
-    out += "\n| contender | metric | old | new | new / old | verdict |\n|---|---|--:|--:|---|---|\n";
-    for one in &scenario.changes {
+    let by = document.reference.as_ref().map_or_else(String::new, |one| format!(" by {}", code(one)));
+    out +=
+        &format!("\n| contender | metric | old | new | new/old{by} | verdict |\n|---|---|--:|--:|---|---|\n");
+    for (at, one) in scenario.changes.iter().enumerate() {
+        // A name is said once for all its metrics.
+        let first = at == 0 || scenario.changes[at - 1].contender != one.contender;
         let row = [
-            contender(one),
+            if first { contender(one) } else { String::new() },
             label(&one.metric, &scenario.shape),
             value(&one.metric, one.old),
             value(&one.metric, one.new),
             quotient(one),
             match one.verdict {
-                VerdictWord::Slower | VerdictWord::Invalid => format!("**{}**", verdict(one.verdict)),
+                VerdictWord::Slower | VerdictWord::Invalid if !one.negligible => {
+                    format!("**{}**", verdict(one.verdict))
+                }
                 other => verdict(other).into(),
             },
         ];
@@ -110,7 +116,7 @@ fn finding(one: &Finding) -> String {
 
 fn foot(document: &CompareDocument) -> String {
     let how = match (&document.reference, document.kind) {
-        (_, ComparedKind::Loads) => return "\n<sub>One run each: no interval, no verdict.</sub>\n".into(),
+        (_, ComparedKind::Loads) => return String::new(),
         (Some(one), _) => format!("each epoch divided by {}", code(one)),
         (None, _) => "records measured apart".into(),
     };
@@ -124,7 +130,7 @@ fn foot(document: &CompareDocument) -> String {
 /// A name as code: nothing in it is a link, a mention, a cell's end or HTML.
 fn code(name: &str) -> String {
     let name = plain(name);
-    let harmless = |one: char| one.is_ascii_alphanumeric() || " ._/:@#+=,~%()'\"-".contains(one);
+    let harmless = |one: char| one.is_ascii_alphanumeric() || " ._/:@#+=,~%()'\"-?&!*;".contains(one);
     if !name.is_empty() && name.chars().all(harmless) && name.trim() == name {
         return format!("`{name}`");
     }

@@ -9,7 +9,7 @@ use super::{finding_lines, indented, verdict};
 use crate::comparison::{label, quotient, sentence, shape, value};
 use crate::number::percent;
 use crate::style::{Style, Tone};
-use crate::text::{plain, wrap};
+use crate::text::{plain, shorten_end, wrap};
 
 /// So many changes are told in sentences; of more, the table says it.
 const MOST_SENTENCES: usize = 6;
@@ -63,7 +63,7 @@ fn scenario_lines(document: &CompareDocument, scenario: &ComparedScenario, style
     if scenario.changes.is_empty() {
         lines.extend(indented("nobody to compare", 0, Tone::Plain, style));
     } else {
-        lines.extend(table::lines(columns(scenario, style), 0, 2, style));
+        lines.extend(table::lines(columns(document, scenario, style), 0, 2, style));
     }
     if !scenario.findings.is_empty() {
         lines.push(String::new());
@@ -72,7 +72,7 @@ fn scenario_lines(document: &CompareDocument, scenario: &ComparedScenario, style
     lines
 }
 
-fn columns(scenario: &ComparedScenario, style: &Style) -> Vec<Column> {
+fn columns(document: &CompareDocument, scenario: &ComparedScenario, style: &Style) -> Vec<Column> {
     let column = |title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(usize, &Change) -> Cell| Column {
         group: "",
         title: title.into(),
@@ -88,6 +88,10 @@ fn columns(scenario: &ComparedScenario, style: &Style) -> Vec<Column> {
         (_, Some(new)) => plain(new),
         _ => String::new(),
     };
+    let quotients = document.reference.as_ref().map_or_else(
+        || "new/old".into(),
+        |one| format!("new/old by {}", shorten_end(&plain(one), 14, &style.spell("…"))),
+    );
     vec![
         column("contender", None, true, &|at, one| Cell {
             text: if first(at, one) { plain(&one.contender) } else { String::new() },
@@ -96,7 +100,7 @@ fn columns(scenario: &ComparedScenario, style: &Style) -> Vec<Column> {
         column("metric", None, true, &|_, one| said(label(&one.metric, &scenario.shape))),
         column("old", Some(8), false, &|_, one| said(value(&one.metric, one.old))),
         column("new", Some(9), false, &|_, one| said(value(&one.metric, one.new))),
-        column("new/old", None, true, &|_, one| said(quotient(one))),
+        column(&quotients, None, true, &|_, one| said(quotient(one))),
         column("verdict", None, true, &|_, one| {
             let (text, tone) = verdict(one.verdict);
             Cell { text: text.into(), tone: if one.negligible { Tone::Plain } else { tone } }

@@ -1,0 +1,175 @@
+//! Two records compared from the command line, and the exit statuses of `--fail-if`.
+#![allow(clippy::unwrap_used)]
+
+use deadheat_testkit::{Kit, Outcome, SHORT_RACE, TestServer, server_line, turn};
+use serde_json::Value;
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+/// A short race of a contender that stays the same and of a service that takes so long.
+fn record(kit: &Kit, file: &str, spin_us: &str) -> Outcome {
+    let race = kit
+        .race()
+        .contender("limit", &server_line(&["--json"]))
+        .contender("api", &server_line(&["--json", "--spin-us", spin_us]))
+        .args(SHORT_RACE);
+    let outcome = race.args(["--record", file]).run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    outcome
+}
+
+/// What a busy machine makes invalid is not what is tested: its findings leave the record.
+fn quiet(kit: &Kit, file: &str) {
+    let without = |line: &str| -> Option<String> {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if line["line"] == "finding" {
+            return None;
+        }
+        if line["line"] == "epoch" {
+            line["findings"] = Value::Array(vec![]);
+            for round in line["rounds"].as_array_mut().unwrap() {
+                round["external"]["steal_share"] = 0.0.into();
+                round["external"]["foreign_share"] = 0.0.into();
+                round.as_object_mut().unwrap().remove("dropped");
+                for slice in round["slices"].as_array_mut().unwrap() {
+                    slice["load_cpu_ns"] = 0.into();
+                }
+            }
+        }
+        Some(format!("{line}\n"))
+    };
+    let text: String = kit.read(file).lines().filter_map(without).collect();
+    kit.file(file, text);
+}
+
+fn assert_valid(document: &Value) {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/compare-1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// The change of `api` in throughput.
+fn of_api(document: &Value) -> &Value {
+    let changes = document["scenarios"][0]["changes"].as_array().unwrap();
+    changes.iter().find(|one| one["contender"] == "api" && one["metric"] == "throughput").unwrap()
+}
+
+/// A service that takes 400 us longer in every request is slower by far more than 3 % on any machine.
+#[test]
+fn a_pull_request_that_made_the_service_slower_fails() {
+    let (kit, _turn) = (kit(), turn());
+    for (file, spin_us) in [("main.jsonl", "100"), ("branch.jsonl", "500")] {
+        record(&kit, file, spin_us);
+        quiet(&kit, file);
+    }
+    let compare = |arguments: &[&str]| {
+        kit.deadheat(["compare", "main.jsonl", "branch.jsonl", "--contender", "api"]).args(arguments).run()
+    };
+    let failed = compare(&["--fail-if", "slower by 3%", "--json", "out.json", "--markdown", "out.md"]);
+    failed
+        .assert_status(1)
+        .assert_stdout_has("fail if 'slower by 3%': holds: api")
+        .assert_stdout_has("measured-apart");
+    let document: Value = serde_json::from_str(&kit.read("out.json")).unwrap();
+    assert_valid(&document);
+    assert_eq!(of_api(&document)["verdict"], "slower");
+    assert!(of_api(&document)["high"].as_f64().unwrap() < 0.97);
+    assert_eq!(document["conditions"][0]["holds"], true);
+    assert!(kit.read("out.md").contains("| `api` | throughput |"), "{}", kit.read("out.md"));
+    compare(&[]).assert_status(0);
+    compare(&["--fail-if", "faster", "--fail-if", "slower by 9000%"]).assert_status(0);
+    compare(&["--fail-if", "faster", "--fail-if", "throughput maybe slower by 3%"]).assert_status(1);
+    let divided = compare(&["--reference", "limit", "--fail-if", "slower by 3%", "--markdown"]);
+    divided.assert_status(1).assert_stderr_has("each epoch divided by limit");
+    assert!(divided.stdout.starts_with("### deadheat: `branch.jsonl` against `main.jsonl`\n"), "{divided}");
+    let turned = kit
+        .deadheat(["compare", "branch.jsonl", "main.jsonl", "--reference", "limit", "--fail-if", "slower"])
+        .args(["--json", "-"])
+        .run();
+    turned.assert_status(0);
+    let document: Value = serde_json::from_str(&turned.stdout).unwrap();
+    assert_valid(&document);
+    assert_eq!((&document["reference"], &of_api(&document)["verdict"]), (&"limit".into(), &"faster".into()));
+    let same = kit.deadheat(["compare", "main.jsonl", "main.jsonl", "--fail-if", "slower"]).run();
+    same.assert_status(3).assert_stdout_has("same-record");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let kit = kit();
+    kit.file("race.json", include_str!("../../record/tests/fixtures/example.json"));
+    kit.file(
+        "other.json",
+        include_str!("../../record/tests/fixtures/example.json").replace("\"bun\"", "\"bun2\""),
+    );
+    let refused = |arguments: &[&str], said: &[&str]| {
+        let outcome = kit.deadheat(["compare"]).args(arguments).run();
+        outcome.assert_status(2);
+        assert_eq!(outcome.stdout, "", "{outcome}");
+        for text in said {
+            outcome.assert_stderr_has(text);
+        }
+    };
+    refused(&["race.json", "absent.json"], &["absent.json"]);
+    refused(&["race.json", "race.json", "--contender", "x"], &["--contender x", "node, bun"]);
+    refused(
+        &["race.json", "other.json", "--reference", "bun2"],
+        &["--reference bun2: race.json", "node, bun"],
+    );
+    refused(&["race.json", "race.json", "--fail-if", "slower by 3"], &["--fail-if", "word 3 is `3`"]);
+    refused(&["race.json", "race.json", "--metric", "cpu", "--fail-if", "p99 slower"], &["--metric"]);
+    refused(&["race.json", "race.json", "--json", "-", "--markdown", "-"], &["give one of them a file"]);
+    let mapped =
+        kit.deadheat(["compare", "race.json", "other.json", "--map", "bun=bun2", "--json", "-"]).run();
+    let document: Value = serde_json::from_str(&mapped.stdout).unwrap();
+    assert_eq!(document["scenarios"][0]["changes"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn two_loads_give_no_verdict() {
+    let (kit, _turn) = (kit(), turn());
+    let server = TestServer::start(&["--json"]);
+    let url = format!("http://127.0.0.1:{}/x", server.port());
+    for file in ["a.json", "b.json"] {
+        kit.deadheat(["load", "-d", "300ms", "-c", "2", "--json", file, &url]).run();
+    }
+    let outcome = kit.deadheat(["compare", "a.json", "b.json", "--json", "-"]).run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_valid(&document);
+    assert_eq!(document["kind"], "loads");
+    outcome.assert_stderr_has("one-run-each").assert_stderr_has("deadheat race");
+    let asked = kit.deadheat(["compare", "a.json", "b.json", "--fail-if", "slower"]).run();
+    asked.assert_status(2).assert_stderr_has("one run each");
+    kit.file("race.json", include_str!("../../record/tests/fixtures/example.json"));
+    let mixed = kit.deadheat(["compare", "a.json", "race.json"]).run();
+    mixed.assert_status(2).assert_stderr_has("compare two races, or two loads");
+}
+
+/// Of three contenders each condition speaks of the two that are not the baseline, and of nobody else.
+#[test]
+fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
+    let (kit, _turn) = (kit(), turn());
+    let race = |spins: [&str; 2], more: &[&str]| {
+        let [one, two] = spins.map(|spin| server_line(&["--json", "--spin-us", spin]));
+        let race = kit.race().contender("one", &one).contender("two", &two).args(SHORT_RACE);
+        race.args(["--baseline", "two"]).args(more).run()
+    };
+    let slower = race(["800", "100"], &["--fail-if", "slower by 3%"]);
+    assert!(matches!(slower.status(), Some(1 | 3)), "{slower}");
+    let pair = &slower.json()["scenarios"][0]["comparisons"][0];
+    assert_eq!((&pair["baseline"], &pair["contender"]), (&"two".into(), &"one".into()));
+    if slower.status() == Some(1) {
+        slower.assert_stdout_has("fail if 'slower by 3%': holds: one in ");
+    }
+    let faster = race(["100", "800"], &["--fail-if", "slower by 3%", "--fail-if", "maybe slower by 3%"]);
+    assert!(matches!(faster.status(), Some(0 | 3)), "{faster}");
+    faster.assert_stdout_has("fail if 'slower by 3%': does not hold");
+    let before = race(["0", "0"], &["--fail-if", "p99 slower", "--record", "never.jsonl"]);
+    before.assert_status(2).assert_stderr_has("race with --metric p99");
+    assert!(!kit.path().join("never.jsonl").exists(), "nothing begins that cannot answer");
+}
