@@ -46,6 +46,7 @@ Examples:
   deadheat race studies/trending --only bun,node26 --scenario steady
   deadheat check studies/trending
   deadheat load -r 2000 http://127.0.0.1:8080/x
+  deadheat compare main.jsonl branch.jsonl --fail-if 'slower by 3%'
 
 Exit status: 0 measured, or passed; 1 measured, and a parity check failed or a condition of --fail-if holds; 2 wrong
 usage or input; 3 the measurement is invalid; 130 interrupted (what was measured is kept).";

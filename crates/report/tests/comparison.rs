@@ -224,6 +224,14 @@ fn whose_invalidity_it_is_matters() {
     assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Invalid);
     let asked = Asked { contenders: vec!["api".into()], ..Asked::default() };
     assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Slower);
+    // By its old name in the old record, and not about a scenario.
+    let (mut old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(9_000.0, 1.0, 2)));
+    new.plan.contenders[1].name = "api-2".into();
+    old.findings.push((None, Finding::invalid("leak", "it grows", "look").about("api")));
+    let map = vec![("api".to_owned(), "api-2".to_owned())];
+    let document = compared_as(&old, &new, &Asked { map, ..Asked::default() });
+    assert_eq!(of(&document, "api-2", "throughput").verdict, VerdictWord::Invalid);
+    assert_eq!(of(&document, "limit", "throughput").verdict, VerdictWord::Equivalent);
 }
 
 #[test]

@@ -76,10 +76,7 @@ pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Ve
     all.extend(machine(&old.machine, &new.machine));
     all.extend(cores(old, new));
     all.extend(reference(both));
-    for (view, when) in [(&both.old_view, "then"), (&both.new_view, "now")] {
-        let invalid = view.findings.iter().filter(|one| one.severity == Severity::Invalid);
-        all.extend(invalid.map(|one| passed_on(one, when)));
-    }
+    all.extend(own_invalid(both, &both.matches, &|view| view.findings.clone()));
     all.extend(measured_apart(both));
     all.extend(system(&old.machine, &new.machine));
     all.extend(slices(old, new));
@@ -98,7 +95,10 @@ pub(super) fn of_scenario(both: &Both<'_>, scenario: &str, field: &[Match]) -> V
     let (Some(then), Some(now)) = (plan(both.old), plan(both.new)) else { return Vec::new() };
     let mut all: Vec<Finding> = Vec::new();
     all.extend(load(both, &then, &now));
-    all.extend(own_invalid(both, scenario, field));
+    all.extend(own_invalid(both, field, &|view| {
+        let here = view.scenarios.iter().filter(|one| one.result.name == scenario);
+        here.flat_map(|one| one.result.findings.clone()).collect()
+    }));
     all.extend(contract(both, &then, &now));
     all.extend(warm_up(both, scenario));
     all
@@ -280,38 +280,29 @@ fn own_warnings(view: &View, which: &str, file: &str) -> Option<Finding> {
     })
 }
 
-/// What takes numbers away in either record's own report, where it is about those that are compared here.
-fn own_invalid(both: &Both<'_>, scenario: &str, field: &[Match]) -> Vec<Finding> {
+/// What takes numbers away in either record's own report, where it is about those that are compared here; about whom is
+/// said by the name in the new record. What is about the reference is about all that is divided by it.
+fn own_invalid(both: &Both<'_>, field: &[Match], findings: &dyn Fn(&View) -> Vec<Finding>) -> Vec<Finding> {
     let mut all = Vec::new();
-    let sides: [(&View, &str, fn(&Match) -> usize, &Record); 2] =
-        [(&both.old_view, "then", |one| one.old, both.old), (&both.new_view, "now", |one| one.new, both.new)];
-    for (view, when, index, record) in sides {
-        let findings = view
-            .scenarios
-            .iter()
-            .filter(|one| one.result.name == scenario)
-            .flat_map(|one| &one.result.findings)
-            .filter(|one| one.severity == Severity::Invalid);
-        for finding in findings {
-            let is =
-                |one: &Match| Some(&record.plan.contenders[index(one)].name) == finding.contender.as_ref();
-            let passed = passed_on(finding, when);
-            if finding.contender.is_none() {
-                all.push(passed);
-            } else if let Some(one) = field.iter().find(|one| is(one)) {
-                all.push(passed.about(&both.new.plan.contenders[one.new].name));
-            } else if both.reference.as_ref().is_some_and(is) {
-                let name = finding.contender.clone().unwrap_or_default();
-                let message = format!("the reference {name}: {}", passed.message);
-                all.push(Finding { contender: None, message, ..passed });
+    for (view, when, record) in [(&both.old_view, "then", both.old), (&both.new_view, "now", both.new)] {
+        let index = |one: &Match| if when == "then" { one.old } else { one.new };
+        for finding in findings(view).into_iter().filter(|one| one.severity == Severity::Invalid) {
+            let message = format!("{when}: {}", finding.message);
+            let Some(name) = finding.contender.clone() else {
+                all.push(Finding { message, ..finding });
+                continue;
+            };
+            let is = |one: &&Match| record.plan.contenders[index(one)].name == name;
+            if both.reference.as_ref().is_some_and(|one| is(&one)) {
+                let message = format!("the reference {name}, {message}");
+                all.push(Finding { contender: None, message, ..finding });
+            } else if let Some(one) = field.iter().find(is) {
+                let contender = Some(both.new.plan.contenders[one.new].name.clone());
+                all.push(Finding { contender, message, ..finding });
             }
         }
     }
     all
-}
-
-fn passed_on(finding: &Finding, when: &str) -> Finding {
-    Finding { message: format!("{when}: {}", finding.message), ..finding.clone() }
 }
 
 fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Finding> {

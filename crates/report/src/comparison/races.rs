@@ -235,16 +235,17 @@ fn family(
     let evidence: Vec<f64> =
         sides.iter().map(|(_, _, welch)| welch.map_or(0.0, |welch| -welch.p_value().ln())).collect();
     holm.look(&evidence, |sharing| -(rules.alpha / sharing as f64).ln());
-    let change = |(at, (one, (old, new, welch))): (usize, (&Match, &(Series, Series, Option<Welch>)))| {
+    let mut changes = Vec::new();
+    for (at, (one, (old, new, welch))) in field.iter().zip(&sides).enumerate() {
         let judged = Judged {
             welch: *welch,
             alpha: rules.alpha / holm.sharing(at) as f64,
             differs: holm.rejected(at),
             margin_ln: rules.margin.ln_1p(),
         };
-        change(both, one, metric, (old, new), &judged)
-    };
-    Ok(field.iter().zip(&sides).enumerate().map(change).collect())
+        changes.push(change(both, one, metric, (old, new), &judged));
+    }
+    Ok(changes)
 }
 
 /// What the family says of one contender.
