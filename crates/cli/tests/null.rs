@@ -74,7 +74,15 @@ fn a_port_or_socket_that_is_taken_is_wrong_usage_with_a_remedy() {
     let outcome = kit.deadheat(["null", "--unix-socket"]).arg(&path).run();
     outcome.assert_status(2).assert_stderr_has("choose another --unix-socket");
     assert!(path.exists());
-    for wrong in ["--backend=x", "--cpus=9999", "--bytes=-1", "--threads=0", "--unix-socket=x --port=1"] {
+    for wrong in [
+        "--backend=x",
+        "--cpus=9999",
+        "--bytes=-1",
+        "--threads=0",
+        "--unix-socket=x --port=1",
+        "--spin=40",
+        "--spin=1us --spin-steps=5",
+    ] {
         kit.deadheat(["null", "--port", "0"]).args(wrong.split(' ')).run().assert_status(2);
     }
 }

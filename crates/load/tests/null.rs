@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use deadheat_load::{Address, Backend, NullConfig, NullError, NullServer};
+use deadheat_load::{Address, Backend, NullConfig, NullError, NullServer, Spin, step_ns};
 
 const LIMIT: Duration = Duration::from_secs(20);
 const GET: &str = "GET /any/path?x HTTP/1.1\r\nHost: here\r\nAccept: */*\r\n\r\n";
@@ -339,5 +339,27 @@ fn what_cannot_be_is_an_error_with_its_cause() {
         NullConfig { body_bytes: usize::MAX, ..NullConfig::default() },
     ] {
         assert!(matches!(NullServer::start(config), Err(NullError::Config)));
+    }
+}
+
+#[test]
+fn each_answer_costs_the_work_that_was_asked_for() {
+    for backend in [Backend::Uring, Backend::Epoll] {
+        let spin = Spin::steps(500_000);
+        let server = NullServer::start(NullConfig { spin, backend, ..NullConfig::default() }).unwrap();
+        let mut stream = connect(&server);
+        let work = Duration::from_nanos((step_ns() * 500_000.0) as u64);
+        // Pipelined, one by one, and heads alone: as many answers, as often the work.
+        for (requests, answers, count) in [
+            (GET.repeat(100), full(13).repeat(100), 100),
+            (GET.to_owned(), full(13), 1),
+            ("HEAD / HTTP/1.1\r\n\r\n".repeat(50), head(13, "").repeat(50), 50),
+        ] {
+            let start = Instant::now();
+            stream.write_all(requests.as_bytes()).unwrap();
+            expect(&mut stream, &answers);
+            let took = start.elapsed();
+            assert!(took >= work.mul_f64(0.8 * f64::from(count)), "{}: {took:?} {work:?}", backend.name());
+        }
     }
 }

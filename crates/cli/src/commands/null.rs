@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use deadheat_load::{Address, NullConfig, NullError, NullServer};
+use deadheat_load::{Address, NullConfig, NullError, NullServer, Spin};
 use deadheat_runner::raise_open_files;
 
 use super::Failure;
@@ -32,6 +32,7 @@ pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failu
         body_bytes: flags.bytes.map_or(usual.body_bytes, |bytes| bytes as usize),
         threads: flags.threads.map_or(usual.threads, usize::from),
         cpus: flags.cpus.as_ref().map_or(usual.cpus, |list| list.0.clone()),
+        spin: flags.spin_steps.map(Spin::steps).or(flags.spin.map(Spin::lasting)).unwrap_or_default(),
         backend: flags.backend.unwrap_or(usual.backend),
     });
     let server = server.map_err(usage)?;

@@ -1,11 +1,12 @@
 //! Owns: the options of `null`. Must not know: the server.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use deadheat_load::Backend;
 
-use super::CpuList;
+use super::{CpuList, values};
 
 const NULL_HELP: &str = "\
 Examples:
@@ -33,6 +34,12 @@ pub(crate) struct NullFlags {
     /// Tie the threads to these cores, by turns, such as 0,2-4 [default: the system's choice]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) cpus: Option<CpuList>,
+    /// CPU work before each answer, such as 40us: a fixed number of steps, found at the start [default: none]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) spin: Option<Duration>,
+    /// The same by the number of its steps, for servers whose works are to be in an exact ratio
+    #[arg(long, value_name = "N", hide = true, conflicts_with = "spin", value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
+    pub(crate) spin_steps: Option<u64>,
     /// How to speak to the operating system: auto, io_uring or epoll [default: auto]
     #[arg(long, value_name = "WHICH", value_parser = backend)]
     pub(crate) backend: Option<Backend>,

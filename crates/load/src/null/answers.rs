@@ -1,6 +1,9 @@
-//! Owns: the bytes of every answer, made once and shared by all threads. Must not know requests or sockets.
+//! Owns: the bytes of every answer, made once and shared by all threads, and the work that each costs. Must not know
+//! requests or sockets.
 
 use std::ops::Range;
+
+use super::spin::Spin;
 
 /// What a 13-byte answer says, and longer ones again and again.
 const TEXT: &[u8] = b"Hello, world!\n";
@@ -41,11 +44,12 @@ pub(super) struct Answers {
     go_on: Range<usize>,
     malformed: Range<usize>,
     too_large: Range<usize>,
+    spin: Spin,
 }
 
 impl Answers {
-    /// Answers with bodies of so many bytes.
-    pub(super) fn new(body_bytes: usize) -> Answers {
+    /// Answers with bodies of so many bytes, each after so much work.
+    pub(super) fn new(body_bytes: usize, spin: Spin) -> Answers {
         let head = |more: &str| {
             format!(
                 "HTTP/1.1 200 OK\r\nContent-Length: {body_bytes}\r\nContent-Type: text/plain\r\n{more}\r\n"
@@ -67,7 +71,7 @@ impl Answers {
         let (go_on, malformed, too_large) = (add(CONTINUE), add(MALFORMED), add(TOO_LARGE));
         let copies = copies as u32;
         let bytes = bytes.into_boxed_slice();
-        Answers { bytes, head: stays.len(), full, copies, last_head, go_on, malformed, too_large }
+        Answers { bytes, head: stays.len(), full, copies, last_head, go_on, malformed, too_large, spin }
     }
 
     /// Where `count` of a piece stand, or as many of them as are sent at once: how many these are.
@@ -88,6 +92,21 @@ impl Answers {
         (range, 1)
     }
 
+    /// Does the work of `count` of a piece: a head is an answer's, a body alone is part of one.
+    #[inline]
+    pub(super) fn work(&self, piece: Piece, count: u32) {
+        match piece {
+            Piece::Full | Piece::Head | Piece::LastHead => self.spin.run(count),
+            Piece::Body | Piece::Continue | Piece::Malformed | Piece::TooLarge => {}
+        }
+    }
+
+    /// Whether answers cost work.
+    #[inline]
+    pub(super) fn cost_work(&self) -> bool {
+        self.spin != Spin::default()
+    }
+
     #[inline]
     pub(super) fn bytes(&self, range: &Range<usize>) -> &[u8] {
         &self.bytes[range.clone()]
@@ -101,7 +120,7 @@ mod tests {
     #[test]
     fn each_piece_stands_where_it_is_looked_for() {
         for body in [0, 1, 13, 100, 6_000, 100_000] {
-            let answers = Answers::new(body);
+            let answers = Answers::new(body, Spin::default());
             let text = |piece, count| {
                 let (range, found) = answers.find(piece, count);
                 (String::from_utf8(answers.bytes(&range).to_vec()).unwrap(), found)
@@ -123,6 +142,11 @@ mod tests {
                 assert!(text(piece, 1).0.starts_with(&format!("HTTP/1.1 {status} ")));
             }
         }
-        assert!(Answers::new(13).bytes.windows(17).any(|found| found == b"\r\n\r\nHello, world!"));
+        assert!(
+            Answers::new(13, Spin::default())
+                .bytes
+                .windows(17)
+                .any(|found| found == b"\r\n\r\nHello, world!")
+        );
     }
 }

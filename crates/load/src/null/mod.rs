@@ -9,6 +9,7 @@ mod epoll;
 mod listener;
 mod peer;
 mod request;
+mod spin;
 mod uring;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,6 +26,7 @@ use thiserror::Error;
 use crate::address::Address;
 use crate::driver::{Backend, os};
 use answers::Answers;
+pub use spin::{Spin, step_ns};
 
 /// A client that was told that its connection ends has so long to end it as well.
 const LINGER: Duration = Duration::from_secs(2);
@@ -45,18 +47,21 @@ pub struct NullConfig {
     pub threads: usize,
     /// CPUs to which the threads are tied, by turns; none: they are not.
     pub cpus: Vec<usize>,
+    /// Work before each answer.
+    pub spin: Spin,
     /// How to speak to the operating system.
     pub backend: Backend,
 }
 
 impl Default for NullConfig {
-    /// One thread on any CPU, at any free port of 127.0.0.1, with 13 bytes.
+    /// One thread on any CPU, at any free port of 127.0.0.1, with 13 bytes and no work.
     fn default() -> NullConfig {
         NullConfig {
             address: Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             body_bytes: 13,
             threads: 1,
             cpus: Vec::new(),
+            spin: Spin::default(),
             backend: Backend::Auto,
         }
     }
@@ -125,7 +130,7 @@ impl NullServer {
     /// # Errors
     /// See [`NullError`]. Nothing is left running then.
     pub fn start(config: NullConfig) -> Result<NullServer, NullError> {
-        let NullConfig { address, body_bytes, threads, cpus, backend } = config;
+        let NullConfig { address, body_bytes, threads, cpus, spin, backend } = config;
         if !(1..=MAX_THREADS).contains(&threads) || body_bytes > MAX_BODY {
             return Err(NullError::Config);
         }
@@ -134,7 +139,7 @@ impl NullServer {
         let stop = Arc::new(stop.map_err(|error| NullError::Thread(error.into()))?);
         let (listeners, address) = listener::listen(&address, threads)
             .map_err(|error| NullError::Listen { address: address.clone(), source: error.into() })?;
-        let answers = Arc::new(Answers::new(body_bytes));
+        let answers = Arc::new(Answers::new(body_bytes, spin));
         let mut server = NullServer { address, backend, stop, threads: Vec::new() };
         let (ready, started) = channel();
         for (index, listener) in listeners.into_iter().enumerate() {

@@ -105,11 +105,12 @@ impl Peer {
         !self.owed.is_empty()
     }
 
-    /// Makes [`Peer::sending`] the next thing to be sent; false when nothing is owed.
+    /// Does the work of the next thing to be sent and makes it [`Peer::sending`]; false when nothing is owed.
     #[inline]
     pub(super) fn advance(&mut self, answers: &Answers) -> bool {
         let Some((piece, owed)) = self.owed.front_mut() else { return false };
         let (range, count) = answers.find(*piece, *owed);
+        answers.work(*piece, count);
         *owed -= count;
         if *owed == 0 {
             self.owed.pop_front();
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn requests_that_are_known_are_answered_as_those_that_are_read() {
-        let (answers, mut known) = (Answers::new(3), Known::default());
+        let (answers, mut known) = (Answers::new(3, Default::default()), Known::default());
         let mut peer = Peer::new();
         let post = b"POST / HTTP/1.1\r\nContent-Length: 28\r\n\r\n";
         let mut one = String::new();

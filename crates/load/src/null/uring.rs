@@ -162,6 +162,10 @@ impl Server {
             let mut touched = std::mem::take(&mut self.touched);
             for &slot in &touched {
                 self.attend(slot)?;
+                // Who has worked for an answer does not keep it until it has worked for all others.
+                if self.post.answers.cost_work() {
+                    self.hand_over()?;
+                }
             }
             touched.clear();
             self.touched = touched;
@@ -183,6 +187,14 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Hands over what is queued.
+    fn hand_over(&mut self) -> Result<(), Errno> {
+        match self.ring.submit().map_err(|error| errno_of(&error)) {
+            Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Hands over what is queued and waits for something to happen.
