@@ -7,6 +7,7 @@
 
 mod any;
 mod compare;
+mod doctor;
 mod document;
 mod epoch;
 mod finding;
@@ -22,6 +23,10 @@ pub use compare::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, ConditionPlace,
     ConditionResult, compare_schema_json,
 };
+pub use doctor::{
+    BusyProcess, DOCTOR_SCHEMA, DoctorCeiling, DoctorMode, DoctorRecord, Noise, NoiseFloor, Plant, Proof,
+    ProofRace, ProofRow, Resolution, doctor_schema_json,
+};
 pub use document::{
     Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Result as ContenderResult,
     ScenarioResult, VerdictWord, schema_json,
@@ -36,7 +41,7 @@ pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadLimits, LoadMismatch,
     LoadRecord, LoadShape, LoadTimes, Sent, load_schema_json,
 };
-pub use machine::{CgroupKind, Machine, Pinning};
+pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use plan::{
     BodyRule, Claim, Contender, JsonRule, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape,
     Share, Source, StatusRule, Volatile,

@@ -1,71 +1,74 @@
 //! The machine's facts. What cannot be read is absent.
+//!
+//! Owns: which facts there are, read below a root folder that tests replace by a fake tree. Must not know: which of them
+//! is a fault.
 
-use std::fs;
+mod busy;
+mod details;
+#[cfg(test)]
+mod fakes;
+mod tree;
+
 use std::path::Path;
 
 use deadheat_record::{CgroupKind, Machine};
+use rustix::fs::{Access, access};
 
 use crate::cgroup::Hierarchy;
 use crate::run::RunId;
+pub use busy::watch_noise;
+use tree::{Tree, cpu_list};
 
 /// Reads the machine's facts from `/proc`, `/sys` and `/etc` below `root`; tries whether a control group can be made.
 pub fn machine(root: &Path, hierarchy: &Hierarchy, run: &RunId) -> Machine {
-    let read = |path: &str| fs::read_to_string(root.join(path)).ok().map(|text| text.trim().to_owned());
-    let cpuinfo = read("proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let value =
-            |line: &str| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().to_owned());
-        cpuinfo.lines().find_map(value)
-    };
+    let writable = |folder: &Path| access(folder, Access::WRITE_OK).is_ok();
+    Machine {
+        cgroup: cgroup_kind(hierarchy, run),
+        details: details::details(&Tree { root, writable: &writable }),
+        ..facts(&Tree { root, writable: &writable })
+    }
+}
+
+/// How often a core was slowed down for its heat since the machine started; none where the processor does not say.
+pub fn throttle_events() -> Option<u64> {
+    details::throttle_events(&Tree { root: Path::new("/"), writable: &|_| false })
+}
+
+fn facts(tree: &Tree<'_>) -> Machine {
+    let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| tree.field("proc/cpuinfo", name);
     let has_flag = |name: &str| field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == name));
-    let hypervisor = has_flag("hypervisor").then(|| {
-        read("sys/class/dmi/id/sys_vendor")
-            .filter(|vendor| !vendor.is_empty())
-            .unwrap_or_else(|| "a virtual machine".into())
-    });
+    let hypervisor = has_flag("hypervisor")
+        .then(|| tree.text("sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "a virtual machine".into()));
     Machine {
         cpu_model: field("model name"),
         cpus: cpuinfo.lines().filter(|line| line.starts_with("processor")).count(),
-        siblings: siblings(root),
-        memory_bytes: read("proc/meminfo").and_then(|text| {
-            let kib =
-                text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?;
-            Some(kib.trim().parse::<u64>().ok()? * 1024)
-        }),
-        kernel: read("proc/sys/kernel/osrelease"),
-        os: read("etc/os-release").and_then(|text| {
+        siblings: siblings(tree),
+        memory_bytes: tree.kib("proc/meminfo", "MemTotal"),
+        kernel: tree.text("proc/sys/kernel/osrelease"),
+        os: tree.text("etc/os-release").and_then(|text| {
             let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
             Some(name.trim_matches('"').to_owned())
         }),
         hypervisor,
-        clock_source: read("sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        governor: read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        load_average: read("proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
-        cgroup: cgroup_kind(hierarchy, run),
+        clock_source: tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        load_average: tree.text("proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
+        cgroup: CgroupKind::None,
+        details: deadheat_record::MachineDetails::default(),
     }
 }
 
-fn siblings(root: &Path) -> Vec<Vec<usize>> {
-    let Ok(entries) = fs::read_dir(root.join("sys/devices/system/cpu")) else { return Vec::new() };
-    let mut sets: Vec<Vec<usize>> = entries
-        .flatten()
-        .filter_map(|entry| fs::read_to_string(entry.path().join("topology/thread_siblings_list")).ok())
+fn siblings(tree: &Tree<'_>) -> Vec<Vec<usize>> {
+    let mut sets: Vec<Vec<usize>> = tree
+        .numbered("sys/devices/system/cpu", "cpu")
+        .into_iter()
+        .filter_map(|(_, folder)| std::fs::read_to_string(folder.join("topology/thread_siblings_list")).ok())
         .map(|list| cpu_list(list.trim()))
         .collect();
     sets.sort();
     sets.dedup();
     sets
-}
-
-/// Processors of a list such as `0,2-3`.
-fn cpu_list(text: &str) -> Vec<usize> {
-    text.split(',')
-        .filter_map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.trim().parse::<usize>().ok()?..=last.trim().parse::<usize>().ok()?)
-        })
-        .flatten()
-        .collect()
 }
 
 fn cgroup_kind(hierarchy: &Hierarchy, run: &RunId) -> CgroupKind {
@@ -78,6 +81,7 @@ fn cgroup_kind(hierarchy: &Hierarchy, run: &RunId) -> CgroupKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn facts_come_from_the_files_and_absence_is_absence() {

@@ -33,7 +33,7 @@ pub use check::{Checked, check};
 pub use compare::{Rules, RulesError};
 pub use contender::StartError;
 pub use events::{Event, Observer};
-pub use host::machine;
+pub use host::{machine, throttle_events, watch_noise};
 pub use json_path::{JsonPath, JsonPathError, Step};
 pub use judge::AskError;
 pub use open_files::raise_open_files;

@@ -1,0 +1,65 @@
+//! The record of an examination: its schema, and that it reads back.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod doctor_fixture;
+
+use std::path::Path;
+
+use deadheat_record::{DOCTOR_SCHEMA, DoctorRecord, Finding};
+use doctor_fixture::{calm, laptop, with_floor, with_proof};
+use serde_json::{Value, json};
+
+fn validator() -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(&deadheat_record::doctor_schema_json().unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn the_committed_schema_is_that_of_the_types() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/doctor-1.schema.json");
+    let made = deadheat_record::doctor_schema_json().unwrap();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == made,
+        "{} differs from the types; if the change keeps every key's meaning, rewrite it with \
+         UPDATE_SCHEMA=1 cargo test -p deadheat-record, else raise the schema's number",
+        path.display()
+    );
+}
+
+#[test]
+fn records_fit_the_schema_and_read_back() {
+    let mut found = laptop();
+    found.findings.push(Finding::invalid("foreign-cpu", "31 %", "stop it"));
+    for record in [calm(), with_floor(0.01), found, with_proof()] {
+        let value = serde_json::to_value(&record).unwrap();
+        let errors: Vec<String> = validator().iter_errors(&value).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+        assert_eq!(serde_json::from_value::<DoctorRecord>(value).unwrap(), record);
+    }
+}
+
+#[test]
+fn facts_stand_beside_those_of_a_race_and_what_is_absent_is_left_out() {
+    let value = serde_json::to_value(calm()).unwrap();
+    assert_eq!(value["schema"], DOCTOR_SCHEMA);
+    assert_eq!((&value["machine"]["cpus"], &value["machine"]["turbo"]), (&json!(8), &json!(false)));
+    assert!(value["machine"].get("on_battery").is_none(), "{value}");
+}
+
+#[test]
+fn a_wrong_type_does_not_fit_the_schema() {
+    for (pointer, wrong) in [
+        ("/mode", json!("slow")),
+        ("/machine/turbo", json!("yes")),
+        ("/noise/steal_share", json!("none")),
+        ("/proof/results/0/verdict", json!("winner")),
+    ] {
+        let mut value = serde_json::to_value(with_proof()).unwrap();
+        *value.pointer_mut(pointer).unwrap() = wrong;
+        assert!(!validator().is_valid(&value), "{pointer}");
+    }
+}
