@@ -7,6 +7,7 @@
 
 mod compare;
 pub mod comparison;
+pub mod doctor;
 mod document;
 mod findings;
 mod headline;

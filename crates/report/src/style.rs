@@ -59,7 +59,7 @@ impl Style {
         if self.unicode {
             text.into()
         } else {
-            text.replace('µ', "u").replace('…', "...").replace('·', "-")
+            text.replace('µ', "u").replace('…', "...").replace('·', "-").replace('±', "+-")
         }
     }
 }

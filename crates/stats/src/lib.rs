@@ -30,6 +30,7 @@ pub mod quantile;
 pub mod ratio;
 pub mod referee;
 pub mod slope;
+pub mod spread;
 pub mod student;
 pub mod usl;
 pub mod verdict;

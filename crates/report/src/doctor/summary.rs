@@ -1,0 +1,404 @@
+//! An examination on a terminal: what the machine is, what it can do, what is wrong with it.
+//!
+//! Owns the order and the wording. Must not know how numbers come about; what comes from outside is escaped here.
+
+use deadheat_record::{
+    CgroupKind, DoctorMode, DoctorRecord, Machine, MachineDetails, Noise, NoiseFloor, Proof, ProofRace,
+    ProofRow, Severity,
+};
+
+use super::findings::{listed, named};
+use crate::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
+use crate::style::{Style, Tone};
+use crate::terminal::{finding_lines, indented, verdict};
+use crate::text::{left, plain, right};
+
+/// Columns of the labels at the left.
+const LABEL: usize = 13;
+
+/// All of it in lines of at most the style's width.
+pub fn summary(record: &DoctorRecord, style: &Style) -> String {
+    let mut lines = heading(record, style);
+    lines.push(String::new());
+    for (label, text) in
+        facts(&record.machine, record).iter().chain(&disturbance(&record.noise, &record.machine))
+    {
+        lines.extend(row(label, text, style));
+    }
+    lines.push(String::new());
+    lines.extend(row("ceiling", &ceiling(record), style));
+    if let Some(floor) = &record.floor {
+        lines.extend(row("noise floor", &noise_floor(floor), style));
+        lines.extend(resolution(record, style));
+    }
+    if let Some(proof) = &record.proof {
+        lines.push(String::new());
+        lines.extend(proof_table(proof, style));
+    }
+    if !record.findings.is_empty() {
+        lines.push(String::new());
+        lines.extend(finding_lines(&record.findings, style));
+    }
+    if let Some(sentence) = &record.sentence {
+        lines.push(String::new());
+        lines.extend(indented(sentence, 0, Tone::Strong, style));
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn heading(record: &DoctorRecord, style: &Style) -> Vec<String> {
+    let count = |severity| record.findings.iter().filter(|finding| finding.severity == severity).count();
+    let (invalid, warnings) = (count(Severity::Invalid), count(Severity::Warn));
+    let warned = match warnings {
+        0 => String::new(),
+        1 => ", with 1 warning".into(),
+        n => format!(", with {n} warnings"),
+    };
+    let (text, tone) = match (record.fit, warnings) {
+        (false, _) => (
+            format!("unfit for measuring: {invalid} of {} findings forbid it", invalid + warnings),
+            Tone::Alarm,
+        ),
+        (true, 0) => ("fit for measuring".to_owned(), Tone::Good),
+        (true, _) => (format!("fit for measuring{warned}"), Tone::Caution),
+    };
+    let mode = match record.mode {
+        DoctorMode::Quick => "facts and ceiling (--quick)",
+        DoctorMode::Usual => "facts, ceiling and noise floor",
+        DoctorMode::Full => "facts, ceiling, noise floor and proof (--full)",
+    };
+    let about = format!("{mode}; took {}, seed {}", clock(record.took_s.round() as u64), record.seed);
+    let mut lines = vec![style.paint(tone, &text)];
+    lines.extend(indented(&about, 0, Tone::Quiet, style));
+    if record.interrupted {
+        lines.extend(indented(
+            "interrupted: what follows is what was found until then",
+            0,
+            Tone::Caution,
+            style,
+        ));
+    }
+    lines
+}
+
+/// Labels and texts; what the machine lacks is said.
+fn facts(machine: &Machine, record: &DoctorRecord) -> Vec<(&'static str, String)> {
+    let details = &machine.details;
+    vec![
+        ("processor", processor(machine)),
+        ("cores", cores(record)),
+        ("frequency", frequency(details)),
+        ("machine", platform(machine, details)),
+        (
+            "clock",
+            format!(
+                "{}, {} to read",
+                known(&machine.clock_source, "source unknown"),
+                time_ns(record.noise.clock_read_ns)
+            ),
+        ),
+        ("memory", memory(machine, details)),
+        ("groups", groups(machine, details)),
+        ("kernel", kernel(details)),
+        ("limits", limits(details)),
+    ]
+}
+
+fn known(text: &Option<String>, otherwise: &str) -> String {
+    text.as_deref().map_or_else(|| otherwise.to_owned(), plain)
+}
+
+fn processor(machine: &Machine) -> String {
+    let cores = machine.siblings.len();
+    let threads = match cores {
+        0 => "its cores are not told".to_owned(),
+        cores if cores == machine.cpus => "one thread on each core".into(),
+        cores => format!("{cores} cores"),
+    };
+    format!("{}: {} logical online, {threads}", known(&machine.cpu_model, "model unknown"), machine.cpus)
+}
+
+fn cores(record: &DoctorRecord) -> String {
+    let allowed = record.machine.details.allowed_cpus.as_ref();
+    let allowed = allowed
+        .map_or_else(|| "those allowed are not told".into(), |cpus| format!("{} may be used", listed(cpus)));
+    let quota = record
+        .machine
+        .details
+        .cpu_quota
+        .map_or_else(String::new, |cores| format!(", {cores:.2} cores' time"));
+    let pinning = &record.pinning;
+    if pinning.server_cpus.is_empty() {
+        return format!("{allowed}{quota}; servers and generator share them");
+    }
+    format!(
+        "{allowed}{quota}: servers {}, generator {}",
+        listed(&pinning.server_cpus),
+        listed(&pinning.load_cpus)
+    )
+}
+
+fn frequency(details: &MachineDetails) -> String {
+    let governors: Vec<String> = details.governors.iter().flatten().map(|(name, _)| plain(name)).collect();
+    let mut parts = vec![match (&details.frequency_driver, governors.is_empty()) {
+        (None, true) => "no driver: the machine shows and sets no frequency".into(),
+        (driver, true) => format!("{}, no governor", known(driver, "driver unknown")),
+        (driver, false) => {
+            format!("{}, governor {}", known(driver, "driver unknown"), governors.join(" and "))
+        }
+    }];
+    parts.extend(details.energy_preference.as_ref().map(|word| format!("prefers {}", plain(word))));
+    parts.push(match details.turbo {
+        Some(true) => "turbo on".into(),
+        Some(false) => "turbo off".into(),
+        None => "turbo not told".into(),
+    });
+    parts.push(match details.throttle_events {
+        Some(0) => "never throttled".into(),
+        Some(count) => format!("throttled {} times", whole(count)),
+        None => "throttling not told".into(),
+    });
+    parts.join("; ")
+}
+
+fn platform(machine: &Machine, details: &MachineDetails) -> String {
+    let what = machine
+        .hypervisor
+        .as_ref()
+        .map_or_else(|| "no hypervisor seen".to_owned(), |vendor| format!("virtual ({})", plain(vendor)));
+    let power = match details.on_battery {
+        Some(true) => ", on battery",
+        Some(false) => ", on mains",
+        None => "",
+    };
+    let system = known(&machine.os, "distribution unknown");
+    format!("{what}{power}; {system}, kernel {}", known(&machine.kernel, "unknown"))
+}
+
+fn memory(machine: &Machine, details: &MachineDetails) -> String {
+    let size = |size: Option<u64>| size.map_or_else(|| "unknown".into(), bytes);
+    let swap = match (details.swap_bytes, details.swap_used_bytes) {
+        (Some(0), _) => "no swap".into(),
+        (Some(all), Some(used)) => format!("swap {}, {} in use", bytes(all), bytes(used)),
+        _ => "swap unknown".into(),
+    };
+    let nodes = match details.memory_nodes.as_ref().map(Vec::len) {
+        None => "nodes not told".into(),
+        Some(1) => "1 node".into(),
+        Some(nodes) => format!("{nodes} nodes"),
+    };
+    format!(
+        "{}, {} available; {swap}; {nodes}",
+        size(machine.memory_bytes),
+        size(details.memory_available_bytes)
+    )
+}
+
+fn groups(machine: &Machine, details: &MachineDetails) -> String {
+    let versions = match details.cgroup_versions.as_deref() {
+        None => "not told".into(),
+        Some([]) => "none mounted".into(),
+        Some([one]) => format!("version {one}"),
+        Some(_) => "versions 1 and 2".to_owned(),
+    };
+    let usable = match details.cgroup_controllers.as_deref() {
+        None | Some([]) => "no controller may be used".into(),
+        Some(names) => plain(&names.join(", ")),
+    };
+    let still = match machine.cgroup {
+        CgroupKind::V1 => "idle servers are frozen by version 1",
+        CgroupKind::V2 => "idle servers are frozen by version 2",
+        CgroupKind::None => "idle servers are stopped by signals",
+    };
+    format!("{versions}: {usable}; {still}")
+}
+
+fn kernel(details: &MachineDetails) -> String {
+    let ring = match details.io_uring {
+        Some(true) => "io_uring allowed",
+        Some(false) => "io_uring refused",
+        None => "io_uring not tried",
+    };
+    let counters = match details.hardware_counters {
+        Some(true) => "processor counters",
+        Some(false) => "no processor counters",
+        None => "processor counters not told",
+    };
+    let paranoid = details
+        .perf_event_paranoid
+        .map_or_else(String::new, |level| format!(" (paranoid {level})"));
+    let pressure = if details.pressure == Some(true) { "pressure told" } else { "pressure not told" };
+    format!("{ring}; {counters}{paranoid}; {pressure}")
+}
+
+fn limits(details: &MachineDetails) -> String {
+    let files = match (details.open_files, details.open_files_most) {
+        (_, Some(u64::MAX)) => "any number of open files".into(),
+        (Some(now), Some(most)) if now < most => {
+            format!("{} open files, raised to {}", whole(now), whole(most))
+        }
+        (_, Some(most)) => format!("{} open files", whole(most)),
+        _ => "open files not told".into(),
+    };
+    let ports = details
+        .ports
+        .map_or_else(|| "ports not told".into(), |(first, last)| format!("ports {first} to {last}"));
+    let backlog = details
+        .listen_backlog
+        .map_or_else(|| "backlog not told".into(), |backlog| format!("backlog {}", whole(backlog)));
+    format!("{files}; {ports}; {backlog}")
+}
+
+fn disturbance(noise: &Noise, machine: &Machine) -> Vec<(&'static str, String)> {
+    let load = machine
+        .load_average
+        .map_or_else(|| "load unknown".into(), |load| format!("load {load}"));
+    let foreign = noise
+        .foreign_share
+        .map_or_else(|| "others unknown".into(), |share| format!("others {}", percent(share)));
+    let pressure = noise
+        .cpu_pressure
+        .map_or_else(String::new, |share| format!("; CPU pressure {}", percent(share)));
+    let seconds = three_digits(noise.seconds);
+    let now = format!("{load}; for {seconds} s: steal {}, {foreign}{pressure}", percent(noise.steal_share));
+    let busiest = match named(&noise.busiest) {
+        none if none.is_empty() => "nobody over 1 % of a core".to_owned(),
+        some => plain(&some),
+    };
+    vec![("now", now), ("busiest", busiest)]
+}
+
+fn ceiling(record: &DoctorRecord) -> String {
+    let Some(one) = &record.ceiling else { return "not measured".into() };
+    let threads = if one.threads == 1 { "1 thread".into() } else { format!("{} threads", one.threads) };
+    let busy = one.cpu_share.map_or_else(String::new, |share| format!(", {} busy", percent(share)));
+    format!(
+        "{} requests/s to a server that does nothing; {threads}{busy}, {} of CPU per request, {}, {} connections",
+        three_digits(one.throughput_rps),
+        time_ns(one.cpu_us_per_request * 1e3),
+        plain(&one.backend),
+        whole(one.connections)
+    )
+}
+
+fn noise_floor(floor: &NoiseFloor) -> String {
+    let what = if floor.built_in {
+        "the built-in server".to_owned()
+    } else {
+        format!("`{}`", plain(&floor.command))
+    };
+    let rate =
+        floor.throughput_rps.map_or_else(String::new, |rate| format!(" ({} requests/s)", three_digits(rate)));
+    let spread = match (floor.sd_log_ratio, floor.sd_range) {
+        (Some(sd), Some((low, high))) => {
+            format!("epochs differ by {} (in truth {} to {})", percent(sd), percent(low), percent(high))
+        }
+        (Some(sd), None) => format!("epochs differ by {}", percent(sd)),
+        _ => "too few epochs to tell".into(),
+    };
+    let shown = floor.ratio.map_or_else(|| "?".into(), |value| ratio(value, 3));
+    format!(
+        "{what} against itself{rate}: {spread}; ratio {shown} ({}), {} epochs of {} s",
+        interval(floor.low, floor.high),
+        floor.epochs,
+        three_digits(floor.epoch_s)
+    )
+}
+
+fn resolution(record: &DoctorRecord, style: &Style) -> Vec<String> {
+    if record.resolution.is_empty() {
+        return Vec::new();
+    }
+    let line = |texts: [&str; 3]| {
+        let [difference, epochs, time] = texts;
+        format!("{}{}{}{}", " ".repeat(LABEL), right(difference, 10), right(epochs, 10), right(time, 10))
+    };
+    let mut lines = vec![style.paint(Tone::Quiet, &line(["to see", "epochs", "takes"]))];
+    for one in &record.resolution {
+        let epochs = one.epochs.map_or_else(|| "too many".into(), |epochs| whole(epochs as u64));
+        let time = one.minutes.map_or_else(|| "-".into(), |minutes| clock((minutes * 60.0).round() as u64));
+        lines.push(line([&percent(one.difference), &epochs, &time]));
+    }
+    lines
+}
+
+/// Columns of the proof's table after the name: races, the five verdicts, the time.
+const COLUMNS: [(&str, usize); 7] = [
+    ("races", 7),
+    ("faster", 8),
+    ("slower", 8),
+    ("equiv.", 8),
+    ("unclear", 9),
+    ("invalid", 9),
+    ("median", 8),
+];
+const NAME: usize = 17;
+
+fn proof_table(proof: &Proof, style: &Style) -> Vec<String> {
+    let about = format!(
+        "proof: margin {}, alpha {}; what a race must say is known",
+        percent(proof.margin),
+        proof.alpha
+    );
+    let mut lines = indented(&about, 0, Tone::Quiet, style);
+    let titles: String = COLUMNS.iter().map(|(title, width)| right(title, *width)).collect();
+    lines.push(style.paint(Tone::Quiet, &format!("{}{titles}", left("", NAME))));
+    for row in &proof.rows {
+        let counts = [row.races, row.faster, row.slower, row.equivalent, row.inconclusive, row.invalid];
+        let time = row.median_verdict_s.map_or_else(|| "-".into(), |seconds| clock(seconds.round() as u64));
+        let cells = counts.iter().map(|count| whole(*count as u64)).chain([time]);
+        let cells: String = cells.zip(COLUMNS).map(|(cell, (_, width))| right(&cell, width)).collect();
+        let name = crate::text::shorten_end(&plain(&row.name), NAME, &style.spell("…"));
+        lines.push(format!("{}{cells}", left(&name, NAME)));
+    }
+    lines.extend(
+        proof.rows.iter().filter_map(planted).flat_map(|text| indented(&text, 0, Tone::Quiet, style)),
+    );
+    lines
+}
+
+/// What was asked for and what was true of a row with a plant.
+fn planted(row: &ProofRow) -> Option<String> {
+    let plant = row.plant.as_ref()?;
+    let more = |ratio: f64| percent(ratio - 1.0);
+    let truth = row.true_ratio.map_or_else(|| "unknown".into(), more);
+    let checked = plant.checked_ratio.map_or_else(String::new, |value| {
+        let error = plant.checked_error.map_or_else(String::new, |error| format!(" ± {}", percent(error)));
+        format!(", {}{error} by turns before", more(value))
+    });
+    Some(format!(
+        "{}: asked {} of {}; true {truth} (CPU per request){checked}",
+        plain(&row.name),
+        more(row.asked_ratio),
+        time_ns(plant.cost_ns)
+    ))
+}
+
+/// One race of the proof in a line, as it ends.
+pub fn race_line(proof: &Proof, race: &ProofRace, done: usize, style: &Style) -> String {
+    let name = proof.rows.get(race.row).map_or_else(String::new, |row| plain(&row.name));
+    let (word, tone) = verdict(race.verdict);
+    let shown = race.ratio.map_or_else(|| "?".into(), |value| ratio(value, 3));
+    let all = proof.races * proof.rows.len();
+    let codes =
+        if race.codes.is_empty() { String::new() } else { format!("  {}", plain(&race.codes.join(" "))) };
+    format!(
+        "{} {}  {}  {shown} ({})  {} epochs, {}{codes}",
+        right(&format!("{done}/{all}"), 2 * all.to_string().len() + 1),
+        left(&name, NAME),
+        style.paint(tone, &left(word, 12)),
+        interval(race.low, race.high),
+        race.epochs,
+        clock(race.took_s.round() as u64)
+    )
+}
+
+/// A label, and a text that is wrapped beside it.
+fn row(label: &str, text: &str, style: &Style) -> Vec<String> {
+    let wrapped = indented(text, LABEL, Tone::Plain, style);
+    let labelled = |(index, line): (usize, String)| match index {
+        0 => format!("{}{}", style.paint(Tone::Quiet, &left(label, LABEL)), line.trim_start()),
+        _ => line,
+    };
+    wrapped.into_iter().enumerate().map(labelled).collect()
+}

@@ -1,0 +1,170 @@
+//! What an examination concludes and looks like, as golden files.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/doctor_fixture/mod.rs"]
+mod doctor_fixture;
+
+use deadheat_record::*;
+use deadheat_report::{Style, doctor};
+use doctor_fixture::{calm, laptop, with_floor, with_proof};
+
+const NARROW: Style = Style { color: false, width: 80, unicode: true };
+
+/// At 80 columns; whatever the width, no line is too wide.
+fn shown(mut record: DoctorRecord) -> String {
+    doctor::conclude(&mut record);
+    for width in [80, 100, 160] {
+        for unicode in [true, false] {
+            let text = doctor::summary(&record, &Style { color: false, width, unicode });
+            for line in text.lines() {
+                assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "{width}: {line:?}");
+                assert!(!line.ends_with(' '), "{line:?}");
+            }
+            assert!(unicode || text.is_ascii(), "{text}");
+        }
+    }
+    doctor::summary(&record, &NARROW)
+}
+
+fn codes(mut record: DoctorRecord) -> Vec<(String, Severity)> {
+    doctor::conclude(&mut record);
+    record.findings.into_iter().map(|finding| (finding.code, finding.severity)).collect()
+}
+
+#[test]
+fn a_quiet_machine_has_nothing_wrong() {
+    assert_eq!(codes(calm()), []);
+    insta::assert_snapshot!(shown(calm()));
+}
+
+#[test]
+fn a_laptop_on_which_everything_is_wrong() {
+    let codes = codes(laptop());
+    let invalid: Vec<&str> =
+        codes.iter().filter(|(_, one)| *one == Severity::Invalid).map(|(code, _)| code.as_str()).collect();
+    assert_eq!(invalid, ["foreign-cpu"]);
+    for code in [
+        "shared-siblings",
+        "cpu-quota",
+        "governor",
+        "energy-preference",
+        "turbo",
+        "thermal-throttling",
+        "battery",
+        "virtual-machine",
+        "clock-source",
+        "memory-nodes",
+        "swap-in-use",
+        "no-freezer",
+        "no-io-uring",
+        "open-files",
+        "few-ports",
+        "listen-backlog",
+        "steal",
+    ] {
+        assert!(codes.contains(&(code.into(), Severity::Warn)), "{code}: {codes:?}");
+    }
+    assert!(codes.iter().all(|(code, _)| doctor::CODES.contains(&code.as_str())));
+    insta::assert_snapshot!(shown(laptop()));
+}
+
+#[test]
+fn a_noise_floor_says_what_can_be_told_apart() {
+    insta::assert_snapshot!(shown(with_floor(0.006)));
+    let mut record = with_floor(0.016);
+    doctor::conclude(&mut record);
+    // Section 3 of the method: at 1.6 % some ten epochs decide a 3 % difference.
+    let three = record.resolution.iter().find(|one| one.difference == 0.03).unwrap();
+    assert!((6..=12).contains(&three.epochs.unwrap()), "{three:?}");
+    assert!(record.fit && record.sentence.unwrap().starts_with("on this machine, now, "));
+}
+
+#[test]
+fn too_much_noise_is_unfit() {
+    assert_eq!(codes(with_floor(0.02)), []);
+    assert_eq!(codes(with_floor(0.06)), [("noise-floor".to_owned(), Severity::Warn)]);
+    assert_eq!(codes(with_floor(0.3)), [("noise-floor".to_owned(), Severity::Invalid)]);
+}
+
+#[test]
+fn limits_are_where_they_are_said_to_be() {
+    let with = |change: &dyn Fn(&mut DoctorRecord)| {
+        let mut record = calm();
+        change(&mut record);
+        codes(record)
+    };
+    let one = |code: &str, severity| vec![(code.to_owned(), severity)];
+    use Severity::{Invalid, Warn};
+    for (steal, expected) in [(0.01, vec![]), (0.011, one("steal", Warn)), (0.051, one("steal", Invalid))] {
+        assert_eq!(with(&|record| record.noise.steal_share = steal), expected);
+    }
+    for (foreign, expected) in
+        [(0.02, vec![]), (0.03, one("foreign-cpu", Warn)), (0.11, one("foreign-cpu", Invalid))]
+    {
+        assert_eq!(with(&|record| record.noise.foreign_share = Some(foreign)), expected);
+    }
+    assert_eq!(
+        with(&|record| record.machine.details.open_files_most = Some(100)),
+        one("open-files", Invalid)
+    );
+    let nobody = Pinning { server_cpus: vec![], load_cpus: vec![] };
+    assert_eq!(with(&|record| record.pinning = nobody.clone()), one("one-core", Invalid));
+    assert_eq!(
+        with(&|record| record.machine.clock_source = Some("jiffies".into())),
+        one("clock-source", Warn)
+    );
+    assert_eq!(
+        with(&|record| record.machine.details.memory_available_bytes = Some(1 << 20)),
+        one("little-memory", Warn)
+    );
+    assert_eq!(
+        with(&|record| record.machine.details = MachineDetails::default()),
+        [],
+        "nothing known, nothing guessed"
+    );
+}
+
+#[test]
+fn what_the_race_with_itself_complains_of_is_passed_on_once() {
+    let mut record = with_floor(0.006);
+    record.noise.steal_share = 0.02;
+    let floor = record.floor.as_mut().unwrap();
+    floor.verdict = VerdictWord::Slower;
+    floor.findings = vec![
+        Finding::invalid("dropped-rounds", "30 % dropped", "wait"),
+        Finding::warn("steal", "1.2 % stolen", "wait"),
+        Finding::warn("few-epochs", "3 epochs", "more"),
+    ];
+    let found = codes(record);
+    let found: Vec<&str> = found.iter().map(|(code, _)| code.as_str()).collect();
+    assert_eq!(found, ["dropped-rounds", "steal", "false-claim"]);
+}
+
+#[test]
+fn a_proof_counts_its_races() {
+    let mut record = with_proof();
+    doctor::conclude(&mut record);
+    let rows = &record.proof.as_ref().unwrap().rows;
+    assert_eq!(
+        (rows[0].races, rows[0].faster, rows[0].equivalent, rows[0].median_verdict_s),
+        (3, 1, 2, Some(27.0))
+    );
+    assert_eq!((rows[1].slower, rows[1].inconclusive, rows[1].median_verdict_s), (1, 1, Some(26.5)));
+    assert!((rows[2].true_ratio.unwrap() - (1.0 / 0.952 + 1.0 / 0.951) / 2.0).abs() < 1e-12);
+    insta::assert_snapshot!(shown(with_proof()));
+    let proof = record.proof.unwrap();
+    let lines: Vec<String> =
+        (0..2).map(|at| doctor::race_line(&proof, &proof.results[at], at + 1, &NARROW)).collect();
+    assert_eq!(lines[1], "2/9 3 % more work      slower        0.971 (0.963 to 0.979)  4 epochs, 0:27");
+}
+
+#[test]
+fn what_comes_from_outside_cannot_act_on_the_terminal() {
+    let mut record = with_floor(0.006);
+    record.noise.busiest = vec![BusyProcess { pid: 1, name: "\u{1b}[2J".into(), cores: 1.0 }];
+    record.noise.foreign_share = Some(0.5);
+    record.machine.cpu_model = Some("\u{1b}[31mred".into());
+    record.floor =
+        record.floor.map(|floor| NoiseFloor { command: "\u{7}x".into(), built_in: false, ..floor });
+    assert!(!shown(record).contains(['\u{1b}', '\u{7}']));
+}
