@@ -5,6 +5,7 @@
 
 mod compare;
 mod fail_if;
+mod doctor;
 mod input;
 mod load;
 mod null;
@@ -19,6 +20,7 @@ use deadheat_report::comparison::FailIf;
 use thiserror::Error;
 
 pub(crate) use compare::CompareFlags;
+pub(crate) use doctor::DoctorFlags;
 pub(crate) use input::{AdHoc, Input};
 pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
@@ -47,6 +49,7 @@ Examples:
   deadheat check studies/trending
   deadheat load -r 2000 http://127.0.0.1:8080/x
   deadheat compare main.jsonl branch.jsonl --fail-if 'slower by 3%'
+  deadheat doctor
 
 Exit status: 0 measured, or passed; 1 measured, and a parity check failed or a condition of --fail-if holds; 2 wrong
 usage or input; 3 the measurement is invalid; 130 interrupted (what was measured is kept).";
@@ -68,6 +71,8 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Load a server and say how it answers: the load generator alone
     Load(Box<LoadFlags>),
+    /// Say whether this machine is fit for measuring, and what can be told apart on it
+    Doctor(Box<DoctorFlags>),
     /// Show a record again
     Report(ReportFlags),
     /// Compare two records: did the service become slower?

@@ -10,7 +10,7 @@ mod summary;
 use deadheat_record::{DoctorRecord, Severity};
 
 pub use findings::CODES;
-pub use summary::{race_line, summary};
+pub use summary::{announcement, race_line, summary};
 
 /// The differences for which it is said what it takes to tell them apart.
 pub const DIFFERENCES: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];

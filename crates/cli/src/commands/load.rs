@@ -97,7 +97,12 @@ fn status(record: &LoadRecord) -> u8 {
     }
 }
 
-fn write_json(to: Option<&Output>, record: &LoadRecord, console: &Console) -> Result<(), Failure> {
+/// Writes what another program reads where it was asked for.
+pub(super) fn write_json(
+    to: Option<&Output>,
+    record: &impl serde::Serialize,
+    console: &Console,
+) -> Result<(), Failure> {
     let json = || {
         let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::other)?;
         text.push('\n');

@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod doctor;
 mod failure;
 mod load;
 mod null;
@@ -17,6 +18,7 @@ use deadheat_runner::keeper;
 
 pub(crate) use check::check;
 pub(crate) use compare::compare;
+pub(crate) use doctor::doctor;
 pub(crate) use failure::Failure;
 pub(crate) use load::load;
 pub(crate) use null::null;

@@ -152,7 +152,7 @@ fn is_study(path: &str) -> bool {
 }
 
 /// Path and query of a URL that every contender can be asked for: `http://127.0.0.1:{port}/x`.
-fn requested_path(url: &str) -> Result<String, UsageError> {
+pub(super) fn requested_path(url: &str) -> Result<String, UsageError> {
     let example = "write it like 'http://127.0.0.1:{port}/x'";
     let wrong = |problem: String, remedy: &str| {
         Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))

@@ -224,9 +224,8 @@ fn kernel(details: &MachineDetails) -> String {
         Some(false) => "no processor counters",
         None => "processor counters not told",
     };
-    let paranoid = details
-        .perf_event_paranoid
-        .map_or_else(String::new, |level| format!(" (paranoid {level})"));
+    let paranoid =
+        details.perf_event_paranoid.map_or_else(String::new, |level| format!(" (paranoid {level})"));
     let pressure = if details.pressure == Some(true) { "pressure told" } else { "pressure not told" };
     format!("{ring}; {counters}{paranoid}; {pressure}")
 }
@@ -250,15 +249,12 @@ fn limits(details: &MachineDetails) -> String {
 }
 
 fn disturbance(noise: &Noise, machine: &Machine) -> Vec<(&'static str, String)> {
-    let load = machine
-        .load_average
-        .map_or_else(|| "load unknown".into(), |load| format!("load {load}"));
+    let load = machine.load_average.map_or_else(|| "load unknown".into(), |load| format!("load {load}"));
     let foreign = noise
         .foreign_share
         .map_or_else(|| "others unknown".into(), |share| format!("others {}", percent(share)));
-    let pressure = noise
-        .cpu_pressure
-        .map_or_else(String::new, |share| format!("; CPU pressure {}", percent(share)));
+    let pressure =
+        noise.cpu_pressure.map_or_else(String::new, |share| format!("; CPU pressure {}", percent(share)));
     let seconds = three_digits(noise.seconds);
     let now = format!("{load}; for {seconds} s: steal {}, {foreign}{pressure}", percent(noise.steal_share));
     let busiest = match named(&noise.busiest) {
@@ -372,6 +368,17 @@ fn planted(row: &ProofRow) -> Option<String> {
         more(row.asked_ratio),
         time_ns(plant.cost_ns)
     ))
+}
+
+/// What will be done, and how long that takes at the most.
+pub fn announcement(proof: &Proof) -> String {
+    let names: Vec<String> = proof.rows.iter().map(|row| plain(&row.name)).collect();
+    format!(
+        "proof: {} races of each kind ({}), {} at the most; Ctrl-C keeps what is finished",
+        proof.races,
+        names.join(", "),
+        clock(proof.most_s.round() as u64)
+    )
 }
 
 /// One race of the proof in a line, as it ends.

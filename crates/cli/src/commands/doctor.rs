@@ -1,0 +1,152 @@
+//! `deadheat doctor`: whether this machine is fit for measuring, and what can be told apart on it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord};
+use deadheat_report::doctor;
+use deadheat_runner::{Hierarchy, RunId, machine, raise_open_files, throttle_events, unix_ms, watch_noise};
+
+use super::Failure;
+use super::load::write_json;
+use super::race::{tell_leftovers, writable};
+use crate::console::Console;
+use crate::doctor::{Arena, Contenders, Folder, Prover, built_in_rows, ceiling, noise_floor, own_row};
+use crate::flags::{DoctorFlags, Output};
+use crate::interrupt::Interrupt;
+use crate::plan::{self, Topology};
+
+const INTERRUPTED: u8 = 130;
+/// For so long it is watched what disturbs the machine.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// Looks at the machine, and shows what it found.
+pub(crate) fn doctor(flags: &DoctorFlags, console: &mut Console) -> Result<u8, Failure> {
+    if flags.json == Some(Output::Standard) {
+        console.keep_output_for_data();
+    }
+    flags.own_server()?;
+    let topology = Topology::of_machine();
+    topology.divide(flags.machine.server_cpus.as_ref(), flags.machine.load_cpus.as_ref())?;
+    if let Some(Output::File(path)) = &flags.json {
+        writable(path)?;
+    }
+    let (run, hierarchy, interrupt) = (RunId::current(), Hierarchy::detect(), Interrupt::listen()?);
+    let start = Instant::now();
+    let throttled = throttle_events();
+    let mut record = facts(flags, &topology, &run, &hierarchy, &interrupt, console)?;
+    raise_open_files()?;
+    let examined = examine(flags, &mut record, &topology, &run, &hierarchy, &interrupt, console);
+    record.interrupted = interrupt.asked();
+    record.noise.throttled = throttle_events().zip(throttled).map(|(now, before)| now.saturating_sub(before));
+    record.took_s = start.elapsed().as_secs_f64();
+    doctor::conclude(&mut record);
+    console.result(&doctor::summary(&record, &console.output));
+    write_json(flags.json.as_ref(), &record, console)?;
+    examined?;
+    Ok(match (record.interrupted, record.fit) {
+        (true, _) => INTERRUPTED,
+        (false, true) => 0,
+        (false, false) => 3,
+    })
+}
+
+/// What the machine is and what disturbs it, before anything of ours runs.
+fn facts(
+    flags: &DoctorFlags,
+    topology: &Topology,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<DoctorRecord, Failure> {
+    let machine_choices = &flags.machine;
+    let (pinning, _) =
+        topology.divide(machine_choices.server_cpus.as_ref(), machine_choices.load_cpus.as_ref())?;
+    let left = tell_leftovers(hierarchy, console);
+    console.note("watching what else runs for a second");
+    let mode = match (flags.quick, flags.full) {
+        (true, _) => DoctorMode::Quick,
+        (_, true) => DoctorMode::Full,
+        _ => DoctorMode::Usual,
+    };
+    Ok(DoctorRecord {
+        schema: DOCTOR_SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_unix_ms: unix_ms(),
+        took_s: 0.0,
+        seed: flags.seed.unwrap_or_else(plan::fresh_seed),
+        mode,
+        machine: machine(Path::new("/"), hierarchy, run),
+        pinning,
+        noise: watch_noise(&topology.cpus(), hierarchy, WATCHED, &|| interrupt.asked()),
+        ceiling: None,
+        floor: None,
+        resolution: Vec::new(),
+        sentence: None,
+        proof: None,
+        findings: left,
+        fit: true,
+        interrupted: false,
+    })
+}
+
+/// Measures as much as was asked for; what was measured before an error or an interruption is in the record.
+fn examine(
+    flags: &DoctorFlags,
+    record: &mut DoctorRecord,
+    topology: &Topology,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<(), Failure> {
+    if interrupt.asked() {
+        return Ok(());
+    }
+    console.note("ceiling: loading a server that does nothing for two seconds");
+    let (reached, io_uring) = ceiling(&record.pinning)?;
+    record.ceiling = Some(reached);
+    record.machine.details.io_uring = Some(io_uring);
+    if record.mode == DoctorMode::Quick || interrupt.asked() {
+        return Ok(());
+    }
+    let (machine, pinning) = (record.machine.clone(), record.pinning.clone());
+    let folder = Folder::make()?;
+    let arena =
+        Arena { console, interrupt, run, hierarchy, machine: &machine, topology, pinning: &pinning, folder };
+    let contenders = Contenders::of(flags, &arena)?;
+    console.note("noise floor: a server raced against itself");
+    record.floor = noise_floor(flags, &contenders, &arena, record.seed)?;
+    if record.mode == DoctorMode::Full && !interrupt.asked() {
+        prove(flags, record, &contenders, &arena)?;
+    }
+    Ok(())
+}
+
+/// Holds the races of the proof, a line for each.
+fn prove(
+    flags: &DoctorFlags,
+    record: &mut DoctorRecord,
+    contenders: &Contenders,
+    arena: &Arena<'_>,
+) -> Result<(), Failure> {
+    let rows = match contenders {
+        Contenders::BuiltIn(calibration) => {
+            arena.console.note("proof: measuring what is planted");
+            built_in_rows(calibration, arena)?
+        }
+        Contenders::Own(twice) => own_row(twice),
+    };
+    let prover = Prover { flags, arena, contenders, rows, seed: record.seed };
+    let mut proof = prover.planned();
+    let console = arena.console;
+    console.note(&doctor::announcement(&proof));
+    let done = prover.prove(&mut proof, &mut |proof| {
+        if let Some(race) = proof.results.last() {
+            console.note(&doctor::race_line(proof, race, proof.results.len(), &console.progress));
+        }
+    });
+    record.proof = Some(proof);
+    done
+}

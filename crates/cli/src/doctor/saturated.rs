@@ -1,0 +1,162 @@
+//! Built-in servers at their limit, in this process: the generator's ceiling, what an answer costs, and whether a plant
+//! is as large as it should be.
+//!
+//! Owns: these measurements. Must not know: races.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadheat_load::{
+    Backend, BodyRule, Expectation, Limit, NullConfig, NullServer, Pacer, Prepared, Requests, Session,
+    SessionConfig, SliceOrder, Spin, StatusRule, Tally, request_bytes, step_ns,
+};
+use deadheat_record::{DoctorCeiling, Pinning, Plant};
+use deadheat_runner::affinity;
+use deadheat_stats::Sample;
+
+/// Connections, each waiting for its answer, as a race has them.
+const CONNECTIONS: usize = 64;
+/// Left out at the start, and what is measured then.
+const WARMUP: Duration = Duration::from_millis(300);
+const MEASURED: Duration = Duration::from_millis(1_700);
+/// What an answer of the built-in contender works.
+const WORK: Duration = Duration::from_micros(40);
+/// A plant is checked by so many pairs of slices of this length.
+const PAIRS: u32 = 20;
+const SLICE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A built-in server with connections to it.
+struct Loaded {
+    session: Session,
+    // Ends when this is dropped, after its connections.
+    _server: NullServer,
+    backend: Backend,
+    threads: usize,
+}
+
+impl Loaded {
+    fn start(pinning: &Pinning, spin: Spin, backend: Backend) -> std::io::Result<Self> {
+        let server = NullServer::start(NullConfig {
+            threads: pinning.server_cpus.len().max(1),
+            cpus: pinning.server_cpus.clone(),
+            spin,
+            backend,
+            ..NullConfig::default()
+        });
+        let server = server.map_err(std::io::Error::other)?;
+        let bytes = request_bytes("GET", "/", "127.0.0.1", &[], b"").map_err(std::io::Error::other)?;
+        let expect = Expectation { status: StatusRule::Exact(200), body: BodyRule::Any };
+        let mut session = Session::open(SessionConfig {
+            address: server.address().clone(),
+            tls: None,
+            connections: CONNECTIONS,
+            max_connections: CONNECTIONS,
+            threads: pinning.load_cpus.len().max(1),
+            cpus: pinning.load_cpus.clone(),
+            spin: !pinning.load_cpus.is_empty(),
+            backend: Backend::Auto,
+            requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
+            connect_timeout: TIMEOUT,
+            timeout: TIMEOUT,
+            sample_every: 0,
+            max_samples_per_slice: 0,
+        })
+        .map_err(std::io::Error::other)?;
+        slice(&mut session, WARMUP)?;
+        let backend = server.backend();
+        Ok(Self { session, _server: server, backend, threads: pinning.server_cpus.len().max(1) })
+    }
+
+    /// What an answer costs on its core, in nanoseconds.
+    fn cost_ns(&mut self, duration: Duration) -> std::io::Result<f64> {
+        let rate = slice(&mut self.session, duration)?.rate_per_s();
+        let rate = rate.ok_or_else(|| std::io::Error::other("the built-in server gave no answer"))?;
+        Ok(self.threads as f64 * 1e9 / rate)
+    }
+}
+
+fn slice(session: &mut Session, duration: Duration) -> std::io::Result<Tally> {
+    let order = SliceOrder {
+        pacer: Pacer::Closed,
+        limit: Limit::duration(duration),
+        settle: Duration::ZERO,
+        start: 0,
+    };
+    session.slice(&order).map_err(std::io::Error::other)
+}
+
+/// What the generator reaches with its own cores against a server that does nothing, and whether io_uring can be used.
+///
+/// # Errors
+/// When server or generator fail.
+pub(crate) fn ceiling(pinning: &Pinning) -> std::io::Result<(DoctorCeiling, bool)> {
+    let mut loaded = Loaded::start(pinning, Spin::default(), Backend::Auto)?;
+    let tally = slice(&mut loaded.session, MEASURED)?;
+    let busy_ns = tally.cpu_ns.saturating_sub(tally.spin_ns);
+    let ceiling = DoctorCeiling {
+        throughput_rps: tally.rate_per_s().unwrap_or(0.0),
+        connections: CONNECTIONS as u64,
+        threads: loaded.session.workers() as u64,
+        backend: loaded.session.backend().name().into(),
+        cpu_us_per_request: busy_ns as f64 / 1e3 / tally.completions.max(1) as f64,
+        cpu_share: tally.cpu_share(),
+    };
+    Ok((ceiling, loaded.backend == Backend::Uring))
+}
+
+/// The built-in contender: how many steps its answers work, and what such an answer costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Calibration {
+    /// CPU time of a step on the servers' cores.
+    pub(crate) step_ns: f64,
+    /// Steps of each answer.
+    pub(crate) steps: u64,
+    /// What an answer costs on its core, all in all.
+    pub(crate) cost_ns: f64,
+}
+
+/// Finds them on the servers' cores.
+///
+/// # Errors
+/// When server or generator fail.
+pub(crate) fn calibrate(pinning: &Pinning) -> std::io::Result<Calibration> {
+    let cores = pinning.server_cpus.clone();
+    // A thread of its own: it is bound to the servers' cores, and this one must not be.
+    let measured = std::thread::spawn(move || affinity::pin(&cores).map(|()| step_ns())).join();
+    let step_ns =
+        measured.map_err(|_| std::io::Error::other("the length of a step could not be measured"))??;
+    let steps = (WORK.as_nanos() as f64 / step_ns).round() as u64;
+    let mut loaded = Loaded::start(pinning, Spin::steps(steps), Backend::Epoll)?;
+    Ok(Calibration { step_ns, steps, cost_ns: loaded.cost_ns(MEASURED)? })
+}
+
+impl Calibration {
+    /// A contender whose answers cost `share` more, and what they cost in truth, by loading both by turns.
+    ///
+    /// # Errors
+    /// When server or generator fail.
+    pub(crate) fn plant(&self, share: f64, pinning: &Pinning) -> std::io::Result<Plant> {
+        let contender_steps = self.steps + (share * self.cost_ns / self.step_ns).round() as u64;
+        let mut baseline = Loaded::start(pinning, Spin::steps(self.steps), Backend::Epoll)?;
+        let mut contender = Loaded::start(pinning, Spin::steps(contender_steps), Backend::Epoll)?;
+        let mut logs = Vec::new();
+        for pair in 0..PAIRS {
+            // The one that goes first changes, so that a machine that slows down slows both.
+            let (first, second) =
+                if pair % 2 == 0 { (&mut baseline, &mut contender) } else { (&mut contender, &mut baseline) };
+            let (one, other) = (first.cost_ns(SLICE)?, second.cost_ns(SLICE)?);
+            let ratio = if pair % 2 == 0 { other / one } else { one / other };
+            logs.push(ratio.ln());
+        }
+        let sample = Sample::of(&logs);
+        Ok(Plant {
+            cost_ns: self.cost_ns,
+            step_ns: self.step_ns,
+            baseline_steps: self.steps,
+            contender_steps,
+            checked_ratio: sample.map(|sample| sample.mean.exp()),
+            checked_error: sample.and_then(|sample| sample.standard_error()),
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! `deadheat doctor` on this machine: what it writes, how it ends, and that it leaves nothing behind.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use deadheat_testkit::{Kit, Outcome, Signal, server_line, turn, wait_until};
+use serde_json::Value;
+
+/// A race as short as it can be.
+const SHORT: [&str; 8] = ["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "--slice", "20ms"];
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+/// The record fits the schema, and the exit status is what it says of the machine, which is not what is tested.
+fn checked(json: Value, outcome: &Outcome) -> Value {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/doctor-1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}\n{outcome}");
+    assert_eq!(json["schema"], "deadheat.doctor/1");
+    let findings = json["findings"].as_array().unwrap();
+    let unfit = findings.iter().any(|finding| finding["severity"] == "invalid");
+    assert_eq!(json["fit"], Value::from(!unfit), "{outcome}");
+    assert!(findings.iter().all(|finding| !finding["remedy"].as_str().unwrap().is_empty()));
+    outcome.assert_status(if unfit { 3 } else { 0 });
+    json
+}
+
+#[test]
+fn quick_says_what_the_machine_is_and_what_the_generator_reaches() {
+    let (kit, _turn) = (kit(), turn());
+    let outcome = kit.deadheat(["doctor", "--quick", "--json", "-"]).run();
+    let json = checked(serde_json::from_str(&outcome.stdout).unwrap(), &outcome);
+    assert_eq!(
+        (&json["mode"], &json["floor"], &json["sentence"]),
+        (&"quick".into(), &Value::Null, &Value::Null)
+    );
+    let machine = &json["machine"];
+    assert!(machine["cpus"].as_u64().unwrap() > 0 && machine["memory_bytes"].as_u64().unwrap() > 0);
+    assert!(!machine["allowed_cpus"].as_array().unwrap().is_empty());
+    assert!(machine["open_files_most"].as_u64().unwrap() > 0);
+    assert!(machine["io_uring"].is_boolean(), "{machine}");
+    assert!(json["ceiling"]["throughput_rps"].as_f64().unwrap() > 0.0);
+    assert!(json["ceiling"]["cpu_us_per_request"].as_f64().unwrap() > 0.0);
+    assert!(json["noise"]["seconds"].as_f64().unwrap() >= 1.0);
+    outcome.assert_stderr_has("for measuring").assert_stderr_has("ceiling").assert_stderr_has("processor");
+
+    let outcome = kit.deadheat(["doctor", "--quick"]).json_to("out.json").run();
+    checked(outcome.json(), &outcome);
+    outcome.assert_stdout_has("for measuring").assert_stdout_has("requests/s to a server that does nothing");
+    assert!(!outcome.stdout.contains('\u{1b}') && !outcome.stderr.contains('\u{1b}'), "{outcome}");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_server_against_itself_gives_the_noise_floor() {
+    let (kit, _turn) = (kit(), turn());
+    for own in [None, Some(server_line(&["--json"]))] {
+        let outcome = kit.deadheat(["doctor"]).args(SHORT).args(&own).json_to("out.json").run();
+        let json = checked(outcome.json(), &outcome);
+        let floor = &json["floor"];
+        assert_eq!((&floor["epochs"], &floor["built_in"]), (&3.into(), &own.is_none().into()), "{outcome}");
+        assert!(floor["sd_log_ratio"].as_f64().unwrap() > 0.0);
+        let ratio = floor["ratio"].as_f64().unwrap();
+        assert!((0.5..2.0).contains(&ratio), "{ratio}");
+        let resolution = json["resolution"].as_array().unwrap();
+        assert_eq!(resolution.len(), 5);
+        let epochs: Vec<u64> = resolution.iter().filter_map(|one| one["epochs"].as_u64()).collect();
+        assert!(epochs.windows(2).all(|pair| pair[0] >= pair[1]), "{epochs:?}");
+        outcome.assert_stdout_has("on this machine, now,").assert_stderr_has("epoch 3 of at most 3");
+    }
+    kit.assert_nothing_left();
+    let left: Vec<String> = std::fs::read_dir("/tmp")
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("deadheat-") && name.contains("-doctor-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn the_proof_plants_what_it_says_and_counts_what_came_of_it() {
+    let (kit, _turn) = (kit(), turn());
+    let proof = kit.deadheat(["doctor", "--full", "--races", "1"]).args(SHORT).json_to("out.json");
+    let outcome = proof.limit(Duration::from_secs(180)).run();
+    let json = checked(outcome.json(), &outcome);
+    let proof = &json["proof"];
+    let rows = proof["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), proof["results"].as_array().unwrap().len()), (3, 3));
+    for (row, asked) in rows.iter().zip([1.0, 1.03, 1.05]) {
+        assert_eq!((&row["asked_ratio"], &row["races"]), (&asked.into(), &1.into()));
+        let counts = ["faster", "slower", "equivalent", "inconclusive", "invalid"]
+            .map(|key| row[key].as_u64().unwrap());
+        assert_eq!(counts.iter().sum::<u64>(), 1);
+        let truth = row["true_ratio"].as_f64().unwrap();
+        assert!((0.5..2.0).contains(&truth), "{truth}");
+    }
+    let plant = &rows[2]["plant"];
+    let (baseline, contender) =
+        (plant["baseline_steps"].as_f64().unwrap(), plant["contender_steps"].as_f64().unwrap());
+    let more =
+        (contender - baseline) * plant["step_ns"].as_f64().unwrap() / plant["cost_ns"].as_f64().unwrap();
+    assert!((more - 0.05).abs() < 0.001, "{more}");
+    outcome
+        .assert_stderr_has("at the most; Ctrl-C keeps")
+        .assert_stderr_has("1/3 A/A")
+        .assert_stderr_has("3/3 5 %");
+    outcome.assert_stdout_has("proof: margin 3 %").assert_stdout_has("true");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn the_end_that_a_person_asks_for_keeps_what_was_found() {
+    let (kit, _turn) = (kit(), turn());
+    let mut running = kit.deadheat(["doctor", "--full"]).args(SHORT).json_to("out.json").spawn();
+    assert!(
+        wait_until(Duration::from_secs(60), || running.stderr().contains("1/60 ")),
+        "{}",
+        running.stderr()
+    );
+    assert!(running.signal(Signal::INT));
+    let outcome = running.wait();
+    outcome.assert_status(130).assert_stdout_has("interrupted").assert_stdout_has("proof: margin");
+    let json = outcome.json();
+    assert_eq!(json["interrupted"], true);
+    assert!(!json["proof"]["results"].as_array().unwrap().is_empty());
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn wrong_usage_is_told_before_anything_is_measured() {
+    let kit = kit();
+    for wrong in [
+        "--quick --full",
+        "--races 3",
+        "--quick x",
+        "--server-cpus 9999",
+        "--json no/such/folder/x",
+        "--full --races 0",
+    ] {
+        kit.deadheat(["doctor"]).args(wrong.split(' ')).limit(Duration::from_secs(20)).run().assert_status(2);
+    }
+    let outcome = kit.deadheat(["doctor", "x", "--url", "http://example.org/"]).run();
+    outcome.assert_status(2).assert_stderr_has("not this machine's loopback");
+}
+
+#[test]
+fn a_command_that_is_no_server_is_told() {
+    let (kit, _turn) = (kit(), turn());
+    let outcome = kit.deadheat(["doctor", "echo gone; exit 7"]).args(SHORT).run();
+    outcome.assert_status(2).assert_stderr_has("gone").assert_stderr_has("by hand");
+    outcome.assert_stdout_has("ceiling");
+    kit.assert_nothing_left();
+}
