@@ -62,15 +62,21 @@ fn a_server_against_itself_gives_the_noise_floor() {
         let outcome = kit.deadheat(["doctor"]).args(SHORT).args(&own).json_to("out.json").run();
         let json = checked(outcome.json(), &outcome);
         let floor = &json["floor"];
-        assert_eq!((&floor["epochs"], &floor["built_in"]), (&3.into(), &own.is_none().into()), "{outcome}");
-        assert!(floor["sd_log_ratio"].as_f64().unwrap() > 0.0);
-        let ratio = floor["ratio"].as_f64().unwrap();
-        assert!((0.5..2.0).contains(&ratio), "{ratio}");
+        assert_eq!(floor["built_in"], own.is_none(), "{outcome}");
+        outcome.assert_stderr_has("epoch 3 of at most 3");
+        // On a machine that is too noisy every round is left out, and that is said.
         let resolution = json["resolution"].as_array().unwrap();
-        assert_eq!(resolution.len(), 5);
+        if floor["sd_log_ratio"].is_null() {
+            assert_eq!((resolution.len(), &json["fit"]), (0, &false.into()), "{outcome}");
+            outcome.assert_stdout_has("is not known");
+            continue;
+        }
+        assert_eq!((resolution.len(), &floor["epochs"]), (5, &3.into()));
+        let ratio = floor["ratio"].as_f64().unwrap();
+        assert!((0.3..3.0).contains(&ratio), "{ratio}");
         let epochs: Vec<u64> = resolution.iter().filter_map(|one| one["epochs"].as_u64()).collect();
         assert!(epochs.windows(2).all(|pair| pair[0] >= pair[1]), "{epochs:?}");
-        outcome.assert_stdout_has("on this machine, now,").assert_stderr_has("epoch 3 of at most 3");
+        outcome.assert_stdout_has("on this machine, now,");
     }
     kit.assert_nothing_left();
     let left: Vec<String> = std::fs::read_dir("/tmp")
@@ -97,7 +103,7 @@ fn the_proof_plants_what_it_says_and_counts_what_came_of_it() {
             .map(|key| row[key].as_u64().unwrap());
         assert_eq!(counts.iter().sum::<u64>(), 1);
         let truth = row["true_ratio"].as_f64().unwrap();
-        assert!((0.5..2.0).contains(&truth), "{truth}");
+        assert!((0.5..2.0).contains(&truth), "{truth}\n{outcome}");
     }
     let plant = &rows[2]["plant"];
     let (baseline, contender) =

@@ -141,6 +141,19 @@ fn what_the_race_with_itself_complains_of_is_passed_on_once() {
 }
 
 #[test]
+fn a_race_of_which_nothing_is_left_says_why() {
+    let mut record = with_floor(0.006);
+    let floor = record.floor.as_mut().unwrap();
+    (floor.epochs, floor.sd_log_ratio, floor.ratio, floor.low, floor.high) = (0, None, None, None, None);
+    floor.findings = vec![Finding::invalid("dropped-rounds", "all rounds dropped", "wait")];
+    doctor::conclude(&mut record);
+    assert!(!record.fit && record.resolution.is_empty());
+    assert!(record.sentence.as_ref().unwrap().contains("not known"), "{:?}", record.sentence);
+    let text = doctor::summary(&record, &Style { width: 160, ..NARROW });
+    assert!(text.contains("no epoch could be used") && text.contains("all rounds dropped"), "{text}");
+}
+
+#[test]
 fn a_proof_counts_its_races() {
     let mut record = with_proof();
     doctor::conclude(&mut record);

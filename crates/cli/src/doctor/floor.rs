@@ -78,7 +78,8 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }
 
-/// Races a server against itself. None when it was interrupted before the second epoch.
+/// Races a server against itself. None when it was interrupted before the second epoch; on a machine so noisy that every
+/// round was left out, it has no spread, and the race says why.
 ///
 /// # Errors
 /// When the race fails.
@@ -95,21 +96,25 @@ pub(crate) fn noise_floor(
     choices.method.budget = Some(Duration::from_secs(600));
     let twice = contenders.twice(arena)?;
     let ended = arena.race(&twice, &choices, seed, true)?;
-    let Some(pair) = ended.pair().filter(|pair| pair.epochs >= 2) else { return Ok(None) };
+    let pair = ended.pair();
+    let epochs = pair.map_or(0, |pair| pair.epochs);
+    if ended.interrupted && epochs < 2 {
+        return Ok(None);
+    }
     let first = ended.results().first();
     Ok(Some(NoiseFloor {
         command: twice.commands[0].clone(),
         built_in: matches!(contenders, Contenders::BuiltIn(_)),
-        epochs: pair.epochs,
+        epochs,
         epoch_s: ended.epoch_s(),
         throughput_rps: first.and_then(|result| result.throughput_rps),
         cpu_us_per_request: first.and_then(|result| result.cpu_us_per_request),
-        ratio: pair.ratio,
-        low: pair.low,
-        high: pair.high,
+        ratio: pair.and_then(|pair| pair.ratio),
+        low: pair.and_then(|pair| pair.low),
+        high: pair.and_then(|pair| pair.high),
         verdict: verdict(&ended),
         alpha: ended.record.plan.method.alpha,
-        sd_log_ratio: pair.sd_log_ratio,
+        sd_log_ratio: pair.and_then(|pair| pair.sd_log_ratio),
         sd_range: None,
         stilled_by: if arena.machine.cgroup == CgroupKind::None { "signals" } else { "freezer" }.into(),
         findings: ended.findings(),

@@ -223,7 +223,7 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
     if let Some(vendor) = &machine.hypervisor {
         findings.push(Finding::warn(
             "virtual-machine",
-            format!("this is a virtual machine ({vendor}): its cores may be threads that others share"),
+            format!("this is {}: its cores may be threads that others share", virtual_machine(vendor)),
             "measure ratios here, not absolute figures; for those use bare metal, or a dedicated host with pinned cores",
         ));
     }
@@ -274,6 +274,12 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
         findings.push(Finding::warn("no-io-uring", message, remedy));
     }
     findings
+}
+
+/// The kind of it, where it is known.
+pub(super) fn virtual_machine(vendor: &str) -> String {
+    let unknown = vendor == "a virtual machine";
+    if unknown { vendor.into() } else { format!("a virtual machine ({vendor})") }
 }
 
 fn limits(record: &DoctorRecord) -> Vec<Finding> {

@@ -7,7 +7,7 @@ use deadheat_record::{
     ProofRow, Severity,
 };
 
-use super::findings::{listed, named};
+use super::findings::{listed, named, virtual_machine};
 use crate::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
 use crate::style::{Style, Tone};
 use crate::terminal::{finding_lines, indented, verdict};
@@ -162,10 +162,8 @@ fn frequency(details: &MachineDetails) -> String {
 }
 
 fn platform(machine: &Machine, details: &MachineDetails) -> String {
-    let what = machine
-        .hypervisor
-        .as_ref()
-        .map_or_else(|| "no hypervisor seen".to_owned(), |vendor| format!("virtual ({})", plain(vendor)));
+    let vendor = machine.hypervisor.as_deref();
+    let what = vendor.map_or_else(|| "no hypervisor seen".into(), |vendor| plain(&virtual_machine(vendor)));
     let power = match details.on_battery {
         Some(true) => ", on battery",
         Some(false) => ", on mains",
@@ -292,7 +290,10 @@ fn noise_floor(floor: &NoiseFloor) -> String {
         (Some(sd), None) => format!("epochs differ by {}", percent(sd)),
         _ => "too few epochs to tell".into(),
     };
-    let shown = floor.ratio.map_or_else(|| "?".into(), |value| ratio(value, 3));
+    let Some(value) = floor.ratio else {
+        return format!("{what} against itself{rate}: no epoch could be used");
+    };
+    let shown = ratio(value, 3);
     format!(
         "{what} against itself{rate}: {spread}; ratio {shown} ({}), {} epochs of {} s",
         interval(floor.low, floor.high),

@@ -64,8 +64,16 @@ fn cpu_pressure(text: &str) -> Option<f64> {
     Some(percent / 100.0)
 }
 
-/// Every process with its name and its CPU time in clock ticks.
-struct Processes(BTreeMap<i32, (String, u64)>);
+/// Every process by its number.
+struct Processes(BTreeMap<i32, Process>);
+
+struct Process {
+    name: String,
+    /// CPU time in clock ticks.
+    ticks: u64,
+    /// When it started, in ticks: tells it from a later one of the same number. Its name does not, for that may change.
+    started: u64,
+}
 
 impl Processes {
     fn read(root: &Path) -> Self {
@@ -73,7 +81,7 @@ impl Processes {
         let process = |entry: fs::DirEntry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             let text = fs::read(entry.path().join("stat")).ok()?;
-            Some((pid, name_and_ticks(&String::from_utf8_lossy(&text))?))
+            Some((pid, Process::parse(&String::from_utf8_lossy(&text))?))
         };
         Self(entries.flatten().filter_map(process).collect())
     }
@@ -81,11 +89,11 @@ impl Processes {
     /// Who used most since `before`, in cores. One that is new since then has used all of its time since then.
     fn busiest(&self, before: &Self, own: i32, seconds: f64) -> Vec<BusyProcess> {
         let per_second = rustix::param::clock_ticks_per_second().max(1) as f64;
-        let cores = |(pid, (name, ticks)): (&i32, &(String, u64))| {
-            let earlier =
-                before.0.get(pid).filter(|(before, _)| before == name).map_or(0, |(_, ticks)| *ticks);
-            let cores = ticks.saturating_sub(earlier) as f64 / per_second / seconds.max(1e-3);
-            BusyProcess { pid: *pid, name: name.clone(), cores }
+        let cores = |(pid, now): (&i32, &Process)| {
+            let same = before.0.get(pid).filter(|before| before.started == now.started);
+            let used = now.ticks.saturating_sub(same.map_or(0, |before| before.ticks));
+            let cores = used as f64 / per_second / seconds.max(1e-3);
+            BusyProcess { pid: *pid, name: now.name.clone(), cores }
         };
         let others = self.0.iter().filter(|(pid, _)| **pid != own).map(cores);
         let mut busy: Vec<BusyProcess> = others.filter(|one| one.cores >= LEAST_CORES).collect();
@@ -95,24 +103,28 @@ impl Processes {
     }
 }
 
-/// From `/proc/PID/stat`. The name in parentheses may hold anything; what counts begins after the last one.
-fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
-    let (front, rest) = stat.rsplit_once(')')?;
-    let name = front.split_once('(')?.1.to_owned();
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
-    Some((name, ticks(11)? + ticks(12)?))
+impl Process {
+    /// From `/proc/PID/stat`. The name in parentheses may hold anything; what counts begins after the last one.
+    fn parse(stat: &str) -> Option<Self> {
+        let (front, rest) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
+        let name = front.split_once('(')?.1.to_owned();
+        Some(Self { name, ticks: number(11)? + number(12)?, started: number(19)? })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn write(root: &Path, pid: i32, name: &str, user: u64, system: u64) {
+    fn write(root: &Path, pid: i32, name: &str, ticks: (u64, u64), started: u64) {
+        let (user, system) = ticks;
         let folder = root.join(format!("proc/{pid}"));
         fs::create_dir_all(&folder).unwrap();
-        let stat =
-            format!("{pid} ({name}) S 1 1 1 0 -1 4194560 0 0 0 0 {user} {system} 7 7 20 0 1 0 5 0 0\n");
+        let stat = format!(
+            "{pid} ({name}) S 1 1 1 0 -1 4194560 0 0 0 0 {user} {system} 7 7 20 0 1 0 {started} 0 0\n"
+        );
         fs::write(folder.join("stat"), stat).unwrap();
     }
 
@@ -120,17 +132,20 @@ mod tests {
     fn the_busiest_are_named_and_we_are_not_among_them() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path();
-        write(path, 5, "a) (b", 1_000, 500);
-        write(path, 6, "idle", 9_000, 0);
-        write(path, 7, "deadheat", 100, 0);
+        write(path, 5, "a) (b", (1_000, 500), 1);
+        write(path, 6, "idle", (9_000, 0), 2);
+        write(path, 7, "deadheat", (100, 0), 3);
+        write(path, 9, "old", (400, 0), 4);
         let before = Processes::read(path);
-        write(path, 5, "a) (b", 1_030, 520);
-        write(path, 7, "deadheat", 200, 0);
-        write(path, 8, "new", 20, 0);
+        write(path, 5, "renamed) (b", (1_030, 520), 1);
+        write(path, 7, "deadheat", (200, 0), 3);
+        write(path, 8, "new", (20, 0), 5);
+        write(path, 9, "old", (10, 0), 6);
         let busiest = Processes::read(path).busiest(&before, 7, 1.0);
         let ticks = rustix::param::clock_ticks_per_second() as f64;
-        let named = |pid, name: &str, cores| BusyProcess { pid, name: name.into(), cores };
-        assert_eq!(busiest, [named(5, "a) (b", 50.0 / ticks), named(8, "new", 20.0 / ticks)]);
+        let named = |pid, name: &str, used: f64| BusyProcess { pid, name: name.into(), cores: used / ticks };
+        let expected = [named(5, "renamed) (b", 50.0), named(8, "new", 20.0), named(9, "old", 10.0)];
+        assert_eq!(busiest, expected);
     }
 
     #[test]
