@@ -60,6 +60,8 @@ pub struct Tally {
     pub reconnects: u64,
     /// Connections that the server closed without fault: announced in an answer, or while none was owed.
     pub closed_by_server: u64,
+    /// Connections closed by us, because bytes came on them that no request had asked for.
+    pub unsolicited: u64,
     /// Requests sent a second time, because the server closed a used connection before any byte of an answer, and may have
     /// done so before it read the request; only methods that may be repeated.
     pub retried: u64,
@@ -253,6 +255,7 @@ impl Tally {
         self.reconnects += other.reconnects;
         self.closed_by_server += other.closed_by_server;
         self.retried += other.retried;
+        self.unsolicited += other.unsolicited;
         self.cpu_ns += other.cpu_ns;
         self.spin_ns += other.spin_ns;
         self.run_delay_ns = match (self.run_delay_ns, other.run_delay_ns) {

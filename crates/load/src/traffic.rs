@@ -3,6 +3,7 @@
 
 use rustix::io::Errno;
 
+use crate::answer::Wrong;
 use crate::connection::{InFlight, Link};
 use crate::driver::{Driver, Event};
 use crate::outcome::Outcome;
@@ -175,15 +176,16 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn data(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.bytes_read += self.driver.data().len() as u64;
+        let early = self.driver.overtaken(index);
         if self.settings.tls.is_some() {
-            self.decrypt(slice, index, now_ns)
+            self.decrypt(slice, index, early, now_ns)
         } else {
-            self.take_in(slice, index, now_ns)
+            self.take_in(slice, index, early, now_ns)
         }
     }
 
     /// Takes in encrypted bytes: what they say, then what they do to the connection.
-    fn decrypt(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+    fn decrypt(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
         let Some(tls) = &mut connection.tls else { return };
         self.plain.clear();
@@ -195,7 +197,7 @@ impl<D: Driver> Worker<D> {
             self.is_open(slice, index, now_ns);
         }
         if !self.plain.is_empty() && self.connections[index].link == Link::Open {
-            self.take_in(slice, index, now_ns);
+            self.take_in(slice, index, early, now_ns);
         }
         if self.connections[index].tls.is_none() {
             // Closed by what came, and perhaps being made anew.
@@ -210,15 +212,17 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes in bytes of an answer.
+    /// Takes in bytes of an answer, unless they came too `early` to be one to the request on the connection.
     #[inline]
-    fn take_in(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+    fn take_in(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
         let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
         let Some(request) = &connection.request else {
-            // Bytes that nobody asked for, such as a 408 before an idle connection is closed.
-            return self.closed_idle(slice, index, now_ns);
+            return self.unasked(slice, index, now_ns);
         };
+        if early {
+            return self.fail(slice, index, Outcome::Protocol, Cause::Answer(Wrong::Surplus));
+        }
         let whole = !connection.answering && !request.sample;
         if whole && let Some(status) = self.memo.same(request.prepared, data) {
             return self.answered_as_before(slice, index, status, now_ns);
@@ -246,7 +250,7 @@ impl<D: Driver> Worker<D> {
                     connection.rest.drain(..step.consumed);
                 }
             }
-            Ok(_) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(crate::answer::Wrong::Surplus)),
+            Ok(_) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(Wrong::Surplus)),
             Err(wrong) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(wrong)),
         }
     }
@@ -326,15 +330,32 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    /// Bytes came that nobody had asked for. One that says why an idle connection is closed is in order; whatever else it
+    /// is, the next bytes might be taken for an answer to another request.
+    fn unasked(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        let connection = &self.connections[index];
+        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
+        if data.starts_with(b"HTTP/1.1 408") {
+            return self.closed_idle(slice, index, now_ns);
+        }
+        slice.tally.unsolicited += 1;
+        self.done_with(slice, index, now_ns);
+    }
+
     /// The server is done with a connection on which nothing was owed.
     fn closed_idle(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
+        slice.tally.closed_by_server += 1;
+        self.done_with(slice, index, now_ns);
+    }
+
+    /// Closes a connection on which nothing is owed, and goes on with it.
+    fn done_with(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         self.close(index);
         let connection = &mut self.connections[index];
         if !connection.used {
             // Closed as soon as it was made: not to be tried without pause.
             connection.not_before_ns = now_ns + BACKOFF_NS;
         }
-        slice.tally.closed_by_server += 1;
         self.next(slice, index, now_ns, now_ns);
     }
 

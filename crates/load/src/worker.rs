@@ -156,6 +156,7 @@ impl<D: Driver> Worker<D> {
         slice.tally.closed_by_server = prepared.closed_by_server;
         slice.tally.bytes_read = prepared.bytes_read;
         slice.tally.unopened = prepared.unopened;
+        slice.tally.unsolicited = prepared.unsolicited;
         self.most_open = self.open;
         self.begin_all(&mut slice);
         // Since when nothing but looking out was done; `None` after anything else.

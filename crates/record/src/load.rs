@@ -88,6 +88,9 @@ pub struct LoadRecord {
     pub reconnects: u64,
     /// Connections that the server closed without fault: announced in an answer, or while none was owed.
     pub closed_by_server: u64,
+    /// Connections closed by the generator, because bytes came on them that no request had asked for.
+    #[serde(default)]
+    pub unsolicited: u64,
     /// Requests sent a second time, because the server closed the connection under them, before any byte of an answer, and
     /// may have done so before it read them. Never those of methods that must not be repeated, such as POST.
     pub retried: u64,

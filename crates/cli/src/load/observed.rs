@@ -69,6 +69,7 @@ pub(crate) fn record(
         bytes_written: tally.bytes_written,
         reconnects: tally.reconnects,
         closed_by_server: tally.closed_by_server,
+        unsolicited: tally.unsolicited,
         retried: tally.retried,
         unopened: tally.unopened.iter().map(fault).collect(),
         littles_law: tally

@@ -35,9 +35,11 @@ struct Slot {
     socket: Option<OwnedFd>,
     generation: u32,
     connecting: bool,
-    /// Whether the last send took less than it was given.
+    /// Whether there was no room for the last send, and has not been since.
     full: bool,
-    /// Whether the other side had ended the connection before the last send.
+    /// Whether the last send took less than it was given, so that the next one goes on with it.
+    partial: bool,
+    /// Whether the other side had ended the connection before the last send, which was a whole one.
     overtaken: bool,
 }
 
@@ -159,7 +161,7 @@ impl Driver for Epoll {
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno> {
         let entry = &mut self.slots[slot];
         let Some(socket) = &entry.socket else { return Err(Errno::NOTCONN) };
-        entry.overtaken = self.reading == Some((slot, true));
+        entry.overtaken = !entry.partial && self.reading == Some((slot, true));
         let mut sent = 0;
         while sent < bytes.len() {
             match os::send(socket, &bytes[sent..]) {
@@ -172,9 +174,11 @@ impl Driver for Epoll {
                 Err(error) => return Err(error),
             }
         }
+        entry.partial = sent < bytes.len();
         Ok(sent)
     }
 
+    #[inline]
     fn overtaken(&mut self, slot: usize) -> bool {
         self.slots[slot].overtaken
     }

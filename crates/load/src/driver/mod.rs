@@ -89,8 +89,9 @@ pub(crate) trait Driver: Sized {
     /// Takes bytes for sending on a connected slot: how many it took. If not all, [`Event::Writable`] follows.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno>;
 
-    /// Whether it is known that the other side ended the connection before the bytes that were taken last could reach it:
-    /// its end had come with what was received before, or none of them was handed over yet.
+    /// Whether it is known that all that has come on a connection, its end included, was on its way before the bytes that
+    /// were taken last could reach the other side: that had ended the connection before, or none of them was handed over
+    /// yet. Never of bytes that were taken in more than one piece.
     fn overtaken(&mut self, slot: usize) -> bool;
 
     /// Empties a slot.

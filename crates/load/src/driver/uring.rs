@@ -99,6 +99,7 @@ impl Uring {
     }
 
     /// Whether the operation with this place among all that were queued still waits to be handed over.
+    #[inline]
     fn waits(&mut self, place: u64) -> bool {
         place > self.handed_over && place > self.queued - self.ring.submission().len() as u64
     }
@@ -323,8 +324,9 @@ impl Driver for Uring {
         Ok(count)
     }
 
+    #[inline]
     fn overtaken(&mut self, slot: usize) -> bool {
-        self.waits(self.slots[slot].last_send)
+        !self.slots[slot].sending && self.waits(self.slots[slot].last_send)
     }
 
     fn close(&mut self, slot: usize) {

@@ -106,7 +106,41 @@ fn resets_are_read_errors() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for_are_never_taken_for_others() {
+fn answers_that_come_before_the_next_request_leaves_are_not_taken_for_its_answer() {
+    // Each answer comes twice, and fills one of the buffers that are received into: two receives that happen at once.
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\nX: ";
+    let body = "x".repeat(8_000);
+    let text = format!("{head}{}\r\n\r\n{body}", "y".repeat(8_192 - 8_000 - head.len() - 4));
+    assert_eq!(text.len(), 8_192);
+    let twice = text.repeat(2);
+    let server = Server::start(move |stream, _| say(stream, &twice));
+    let expect = Expectation { status: StatusRule::Exact(200), body: BodyRule::exactly(body.as_bytes()) };
+    let requests = Arc::new(Requests::one(Prepared { expect, ..get() }));
+    let tally = run(SessionConfig { requests, ..config(server.at(), 1) }, &closed(20));
+    assert_eq!((tally.outcomes.ok + tally.outcomes.protocol, tally.due), (20, 20), "{:?}", tally.faults);
+    let served = server.served.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(tally.outcomes.ok <= 10 && tally.outcomes.ok <= served, "{} of {served}", tally.outcomes.ok);
+}
+
+#[test]
+fn answers_that_come_while_none_is_owed_are_counted_and_end_the_connection() {
+    // The second answer is as right as the first one, but comes when the connection is idle.
+    for (again, unsolicited) in [(HELLO, true), ("HTTP/1.1 408 Request Timeout\r\n\r\n", false)] {
+        let server = Server::start(move |stream, _| {
+            let first = say(stream, HELLO);
+            std::thread::sleep(Duration::from_millis(5));
+            first && say(stream, again)
+        });
+        let tally = run(config(server.at(), 1), &order(constant(20.0), Limit::requests(8)));
+        assert_eq!((tally.outcomes.ok, tally.due), (8, 8), "{:?}", tally.faults);
+        assert_eq!(server.served.load(std::sync::atomic::Ordering::SeqCst), 8);
+        let counts = (tally.unsolicited, tally.closed_by_server);
+        assert_eq!(counts, if unsolicited { (7, 0) } else { (0, 7) });
+    }
+}
+
+#[test]
+fn surplus_answers_that_differ_are_errors() {
     // The second one comes with the first, or a little later.
     for pause_ms in [0, 5] {
         let server = Server::start(move |stream, _| {

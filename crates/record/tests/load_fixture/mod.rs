@@ -78,6 +78,7 @@ pub fn closed() -> LoadRecord {
         bytes_written: 19_800_000,
         reconnects: 0,
         closed_by_server: 0,
+        unsolicited: 0,
         retried: 0,
         unopened: vec![],
         littles_law: Some(LittlesLaw { in_flight: 63.98, throughput_times_latency: 63.97 }),

@@ -12,7 +12,7 @@
 //! | `ceiling` | over 50 % of what the generator reaches against a null server | over 70 % |
 //! | `littles-law` | | in flight and throughput x latency differ by over 2 % (closed), 5 % (open) |
 //! | `percentiles` | | a higher percentile is lower than a lower one, or latency below service |
-//! | `errors`, `status`, `mismatch` | any | over 0.1 % of the requests |
+//! | `errors`, `status`, `mismatch`, `unsolicited` | any | over 0.1 % of the requests |
 //! | `nothing-measured` | | no answer at all |
 //! | `gave-up` | | no answer came any more |
 //! | `connections-exhausted` | open: any request waited, and there could be no more connections | |
@@ -27,7 +27,7 @@ use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes};
 use crate::number::{percent, three_digits, time_ns, whole};
 
 /// Every code that [`findings`] gives.
-pub const CODES: [&str; 18] = [
+pub const CODES: [&str; 19] = [
     "nothing-measured",
     "gave-up",
     "send-lag",
@@ -40,6 +40,7 @@ pub const CODES: [&str; 18] = [
     "errors",
     "status",
     "mismatch",
+    "unsolicited",
     "connections-exhausted",
     "connections-failed",
     "few-samples",
@@ -98,6 +99,7 @@ pub fn findings(record: &LoadRecord) -> Vec<Finding> {
         errors(record),
         status(record),
         mismatch(record),
+        unsolicited(record),
         offered_not_achieved(record),
         connections_exhausted(record),
         connections_failed(record),
@@ -192,6 +194,18 @@ fn mismatch(record: &LoadRecord) -> Option<Finding> {
             whole(record.requests)
         ),
         "if bodies may differ, say so with --expect length or --expect any; else find out what changes under load",
+    )
+}
+
+fn unsolicited(record: &LoadRecord) -> Option<Finding> {
+    WRONG.judge(
+        "unsolicited",
+        record.unsolicited as f64 / record.requests.max(1) as f64,
+        format!(
+            "{} connections were closed because the server sent what no request had asked for",
+            whole(record.unsolicited)
+        ),
+        "find out what the server sends after its answers: if it comes under the next request, it is taken for its answer",
     )
 }
 

@@ -118,6 +118,8 @@ fn of_answers() -> Vec<Case> {
         ("given up", with(closed(), |r| r.gave_up = true), invalid("gave-up")),
         ("1 % closed", with(closed(), |r| r.closed_by_server = 2_000), vec![]),
         ("more closed", with(closed(), |r| r.closed_by_server = 2_001), warns("closed-by-server")),
+        ("unsolicited, few", with(closed(), |r| r.unsolicited = 1), warns("unsolicited")),
+        ("unsolicited", with(closed(), |r| r.unsolicited = 300), invalid("unsolicited")),
         ("unopened", unopened(111), warns("connections-failed")),
         ("repeated", with(closed(), |r| r.retried = 1), warns("retried")),
         ("clamped", with(closed(), |r| r.clamped = 1), warns("clamped")),
