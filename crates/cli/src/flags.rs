@@ -4,8 +4,8 @@
 //! machine. Every option is absent unless typed; defaults are the plan's.
 
 mod compare;
-mod fail_if;
 mod doctor;
+mod fail_if;
 mod input;
 mod load;
 mod null;

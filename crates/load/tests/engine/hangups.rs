@@ -1,7 +1,7 @@
 //! Servers that end connections without a word: which requests go out again, and that none goes where it does not belong.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
