@@ -150,10 +150,9 @@ mod tests {
         };
         // When the last answer came and how long it took, when the request was sent, when the end came.
         let may = |heard_ns, service_ns, sent_ns, now_ns, overtaken| {
-            let sent = InFlight { sent_ns, ..request };
-            let request = Some(sent);
+            let again = Some(InFlight { sent_ns, retried: true, ..request });
+            let request = Some(InFlight { sent_ns, ..request });
             let connection = Connection { used: true, heard_ns, service_ns, request, ..Connection::new() };
-            let again = Some(InFlight { retried: true, ..sent });
             let unused = Connection { used: false, request, ..Connection::new() };
             let answering = Connection { used: true, answering: true, request, ..Connection::new() };
             let repeated = Connection { used: true, request: again, ..Connection::new() };
