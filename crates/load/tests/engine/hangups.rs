@@ -115,7 +115,8 @@ fn requests_that_were_read_and_dropped_are_failures() {
         assert_eq!(
             (tally.outcomes.read, tally.outcomes.ok, tally.retried),
             (10, 190, 0),
-            "{method} {tally:?}"
+            "{method} {:?}",
+            tally.faults
         );
         assert_eq!((server.asked(), dropped.load(Ordering::SeqCst)), (200, 10), "{method}");
     }
