@@ -324,14 +324,19 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Opens more connections while requests wait, unless there are as many as there may be; not all at once, or a pause
-    /// of the server would be answered with a storm of connections.
+    /// of the server would be answered with a storm of connections; and not while one could not be opened: it is tried again
+    /// by the tick, and others would fail as it does.
     fn grow(&mut self, slice: &mut Slice, now_ns: u64) {
         if self.active == self.connections.len() || now_ns < slice.next_growth_ns {
             return;
         }
         slice.next_growth_ns = now_ns + GROWTH_NS;
+        let active = &self.connections[..self.active];
+        if active.iter().any(|connection| connection.link == Link::Closed) {
+            return;
+        }
         let connecting = |c: &&Connection| matches!(c.link, Link::Connecting { .. });
-        let under_way = self.connections[..self.active].iter().filter(connecting).count();
+        let under_way = active.iter().filter(connecting).count();
         let waiting = usize::try_from(slice.source.waiting(now_ns)).unwrap_or(usize::MAX);
         let step = (self.active / GROWTH_SHARE).max(1);
         let room = self.connections.len() - self.active;

@@ -72,9 +72,7 @@ pub(crate) fn record(
         unsolicited: tally.unsolicited,
         retried: tally.retried,
         unopened: tally.unopened.iter().map(fault).collect(),
-        littles_law: tally
-            .littles_law()
-            .map(|(in_flight, product)| LittlesLaw { in_flight, throughput_times_latency: product }),
+        littles_law: littles_law(tally),
         faults: tally.faults.iter().map(fault).collect(),
         mismatches: tally.mismatches.iter().map(|one| mismatch(one, &plan.wires.all)).collect(),
         checked: checks.checked.clone(),
@@ -94,6 +92,11 @@ pub(crate) fn record(
 fn url(plan: &LoadPlan, sent: &Sent) -> String {
     let path = if sent.distinct > 1 { "" } else { &plan.wires.all[0].path };
     plan.target.origin() + path
+}
+
+fn littles_law(tally: &Tally) -> Option<LittlesLaw> {
+    let (in_flight, throughput_times_latency) = tally.littles_law()?;
+    Some(LittlesLaw { in_flight, throughput_times_latency })
 }
 
 /// Which requests were sent.
