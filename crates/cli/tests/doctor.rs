@@ -59,7 +59,12 @@ fn quick_says_what_the_machine_is_and_what_the_generator_reaches() {
 fn a_server_against_itself_gives_the_noise_floor() {
     let (kit, _turn) = (kit(), turn());
     for own in [None, Some(server_line(&["--json"]))] {
-        let outcome = kit.deadheat(["doctor"]).args(SHORT).args(&own).json_to("out.json").run();
+        let running = kit.deadheat(["doctor"]).args(SHORT).args(&own).json_to("out.json").spawn();
+        let folder_of = format!("-doctor-{}", running.pid());
+        let outcome = running.wait();
+        let left = std::fs::read_dir("/tmp").unwrap().flatten().map(|entry| entry.file_name());
+        let left: Vec<String> = left.map(|name| name.to_string_lossy().into_owned()).collect();
+        assert!(!left.iter().any(|name| name.ends_with(&folder_of)), "{left:?}");
         let json = checked(outcome.json(), &outcome);
         let floor = &json["floor"];
         assert_eq!(floor["built_in"], own.is_none(), "{outcome}");
@@ -71,7 +76,8 @@ fn a_server_against_itself_gives_the_noise_floor() {
             outcome.assert_stdout_has("is not known");
             continue;
         }
-        assert_eq!((resolution.len(), &floor["epochs"]), (5, &3.into()));
+        let used = floor["epochs"].as_u64().unwrap();
+        assert!(resolution.len() == 5 && (2..=3).contains(&used), "{outcome}");
         let ratio = floor["ratio"].as_f64().unwrap();
         assert!((0.3..3.0).contains(&ratio), "{ratio}");
         let epochs: Vec<u64> = resolution.iter().filter_map(|one| one["epochs"].as_u64()).collect();
@@ -79,13 +85,6 @@ fn a_server_against_itself_gives_the_noise_floor() {
         outcome.assert_stdout_has("on this machine, now,");
     }
     kit.assert_nothing_left();
-    let left: Vec<String> = std::fs::read_dir("/tmp")
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.starts_with("deadheat-") && name.contains("-doctor-"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

@@ -375,8 +375,8 @@ fn planted(row: &ProofRow) -> Option<String> {
 pub fn announcement(proof: &Proof) -> String {
     let names: Vec<String> = proof.rows.iter().map(|row| plain(&row.name)).collect();
     format!(
-        "proof: {} races of each kind ({}), {} at the most; Ctrl-C keeps what is finished",
-        proof.races,
+        "proof: {} of each kind ({}), {} at the most; Ctrl-C keeps what is finished",
+        if proof.races == 1 { "1 race".into() } else { format!("{} races", proof.races) },
         names.join(", "),
         clock(proof.most_s.round() as u64)
     )
@@ -386,16 +386,17 @@ pub fn announcement(proof: &Proof) -> String {
 pub fn race_line(proof: &Proof, race: &ProofRace, done: usize, style: &Style) -> String {
     let name = proof.rows.get(race.row).map_or_else(String::new, |row| plain(&row.name));
     let (word, tone) = verdict(race.verdict);
-    let shown = race.ratio.map_or_else(|| "?".into(), |value| ratio(value, 3));
+    let ends = || interval(race.low, race.high);
+    let shown =
+        race.ratio.map_or_else(|| "no ratio".into(), |value| format!("{} ({})", ratio(value, 3), ends()));
     let all = proof.races * proof.rows.len();
     let codes =
         if race.codes.is_empty() { String::new() } else { format!("  {}", plain(&race.codes.join(" "))) };
     format!(
-        "{} {}  {}  {shown} ({})  {} epochs, {}{codes}",
+        "{} {}  {}  {shown}  {} epochs, {}{codes}",
         right(&format!("{done}/{all}"), 2 * all.to_string().len() + 1),
         left(&name, NAME),
         style.paint(tone, &left(word, 12)),
-        interval(race.low, race.high),
         race.epochs,
         clock(race.took_s.round() as u64)
     )
