@@ -34,6 +34,16 @@ pub fn same(ns: u64, count: u64) -> Histogram<u64> {
     histogram
 }
 
+fn limits() -> LoadLimits {
+    LoadLimits {
+        duration_s: Some(10.0),
+        requests: None,
+        warmup_s: 0.0,
+        timeout_s: 10.0,
+        connect_timeout_s: 10.0,
+    }
+}
+
 /// A closed load of 64 connections for ten seconds, without any complaint.
 pub fn closed() -> LoadRecord {
     let latency = calm(200_000);
@@ -52,13 +62,7 @@ pub fn closed() -> LoadRecord {
         offered_rps: None,
         rate: None,
         arrivals: None,
-        limits: LoadLimits {
-            duration_s: Some(10.0),
-            requests: None,
-            warmup_s: 0.0,
-            timeout_s: 10.0,
-            connect_timeout_s: 10.0,
-        },
+        limits: limits(),
         duration_s: 10.0,
         drain_s: 0.003,
         requests: 200_000,
