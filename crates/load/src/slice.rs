@@ -145,7 +145,8 @@ impl Slice {
     #[inline]
     pub(crate) fn took(&mut self, intended_ns: u64, waited_ns: u64, now_ns: u64) {
         self.count_until(now_ns);
-        self.tally.in_flight_ns += now_ns.min(self.deadline_ns).saturating_sub(intended_ns);
+        self.tally.in_flight_ns += now_ns.saturating_sub(intended_ns);
+        self.tally.loading_in_flight_ns += now_ns.min(self.deadline_ns).saturating_sub(intended_ns);
         self.tally.waited += u64::from(waited_ns > 0);
         self.in_flight += 1;
         self.tally.due += 1;
@@ -154,8 +155,10 @@ impl Slice {
     /// Counts a request that ended without a complete answer.
     pub(crate) fn failed(&mut self, request: &InFlight, outcome: Outcome, cause: Cause, now_ns: u64) {
         self.count_until(now_ns);
-        let counted_ns = now_ns.min(self.deadline_ns).saturating_sub(request.intended_ns);
-        self.tally.in_flight_ns = self.tally.in_flight_ns.saturating_sub(counted_ns);
+        let tally = &mut self.tally;
+        tally.in_flight_ns = tally.in_flight_ns.saturating_sub(now_ns.saturating_sub(request.intended_ns));
+        let loading_ns = now_ns.min(self.deadline_ns).saturating_sub(request.intended_ns);
+        tally.loading_in_flight_ns = tally.loading_in_flight_ns.saturating_sub(loading_ns);
         self.in_flight -= 1;
         self.tally.outcomes.add(outcome, 1);
         self.tally.fault(outcome, cause, 1);
@@ -184,6 +187,7 @@ impl Slice {
         let latency_ns = now_ns.saturating_sub(request.intended_ns);
         gauge.latency(latency_ns);
         if request.intended_ns < self.settled_ns {
+            tally.in_flight_ns = tally.in_flight_ns.saturating_sub(latency_ns);
             return;
         }
         if request.sent_ns == request.intended_ns && request.waited_ns == 0 {
@@ -256,10 +260,12 @@ impl Slice {
     /// Brings the integral of requests in flight up to `now_ns`.
     #[inline]
     fn count_until(&mut self, now_ns: u64) {
-        let until_ns = now_ns.min(self.deadline_ns);
-        let passed_ns = until_ns.saturating_sub(self.counted_until_ns);
-        self.tally.in_flight_ns += passed_ns * self.in_flight as u64;
-        self.counted_until_ns = self.counted_until_ns.max(until_ns);
+        let now_ns = now_ns.max(self.counted_until_ns);
+        let (from_ns, flying) = (self.counted_until_ns, self.in_flight as u64);
+        self.tally.in_flight_ns += (now_ns - from_ns) * flying;
+        let loading_ns = now_ns.min(self.deadline_ns).saturating_sub(from_ns);
+        self.tally.loading_in_flight_ns += loading_ns * flying;
+        self.counted_until_ns = now_ns;
     }
 }
 

@@ -70,9 +70,12 @@ pub struct Tally {
     /// Attempts to open a connection that failed while no request stood on it, each reason with its count; at most
     /// [`MAX_FAULTS`] of them. Where a request did, it is among the `faults`.
     pub unopened: Vec<Fault>,
-    /// Requests in flight, integrated over `loading_ns`: their number times nanoseconds, those left out that ended without a
-    /// complete answer, and with the time from intended to taken up.
+    /// Requests in flight, integrated over time: their number times nanoseconds, those left out that ended without a
+    /// complete answer or were intended before the settling time, and with the time from intended to taken up. By Little's
+    /// law it is the sum of all latencies.
     pub in_flight_ns: u64,
+    /// As `in_flight_ns`, over `loading_ns` only and with those that were intended before the settling time.
+    pub loading_in_flight_ns: u64,
     /// CPU time of the workers while the slice ran, added up, `spin_ns` included.
     pub cpu_ns: u64,
     /// How long the workers looked out for the next due time or answer, awake and without anything to do, added up.
@@ -197,7 +200,7 @@ impl Tally {
     pub fn littles_law(&self) -> Option<(f64, f64)> {
         let whole = self.latency.count() == self.completions;
         let product = self.throughput_per_s()? * self.latency.mean_ns()? / 1e9;
-        whole.then(|| (self.in_flight_ns as f64 / self.loading_ns as f64, product))
+        whole.then(|| (self.loading_in_flight_ns as f64 / self.loading_ns as f64, product))
     }
 
     /// Counts a request that ended without a complete answer.
@@ -248,6 +251,7 @@ impl Tally {
         self.own_lag.merge(&other.own_lag);
         self.waited += other.waited;
         self.in_flight_ns += other.in_flight_ns;
+        self.loading_in_flight_ns += other.loading_in_flight_ns;
         self.outcomes.merge(&other.outcomes);
         self.status.merge(&other.status);
         self.bytes_read += other.bytes_read;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{EncodedHistogram, Finding};
+use crate::{EncodedHistogram, Finding, Handicap, HostReading, Throttling};
 
 /// How the requests that were due ended; every request ends in exactly one of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +69,9 @@ pub struct PilotContender {
     pub window_rates_per_s: Vec<f64>,
     /// Where the MSER-5 cut lies, in nanoseconds from the first request; none when there were too few windows.
     pub cut_ns: Option<u64>,
+    /// What more work of the generator on each request does to the rate; none for open loads, and where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handicap: Option<Handicap>,
 }
 
 /// The discarded pilot of a scenario and the warm-up length found by it.
@@ -82,6 +85,10 @@ pub struct Pilot {
     pub contenders: Vec<PilotContender>,
     /// The warm-up that every contender gets in every epoch.
     pub warmup_ns: u64,
+    /// Answers per second that the generator reached on the contenders' cores against a server that does nothing, just before
+    /// the pilot; none where that could not be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling_rps: Option<f64>,
 }
 
 /// A short stretch of load on one contender while the others are frozen.
@@ -169,8 +176,24 @@ pub struct ContenderEpoch {
     pub closed_by_server: u64,
     /// Latency from the intended time.
     pub latency: EncodedHistogram,
+    /// From intended to sent, of the same requests; none for closed loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_lag: Option<EncodedHistogram>,
+    /// How long requests waited because no connection was free, which is part of the send lag; none for closed loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<EncodedHistogram>,
+    /// Requests in flight, integrated over time: their number times nanoseconds, of the requests that `latency` has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_ns: Option<u64>,
     /// What the process tree used.
     pub usage: Usage,
+    /// What the whole machine counted during its slices.
+    #[serde(default)]
+    pub host: HostReading,
+    /// Throttling of the control groups that hold the contender and not deadheat, over the rounds; none where no group counts
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Throttling>,
     /// The contender's log file.
     pub log: std::path::PathBuf,
 }

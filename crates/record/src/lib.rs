@@ -16,6 +16,7 @@ mod journal;
 mod load;
 mod machine;
 mod plan;
+mod readings;
 mod series;
 
 pub use any::{AnyRecord, read_any};
@@ -46,6 +47,7 @@ pub use plan::{
     BodyRule, Claim, Contender, JsonRule, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape,
     Share, Source, StatusRule, Volatile,
 };
+pub use readings::{Handicap, HostReading, Throttling};
 pub use series::{PairedEpoch, Values};
 
 /// The schema that this version reads and writes. Keys are stable within the number.

@@ -26,6 +26,8 @@ pub struct Hierarchy {
     unified: Option<PathBuf>,
     /// Version 1: the root of the whole cpuacct tree, where that is what is mounted.
     machine: Option<PathBuf>,
+    /// Where the tree is mounted in which CPU quotas are set, and its name among the controllers of a membership.
+    quotas: Option<(PathBuf, &'static str)>,
 }
 
 impl Hierarchy {
@@ -37,16 +39,6 @@ impl Hierarchy {
 
     /// The same from texts, with the mount points taken below `root`.
     pub fn parse(mounts: &str, membership: &str, root: &Path) -> Self {
-        let own = |controller: &str| -> String {
-            membership
-                .lines()
-                .filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok())
-                .find(|[id, controllers, _]: &[&str; 3]| match controller {
-                    "" => *id == "0" && controllers.is_empty(),
-                    name => controllers.split(',').any(|one| one == name),
-                })
-                .map_or_else(String::new, |[_, _, path]| path.trim_start_matches('/').to_owned())
-        };
         let mount = |kind: &str, option: Option<&str>| -> Option<PathBuf> {
             mounts.lines().find_map(|line| {
                 let fields: Vec<&str> = line.split(' ').collect();
@@ -59,24 +51,32 @@ impl Hierarchy {
         // Only the root of the whole tree has this file: what is mounted in a container is a folder deep inside.
         let whole = |mount: &PathBuf| mount.join("release_agent").exists();
         let below = |mount: Option<PathBuf>, controller: &str| {
-            mount.map(|mount| {
-                let path = mount.join(own(controller));
-                // In a container the membership may name a folder that is not mounted here.
-                if path.is_dir() { path } else { mount }
-            })
+            mount.map(|mount| inside(&mount, membership, controller))
         };
+        let unified = mount("cgroup2", None);
+        let quotas = mount("cgroup", Some("cpu")).map(|mount| (mount, "cpu"));
         Self {
             freezer: below(mount("cgroup", Some("freezer")), "freezer"),
             cpuacct: below(mount("cgroup", Some("cpuacct")), "cpuacct"),
-            unified: below(mount("cgroup2", None), ""),
+            unified: below(unified.clone(), ""),
             machine: mount("cgroup", Some("cpuacct")).filter(whole),
+            quotas: quotas.or_else(|| unified.map(|mount| (mount, ""))),
         }
     }
 
     /// The same with version 1 left out: what a machine with the unified tree only would see.
     #[must_use]
     pub fn unified_only(&self) -> Self {
-        Self { freezer: None, cpuacct: None, unified: self.unified.clone(), machine: None }
+        let quotas = self.quotas.clone().filter(|(_, controller)| controller.is_empty());
+        Self { freezer: None, cpuacct: None, unified: self.unified.clone(), machine: None, quotas }
+    }
+
+    /// The folders in which a process of this membership (`/proc/PID/cgroup`) may be held to a CPU quota: its own and those
+    /// above it, up to what is mounted.
+    pub(crate) fn quota_groups(&self, membership: &str) -> Vec<PathBuf> {
+        let Some((mount, controller)) = &self.quotas else { return Vec::new() };
+        let own = inside(mount, membership, controller);
+        own.ancestors().take_while(|folder| folder.starts_with(mount)).map(Path::to_path_buf).collect()
     }
 
     /// Makes a group called `name`: in version 1 where freezer and cpuacct are there, else in version 2.
@@ -134,6 +134,21 @@ impl Hierarchy {
         let each: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         cpus.iter().map(|cpu| each.get(*cpu).copied()).sum()
     }
+}
+
+/// The folder below `mount` that a membership names for a controller; "" is the unified tree.
+fn inside(mount: &Path, membership: &str, controller: &str) -> PathBuf {
+    let mut lines =
+        membership.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok());
+    let own = lines
+        .find(|[id, controllers, _]: &[&str; 3]| match controller {
+            "" => *id == "0" && controllers.is_empty(),
+            name => controllers.split(',').any(|one| one == name),
+        })
+        .map_or("", |[_, _, path]| path.trim_start_matches('/'));
+    let path = mount.join(own);
+    // In a container the membership may name a folder that is not mounted here.
+    if path.is_dir() { path } else { mount.into() }
 }
 
 /// One contender's group.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use deadheat_load::{Requests, Tally};
 use deadheat_record::{
-    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, Plan, Round, ScenarioPlan,
-    Slice, Usage,
+    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, Plan, Round,
+    ScenarioPlan, Shape, Slice, Throttling, Usage,
 };
+use hdrhistogram::Histogram;
 
 use crate::ask::with_causes;
 use crate::contender::{Running, StartError};
@@ -19,6 +20,7 @@ use crate::field::{Gate, Runner, stop_all};
 use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
 use crate::stretch::{Loaded, StretchError, Sum, outcomes};
+use crate::throttle::Groups;
 
 /// Rounds are left out as a whole above these readings of the machine.
 const MOST_STEAL: f64 = 0.05;
@@ -213,7 +215,8 @@ impl Course<'_> {
         let mut contenders = Vec::new();
         for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
             self.check_answers(one, &measured.sum, parity)?;
-            let part = measured.into_record(one, &warmup);
+            let part =
+                measured.into_record(one, &warmup, matches!(self.scenario.shape, Shape::Closed { .. }));
             contenders.push(part.map_err(|error| Broken::Failed(error.to_string()))?);
         }
         Ok((contenders, rounds))
@@ -290,7 +293,7 @@ impl Course<'_> {
     ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
         let method = &self.plan().method;
         let places: Vec<usize> = (0..loaded.len()).collect();
-        let mut measured: Vec<Measured> = loaded.iter().map(Measured::begin).collect();
+        let mut measured: Vec<Measured> = loaded.iter().map(|one| Measured::begin(one, self.watch)).collect();
         let mut rounds = Vec::new();
         let orders = schedule::rounds(&places, method.rounds, self.seed.rotate_left(17));
         for (index, order) in orders.into_iter().enumerate() {
@@ -301,9 +304,11 @@ impl Course<'_> {
                 let start_ns = epoch_start.elapsed().as_nanos() as u64;
                 // The same stretch of the request order for all contenders of a round.
                 let position = schedule::derive_seed(self.seed, index, 0) >> 44;
+                let host = self.watch.host();
                 let tally = one
                     .slice(Duration::from_nanos(method.slice_ns), position)
                     .map_err(|error| lost(&one.runner, &error))?;
+                measured[place].see_host(self.watch.host().since(&host));
                 self.still_there(one, "in the middle of the race")?;
                 slices.push(slice_record(one.runner.contender, start_ns, &tally));
                 measured[place].sum.add(tally);
@@ -336,15 +341,33 @@ struct Measured {
     cpu_source: &'static str,
     pss: Vec<u64>,
     processes: usize,
+    host: Option<HostReading>,
+    groups: Groups,
+    throttled: Option<Throttling>,
 }
 
 impl Measured {
-    fn begin(one: &Loaded) -> Self {
+    fn begin(one: &Loaded, watch: &Watch) -> Self {
         let (cpu_before_ns, cpu_source) = one.runner.running.cpu_ns();
-        let mut new =
-            Self { sum: Sum::new(), cpu_before_ns, cpu_ns: 0, cpu_source, pss: vec![], processes: 0 };
+        let groups = watch.groups_of(&one.runner.running.processes());
+        let mut new = Self {
+            sum: Sum::new(),
+            cpu_before_ns,
+            cpu_ns: 0,
+            cpu_source,
+            pss: vec![],
+            processes: 0,
+            host: None,
+            throttled: groups.read(),
+            groups,
+        };
         new.see_memory(one);
         new
+    }
+
+    /// Takes in what the machine counted during a slice.
+    fn see_host(&mut self, during: HostReading) {
+        self.host = Some(self.host.map_or(during, |sum| sum.plus(&during)));
     }
 
     fn see_memory(&mut self, one: &Loaded) {
@@ -354,12 +377,16 @@ impl Measured {
     fn end(&mut self, one: &Loaded) {
         self.cpu_ns = one.runner.running.cpu_ns().0.saturating_sub(self.cpu_before_ns);
         self.processes = one.runner.running.processes().len();
+        self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
     }
 
-    fn into_record(self, one: &Loaded, warmup: &Sum) -> Result<ContenderEpoch, HistogramError> {
+    fn into_record(self, one: &Loaded, warmup: &Sum, closed: bool) -> Result<ContenderEpoch, HistogramError> {
         let latency = match &self.sum.latency {
             Some(histogram) => EncodedHistogram::encode(histogram)?,
             None => EncodedHistogram(String::new()),
+        };
+        let of_open = |times: &Option<Histogram<u64>>| {
+            times.as_ref().filter(|_| !closed).map(EncodedHistogram::encode).transpose()
         };
         Ok(ContenderEpoch {
             contender: one.runner.contender,
@@ -373,6 +400,9 @@ impl Measured {
             reconnects: self.sum.reconnects,
             closed_by_server: self.sum.closed_by_server,
             latency,
+            send_lag: of_open(&self.sum.send_lag)?,
+            wait: of_open(&self.sum.wait)?,
+            in_flight_ns: Some(self.sum.in_flight_ns),
             usage: Usage {
                 cpu_ns: self.cpu_ns,
                 cpu_source: self.cpu_source.into(),
@@ -380,6 +410,8 @@ impl Measured {
                 peak_pss_bytes: self.pss.iter().max().copied(),
                 processes: self.processes,
             },
+            host: self.host.unwrap_or_default(),
+            throttled: self.throttled,
             log: one.runner.running.log().into(),
         })
     }
@@ -392,8 +424,8 @@ fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
         elapsed_ns: tally.elapsed_ns,
         rate_per_s: tally.rate_per_s(),
         completions: tally.completions,
-        load_cpu_ns: tally.cpu_ns.saturating_sub(tally.spin_ns),
-        load_run_delay_ns: None,
+        load_cpu_ns: tally.cpu_ns,
+        load_run_delay_ns: tally.run_delay_ns,
         failed: outcomes(tally).failed(),
     }
 }

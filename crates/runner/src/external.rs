@@ -3,11 +3,15 @@
 //! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`. Must not know: what follows from the readings.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use deadheat_record::{ExternalReading, Finding};
+use deadheat_record::{ExternalReading, Finding, HostReading};
+use rustix::process::Pid;
 
 use crate::cgroup::Hierarchy;
+use crate::counters::Counters;
+use crate::throttle::Groups;
 
 /// A reading in clock ticks may be off by so many of them for each core: one at either end.
 const TICKS_OFF: u64 = 2;
@@ -18,6 +22,9 @@ pub(crate) struct Watch {
     cpus: Vec<usize>,
     tick_ns: u64,
     hierarchy: Hierarchy,
+    /// `/proc`, or what a test imitates it with.
+    proc: PathBuf,
+    counters: Counters,
 }
 
 /// The state at one moment.
@@ -56,16 +63,32 @@ struct Ticks {
 impl Watch {
     /// Watches `cpus`; all that are online where the list is empty.
     pub(crate) fn new(cpus: &[usize], hierarchy: &Hierarchy) -> Self {
-        let cpus = if cpus.is_empty() { online(&stat()) } else { cpus.to_vec() };
+        Self::under(Path::new("/proc"), cpus, hierarchy)
+    }
+
+    /// The same, with the files of `/proc` below another folder.
+    fn under(proc: &Path, cpus: &[usize], hierarchy: &Hierarchy) -> Self {
+        let cpus = if cpus.is_empty() { online(&stat(proc)) } else { cpus.to_vec() };
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        Self { cpus, tick_ns, hierarchy: hierarchy.clone() }
+        let counters = Counters::new(proc, Groups::own(hierarchy));
+        Self { cpus, tick_ns, hierarchy: hierarchy.clone(), proc: proc.into(), counters }
+    }
+
+    /// What the kernel has counted for the whole machine so far.
+    pub(crate) fn host(&self) -> HostReading {
+        self.counters.read()
+    }
+
+    /// The groups that hold `processes` and not ourselves, whose throttling is theirs alone.
+    pub(crate) fn groups_of(&self, processes: &[Pid]) -> Groups {
+        Groups::of_others(&self.hierarchy, processes)
     }
 
     /// Reads the state. `contenders_ns` is the CPU time that contenders and services have used so far.
     pub(crate) fn moment(&self, contenders_ns: u64) -> Moment {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
-        let ticks = ticks(&stat(), &self.cpus);
+        let ticks = ticks(&stat(&self.proc), &self.cpus);
         let precise = self.hierarchy.machine_cpu_ns(&self.cpus).map(|ns| MachineTime { ns, off_ns: 0 });
         let coarse = || MachineTime {
             ns: ticks.busy * self.tick_ns,
@@ -109,8 +132,8 @@ impl Watch {
     }
 }
 
-fn stat() -> String {
-    fs::read_to_string("/proc/stat").unwrap_or_default()
+fn stat(proc: &Path) -> String {
+    fs::read_to_string(proc.join("stat")).unwrap_or_default()
 }
 
 fn steal_share(before: Ticks, after: Ticks) -> f64 {
@@ -173,7 +196,7 @@ mod tests {
 
     #[test]
     fn others_are_seen_by_processor_where_no_group_counts_the_machine() {
-        let watch = Watch { cpus: vec![1], tick_ns: 10_000_000, hierarchy: nowhere() };
+        let watch = Watch::new(&[1], &nowhere());
         let at = Instant::now();
         let moment = |seconds, busy, ours_ns| Moment {
             at: at + std::time::Duration::from_secs(seconds),
@@ -213,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_watch_that_sees_nothing_says_so() {
-        let watch = Watch { cpus: vec![100_000], tick_ns: 10_000_000, hierarchy: nowhere() };
+        let watch = Watch::new(&[100_000], &nowhere());
         assert_eq!(watch.blind().unwrap().code, "foreign-cpu-unknown");
         let seen = watch.between(&watch.moment(0), &watch.moment(0));
         assert_eq!(seen.reading.foreign_share, None);

@@ -10,6 +10,7 @@ mod cgroup;
 mod check;
 mod compare;
 mod contender;
+mod counters;
 mod epoch;
 mod events;
 mod external;
@@ -26,6 +27,7 @@ mod race;
 mod run;
 mod schedule;
 mod stretch;
+mod throttle;
 mod tree;
 
 pub use cgroup::{Cgroup, Hierarchy};

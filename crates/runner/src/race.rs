@@ -238,6 +238,7 @@ impl Race<'_> {
                 window_ns: 0,
                 contenders: Vec::new(),
                 warmup_ns,
+                ceiling_rps: None,
             }))?);
         }
         let (mut loaded, _) = course.load_up(lineup)?;
@@ -252,7 +253,8 @@ impl Race<'_> {
         let warmup_ns = (warmup_length_s(&cuts, limits) * 1e9) as u64;
         let scenario = leg.scenario.name.clone();
         self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
-        let pilot = Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns };
+        let pilot =
+            Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns, ceiling_rps: None };
         Ok(self.write(Line::Pilot(pilot))?)
     }
 
@@ -275,7 +277,12 @@ impl Race<'_> {
             one.stretch(window, enough).map_err(|error| lost(&one.runner, &error))?;
             course.still_there(one, "in the pilot")?;
             let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
-            contenders.push(PilotContender { contender: name, window_rates_per_s: rates, cut_ns });
+            contenders.push(PilotContender {
+                contender: name,
+                window_rates_per_s: rates,
+                cut_ns,
+                handicap: None,
+            });
         }
         Ok(contenders)
     }

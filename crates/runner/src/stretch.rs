@@ -94,6 +94,12 @@ pub(crate) struct Sum {
     pub closed_by_server: u64,
     /// Latency from the intended time.
     pub latency: Option<Histogram<u64>>,
+    /// From intended to sent.
+    pub send_lag: Option<Histogram<u64>>,
+    /// The part of it for which no connection was free.
+    pub wait: Option<Histogram<u64>>,
+    /// Requests in flight, integrated over time.
+    pub in_flight_ns: u64,
     /// Whole answers.
     pub samples: Vec<Sample>,
 }
@@ -109,6 +115,9 @@ impl Sum {
             reconnects: 0,
             closed_by_server: 0,
             latency: None,
+            send_lag: None,
+            wait: None,
+            in_flight_ns: 0,
             samples: Vec::new(),
         }
     }
@@ -123,13 +132,21 @@ impl Sum {
         }
         self.reconnects += tally.reconnects;
         self.closed_by_server += tally.closed_by_server;
-        match &mut self.latency {
-            None => self.latency = Some(tally.latency.histogram().clone()),
-            // Both come from the engine with the same bounds, so that adding cannot fail.
-            Some(sum) => {
-                let _ = sum.add(tally.latency.histogram());
+        let times = [
+            (&mut self.latency, &tally.latency),
+            (&mut self.send_lag, &tally.send_lag),
+            (&mut self.wait, &tally.wait),
+        ];
+        for (sum, times) in times {
+            match sum {
+                None => *sum = Some(times.histogram().clone()),
+                // Both come from the engine with the same bounds, so that adding cannot fail.
+                Some(sum) => {
+                    let _ = sum.add(times.histogram());
+                }
             }
         }
+        self.in_flight_ns += tally.in_flight_ns;
         self.samples.extend(tally.samples);
     }
 }

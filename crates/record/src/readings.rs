@@ -1,0 +1,131 @@
+//! What the kernel counted while a contender was loaded: counters of the whole machine, and throttling.
+//!
+//! Owns: the readings as they are written to disk, and how those of several slices add up. Must not know: where they are
+//! read, and what follows from them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How often and for how long control groups held their processes back because a CPU quota was used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Throttling {
+    /// Periods in which the quota was used up.
+    pub periods: u64,
+    /// For how long, summed over processors, in nanoseconds.
+    pub ns: u64,
+}
+
+impl Throttling {
+    /// What was counted from `before` until this reading.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self { periods: self.periods.saturating_sub(before.periods), ns: self.ns.saturating_sub(before.ns) }
+    }
+
+    /// What two readings counted together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { periods: self.periods + other.periods, ns: self.ns + other.ns }
+    }
+}
+
+/// What the whole machine counted; from two readings, or over a contender's slices, the difference. What the machine does
+/// not count is absent, never 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostReading {
+    /// Connections that found a listener's queue full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen_overflows: Option<u64>,
+    /// Connections that a listener dropped, for whatever reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen_drops: Option<u64>,
+    /// TCP segments sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmitted_segments: Option<u64>,
+    /// Pages read from swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapped_in_pages: Option<u64>,
+    /// Pages written to swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swapped_out_pages: Option<u64>,
+    /// Time in which some task waited for a CPU (pressure stall information), in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure_ns: Option<u64>,
+    /// Time in which some task waited for memory, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_pressure_ns: Option<u64>,
+    /// Time in which some task waited for a disk, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_pressure_ns: Option<u64>,
+    /// Throttling of the control groups that deadheat itself runs in, which hold contenders and generator alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Throttling>,
+}
+
+impl HostReading {
+    /// What was counted from `before` until this reading; absent where either is.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.with(before, u64::saturating_sub, Throttling::since)
+    }
+
+    /// What two differences counted together; absent where either is.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, |mine, theirs| mine + theirs, Throttling::plus)
+    }
+
+    fn with(
+        &self,
+        other: &Self,
+        count: fn(u64, u64) -> u64,
+        throttling: fn(Throttling, Throttling) -> Throttling,
+    ) -> Self {
+        let both = |mine: Option<u64>, theirs: Option<u64>| Some(count(mine?, theirs?));
+        Self {
+            listen_overflows: both(self.listen_overflows, other.listen_overflows),
+            listen_drops: both(self.listen_drops, other.listen_drops),
+            retransmitted_segments: both(self.retransmitted_segments, other.retransmitted_segments),
+            swapped_in_pages: both(self.swapped_in_pages, other.swapped_in_pages),
+            swapped_out_pages: both(self.swapped_out_pages, other.swapped_out_pages),
+            cpu_pressure_ns: both(self.cpu_pressure_ns, other.cpu_pressure_ns),
+            memory_pressure_ns: both(self.memory_pressure_ns, other.memory_pressure_ns),
+            io_pressure_ns: both(self.io_pressure_ns, other.io_pressure_ns),
+            throttled: self.throttled.zip(other.throttled).map(|(mine, theirs)| throttling(mine, theirs)),
+        }
+    }
+}
+
+/// What it does to a contender's rate that the generator works longer on every request: nothing, unless the generator is
+/// what limits the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Handicap {
+    /// Time that was added to the work on each request, in nanoseconds.
+    pub added_ns: u64,
+    /// Rate with it over rate without it.
+    pub ratio: f64,
+    /// Standard error of the logarithm of `ratio`.
+    pub standard_error: f64,
+    /// Pairs of slices that it rests on.
+    pub pairs: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_are_taken_apart_and_put_together_and_absence_stays() {
+        let at = |n: u64| HostReading {
+            listen_overflows: Some(n),
+            throttled: Some(Throttling { periods: n, ns: n * 10 }),
+            ..HostReading::default()
+        };
+        let one = at(7).since(&at(5));
+        assert_eq!(one, at(2));
+        assert_eq!(one.plus(&at(3)), at(5));
+        assert_eq!(one.retransmitted_segments, None);
+        assert_eq!(one.plus(&HostReading::default()), HostReading::default(), "unknown in a part, unknown");
+        assert_eq!(at(1).since(&at(2)), at(0), "a counter that was reset");
+    }
+}
