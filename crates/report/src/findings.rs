@@ -19,14 +19,23 @@
 //! | `too-noisy` | the margin would take over twice the most epochs | |
 //! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
 //! | `intermittent-slow-slices` | trimmed and total ratio differ | |
+//! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, from 10,000 answers on |
+//! | `offered-not-achieved` | open load: under 99.5 % of what was due was kept up with | under 98 % |
+//! | `littles-law` | | in flight and throughput x latency differ in an epoch by over 2 % (closed), 5 % (open) |
+//! | `run-delay` | the generator waited for a CPU over 1 % of the time | over 5 % |
+//! | `ceiling` | over 50 % of what the generator reaches against a null server | over 70 % |
+//! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
+//! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
+//! | `listen-overflows`, `retransmits`, `swap` | any | |
 
 mod gates;
+mod load_gates;
 
 use deadheat_record::{ContenderResult, Epoch, Finding, Record, ScenarioPlan};
 use deadheat_stats::Judgement;
 
 /// Every code that this crate gives; the race may notice more.
-pub const CODES: [&str; 13] = [
+pub const CODES: [&str; 23] = [
     "not-pinned",
     "few-epochs",
     "not-server-bound",
@@ -40,6 +49,16 @@ pub const CODES: [&str; 13] = [
     "too-noisy",
     "no-keep-alive",
     "intermittent-slow-slices",
+    "send-lag",
+    "offered-not-achieved",
+    "littles-law",
+    "run-delay",
+    "ceiling",
+    "handicap",
+    "throttled",
+    "listen-overflows",
+    "retransmits",
+    "swap",
 ];
 
 /// What is known of a scenario when its gates are read.

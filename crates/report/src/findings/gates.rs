@@ -6,7 +6,7 @@
 use deadheat_record::{ContenderResult, Finding, Record, Shape};
 use deadheat_stats::climbs;
 
-use super::Scene;
+use super::{Scene, load_gates};
 use crate::number::{percent, whole};
 
 /// A contender that uses less of its cores than this is not at its limit.
@@ -17,9 +17,9 @@ const STEADY: f64 = 0.01;
 const STEADY_ALPHA: f64 = 0.01;
 
 /// Where a reading begins to warn, and where it takes the number away.
-struct Limits {
-    warn: f64,
-    invalid: f64,
+pub(super) struct Limits {
+    pub(super) warn: f64,
+    pub(super) invalid: f64,
 }
 
 const GENERATOR: Limits = Limits { warn: 0.70, invalid: 0.85 };
@@ -31,7 +31,7 @@ const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
 
 impl Limits {
     /// A finding if the reading is over a limit.
-    fn judge(&self, code: &str, reading: f64, message: String, remedy: &str) -> Option<Finding> {
+    pub(super) fn judge(&self, code: &str, reading: f64, message: String, remedy: &str) -> Option<Finding> {
         if reading > self.invalid {
             Some(Finding::invalid(code, message, remedy))
         } else if reading > self.warn {
@@ -58,10 +58,12 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Finding> {
             no_steady_state(scene, result),
             no_keep_alive(scene, result),
         ];
-        gates.into_iter().flatten().map(|finding| finding.about(&result.contender)).collect::<Vec<_>>()
+        let gates = gates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
+        gates.map(|finding| finding.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene);
-    of_scenario.into_iter().flatten().chain(of_contenders).chain(of_pairs).collect()
+    let of_load = load_gates::of_scenario(scene);
+    of_scenario.into_iter().flatten().chain(of_load).chain(of_contenders).chain(of_pairs).collect()
 }
 
 /// Nobody has cores of its own.

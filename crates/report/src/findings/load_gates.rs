@@ -1,0 +1,271 @@
+//! The gates on the generator, its ceiling and what the kernel counted, one function each.
+//!
+//! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
+
+use deadheat_record::{
+    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Finding, HostReading, PilotContender, Shape,
+    Throttling,
+};
+use hdrhistogram::Histogram;
+
+use super::Scene;
+use super::gates::Limits;
+use crate::number::{percent, three_digits, time_ns, whole};
+
+const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
+/// Of the time under load: over this, the generator was held back as it is by a long run delay.
+const HELD_BACK: Limits = Limits { warn: 0.0, invalid: 0.05 };
+const ANY: Limits = Limits { warn: 0.0, invalid: f64::INFINITY };
+const SEND_LAG: Limits = Limits { warn: 0.10, invalid: 0.50 };
+/// Of what was due: the share that was not kept up with.
+const NOT_ACHIEVED: Limits = Limits { warn: 0.005, invalid: 0.02 };
+const LITTLE_CLOSED: Limits = Limits { warn: 0.02, invalid: 0.02 };
+const LITTLE_OPEN: Limits = Limits { warn: 0.05, invalid: 0.05 };
+const CEILING: Limits = Limits { warn: 0.50, invalid: 0.70 };
+/// More work of the generator may change the rate by no more than this, beyond so many standard errors.
+const HANDICAP: f64 = 0.01;
+const STANDARD_ERRORS: f64 = 2.0;
+/// A lag up to this is the grain of the histograms, whose steps are 512 ns at the bottom, whatever the latency.
+const GRAIN_NS: f64 = 1_024.0;
+
+/// Gates that are about the whole scenario.
+pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Finding> {
+    [held_back(scene), swap(scene)].into_iter().flatten().collect()
+}
+
+/// Gates that are about one contender.
+pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Finding> {
+    let Some(contender) = scene.index_of(&result.contender) else { return Vec::new() };
+    let parts: Vec<&ContenderEpoch> = scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
+    let gates = [
+        send_lag(scene, &parts),
+        offered_not_achieved(scene, contender, &parts),
+        littles_law(scene, &parts),
+        run_delay(scene, contender),
+        ceiling(scene, result),
+        handicap(scene, result),
+        throttled(&parts),
+        listen_overflows(&parts),
+        retransmits(&parts),
+    ];
+    gates.into_iter().flatten().collect()
+}
+
+fn is_closed(scene: &Scene<'_>) -> bool {
+    matches!(scene.plan.shape, Shape::Closed { .. })
+}
+
+/// How long the generator's threads could have run and did not, of the rounds that count.
+fn run_delay(scene: &Scene<'_>, contender: usize) -> Option<Finding> {
+    let threads =
+        scene.record.plan.pinning.load_cpus.len().max(1).min(scene.plan.shape.connections() as usize);
+    let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none());
+    let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
+    let read = slices.filter_map(|slice| Some((slice.load_run_delay_ns?, slice.elapsed_ns)));
+    let (delay_ns, elapsed_ns) = read.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let share = delay_ns as f64 / (elapsed_ns as f64 * threads as f64);
+    RUN_DELAY.judge(
+        "run-delay",
+        if share.is_finite() { share } else { 0.0 },
+        format!("{} of its time the generator waited for a CPU", percent(share)),
+        "give the generator cores of its own with --load-cpus, and stop what else runs on them",
+    )
+}
+
+/// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing.
+fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+    if is_closed(scene) {
+        return None;
+    }
+    let (lag, wait) = (
+        merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?,
+        merged(parts.iter().filter_map(|part| part.wait.as_ref())),
+    );
+    let p50 = merged(parts.iter().map(|part| &part.latency))?.value_at_quantile(0.5) as f64;
+    let waited = wait.map_or(0, |wait| wait.value_at_quantile(0.99));
+    let own = lag.value_at_quantile(0.99).saturating_sub(waited) as f64;
+    if own <= GRAIN_NS {
+        return None;
+    }
+    // A percentile that rests on a handful of requests takes nothing away.
+    let few = lag.len() as f64 * 0.01 < BEYOND - 1e-6;
+    let limits = if few { Limits { invalid: f64::INFINITY, ..SEND_LAG } } else { SEND_LAG };
+    let share = own / p50.max(1.0);
+    limits.judge(
+        "send-lag",
+        share,
+        format!(
+            "{} is the 99th percentile of the generator's send lag, {} of the median latency of {}",
+            time_ns(own),
+            percent(share),
+            time_ns(p50)
+        ),
+        "give the generator more cores of its own with --load-cpus, or lower the rate",
+    )
+}
+
+/// A contender that falls behind answers the last requests of its slices later than nearly all others, and the later the
+/// longer a slice is; one that keeps up answers them like any other.
+fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Finding> {
+    if is_closed(scene) {
+        return None;
+    }
+    let due: u64 = parts.iter().map(|part| part.outcomes.total()).sum();
+    let completions: u64 = parts.iter().map(|part| part.completions).sum();
+    let slice_ns = scene.record.plan.method.slice_ns;
+    let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
+    let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
+    let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns)).collect())? as f64;
+    let latency = merged(parts.iter().map(|part| &part.latency))?;
+    let at = |quantile| latency.value_at_quantile(quantile) as f64;
+    let over_ns = if late_ns > at(0.9) { late_ns - at(0.1) } else { 0.0 };
+    let in_time = slice_ns as f64 / (slice_ns as f64 + over_ns);
+    let achieved = completions as f64 / due.max(1) as f64 * in_time;
+    NOT_ACHIEVED.judge(
+        "offered-not-achieved",
+        1.0 - achieved,
+        format!("{} of the requests that were due were kept up with", percent(achieved)),
+        "lower the rate: the contender, or what it waits for, cannot do more",
+    )
+}
+
+/// The worst of the epochs: what is counted in two ways must agree in every one.
+fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+    let read = parts.iter().filter_map(|part| {
+        let in_flight_ns = part.in_flight_ns.filter(|ns| *ns > 0)? as f64;
+        let latency = part.latency.decode().ok().filter(|all| !all.is_empty())?;
+        let latencies_ns = latency.mean() * latency.len() as f64;
+        let over_time = |ns: f64| ns / part.loaded_ns.max(1) as f64;
+        Some((
+            (in_flight_ns - latencies_ns).abs() / in_flight_ns,
+            over_time(in_flight_ns),
+            over_time(latencies_ns),
+        ))
+    });
+    let (apart, in_flight, product) = read.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let limits = if is_closed(scene) { LITTLE_CLOSED } else { LITTLE_OPEN };
+    limits.judge(
+        "littles-law",
+        apart,
+        format!(
+            "{} between requests in flight ({}) and throughput times latency ({})",
+            percent(apart),
+            three_digits(in_flight),
+            three_digits(product)
+        ),
+        "this is a defect of deadheat: report it with the record of this race",
+    )
+}
+
+fn ceiling(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+    let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
+    let ceiling = pilot.ceiling_rps.filter(|rate| *rate > 0.0)?;
+    let share = result.throughput_rps? / ceiling;
+    CEILING.judge(
+        "ceiling",
+        share,
+        format!(
+            "{} of the {}/s that the generator reaches here against a server that does nothing",
+            percent(share),
+            three_digits(ceiling)
+        ),
+        "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
+    )
+}
+
+/// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.
+fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+    let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
+    let of_contender = |one: &&PilotContender| one.contender == result.contender;
+    let handicap = pilot.contenders.iter().find(of_contender)?.handicap?;
+    let slower = 1.0 - handicap.ratio;
+    (slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP).then(|| {
+        Finding::warn(
+            "handicap",
+            format!(
+                "{} slower when the generator works {} longer on every request: the generator is on the critical path",
+                percent(slower),
+                time_ns(handicap.added_ns as f64)
+            ),
+            "give the generator more cores with --load-cpus, or raise the number of connections",
+        )
+    })
+}
+
+/// Groups that hold the contender alone.
+fn throttled(parts: &[&ContenderEpoch]) -> Option<Finding> {
+    let all = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus)?;
+    ANY.judge(
+        "throttled",
+        all.periods as f64,
+        format!(
+            "{} times held back for {} by a CPU quota that the scenario did not ask for",
+            whole(all.periods),
+            time_ns(all.ns as f64)
+        ),
+        "start it without the quota of its control group, or ask for one with `cpus` in the scenario",
+    )
+}
+
+/// Groups that hold deadheat itself, and with it the generator.
+fn held_back(scene: &Scene<'_>) -> Option<Finding> {
+    let parts = || scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
+    let all = parts().filter_map(|part| part.host.throttled).reduce(Throttling::plus)?;
+    let loaded_ns: u64 = parts().map(|part| part.loaded_ns).sum();
+    let share = all.ns as f64 / loaded_ns.max(1) as f64;
+    HELD_BACK.judge(
+        "throttled",
+        // Short of a nanosecond, a period is a period.
+        share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 }),
+        format!(
+            "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the load",
+            whole(all.periods),
+            percent(share)
+        ),
+        "run deadheat where no CPU quota is set: not in that container, job or control group",
+    )
+}
+
+fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Finding> {
+    let count =
+        |reading: &HostReading| Some(reading.listen_overflows?.max(reading.listen_drops.unwrap_or(0)));
+    let dropped: u64 = parts.iter().filter_map(|part| count(&part.host)).sum();
+    ANY.judge(
+        "listen-overflows",
+        dropped as f64,
+        format!("{} connections were turned away by a full listener while it was loaded", whole(dropped)),
+        "raise the contender's listen backlog (and net.core.somaxconn), or lower the number of connections",
+    )
+}
+
+fn retransmits(parts: &[&ContenderEpoch]) -> Option<Finding> {
+    let segments: u64 = parts.iter().filter_map(|part| part.host.retransmitted_segments).sum();
+    ANY.judge(
+        "retransmits",
+        segments as f64,
+        format!("{} TCP segments were sent again while it was loaded", whole(segments)),
+        "on one machine nothing is lost but by overload: lower the number of connections, and stop other network traffic",
+    )
+}
+
+fn swap(scene: &Scene<'_>) -> Option<Finding> {
+    let parts = scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
+    let pages = |part: &ContenderEpoch| Some(part.host.swapped_in_pages? + part.host.swapped_out_pages?);
+    let swapped: u64 = parts.filter_map(pages).sum();
+    ANY.judge(
+        "swap",
+        swapped as f64,
+        format!("{} pages were swapped during the load", whole(swapped)),
+        "free memory or switch swap off (`swapoff -a`) while racing",
+    )
+}
+
+/// All of these together; none where there are none, or nothing in them.
+fn merged<'a>(all: impl IntoIterator<Item = &'a EncodedHistogram>) -> Option<Histogram<u64>> {
+    EncodedHistogram::merge(all).ok().flatten().filter(|all| !all.is_empty())
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,208 @@
+//! The gates on the generator and on what the kernel counted, each provoked through a record.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use deadheat_record::{
+    ContenderEpoch, EncodedHistogram, Handicap, HostReading, Record, Severity, Shape, Throttling,
+};
+use deadheat_report::{CODES, document};
+use fixture::{Race, Racer};
+use hdrhistogram::Histogram;
+
+fn closed() -> Record {
+    Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)]).record()
+}
+
+/// 10,000 requests per second, of which all keep up.
+fn open() -> Record {
+    let shape = Shape::Open { connections: 64, rate_per_s: 10_000.0, poisson: true };
+    let mut record = Race { shape, ..Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]) }.record();
+    parts(&mut record, |part| part.latency = times(1_000_000, 2_000_000, 10_000));
+    record
+}
+
+fn parts(record: &mut Record, change: impl FnMut(&mut ContenderEpoch)) {
+    record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders).for_each(change);
+}
+
+/// So many times, evenly from the one to the other.
+fn times(from_ns: u64, to_ns: u64, count: u64) -> EncodedHistogram {
+    let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
+    (0..count).for_each(|at| histogram.record(from_ns + (to_ns - from_ns) * at / count).unwrap());
+    EncodedHistogram::encode(&histogram).unwrap()
+}
+
+/// What is found, with the first words of the message and the contenders that it is about.
+fn found(record: &Record) -> Vec<(String, Severity, String)> {
+    let scenario = document(record).unwrap().scenarios.remove(0);
+    let findings = scenario.findings.into_iter();
+    findings
+        .map(|finding| {
+            assert!(CODES.contains(&finding.code.as_str()), "{}", finding.code);
+            assert!(finding.message.starts_with(|c: char| c.is_ascii_digit()), "{}", finding.message);
+            assert!(!finding.remedy.is_empty());
+            (finding.code, finding.severity, finding.contender.unwrap_or_default())
+        })
+        .collect()
+}
+
+fn one(code: &str, severity: Severity, contender: &str) -> Vec<(String, Severity, String)> {
+    vec![(code.into(), severity, contender.into())]
+}
+
+fn both(code: &str, severity: Severity, record: &Record) -> Vec<(String, Severity, String)> {
+    let names = record.plan.contenders.iter();
+    names.map(|contender| (code.into(), severity, contender.name.clone())).collect()
+}
+
+#[test]
+fn nothing_is_said_of_what_is_unknown_or_right() {
+    assert_eq!(found(&closed()), []);
+    assert_eq!(found(&open()), []);
+    let mut record = closed();
+    let nothing = HostReading {
+        listen_overflows: Some(0),
+        listen_drops: Some(0),
+        retransmitted_segments: Some(0),
+        swapped_in_pages: Some(0),
+        swapped_out_pages: Some(0),
+        throttled: Some(Throttling::default()),
+        ..HostReading::default()
+    };
+    parts(&mut record, |part| (part.host, part.throttled) = (nothing, Some(Throttling::default())));
+    assert_eq!(found(&record), []);
+}
+
+#[test]
+fn the_generators_run_delay() {
+    for (share, severity) in [(0.009, None), (0.02, Some(Severity::Warn)), (0.06, Some(Severity::Invalid))] {
+        let mut record = closed();
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        for slice in rounds.flat_map(|round| &mut round.slices).filter(|slice| slice.contender == 1) {
+            slice.load_run_delay_ns = Some((slice.elapsed_ns as f64 * share) as u64);
+        }
+        assert_eq!(found(&record), severity.map_or(vec![], |severity| one("run-delay", severity, "bun")));
+    }
+}
+
+#[test]
+fn what_the_kernel_counted() {
+    let any = Throttling { periods: 3, ns: 400_000_000 };
+    let reading = |change: &dyn Fn(&mut ContenderEpoch)| {
+        let mut record = closed();
+        change(&mut record.epochs[2].contenders[1]);
+        found(&record)
+    };
+    let bun = |code| one(code, Severity::Warn, "bun");
+    assert_eq!(reading(&|part| part.throttled = Some(any)), bun("throttled"));
+    assert_eq!(reading(&|part| part.host.listen_overflows = Some(1)), bun("listen-overflows"));
+    assert_eq!(reading(&|part| part.host.retransmitted_segments = Some(1)), bun("retransmits"));
+    let swapped = |part: &mut ContenderEpoch| {
+        (part.host.swapped_in_pages, part.host.swapped_out_pages) = (Some(0), Some(1));
+    };
+    assert_eq!(reading(&swapped), one("swap", Severity::Warn, ""));
+    // 400 ms of 12 s under load, then of 1.2 s in each of them.
+    assert_eq!(reading(&|part| part.host.throttled = Some(any)), one("throttled", Severity::Warn, ""));
+    let mut record = closed();
+    parts(&mut record, |part| part.host.throttled = Some(any));
+    assert_eq!(found(&record), one("throttled", Severity::Invalid, ""));
+}
+
+#[test]
+fn the_send_lag_that_is_the_generators() {
+    // The median latency is 1.5 ms.
+    for (lag_ns, severity) in
+        [(140_000, None), (200_000, Some(Severity::Warn)), (900_000, Some(Severity::Invalid))]
+    {
+        let mut record = open();
+        parts(&mut record, |part| part.send_lag = Some(times(lag_ns, lag_ns, 10_000)));
+        let expected = severity.map_or(vec![], |severity| both("send-lag", severity, &record));
+        assert_eq!(found(&record), expected, "{lag_ns}");
+        parts(&mut record, |part| part.wait = part.send_lag.clone());
+        assert_eq!(found(&record), [], "requests waited for a connection, which is the server's doing");
+    }
+    let mut record = open();
+    parts(&mut record, |part| part.send_lag = Some(times(900_000, 900_000, 1_000)));
+    assert_eq!(found(&record), both("send-lag", Severity::Warn, &record), "few requests take nothing away");
+}
+
+#[test]
+fn a_rate_that_is_not_kept_up_with() {
+    // Slices of 100 ms that are answered for so much longer, and latencies that grow with them.
+    for (late_ns, severity) in
+        [(1_900_000, None), (2_100_000, Some(Severity::Warn)), (12_000_000, Some(Severity::Invalid))]
+    {
+        let mut record = open();
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        for slice in rounds.flat_map(|round| &mut round.slices) {
+            slice.elapsed_ns += late_ns;
+        }
+        if late_ns > 2_000_000 {
+            parts(&mut record, |part| part.latency = times(200_000, late_ns, 10_000));
+        }
+        let expected = severity.map_or(vec![], |severity| both("offered-not-achieved", severity, &record));
+        assert_eq!(found(&record), expected, "{late_ns}");
+    }
+    let mut record = open();
+    parts(&mut record, |part| {
+        part.outcomes.cut += part.completions / 100;
+    });
+    assert_eq!(found(&record), both("offered-not-achieved", Severity::Warn, &record), "never answered");
+}
+
+#[test]
+fn littles_law_in_both_shapes() {
+    for (mut record, allowed, too_much) in [(closed(), 1.019, 1.021), (open(), 1.049, 1.051)] {
+        let mut with = |factor: f64| {
+            for (number, part) in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders).enumerate()
+            {
+                let latency = part.latency.decode().unwrap();
+                let sum_ns = latency.mean() * latency.len() as f64;
+                // Told apart by its worst epoch.
+                part.in_flight_ns = Some((sum_ns * if number == 1 { factor } else { 1.0 }) as u64);
+            }
+            found(&record)
+        };
+        // The one is the other times so much: apart by that part of it.
+        assert_eq!(with(1.0 / (2.0 - allowed)), []);
+        let name = |found: &[(String, Severity, String)]| (found[0].0.clone(), found[0].1, found.len());
+        assert_eq!(name(&with(1.0 / (2.0 - too_much))), ("littles-law".into(), Severity::Invalid, 1));
+    }
+}
+
+#[test]
+fn the_generators_ceiling() {
+    for (ceiling, severity) in [
+        (None, None),
+        (Some(40_000.0), None),
+        (Some(30_000.0), Some(Severity::Warn)),
+        (Some(20_000.0), Some(Severity::Invalid)),
+    ] {
+        let mut record = closed();
+        record.pilots[0].ceiling_rps = ceiling;
+        // 17,300 of them; node's 11,400 are 57 % of the last.
+        let found =
+            found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>();
+        assert_eq!(found, severity.map_or(vec![], |severity| one("ceiling", severity, "bun")));
+    }
+}
+
+#[test]
+fn a_generator_on_the_critical_path() {
+    for (ratio, standard_error, seen) in [
+        (0.95, 0.01, true),
+        (0.95, 0.021, false), // 5 % slower, but perhaps only 0.8 %
+        (0.992, 0.000_1, false),
+        (1.05, 0.01, false),
+    ] {
+        let mut record = closed();
+        let mut pilot = record.pilots[0].contenders[0].clone();
+        pilot.handicap = Some(Handicap { added_ns: 2_000, ratio, standard_error, pairs: 10 });
+        pilot.contender = "bun".into();
+        record.pilots[0].contenders.push(pilot);
+        let expected = if seen { one("handicap", Severity::Warn, "bun") } else { vec![] };
+        assert_eq!(found(&record), expected, "{ratio} {standard_error}");
+    }
+}
