@@ -174,6 +174,7 @@ enum Command {
     Prepare(WorkerOrder),
     Run,
     Requests(Arc<Requests>),
+    Handicap(Duration),
 }
 
 #[derive(Debug)]
@@ -256,6 +257,15 @@ impl Session {
     /// [`SessionError::WorkerLost`].
     pub fn set_requests(&mut self, requests: Arc<Requests>) -> Result<(), SessionError> {
         self.workers.iter().try_for_each(|worker| worker.send(Command::Requests(requests.clone())))
+    }
+
+    /// From the next slice on, each worker works so much longer on every request before it is sent: what that does to the rate
+    /// says whether the workers are what limits it. Zero, as it is at first, takes nothing.
+    ///
+    /// # Errors
+    /// [`SessionError::WorkerLost`].
+    pub fn set_handicap(&self, handicap: Duration) -> Result<(), SessionError> {
+        self.workers.iter().try_for_each(|worker| worker.send(Command::Handicap(handicap)))
     }
 
     /// A handle that ends slices early, for use from another thread.
@@ -430,6 +440,10 @@ fn serve<D: Driver>(
         reply = match command {
             Command::Requests(requests) => {
                 worker.set_requests(requests);
+                Ok(())
+            }
+            Command::Handicap(handicap) => {
+                worker.set_handicap(handicap);
                 Ok(())
             }
             Command::Prepare(order) => {

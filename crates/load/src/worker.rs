@@ -14,7 +14,7 @@ use crate::gauge::Gauge;
 use crate::memo::Memo;
 use crate::outcome::Outcome;
 use crate::requests::Requests;
-use crate::slice::{Before, Slice, WorkerOrder, after};
+use crate::slice::{Before, Slice, WorkerOrder, after, nanos};
 use crate::source::Job;
 use crate::tally::{Cause, Tally};
 use crate::tls::TlsSettings;
@@ -80,6 +80,8 @@ pub(crate) struct Worker<D> {
     until_sample: u32,
     /// How long before a due time to be awake.
     wake_ns: u64,
+    /// How much longer to work on each request.
+    handicap_ns: u64,
     pub(crate) connect_error: Option<Cause>,
 }
 
@@ -106,6 +108,7 @@ impl<D: Driver> Worker<D> {
             free: VecDeque::with_capacity(slots),
             until_sample: 0,
             wake_ns: WAKE_NS,
+            handicap_ns: 0,
             connect_error: None,
         })
     }
@@ -113,6 +116,22 @@ impl<D: Driver> Worker<D> {
     pub(crate) fn set_requests(&mut self, requests: Arc<Requests>) {
         self.memo = Memo::new(requests.prepared().len());
         self.requests = requests;
+    }
+
+    pub(crate) fn set_handicap(&mut self, handicap: Duration) {
+        self.handicap_ns = nanos(handicap);
+    }
+
+    /// Works for the length of the handicap; says what time it is then.
+    #[cold]
+    fn work_longer(&self) -> u64 {
+        let begun_ns = self.clock.now_ns();
+        loop {
+            let now_ns = self.clock.now_ns();
+            if now_ns - begun_ns >= self.handicap_ns {
+                return now_ns;
+            }
+        }
     }
 
     /// How many connections are open, of how many, and why the last one that failed did.
@@ -374,6 +393,7 @@ impl<D: Driver> Worker<D> {
             self.until_sample = self.settings.sample_every;
         }
         self.until_sample = self.until_sample.saturating_sub(1);
+        let now_ns = if self.handicap_ns > 0 { self.work_longer() } else { now_ns };
         let waited_ns = slice.waited_ns(job.intended_ns, now_ns);
         slice.took(job.intended_ns, waited_ns, now_ns);
         let connection = &mut self.connections[index];

@@ -304,6 +304,40 @@ fn connections_grow_while_requests_wait_and_not_beyond() {
     assert!(few.waited > 150 && few.wait.quantile_ns(0.9) > few.service.quantile_ns(0.9), "{}", few.waited);
 }
 
+/// One connection waits for the generator whatever the machine does: no answer comes sooner than the work on it took.
+#[test]
+fn a_handicap_is_worked_off_on_every_request_and_only_while_it_is_set() {
+    let server = hello();
+    let mut session = Session::open(config(server.at(), 1)).unwrap();
+    let handicap = Duration::from_millis(2);
+    session.set_handicap(handicap).unwrap();
+    let with = session.slice(&closed(20)).unwrap();
+    assert!(
+        with.elapsed_ns >= 40_000_000 && with.cpu_ns >= 20_000_000,
+        "{} {}",
+        with.elapsed_ns,
+        with.cpu_ns
+    );
+    session.set_handicap(Duration::ZERO).unwrap();
+    let without = session.slice(&closed(20)).unwrap();
+    assert!(without.cpu_ns < with.cpu_ns / 2, "{}", without.cpu_ns);
+    check(&with);
+    check(&without);
+}
+
+#[test]
+fn littles_law_holds_of_what_is_left_when_slices_settle() {
+    let server = Server::start(|stream, n| {
+        std::thread::sleep(Duration::from_millis(n % 7));
+        say(stream, HELLO)
+    });
+    let settled = SliceOrder { settle: Duration::from_millis(100), ..closed_for(300) };
+    let tally = run(config(server.at(), 8), &settled);
+    assert!(tally.latency.count() < tally.completions);
+    let (in_flight, product) = tally.littles_law().unwrap();
+    assert!((in_flight / product - 1.0).abs() < 0.01, "{in_flight} {product}");
+}
+
 #[test]
 fn connections_that_cannot_be_opened_are_no_connections_and_counted() {
     // The server takes 4 connections and then stops listening. Each answer takes 20 ms.
