@@ -42,6 +42,7 @@ macro_rules! mistakes {
 }
 
 mistakes!(
+    bad_limits,
     bad_numbers,
     bad_rules,
     duplicate_names,
@@ -121,6 +122,12 @@ fn every_key_is_read() {
     assert_eq!((exact.body.exact.as_deref(), exact.body.agree), (Some("{\"ok\":true}\n"), false));
     assert_eq!(study.scenarios[0].requests.as_ref().unwrap()[1].get_ref().weight, 5);
     assert_eq!(study.scenarios[1].shape, Shape::Open { connections: 64, rate_per_s: 2000.0, poisson: false });
+    let limits = &study.scenarios[1].limits;
+    assert_eq!(
+        (limits.cpus, &limits.cpuset[..], limits.memory_bytes),
+        (Some(1.5), &[0, 2][..], Some(512_000_000))
+    );
+    assert!(study.scenarios[0].limits.is_none());
     assert_eq!(study.claims[0].figure, study::Figure::Value(41_900.0));
 }
 

@@ -98,7 +98,7 @@ pub struct Result {
     pub latency_ns: Quantiles,
     /// CPU time of the whole process tree per completion, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// CPU time of the tree as a share of the contender's cores while it was loaded, 0 to 1.
+    /// CPU time of the tree while it was loaded, as a share of what the contender's cores or its quota of them allow, 0 to 1.
     pub cpu_share: Option<f64>,
     /// Proportional set size of the tree at the end of an epoch, median over epochs.
     pub rss_bytes: Option<u64>,

@@ -44,8 +44,8 @@ pub use load::{
 };
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use plan::{
-    BodyRule, Claim, Contender, JsonRule, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape,
-    Share, Source, StatusRule, Volatile,
+    BodyRule, Claim, Contender, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service,
+    Shape, Share, Source, StatusRule, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
 pub use series::{PairedEpoch, Values};

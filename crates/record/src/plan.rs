@@ -231,6 +231,45 @@ pub struct ScenarioPlan {
     pub shape: Shape,
     /// What is requested.
     pub requests: Vec<Share>,
+    /// What each contender is held to.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
+}
+
+/// What a scenario holds each of its contenders to, by control groups: what it does not name is not limited.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// CPU time that its whole tree may use, in cores: a quota over periods of 10 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
+    /// Cores that it may run on, instead of those of all contenders; empty for those.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpuset: Vec<usize>,
+    /// Memory that its whole tree may use, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// Whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether control groups are needed: cores alone can be given without any.
+    pub fn need_groups(&self) -> bool {
+        self.cpus.is_some() || self.memory_bytes.is_some()
+    }
+
+    /// How many cores' CPU time a contender may use that otherwise has so many cores; none where it is not known.
+    pub fn cores(&self, of_all: usize) -> Option<f64> {
+        let cores = if self.cpuset.is_empty() { of_all } else { self.cpuset.len() };
+        let cores = (cores > 0).then_some(cores as f64);
+        match (cores, self.cpus) {
+            (Some(cores), Some(quota)) => Some(cores.min(quota)),
+            (cores, quota) => quota.or(cores),
+        }
+    }
 }
 
 /// What is compared.

@@ -36,7 +36,9 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     let merged = EncodedHistogram::merge(parts.iter().map(|part| &part.latency))?;
     let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
     let (cpu_ns, completions) = (sum(|part| part.usage.cpu_ns), sum(|part| part.completions));
-    let available_ns = sum(|part| part.loaded_ns) as f64 * record.plan.pinning.server_cpus.len() as f64;
+    let limits = record.plan.scenarios.iter().find(|one| one.name == scenario).map(|one| &one.limits);
+    let cores = limits.and_then(|limits| limits.cores(record.plan.pinning.server_cpus.len()));
+    let available_ns = sum(|part| part.loaded_ns) as f64 * cores.unwrap_or(0.0);
     Ok(ContenderResult {
         contender: record.plan.contenders[contender].name.clone(),
         throughput_rps: throughput(&record.rates(scenario, contender)),

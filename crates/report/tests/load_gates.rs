@@ -99,6 +99,10 @@ fn what_the_kernel_counted() {
     assert_eq!(reading(&|part| part.throttled = Some(any)), bun("throttled"));
     assert_eq!(reading(&|part| part.host.listen_overflows = Some(1)), bun("listen-overflows"));
     assert_eq!(reading(&|part| part.host.retransmitted_segments = Some(1)), bun("retransmits"));
+    let mut asked = closed();
+    asked.plan.scenarios[0].limits.cpus = Some(1.0);
+    parts(&mut asked, |part| part.throttled = Some(any));
+    assert_eq!(found(&asked), [], "the scenario asked for it");
     let swapped = |part: &mut ContenderEpoch| {
         (part.host.swapped_in_pages, part.host.swapped_out_pages) = (Some(0), Some(1));
     };
@@ -150,6 +154,17 @@ fn a_rate_that_is_not_kept_up_with() {
         part.outcomes.cut += part.completions / 100;
     });
     assert_eq!(found(&record), both("offered-not-achieved", Severity::Warn, &record), "never answered");
+}
+
+#[test]
+fn a_server_at_its_quota_is_at_its_limit() {
+    let mut record = closed();
+    parts(&mut record, |part| part.usage.cpu_ns /= 2);
+    assert_eq!(found(&record), both("not-server-bound", Severity::Warn, &record));
+    record.plan.scenarios[0].limits.cpus = Some(0.5);
+    assert_eq!(found(&record), []);
+    let shares = document(&record).unwrap().scenarios.remove(0).results;
+    assert!(shares.iter().all(|result| (result.cpu_share.unwrap() - 0.98).abs() < 1e-6));
 }
 
 #[test]

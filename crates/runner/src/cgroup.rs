@@ -8,9 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use deadheat_record::CgroupKind;
+use deadheat_record::{CgroupKind, Limits};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
+
+use crate::limits;
 
 /// How long a group may take to freeze.
 const FREEZE_PATIENCE: Duration = Duration::from_secs(2);
@@ -26,6 +28,9 @@ pub struct Hierarchy {
     unified: Option<PathBuf>,
     /// Version 1: the root of the whole cpuacct tree, where that is what is mounted.
     machine: Option<PathBuf>,
+    /// Version 1: this process's own folder in the cpu tree, and in the memory tree.
+    cpu: Option<PathBuf>,
+    memory: Option<PathBuf>,
     /// Where the tree is mounted in which CPU quotas are set, and its name among the controllers of a membership.
     quotas: Option<(PathBuf, &'static str)>,
 }
@@ -60,6 +65,8 @@ impl Hierarchy {
             cpuacct: below(mount("cgroup", Some("cpuacct")), "cpuacct"),
             unified: below(unified.clone(), ""),
             machine: mount("cgroup", Some("cpuacct")).filter(whole),
+            cpu: below(mount("cgroup", Some("cpu")), "cpu"),
+            memory: below(mount("cgroup", Some("memory")), "memory"),
             quotas: quotas.or_else(|| unified.map(|mount| (mount, ""))),
         }
     }
@@ -68,7 +75,8 @@ impl Hierarchy {
     #[must_use]
     pub fn unified_only(&self) -> Self {
         let quotas = self.quotas.clone().filter(|(_, controller)| controller.is_empty());
-        Self { freezer: None, cpuacct: None, unified: self.unified.clone(), machine: None, quotas }
+        let (freezer, cpuacct, machine, cpu, memory) = (None, None, None, None, None);
+        Self { freezer, cpuacct, unified: self.unified.clone(), machine, cpu, memory, quotas }
     }
 
     /// The folders in which a process of this membership (`/proc/PID/cgroup`) may be held to a CPU quota: its own and those
@@ -89,7 +97,7 @@ impl Hierarchy {
                 let _ = fs::remove_dir(&freezer);
                 return None;
             }
-            Some(Cgroup::V1 { freezer, cpuacct })
+            Some(Cgroup::V1 { freezer, cpuacct, more: Vec::new() })
         });
         v1.or_else(|| {
             let folder = self.unified.as_ref()?.join(name);
@@ -103,9 +111,39 @@ impl Hierarchy {
         })
     }
 
+    /// As [`Self::make`], and holds the group to `limits`.
+    ///
+    /// # Errors
+    /// In words with the remedy, where the limits need groups and cannot be set; nothing is left behind then.
+    pub(crate) fn make_limited(&self, name: &str, limits: &Limits) -> Result<Option<Cgroup>, String> {
+        let Some(mut group) = self.make(name) else {
+            return if limits.need_groups() {
+                Err(limits::not_here("no control group can be made"))
+            } else {
+                Ok(None)
+            };
+        };
+        let set = match &mut group {
+            Cgroup::V1 { cpuacct, more, .. } => limits::set_v1(self.trees(), name, cpuacct, more, limits),
+            Cgroup::V2 { folder } => limits::set_v2(folder, limits),
+        };
+        match set {
+            Ok(()) => Ok(Some(group)),
+            Err(error) => {
+                let _ = group.remove();
+                Err(limits::not_here(&error.to_string()))
+            }
+        }
+    }
+
+    /// Version 1: this process's own folders in the cpu and the memory tree.
+    fn trees(&self) -> (Option<&Path>, Option<&Path>) {
+        (self.cpu.as_deref(), self.memory.as_deref())
+    }
+
     /// Folders of groups whose name begins with `prefix`, in every tree.
     pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
-        let trees = [&self.freezer, &self.cpuacct, &self.unified];
+        let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.cpu, &self.memory];
         let entries =
             trees.into_iter().flatten().filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
         let mut found: Vec<PathBuf> = entries
@@ -160,6 +198,9 @@ pub enum Cgroup {
         freezer: PathBuf,
         /// In the cpuacct tree.
         cpuacct: PathBuf,
+        /// In other trees, where limits are set.
+        #[serde(default)]
+        more: Vec<PathBuf>,
     },
     /// Version 2.
     V2 {
@@ -187,7 +228,9 @@ impl Cgroup {
 
     fn folders(&self) -> Vec<&Path> {
         match self {
-            Self::V1 { freezer, cpuacct } => vec![freezer, cpuacct],
+            Self::V1 { freezer, cpuacct, more } => {
+                [freezer, cpuacct].into_iter().chain(more).map(PathBuf::as_path).collect()
+            }
             Self::V2 { folder } => vec![folder],
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_record::{Difference, Plan};
+use deadheat_record::{Difference, Limits, Plan};
 
 use crate::contender::StartError;
 use crate::events::{Event, Observer};
@@ -62,7 +62,7 @@ pub fn check(
     let mut runners = Vec::new();
     for (index, contender) in plan.contenders.iter().enumerate() {
         observer.event(&Event::Doing(&format!("starting {}", contender.name)));
-        match gate.start(index, "check") {
+        match gate.start(index, &Limits::default(), "check") {
             Ok(runner) => runners.push(runner),
             Err(StartError::Interrupted) => {
                 stop_all(runners);

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use deadheat_load::Address;
-use deadheat_record::Listen;
+use deadheat_record::{Limits, Listen};
 use rustix::process::{Pid, Signal};
 
 use crate::cgroup::Cgroup;
@@ -94,6 +94,8 @@ pub(crate) struct Start<'a> {
     pub listen: &'a Listen,
     /// Cores that it may run on; empty for all.
     pub cpus: &'a [usize],
+    /// What its tree is held to.
+    pub limits: &'a Limits,
     /// Its log file.
     pub log: PathBuf,
     /// Values of the placeholders that do not depend on the start: `dataset`, `work`, `study`, `NAME.port`.
@@ -140,8 +142,9 @@ impl Running {
             folder: start.folder.into(),
             env,
             log: start.log.clone(),
-            cpus: start.cpus.to_vec(),
+            cpus: if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec(),
             group: run.next_group(),
+            limits: start.limits.clone(),
             grace_ms: GRACE.as_millis() as u64,
         };
         Self::keep(start.name, &order, address, run.left_behind())

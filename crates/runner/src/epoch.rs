@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use deadheat_load::{Requests, Tally};
+use deadheat_load::{Prepared, Requests, Tally};
 use deadheat_record::{
     ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, Plan, Round,
     ScenarioPlan, Shape, Slice, Throttling, Usage,
@@ -92,7 +92,7 @@ impl Course<'_> {
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
             observer.event(&Event::Doing(&format!("starting {name}")));
-            match self.gate.start(contender, log) {
+            match self.gate.start(contender, &self.scenario.limits, log) {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);
@@ -140,10 +140,21 @@ impl Course<'_> {
     /// The requests of the scenario for one contender: prepared bytes with what it must answer, in an order that is
     /// the same for all.
     pub(crate) fn requests(&self, contender: usize, parity: &Parity) -> Result<Arc<Requests>, Broken> {
+        self.requests_with(contender, parity, |prepared| prepared)
+    }
+
+    /// The same, each request changed before it takes its place in the order.
+    pub(crate) fn requests_with(
+        &self,
+        contender: usize,
+        parity: &Parity,
+        change: impl Fn(Prepared) -> Prepared,
+    ) -> Result<Arc<Requests>, Broken> {
         let name = &self.plan().contenders[contender].name;
         let shares = self.scenario.requests.iter().map(|share| {
             let prepared = self.contract.prepared(name, &share.probe, parity);
-            Ok((prepared.map_err(|error| Broken::Failed(error.to_string()))?, f64::from(share.weight)))
+            let prepared = prepared.map_err(|error| Broken::Failed(error.to_string()))?;
+            Ok((change(prepared), f64::from(share.weight)))
         });
         let shares = shares.collect::<Result<Vec<_>, Broken>>()?;
         let requests = match shares.len() {
@@ -480,6 +491,28 @@ mod tests {
         assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
         assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of our cores");
         assert_eq!(dropped(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
+    }
+
+    /// Two processors of which the hypervisor takes more and more, as `/proc/stat` would show it; two seconds pass each time.
+    #[test]
+    fn slow_steal_is_read_and_fast_steal_leaves_rounds_out() {
+        let proc = tempfile::tempdir().unwrap();
+        let imitate = |idle: u64, steal: u64| {
+            let text = format!("cpu0 0 0 0 {idle} 0 0 0 {steal} 0 0\ncpu1 0 0 0 {idle} 0 0 0 0 0 0\n");
+            std::fs::write(proc.path().join("stat"), text).unwrap();
+        };
+        let nowhere = crate::cgroup::Hierarchy::parse("", "", std::path::Path::new("/nowhere"));
+        let watch = Watch::under(proc.path(), &[0, 1], &nowhere);
+        imitate(1_000, 0);
+        let start = watch.moment(0);
+        imitate(1_194, 12);
+        let slow = watch.moment(0);
+        let seen = watch.between(&start, &slow);
+        assert!((seen.reading.steal_share - 0.03).abs() < 1e-12, "{seen:?}");
+        assert_eq!(dropped(&seen), None);
+        imitate(1_382, 36);
+        let seen = watch.between(&slow, &watch.moment(0));
+        assert_eq!(dropped(&seen).unwrap(), "steal 6.0 %");
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Watch {
     }
 
     /// The same, with the files of `/proc` below another folder.
-    fn under(proc: &Path, cpus: &[usize], hierarchy: &Hierarchy) -> Self {
+    pub(crate) fn under(proc: &Path, cpus: &[usize], hierarchy: &Hierarchy) -> Self {
         let cpus = if cpus.is_empty() { online(&stat(proc)) } else { cpus.to_vec() };
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let counters = Counters::new(proc, Groups::own(hierarchy));

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use deadheat_load::{Address, Answer};
-use deadheat_record::Plan;
+use deadheat_record::{Limits, Listen, Plan};
 
 use crate::ask::{Question, ask_all};
+use crate::ceiling::NULL_COMMAND;
 use crate::contender::{Running, Start, StartError};
 use crate::run::RunId;
 
@@ -43,12 +44,48 @@ pub(crate) struct Runner {
     pub cold_start: Duration,
 }
 
+/// A server that does nothing, up and frozen.
+pub(crate) struct NullStart {
+    /// Its process.
+    pub running: Running,
+    /// What it answers.
+    pub answer: Answer,
+}
+
 impl Gate<'_> {
-    /// Starts one contender, waits until it answers, and freezes it. `when` names its log file.
+    /// Starts the null server on the contenders' cores: where all contenders listen on sockets, on one as well.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub(crate) fn start_null(&self, body_bytes: usize, threads: usize) -> Result<NullStart, StartError> {
+        self.go_on()?;
+        let sockets = self.plan.contenders.iter().all(|one| one.listen == Listen::Socket);
+        // The program itself, also where its file was replaced meanwhile.
+        let command = format!("exec /proc/{}/exe {NULL_COMMAND} {body_bytes} {threads}", std::process::id());
+        let start = Start {
+            name: "the null server",
+            command: &command,
+            folder: Path::new("/"),
+            env: &BTreeMap::new(),
+            listen: if sockets { &Listen::Socket } else { &Listen::FreePort },
+            cpus: &self.plan.pinning.server_cpus,
+            limits: &Limits::default(),
+            log: self.logs.join("null-server.log"),
+            values: &BTreeMap::new(),
+            sockets: &self.plan.work,
+        };
+        let running = Running::start(&start, self.run)?;
+        let address = running.address().clone();
+        let patience = Duration::from_nanos(self.plan.method.ready_ns);
+        let (answer, _) = running.wait_ready(patience, self.stopped, |left| self.ask(&address, left))?;
+        Ok(NullStart { running, answer })
+    }
+
+    /// Starts one contender within limits, waits until it answers, and freezes it. `when` names its log file.
     ///
     /// # Errors
     /// When it cannot be started or does not answer, or when a person asked for the end.
-    pub(crate) fn start(&self, contender: usize, when: &str) -> Result<Runner, StartError> {
+    pub(crate) fn start(&self, contender: usize, limits: &Limits, when: &str) -> Result<Runner, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
         let start = Start {
@@ -58,6 +95,7 @@ impl Gate<'_> {
             env: &one.env,
             listen: &one.listen,
             cpus: &self.plan.pinning.server_cpus,
+            limits,
             log: self.log(contender, when),
             values: &self.values,
             sockets: &self.plan.work,
@@ -116,6 +154,7 @@ impl Gate<'_> {
                 env: &service.env,
                 listen: &service.listen,
                 cpus: &self.plan.pinning.server_cpus,
+                limits: &Limits::default(),
                 log: self.logs.join(format!("service-{}.log", up.len())),
                 values: &self.values,
                 sockets: &self.plan.work,
@@ -190,7 +229,7 @@ mod tests {
             values: BTreeMap::new(),
             stopped: &|| true,
         };
-        assert!(matches!(gate.start(0, "test"), Err(StartError::Interrupted)));
+        assert!(matches!(gate.start(0, &Limits::default(), "test"), Err(StartError::Interrupted)));
         assert!(matches!(gate.start_services(), Err(StartError::Interrupted)));
     }
 }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use deadheat_record::Limits;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, wait,
@@ -38,7 +39,7 @@ pub const CGROUP_PREFIX: &str = "deadheat-";
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a keeper keeps, given as one line of JSON on its standard input.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// The shell command.
     pub command: String,
@@ -52,6 +53,8 @@ pub struct Order {
     pub cpus: Vec<usize>,
     /// Name of its control group.
     pub group: String,
+    /// What the group is held to.
+    pub limits: Limits,
     /// How long it may take to end by itself after TERM.
     pub grace_ms: u64,
 }
@@ -101,7 +104,7 @@ fn keep_one() -> io::Result<()> {
     let order: Order = serde_json::from_str(&line)?;
     set_child_subreaper(Some(getpid()))?;
     let signals = signals()?;
-    let group = Hierarchy::detect().make(&order.group);
+    let group = Hierarchy::detect().make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
     let child = match spawn(&order, group.as_ref()) {
         Ok(child) => child,
         Err(error) => {

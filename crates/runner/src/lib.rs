@@ -6,6 +6,7 @@
 
 pub mod affinity;
 mod ask;
+pub mod ceiling;
 mod cgroup;
 mod check;
 mod compare;
@@ -16,10 +17,12 @@ mod events;
 mod external;
 mod field;
 mod fixed_length;
+mod handicap;
 mod host;
 mod json_path;
 mod judge;
 pub mod keeper;
+mod limits;
 mod open_files;
 mod parity;
 mod ports;

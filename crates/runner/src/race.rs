@@ -8,18 +8,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
 use deadheat_record::{
-    Difference, End, Finding, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan, WriteError,
+    Difference, End, Finding, Handicap, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan, Shape,
+    WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
 use crate::affinity;
+use crate::ceiling;
 use crate::cgroup::Hierarchy;
 use crate::contender::{Running, StartError};
-use crate::epoch::{Broken, Course, lost, runners_of};
+use crate::epoch::{Broken, Course, Lineup, lost, runners_of};
 use crate::events::{Event, Observer};
 use crate::external::Watch;
 use crate::field::{Gate, fresh_logs, stop_all};
+use crate::handicap;
 use crate::judge::{AskError, Bench, climbing};
+use crate::limits;
 use crate::parity::{Contract, ContractError};
 use crate::run::RunId;
 use crate::schedule::derive_seed;
@@ -60,6 +64,14 @@ pub enum RaceError {
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// The contenders cannot be held to what a scenario limits them to.
+    #[error("scenario {scenario}: {reason}")]
+    Limits {
+        /// The scenario.
+        scenario: String,
+        /// Why, with what to do.
+        reason: String,
     },
     /// The generator could not be pinned.
     #[error("the load generator cannot run on processors {cpus:?}: {source}; choose others with --load-cpus")]
@@ -124,6 +136,10 @@ impl Race<'_> {
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         affinity::pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
+        for scenario in &plan.scenarios {
+            limits::check(self.hierarchy, &self.run.next_group(), &scenario.limits, &plan.pinning)
+                .map_err(|reason| RaceError::Limits { scenario: scenario.name.clone(), reason })?;
+        }
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
         let bench = Bench::new(&self.record)?;
         let mut gate = Gate {
@@ -230,22 +246,21 @@ impl Race<'_> {
         let method = leg.gate.plan.method.clone();
         let course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
         let lineup = course.line_up("pilot", "before the race", self.observer)?;
-        if method.pilot_ns == 0 {
-            stop_all(lineup.runners);
-            let (scenario, warmup_ns) = (leg.scenario.name.clone(), method.warmup_ns.0);
-            return Ok(self.write(Line::Pilot(Pilot {
-                scenario,
-                window_ns: 0,
-                contenders: Vec::new(),
-                warmup_ns,
-                ceiling_rps: None,
-            }))?);
-        }
+        let ceiling_rps = self.ceiling(&course, &lineup)?;
         let (mut loaded, _) = course.load_up(lineup)?;
-        let window = Duration::from_nanos(method.pilot_ns) / PILOT_WINDOWS;
-        let contenders = self.pilots(&course, &mut loaded, window);
+        // A warm-up that was chosen needs no windows: it is run once, for what is measured of a warm contender.
+        let (window, windows) = match method.pilot_ns {
+            0 => (Duration::from_nanos(method.warmup_ns.0), 1),
+            pilot_ns => (Duration::from_nanos(pilot_ns) / PILOT_WINDOWS, PILOT_WINDOWS),
+        };
+        let contenders = self.pilots(&course, &mut loaded, window, windows);
         stop_all(runners_of(loaded).collect());
         let contenders = contenders?;
+        if method.pilot_ns == 0 {
+            let (scenario, warmup_ns) = (leg.scenario.name.clone(), method.warmup_ns.0);
+            let pilot = Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps };
+            return Ok(self.write(Line::Pilot(pilot))?);
+        }
         let cuts: Vec<f64> =
             contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
         let (shortest, longest) = method.warmup_ns;
@@ -254,7 +269,7 @@ impl Race<'_> {
         let scenario = leg.scenario.name.clone();
         self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
         let pilot =
-            Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns, ceiling_rps: None };
+            Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns, ceiling_rps };
         Ok(self.write(Line::Pilot(pilot))?)
     }
 
@@ -263,6 +278,7 @@ impl Race<'_> {
         course: &Course<'_>,
         loaded: &mut [Loaded],
         window: Duration,
+        windows: u32,
     ) -> Result<Vec<PilotContender>, Broken> {
         let (count, mut contenders) = (loaded.len(), Vec::new());
         for (index, one) in loaded.iter_mut().enumerate() {
@@ -272,19 +288,48 @@ impl Race<'_> {
             let stopped = self.stopped;
             let enough = |_: &Sum, last: &Tally| {
                 rates.push(last.rate_per_s().unwrap_or(0.0));
-                stopped() || rates.len() >= PILOT_WINDOWS as usize
+                stopped() || rates.len() >= windows as usize
             };
             one.stretch(window, enough).map_err(|error| lost(&one.runner, &error))?;
             course.still_there(one, "in the pilot")?;
             let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
-            contenders.push(PilotContender {
-                contender: name,
-                window_rates_per_s: rates,
-                cut_ns,
-                handicap: None,
-            });
+            let handicap = self.handicap(course, one)?;
+            let window_rates_per_s = if windows > 1 { rates } else { Vec::new() };
+            contenders.push(PilotContender { contender: name, window_rates_per_s, cut_ns, handicap });
         }
         Ok(contenders)
+    }
+
+    /// An open load asks for no more than its rate, however long the generator works on each request.
+    fn handicap(&self, course: &Course<'_>, one: &mut Loaded) -> Result<Option<Handicap>, Broken> {
+        if !matches!(course.scenario.shape, Shape::Closed { .. }) {
+            return Ok(None);
+        }
+        let slice = Duration::from_nanos(self.record.plan.method.slice_ns);
+        let measured = handicap::measure(one, slice, course.seed, self.stopped);
+        let measured = measured.map_err(|error| lost(&one.runner, &error))?;
+        course.still_there(one, "in the pilot")?;
+        Ok(measured)
+    }
+
+    /// What the generator reaches at the most here, while all contenders are frozen.
+    fn ceiling(&mut self, course: &Course<'_>, lineup: &Lineup) -> Result<Option<f64>, RaceError> {
+        self.observer.event(&Event::Doing("measuring what the generator reaches against a null server"));
+        match ceiling::measure(course, &lineup.parity) {
+            Ok(rate) => Ok(Some(rate)),
+            Err(_) if (self.stopped)() => Ok(None),
+            Err(reason) => {
+                let finding = Finding::warn(
+                    "ceiling-unknown",
+                    format!(
+                        "what the generator reaches against a server that does nothing could not be measured: {reason}"
+                    ),
+                    "free what it lacks (open files, memory), and race again",
+                );
+                self.note(Some(&course.scenario.name), finding)?;
+                Ok(None)
+            }
+        }
     }
 
     fn epoch(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
@@ -351,8 +396,13 @@ impl Race<'_> {
 
     fn spent_ns(&self, scenario: &str) -> u64 {
         let pilots = self.record.pilots.iter().filter(|pilot| pilot.scenario == scenario);
-        let pilot: u64 =
-            pilots.map(|pilot| pilot.contenders.len() as u64 * self.record.plan.method.pilot_ns).sum();
+        let method = &self.record.plan.method;
+        let pilot: u64 = pilots
+            .flat_map(|pilot| &pilot.contenders)
+            .map(|one| {
+                method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, method.slice_ns))
+            })
+            .sum();
         let aside = self.record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);
         pilot + aside.chain(self.record.epochs_of(scenario)).map(|epoch| epoch.took_ns).sum::<u64>()
     }

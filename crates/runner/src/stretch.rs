@@ -243,6 +243,16 @@ impl Loaded {
         tally.map_err(|source| StretchError::Slice { contender: name(), source })
     }
 
+    /// Lets the generator work so much longer on each request, from the next slice on.
+    ///
+    /// # Errors
+    /// When the generator has failed.
+    pub(crate) fn set_handicap(&self, handicap: Duration) -> Result<(), StretchError> {
+        let contender = || self.runner.running.name().to_owned();
+        let set = self.session.set_handicap(handicap);
+        set.map_err(|source| StretchError::Slice { contender: contender(), source })
+    }
+
     /// Loads it slice by slice, without freezing in between, until `enough` says so or it has died.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use deadheat_runner::keeper;
+use deadheat_runner::{ceiling, keeper};
 
 pub(crate) use check::check;
 pub(crate) use compare::compare;
@@ -25,11 +25,14 @@ pub(crate) use null::null;
 pub(crate) use race::race;
 pub(crate) use report::report;
 
-/// The hidden commands by which the program is its own keeper and stage; none when another command was given.
+/// The hidden commands by which the program is its own keeper, stage and null server; none when another command was given.
 pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     let (first, rest) = arguments.split_first()?;
     if first == keeper::KEEPER_COMMAND {
         return Some(keeper::keep());
+    }
+    if first == ceiling::NULL_COMMAND {
+        return Some(ceiling::serve(rest));
     }
     if first == keeper::STAGE_COMMAND {
         let error = keeper::stage(rest);

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
 use deadheat_record as record;
-use deadheat_record::{Finding, Method, Metric, Plan, ScenarioPlan, Shape, Share};
+use deadheat_record::{Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share};
 use toml::Spanned;
 
 use super::places::Places;
@@ -199,6 +199,7 @@ fn scenarios(
             name: STEADY.into(),
             shape: reshaped(&shape, load),
             requests: all_probes(study),
+            limits: Limits::default(),
         }]);
     }
     let known: Vec<&str> = study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
@@ -211,6 +212,7 @@ fn scenarios(
             Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
             None => all_probes(study),
         },
+        limits: scenario.limits.clone(),
     };
     Ok(study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())).map(scenario).collect())
 }

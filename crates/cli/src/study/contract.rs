@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::complaint::Complaint;
 use super::fields::{Fields, whole};
+use super::limits::limits;
 use super::model::{Claim, Figure, Probe, Scenario};
 use super::values;
 use super::words::{nearest, one_of, shown};
@@ -32,7 +33,8 @@ pub(super) const PROBE: &[&str] = &[
     "under_load",
 ];
 /// Keys of `[[scenario]]`.
-pub(super) const SCENARIO: &[&str] = &["name", "connections", "rate", "arrivals", "requests"];
+pub(super) const SCENARIO: &[&str] =
+    &["name", "connections", "rate", "arrivals", "requests", "cpus", "cpuset", "memory"];
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM: &[&str] =
     &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
@@ -187,7 +189,7 @@ fn exact(fields: &Fields<'_, '_>) -> Option<String> {
 pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     let name = fields.required_text("name", "name = \"steady\"");
     values::name(fields.reading(), &name);
-    Scenario { name, shape: shape(fields), requests: requests(fields) }
+    Scenario { name, shape: shape(fields), requests: requests(fields), limits: limits(fields) }
 }
 
 fn shape(fields: &Fields<'_, '_>) -> Shape {

@@ -7,6 +7,7 @@ mod check;
 mod complaint;
 mod contract;
 mod fields;
+mod limits;
 mod model;
 mod parts;
 mod placeholder;

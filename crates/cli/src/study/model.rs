@@ -116,6 +116,8 @@ pub(crate) struct Scenario {
     pub(crate) shape: record::Shape,
     /// What is requested; none stands for all probes under load, each with weight 1.
     pub(crate) requests: Option<Vec<Spanned<record::Share>>>,
+    /// What each contender is held to.
+    pub(crate) limits: record::Limits,
 }
 
 /// A published number.

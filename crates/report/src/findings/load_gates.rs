@@ -42,9 +42,9 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<F
         offered_not_achieved(scene, contender, &parts),
         littles_law(scene, &parts),
         run_delay(scene, contender),
-        ceiling(scene, result),
+        ceiling(scene, result, &parts),
         handicap(scene, result),
-        throttled(&parts),
+        throttled(scene, &parts),
         listen_overflows(&parts),
         retransmits(&parts),
     ];
@@ -157,10 +157,13 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> 
     )
 }
 
-fn ceiling(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+fn ceiling(scene: &Scene<'_>, result: &ContenderResult, parts: &[&ContenderEpoch]) -> Option<Finding> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let ceiling = pilot.ceiling_rps.filter(|rate| *rate > 0.0)?;
-    let share = result.throughput_rps? / ceiling;
+    // Where every round was left out, what was answered says as much.
+    let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>() as f64;
+    let (completions, loaded_ns) = (sum(|part| part.completions), sum(|part| part.loaded_ns));
+    let share = result.throughput_rps.unwrap_or(completions * 1e9 / loaded_ns.max(1.0)) / ceiling;
     CEILING.judge(
         "ceiling",
         share,
@@ -192,8 +195,11 @@ fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
     })
 }
 
-/// Groups that hold the contender alone.
-fn throttled(parts: &[&ContenderEpoch]) -> Option<Finding> {
+/// Groups that hold the contender alone, unless the scenario asked for it.
+fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+    if scene.plan.limits.cpus.is_some() {
+        return None;
+    }
     let all = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus)?;
     ANY.judge(
         "throttled",

@@ -1,0 +1,116 @@
+//! What the generator reaches on the contenders' cores against a server that does nothing.
+//!
+//! Owns: that server as a process of its own (the same program under a hidden command), and the measurement, as like a race's
+//! slices as can be: the same connections, cores and requests, and a body as long as the contenders'. Must not know how it is judged.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadheat_load::{Address, BodyRule, Expectation, NullConfig, NullServer, Requests, StatusRule};
+use deadheat_record::{ScenarioPlan, Shape};
+
+use crate::ask::with_causes;
+use crate::epoch::{Broken, Course};
+use crate::field::{NullStart, Runner};
+use crate::open_files::raise_open_files;
+use crate::parity::Parity;
+use crate::stretch::Loaded;
+
+/// The hidden subcommand under which the program is a null server; it takes the length of a body and a number of threads.
+pub const NULL_COMMAND: &str = "__null";
+
+/// Left out at the start, and what is measured then.
+const WARMUP: Duration = Duration::from_millis(300);
+const MEASURED: Duration = Duration::from_secs(1);
+/// Whether the server still runs is looked at this often.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// The null server's whole life: it listens at `PORT` or `SOCKET` of its environment until it is ended from outside. Returns
+/// its exit status.
+pub fn serve(arguments: &[OsString]) -> u8 {
+    let number = |place: usize| arguments.get(place)?.to_str()?.parse::<usize>().ok();
+    let port = std::env::var("PORT").ok().and_then(|port| port.parse().ok());
+    let address = match (port, std::env::var_os("SOCKET")) {
+        (Some(port), _) => Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        (None, Some(path)) => Address::Unix(path.into()),
+        (None, None) => return 2,
+    };
+    let (Some(body_bytes), Some(threads)) = (number(0), number(1)) else { return 2 };
+    // One connection is one open file. Where the limit may not be raised, there are fewer connections.
+    let _ = raise_open_files();
+    let Ok(server) = NullServer::start(NullConfig { address, body_bytes, threads, ..NullConfig::default() })
+    else {
+        return 1;
+    };
+    while server.is_running() {
+        std::thread::sleep(GLANCE);
+    }
+    1
+}
+
+/// Answers per second, with all contenders frozen.
+///
+/// # Errors
+/// Why it could not be measured, in words.
+pub(crate) fn measure(course: &Course<'_>, parity: &Parity) -> Result<f64, String> {
+    let gate = course.gate;
+    let threads = gate.plan.pinning.server_cpus.len().max(1);
+    let NullStart { running, answer } =
+        gate.start_null(body_length(parity), threads).map_err(|error| error.to_string())?;
+    let runner = Runner { contender: 0, running, cold_start: Duration::ZERO };
+    let requests = requests(course, parity, &answer.body)?;
+    let shape = Shape::Closed { connections: course.scenario.shape.connections() };
+    let scenario = ScenarioPlan { shape, ..course.scenario.clone() };
+    let opened = Loaded::open(runner, &scenario, gate.plan, requests, course.seed);
+    let mut loaded = opened.map_err(|failure| with_causes(&failure.1))?;
+    let mut slice = |length| loaded.slice(length, 0).map_err(|error| with_causes(&error));
+    slice(WARMUP)?;
+    slice(MEASURED)?.rate_per_s().ok_or_else(|| "the null server gave no answer".into())
+}
+
+/// What costs the generator in the race costs it here: a digest where there is one.
+fn requests(course: &Course<'_>, parity: &Parity, body: &[u8]) -> Result<Arc<Requests>, String> {
+    let contender = course.racing.first().copied().unwrap_or(0);
+    let all = course.requests_with(contender, parity, |mut prepared| {
+        let body = match prepared.expect.body {
+            BodyRule::Digest { .. } if prepared.head => BodyRule::exactly(b""),
+            BodyRule::Digest { .. } => BodyRule::exactly(body),
+            BodyRule::Any | BodyRule::Length(_) => BodyRule::Any,
+        };
+        prepared.expect = Expectation { status: StatusRule::Any, body };
+        prepared
+    });
+    all.map_err(|broken| match broken {
+        Broken::Failed(reason) => reason,
+        Broken::Out(..) | Broken::Parity(_) | Broken::Interrupted => "its requests could not be made".into(),
+    })
+}
+
+/// The mean length of the bodies that the contenders answered with.
+fn body_length(parity: &Parity) -> usize {
+    let bodies = parity.answers.values().flat_map(|of_probes| of_probes.values()).flatten();
+    let (sum, count) = bodies.fold((0, 0), |(sum, count), body| (sum + body.len(), count + 1));
+    sum.checked_div(count).unwrap_or_else(|| NullConfig::default().body_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_null_servers_body_is_as_long_as_theirs() {
+        let of = |lengths: &[usize]| {
+            let bodies = BTreeMap::from([("p".to_owned(), lengths.iter().map(|n| vec![b'x'; *n]).collect())]);
+            body_length(&Parity { answers: BTreeMap::from([("a".to_owned(), bodies)]), ..Parity::default() })
+        };
+        assert_eq!((of(&[100, 300]), of(&[0]), of(&[])), (200, 0, 13));
+    }
+
+    #[test]
+    fn a_null_server_without_a_place_ends() {
+        assert_eq!(serve(&["13".into()]), 2);
+    }
+}

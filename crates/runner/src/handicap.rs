@@ -1,0 +1,76 @@
+//! Whether the generator is on the critical path: what it does to the rate that it works longer on every request.
+//!
+//! Owns: the order of the slices with and without. Must not know: what follows from it.
+
+use std::time::Duration;
+
+use deadheat_record::Handicap;
+use deadheat_stats::Sample;
+
+use crate::schedule::derive_seed;
+use crate::stretch::{Loaded, StretchError};
+
+/// What is added to the work on each request.
+pub(crate) const ADDED: Duration = Duration::from_micros(2);
+/// Pairs of slices.
+const PAIRS: usize = 10;
+/// Slices are at the most so long.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// Loads a warm contender in pairs of slices, with and without the handicap, every other pair in the mirrored order. None
+/// where fewer than two pairs could be compared, or when `stopped` says so.
+///
+/// # Errors
+/// As [`Loaded::slice`].
+pub(crate) fn measure(
+    one: &mut Loaded,
+    slice: Duration,
+    seed: u64,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<Handicap>, StretchError> {
+    let mut ratios = Vec::new();
+    for pair in 0..PAIRS {
+        if stopped() {
+            break;
+        }
+        let start = derive_seed(seed, pair, 0) >> 44;
+        let mut rates = [None, None];
+        for with in [pair % 2 == 0, pair % 2 != 0] {
+            one.set_handicap(if with { ADDED } else { Duration::ZERO })?;
+            rates[usize::from(with)] = one.slice(slice.min(LONGEST), start)?.rate_per_s();
+        }
+        let [without, with] = rates;
+        ratios.extend(with.zip(without).map(|(with, without)| (with / without).ln()));
+    }
+    one.set_handicap(Duration::ZERO)?;
+    Ok(of(&ratios))
+}
+
+/// How long the slices took that it was measured in, in a race whose slices have that length.
+pub(crate) fn took_ns(handicap: &Handicap, slice_ns: u64) -> u64 {
+    u64::from(handicap.pairs) * 2 * slice_ns.min(LONGEST.as_nanos() as u64)
+}
+
+fn of(ln_ratios: &[f64]) -> Option<Handicap> {
+    let sample = Sample::of(ln_ratios)?;
+    Some(Handicap {
+        added_ns: ADDED.as_nanos() as u64,
+        ratio: sample.mean.exp(),
+        standard_error: sample.standard_error()?,
+        pairs: ln_ratios.len() as u32,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_has_its_error() {
+        let handicap = of(&[0.9_f64.ln(), 0.92_f64.ln(), 0.88_f64.ln()]).unwrap();
+        assert!((handicap.ratio - 0.9).abs() < 1e-3, "{handicap:?}");
+        assert!((handicap.standard_error - 0.0128).abs() < 1e-3, "{handicap:?}");
+        assert_eq!((handicap.added_ns, handicap.pairs), (2_000, 3));
+        assert_eq!((of(&[]), of(&[0.1])), (None, None));
+    }
+}
