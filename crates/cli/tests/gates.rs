@@ -1,0 +1,335 @@
+//! Gates, each provoked by what it is there to notice, from the command line to the record.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use deadheat_runner::affinity;
+use deadheat_testkit::{Kit, Outcome, server_line, skip_loudly, turn, wait_until};
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
+/// Shorter than other tests' races: no more is asked of them than that a reading is beyond its limit.
+const SHORT: [&str; 8] = ["--epochs", "2", "--warmup", "200ms", "--measure", "240ms", "--slice", "20ms"];
+/// On any machine with two cores.
+const CORES: [&str; 4] = ["--server-cpus", "0", "--load-cpus", "1"];
+const SERVER_CORE: usize = 0;
+const LOAD_CORE: usize = 1;
+
+fn kit() -> Kit {
+    Kit::new(BINARY)
+}
+
+fn two_cores() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2)
+}
+
+/// A server raced against itself.
+fn same(kit: &Kit, server: &str) -> Outcome {
+    let race = kit.race().contender("a", server).contender("b", server).args(SHORT).args(["-c", "8"]);
+    race.args(CORES).run()
+}
+
+/// Takes a core's time until it is dropped.
+struct Burner {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Burner {
+    fn on(core: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let burn = move || {
+            affinity::pin(&[core]).unwrap();
+            while !told.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        Self { stop, thread: Some(std::thread::spawn(burn)) }
+    }
+}
+
+impl Drop for Burner {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A control group of version 1 that is held to half a core, and removed when it is dropped.
+struct HalfACore(PathBuf);
+
+impl HalfACore {
+    /// None where such groups cannot be made.
+    fn make() -> Option<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Not what deadheat calls its own groups.
+        let name = format!("test-of-gates-{}-{number}", std::process::id());
+        let folder = Path::new("/sys/fs/cgroup/cpu").join(name);
+        std::fs::create_dir(&folder).ok()?;
+        let group = Self(folder);
+        std::fs::write(group.0.join("cpu.cfs_quota_us"), "10000").ok()?;
+        std::fs::write(group.0.join("cpu.cfs_period_us"), "20000").ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for HalfACore {
+    fn drop(&mut self) {
+        let removed = wait_until(Duration::from_secs(5), || std::fs::remove_dir(&self.0).is_ok());
+        assert!(removed || std::thread::panicking(), "{} is left behind", self.0.display());
+    }
+}
+
+fn scenario(outcome: &Outcome) -> Value {
+    outcome.json()["scenarios"][0].clone()
+}
+
+/// Findings of the scenario: code, severity and whom it is about.
+fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let one = |one: &Value| (text(&one["code"]), text(&one["severity"]), text(&one["contender"]));
+    scenario(outcome)["findings"].as_array().unwrap().iter().map(one).collect()
+}
+
+#[track_caller]
+fn assert_found(outcome: &Outcome, code: &str, severity: &str, contender: &str) {
+    let wanted = (code.to_owned(), severity.to_owned(), contender.to_owned());
+    assert!(findings(outcome).contains(&wanted), "no {severity} {code} of {contender:?}\n{outcome}");
+}
+
+#[track_caller]
+fn assert_not_found(outcome: &Outcome, code: &str) {
+    assert!(findings(outcome).iter().all(|one| one.0 != code), "{code} was not asked for\n{outcome}");
+}
+
+/// Others on our cores: rounds are left out, or, where the clock is too coarse to tell of single rounds, their share is told.
+#[track_caller]
+fn assert_disturbed(outcome: &Outcome) {
+    let found = findings(outcome);
+    let disturbed = ["dropped-rounds", "foreign-cpu"];
+    assert!(found.iter().any(|one| disturbed.contains(&one.0.as_str()) && one.1 == "invalid"), "{outcome}");
+}
+
+/// Nothing that is claimed of a server against itself, and no defect of the measurement.
+#[track_caller]
+fn assert_nothing_claimed(outcome: &Outcome) {
+    for pair in scenario(outcome)["comparisons"].as_array().unwrap() {
+        let verdict = pair["verdict"].as_str().unwrap();
+        assert!(matches!(verdict, "invalid" | "inconclusive"), "{verdict}\n{outcome}");
+    }
+    assert_not_found(outcome, "littles-law");
+}
+
+fn parts(outcome: &Outcome) -> Vec<Value> {
+    let json = outcome.json();
+    let epochs = json["record"]["epochs"].as_array().unwrap();
+    assert!(!epochs.is_empty(), "{outcome}");
+    epochs.iter().flat_map(|epoch| epoch["contenders"].as_array().unwrap()).cloned().collect()
+}
+
+#[test]
+fn a_busy_server_core() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let burner = Burner::on(SERVER_CORE);
+    let outcome = same(&kit, &server_line(&["--json", "--spin-us", "50"]));
+    drop(burner);
+    assert_disturbed(&outcome);
+    assert_nothing_claimed(&outcome);
+}
+
+#[test]
+fn a_busy_generator_core() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let burner = Burner::on(LOAD_CORE);
+    let outcome = same(&kit, &server_line(&["--json", "--spin-us", "50"]));
+    drop(burner);
+    assert_disturbed(&outcome);
+    assert_nothing_claimed(&outcome);
+    let (mut waited, mut elapsed) = (0, 0);
+    for epoch in outcome.json()["record"]["epochs"].as_array().unwrap() {
+        let rounds = epoch["rounds"].as_array().unwrap().iter();
+        for slice in rounds.flat_map(|round| round["slices"].as_array().unwrap()) {
+            waited += slice["load_run_delay_ns"].as_u64().unwrap();
+            elapsed += slice["elapsed_ns"].as_u64().unwrap();
+        }
+    }
+    assert!(waited * 20 > elapsed, "the generator waited for its core: {waited} of {elapsed} ns");
+}
+
+#[test]
+fn a_quota_on_deadheat_itself() {
+    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+        skip_loudly!("no control groups of version 1 with quotas, or one core")
+    };
+    let (kit, _turn) = (Kit::new("/bin/sh"), turn());
+    let server = server_line(&["--json", "--spin-us", "50"]);
+    let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
+    let run = kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", "-n", "a", "-n", "b"]);
+    let outcome =
+        run.args(SHORT).args(["-c", "8"]).args(CORES).args([&server, &server]).json_to("race.json").run();
+    assert_found(&outcome, "throttled", "invalid", "");
+    assert_nothing_claimed(&outcome);
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_server_that_sleeps() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let outcome = same(&kit, &server_line(&["--json", "--delay-ms", "2"]));
+    assert_found(&outcome, "not-server-bound", "warn", "a");
+    assert_found(&outcome, "not-server-bound", "warn", "b");
+    assert_not_found(&outcome, "littles-law");
+}
+
+#[test]
+fn a_quota_that_nobody_asked_for() {
+    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+        skip_loudly!("no control groups of version 1 with quotas, or one core")
+    };
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json", "--spin-us", "50"]);
+    let held = format!("echo $$ > {}/cgroup.procs && exec {server}", group.0.display());
+    let race = kit.race().contender("free", &server).contender("held", &held);
+    let outcome = race.args(SHORT).args(["-c", "8"]).args(CORES).run();
+    assert_found(&outcome, "throttled", "warn", "held");
+    assert!(!findings(&outcome).iter().any(|one| one.0 == "throttled" && one.2 != "held"), "{outcome}");
+    kit.assert_nothing_left();
+}
+
+/// A study of one server against itself, whose scenario has these lines.
+fn limited(kit: &Kit, server: &str, lines: &str) -> Outcome {
+    let command = Value::from(server);
+    kit.file(
+        "study.toml",
+        format!(
+            "[[contender]]\nname = \"a\"\ncommand = {command}\n[[contender]]\nname = \"b\"\ncommand = {command}\n\
+             [[probe]]\npath = \"/\"\n[[scenario]]\nname = \"limited\"\nconnections = 8\n{lines}\n"
+        ),
+    );
+    let run = kit.deadheat(["race", ".", "--record", "r.jsonl"]);
+    run.args(SHORT).args(CORES).json_to("race.json").run()
+}
+
+#[test]
+fn limits_hold_and_what_was_asked_for_is_no_finding() {
+    if HalfACore::make().is_none() || !two_cores() {
+        skip_loudly!("no control groups of version 1 with quotas, or one core")
+    }
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json", "--spin-us", "50"]);
+    let outcome = limited(&kit, &server, "cpus = 0.5\nmemory = \"256MB\"");
+    assert_not_found(&outcome, "throttled");
+    assert_not_found(&outcome, "not-server-bound");
+    for part in parts(&outcome) {
+        assert!(part["throttled"]["periods"].as_u64().unwrap() > 0, "{part}");
+        let (used, loaded) = (part["usage"]["cpu_ns"].as_f64().unwrap(), part["loaded_ns"].as_f64().unwrap());
+        // Half a core and what a slice takes from a period that has begun before it.
+        assert!(used < loaded * 0.85, "{used} of {loaded} ns");
+    }
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn limits_that_cannot_be_set_are_refused_before_anything_starts() {
+    let (kit, _turn) = (kit(), turn());
+    let outcome = limited(&kit, &server_line(&["--json"]), "cpuset = [1]");
+    outcome.assert_status(2).assert_stderr_has("processor 1, which the load generator runs on");
+    outcome.assert_stderr_has("--load-cpus").assert_stderr_has("limited");
+}
+
+#[test]
+fn answers_that_differ_now_and_then() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let race = kit.race().contender("good", &server_line(&["--json"]));
+    let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "2500"]));
+    let outcome = race.args(SHORT).args(["-c", "8"]).args(CORES).run();
+    // One that is kept and looked at as a whole puts it out of the race.
+    let differences = outcome.json()["parity"].as_array().unwrap().clone();
+    let named = |one: &Value| one["contender"] == "fickle";
+    let seen = findings(&outcome).iter().any(|one| one.0 == "mismatch" && one.2 == "fickle");
+    assert!(seen || (!differences.is_empty() && differences.iter().all(named)), "{outcome}");
+}
+
+#[test]
+fn a_server_that_does_nothing_is_the_generators_ceiling() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let outcome = same(&kit, &format!("exec {BINARY} null --port {{port}}"));
+    assert_found(&outcome, "ceiling", "invalid", "a");
+    assert_found(&outcome, "ceiling", "invalid", "b");
+    assert_nothing_claimed(&outcome);
+    let pilot = outcome.json()["record"]["pilots"][0].clone();
+    assert!(pilot["ceiling_rps"].as_f64().unwrap() > 0.0, "{pilot}");
+}
+
+#[test]
+fn more_work_of_the_generator_does_nothing_to_a_server_at_its_limit() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let outcome = same(&kit, &server_line(&["--json", "--spin-us", "300"]));
+    assert_not_found(&outcome, "handicap");
+    for contender in outcome.json()["record"]["pilots"][0]["contenders"].as_array().unwrap() {
+        let handicap = &contender["handicap"];
+        assert_eq!((&handicap["added_ns"], &handicap["pairs"]), (&Value::from(2_000), &Value::from(10)));
+        assert!(handicap["standard_error"].as_f64().unwrap() >= 0.0, "{handicap}");
+    }
+}
+
+#[test]
+fn a_rate_that_is_too_high_for_a_server() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json", "--spin-us", "1000"]);
+    let race = kit.race().contender("a", &server).contender("b", &server);
+    let race = race.args(&SHORT[..4]).args(["--measure", "800ms", "--slice", "100ms", "-c", "64"]);
+    let outcome = race.args(CORES).args(["-r", "2000"]).run();
+    assert_found(&outcome, "offered-not-achieved", "invalid", "a");
+    assert_found(&outcome, "offered-not-achieved", "invalid", "b");
+    assert_nothing_claimed(&outcome);
+    assert!(parts(&outcome).iter().all(|part| part["send_lag"].is_string() && part["wait"].is_string()));
+}
+
+#[test]
+fn what_the_machine_counts_is_in_the_record() {
+    let (kit, _turn) = (kit(), turn());
+    let outcome = same(&kit, &server_line(&["--json", "--spin-us", "50"]));
+    let here = |file: &str, name: &str| {
+        std::fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|word| word == name))
+    };
+    for part in parts(&outcome) {
+        for (key, file, name) in [
+            ("listen_overflows", "/proc/net/netstat", "ListenOverflows"),
+            ("retransmitted_segments", "/proc/net/snmp", "RetransSegs"),
+            ("swapped_in_pages", "/proc/vmstat", "pswpin"),
+            ("cpu_pressure_ns", "/proc/pressure/cpu", "some"),
+        ] {
+            assert_eq!(part["host"][key].is_u64(), here(file, name), "{key}: {part}");
+        }
+        assert!(part["in_flight_ns"].as_u64().unwrap() > 0, "{part}");
+    }
+    assert_not_found(&outcome, "littles-law");
+}
