@@ -106,6 +106,9 @@ pub struct Slice {
     pub completions: u64,
     /// CPU time of the generator's threads, without the time that they only looked out for due times and answers.
     pub load_cpu_ns: u64,
+    /// The part of it for which they only looked out for the next due time, so as to be on time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_spin_ns: Option<u64>,
     /// Time that the generator's threads were runnable and did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_run_delay_ns: Option<u64>,

@@ -22,7 +22,7 @@
 //! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, from 10,000 answers on |
 //! | `offered-not-achieved` | open load: under 99.5 % of what was due was kept up with | under 98 % |
 //! | `littles-law` | | in flight and throughput x latency differ in an epoch by over 2 % (closed), 5 % (open) |
-//! | `run-delay` | the generator waited for a CPU over 1 % of the time | over 5 % |
+//! | `run-delay` | the generator waited for a CPU over 1 % of the time, and no closed load held the contender at its limit | over 5 % |
 //! | `ceiling` | over 50 % of what the generator reaches against a null server | over 70 % |
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |

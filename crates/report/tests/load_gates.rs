@@ -78,12 +78,18 @@ fn nothing_is_said_of_what_is_unknown_or_right() {
 #[test]
 fn the_generators_run_delay() {
     for (share, severity) in [(0.009, None), (0.02, Some(Severity::Warn)), (0.06, Some(Severity::Invalid))] {
-        let mut record = closed();
-        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
-        for slice in rounds.flat_map(|round| &mut round.slices).filter(|slice| slice.contender == 1) {
-            slice.load_run_delay_ns = Some((slice.elapsed_ns as f64 * share) as u64);
-        }
-        assert_eq!(found(&record), severity.map_or(vec![], |severity| one("run-delay", severity, "bun")));
+        let with = |mut record: Record| {
+            let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+            for slice in rounds.flat_map(|round| &mut round.slices).filter(|slice| slice.contender == 1) {
+                slice.load_run_delay_ns = Some((slice.elapsed_ns as f64 * share) as u64);
+            }
+            found(&record).into_iter().filter(|one| one.0 != "not-server-bound").collect::<Vec<_>>()
+        };
+        assert_eq!(with(closed()), [], "the contender is at its limit, and sets the rate");
+        assert_eq!(with(open()), severity.map_or(vec![], |severity| one("run-delay", severity, "b")));
+        let mut idle = closed();
+        parts(&mut idle, |part| part.usage.cpu_ns /= 2);
+        assert_eq!(with(idle), severity.map_or(vec![], |severity| one("run-delay", severity, "bun")));
     }
 }
 
@@ -154,6 +160,23 @@ fn a_rate_that_is_not_kept_up_with() {
         part.outcomes.cut += part.completions / 100;
     });
     assert_eq!(found(&record), both("offered-not-achieved", Severity::Warn, &record), "never answered");
+}
+
+#[test]
+fn a_generator_that_only_looks_out_for_the_next_due_time_is_not_busy() {
+    let mut record = open();
+    parts(&mut record, |part| part.usage.cpu_ns /= 2);
+    let mut with = |spin_ns| {
+        for slice in
+            record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
+        {
+            (slice.load_cpu_ns, slice.load_spin_ns) = (95_000_000, spin_ns);
+        }
+        (found(&record), both("generator-saturated", Severity::Invalid, &record))
+    };
+    assert_eq!(with(Some(60_000_000)).0, []);
+    let (found, saturated) = with(None);
+    assert_eq!(found, saturated);
 }
 
 #[test]

@@ -436,6 +436,7 @@ fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
         rate_per_s: tally.rate_per_s(),
         completions: tally.completions,
         load_cpu_ns: tally.cpu_ns,
+        load_spin_ns: Some(tally.spin_ns),
         load_run_delay_ns: tally.run_delay_ns,
         failed: outcomes(tally).failed(),
     }

@@ -3,14 +3,14 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{ContenderResult, Finding, Record, Shape};
+use deadheat_record::{ContenderResult, Finding, Record, Shape, Slice};
 use deadheat_stats::climbs;
 
 use super::{Scene, load_gates};
 use crate::number::{percent, whole};
 
 /// A contender that uses less of its cores than this is not at its limit.
-const AT_LIMIT: f64 = 0.90;
+pub(super) const AT_LIMIT: f64 = 0.90;
 /// A rate that climbs by more than this within epochs is not steady.
 const STEADY: f64 = 0.01;
 /// Two-sided error rate of the test for it, that of the race, which lengthens the warm-up once on the same test.
@@ -108,8 +108,10 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Fi
     let cores = scene.record.plan.pinning.load_cpus.len() as f64;
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
+    // Looking out for the next due time is no work: it is left for a request that is due.
+    let worked_ns = |slice: &Slice| slice.load_cpu_ns.saturating_sub(slice.load_spin_ns.unwrap_or(0));
     let (used_ns, elapsed_ns) =
-        slices.fold((0, 0), |(used, elapsed), slice| (used + slice.load_cpu_ns, elapsed + slice.elapsed_ns));
+        slices.fold((0, 0), |(used, elapsed), slice| (used + worked_ns(slice), elapsed + slice.elapsed_ns));
     let share = used_ns as f64 / (elapsed_ns as f64 * cores);
     if !share.is_finite() || result.cpu_share.is_none_or(|server| server >= AT_LIMIT) {
         return None;

@@ -9,7 +9,7 @@ use deadheat_record::{
 use hdrhistogram::Histogram;
 
 use super::Scene;
-use super::gates::Limits;
+use super::gates::{AT_LIMIT, Limits};
 use crate::number::{percent, three_digits, time_ns, whole};
 
 const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
@@ -41,7 +41,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<F
         send_lag(scene, &parts),
         offered_not_achieved(scene, contender, &parts),
         littles_law(scene, &parts),
-        run_delay(scene, contender),
+        run_delay(scene, contender, result),
         ceiling(scene, result, &parts),
         handicap(scene, result),
         throttled(scene, &parts),
@@ -55,8 +55,12 @@ fn is_closed(scene: &Scene<'_>) -> bool {
     matches!(scene.plan.shape, Shape::Closed { .. })
 }
 
-/// How long the generator's threads could have run and did not, of the rounds that count.
-fn run_delay(scene: &Scene<'_>, contender: usize) -> Option<Finding> {
+/// How long the generator's threads could have run and did not, of the rounds that count. A contender at its own limit under a
+/// closed load is what set the rate: a generator that sleeps between answers has a delay at every waking, also on a quiet core.
+fn run_delay(scene: &Scene<'_>, contender: usize, result: &ContenderResult) -> Option<Finding> {
+    if is_closed(scene) && result.cpu_share.is_some_and(|share| share >= AT_LIMIT) {
+        return None;
+    }
     let threads =
         scene.record.plan.pinning.load_cpus.len().max(1).min(scene.plan.shape.connections() as usize);
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none());
