@@ -39,6 +39,7 @@ impl<D: Driver> Worker<D> {
             Ok(()) => connection.link = Link::Connecting { since_ns: now_ns },
             Err(Errno::AGAIN) => {
                 self.connect_error = Some(system(Errno::AGAIN));
+                self.failing = true;
                 connection.congested = true;
                 connection.not_before_ns = now_ns + BACKOFF_NS;
                 if connection.request.is_none() {
@@ -75,6 +76,7 @@ impl<D: Driver> Worker<D> {
 
     fn is_open(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.reconnects += 1;
+        self.failing = false;
         self.open += 1;
         self.most_open = self.most_open.max(self.open);
         let connection = &mut self.connections[index];
@@ -90,6 +92,7 @@ impl<D: Driver> Worker<D> {
 
     pub(crate) fn connect_failed(&mut self, slice: &mut Slice, index: usize, cause: Cause) {
         self.connect_error = Some(cause.clone());
+        self.failing = true;
         if self.connections[index].request.is_none() {
             slice.tally.not_opened(cause.clone());
         }

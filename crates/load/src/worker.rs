@@ -83,6 +83,8 @@ pub(crate) struct Worker<D> {
     /// How much longer to work on each request.
     handicap_ns: u64,
     pub(crate) connect_error: Option<Cause>,
+    /// Whether the last attempt to connect that came to an end failed.
+    pub(crate) failing: bool,
 }
 
 impl<D: Driver> Worker<D> {
@@ -110,6 +112,7 @@ impl<D: Driver> Worker<D> {
             wake_ns: WAKE_NS,
             handicap_ns: 0,
             connect_error: None,
+            failing: false,
         })
     }
 
@@ -346,16 +349,12 @@ impl<D: Driver> Worker<D> {
     /// of the server would be answered with a storm of connections; and not while one could not be opened: it is tried again
     /// by the tick, and others would fail as it does.
     fn grow(&mut self, slice: &mut Slice, now_ns: u64) {
-        if self.active == self.connections.len() || now_ns < slice.next_growth_ns {
+        if self.active == self.connections.len() || self.failing || now_ns < slice.next_growth_ns {
             return;
         }
         slice.next_growth_ns = now_ns + GROWTH_NS;
-        let active = &self.connections[..self.active];
-        if active.iter().any(|connection| connection.link == Link::Closed) {
-            return;
-        }
         let connecting = |c: &&Connection| matches!(c.link, Link::Connecting { .. });
-        let under_way = active.iter().filter(connecting).count();
+        let under_way = self.connections[..self.active].iter().filter(connecting).count();
         let waiting = usize::try_from(slice.source.waiting(now_ns)).unwrap_or(usize::MAX);
         let step = (self.active / GROWTH_SHARE).max(1);
         let room = self.connections.len() - self.active;

@@ -364,8 +364,9 @@ fn connections_that_cannot_be_opened_are_no_connections_and_counted() {
     let [fault] = tally.unopened.as_slice() else { panic!("{:?}", tally.unopened) };
     assert_eq!((fault.outcome, &fault.cause), (Outcome::Connect, &Cause::System(111)));
     assert!(session.progress().read().connections == 4);
-    // The first one that fails is tried again each 10 ms, and no other meanwhile.
-    assert!((1..=tally.elapsed_ns / 10_000_000 + 3).contains(&fault.count), "{}", fault.count);
+    // What failed is tried again each 10 ms: the first one, and at the most a few others that were begun before it had.
+    let attempts = tally.elapsed_ns / 10_000_000;
+    assert!((1..=4 * attempts + 8).contains(&fault.count), "{} in {attempts} times 10 ms", fault.count);
 }
 
 #[test]
