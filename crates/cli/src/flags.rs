@@ -188,9 +188,9 @@ pub(crate) struct LoadChoices {
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Method")]
 pub(crate) struct MethodChoices {
-    /// What is compared [default: throughput]
-    #[arg(long, value_enum, value_name = "METRIC")]
-    pub(crate) metric: Option<MetricWord>,
+    /// What is compared, what matters most first; comma-separated [default: throughput; at a --rate p50,p99]
+    #[arg(long, value_enum, value_name = "METRIC,..", value_delimiter = ',')]
+    pub(crate) metric: Vec<MetricWord>,
     /// quick: 4 to 12 epochs within 3 minutes; full: 6 to 30 epochs with a longer warm-up [default: quick]
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub(crate) profile: Option<ProfileWord>,
@@ -215,7 +215,7 @@ pub(crate) struct MethodChoices {
     /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) warmup: Option<Duration>,
-    /// How long each contender is measured in every epoch, in slices [default: 2s with quick, 3s with full]
+    /// How long each contender is measured in every epoch, in slices [default: 2s, with full 3s; p50, p99: twice and more]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) measure: Option<Duration>,
 }
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let line = "deadheat race a b --url http://127.0.0.1:{port}/ -n x -n y -c 8 -r 100 --metric p99 --baseline x \
+        let line = "deadheat race a b --url http://127.0.0.1:{port}/ -n x -n y -c 8 -r 100 --metric p99,cpu --baseline x \
                     --only x,y --only z --scenario s --profile full --epochs 6..10 --budget 3m --margin 3% \
                     --alpha 0.05 --seed 7 --slice 200ms --server-cpus 0,2-4 --load-cpus 1 --json - --record r.jsonl \
                     --ready-timeout 5s --timeout 2s -m POST -b x --warmup 1s --measure 4s";
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(flags.json, Some(Output::Standard));
         let choices = &flags.choices;
         assert_eq!(choices.selection.only, ["x", "y", "z"]);
-        assert_eq!(choices.method.metric.map(Metric::from), Some(Metric::P99));
+        assert_eq!(choices.method.metric, [MetricWord::P99, MetricWord::Cpu]);
         assert_eq!(choices.method.epochs, Some(EpochRange { fewest: 6, most: 10 }));
         assert_eq!(choices.method.budget, Some(Duration::from_secs(180)));
         assert_eq!(choices.method.margin, Some(0.03));

@@ -50,6 +50,7 @@ mistakes!(
     empty,
     escapes,
     key_twice,
+    metrics,
     missing_files,
     missing_parts,
     no_dataset,
@@ -98,7 +99,7 @@ fn ten_lines_are_a_study() {
 
 #[test]
 fn every_key_is_read() {
-    use deadheat_record::{Listen, Shape, StatusRule};
+    use deadheat_record::{Listen, Metric, Shape, StatusRule};
     let study = loaded(&studies().join("everything/study.toml"));
     let folder = studies().join("everything");
     assert_eq!((study.name.as_str(), study.folder.as_path()), ("all", folder.as_path()));
@@ -128,6 +129,7 @@ fn every_key_is_read() {
         (Some(1.5), &[0, 2][..], Some(512_000_000))
     );
     assert!(study.scenarios[0].limits.is_none());
+    assert_eq!(study.scenarios[1].metrics, [Metric::P99, Metric::Cpu]);
     assert_eq!(study.claims[0].figure, study::Figure::Value(41_900.0));
 }
 

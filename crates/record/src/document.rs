@@ -94,6 +94,9 @@ pub struct Result {
     pub contender: String,
     /// Mean over epochs of the mean of the slices' rates.
     pub throughput_rps: Option<f64>,
+    /// Requests that were due per second, under an open load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_rps: Option<f64>,
     /// Of all requests of all epochs, from the intended time.
     pub latency_ns: Quantiles,
     /// CPU time of the whole process tree per completion, in microseconds.
@@ -110,8 +113,26 @@ pub struct Result {
     pub outcomes: Outcomes,
     /// Answers by status.
     pub status: BTreeMap<u16, u64>,
-    /// Compact letters, best first: contenders that share one are not told apart.
+    /// Compact letters in the scenario's first metric, best first: contenders that share one are not told apart.
     pub letters: String,
+}
+
+/// A contender's place in one metric.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ranked {
+    /// Who.
+    pub contender: String,
+    /// Compact letters: contenders that share one are not told apart. Empty unless every pair was compared.
+    pub letters: String,
+}
+
+/// Who is how good in one metric.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ranking {
+    /// What is compared.
+    pub metric: Metric,
+    /// Best first.
+    pub contenders: Vec<Ranked>,
 }
 
 /// The five verdicts.
@@ -178,11 +199,14 @@ pub struct ScenarioResult {
     pub epochs: usize,
     /// One entry per raced contender, in plan order.
     pub results: Vec<Result>,
-    /// Every pair that was asked for.
+    /// Every pair that was asked for, in every metric that could be compared, metric by metric.
     pub comparisons: Vec<Comparison>,
+    /// One entry per metric that was asked for, what matters most first.
+    #[serde(default)]
+    pub rankings: Vec<Ranking>,
     /// What weakens the numbers.
     pub findings: Vec<Finding>,
-    /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, or `unfinished`.
+    /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
     pub ended: String,
 }
 

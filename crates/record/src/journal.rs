@@ -24,6 +24,8 @@ pub enum End {
     Budget,
     /// Parity or a gate left fewer than two contenders.
     Stopped,
+    /// None of its metrics can be compared: too few requests in an epoch.
+    Unavailable,
 }
 
 /// One line of the journal.

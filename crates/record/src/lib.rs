@@ -17,6 +17,7 @@ mod load;
 mod machine;
 mod plan;
 mod readings;
+mod scenario;
 mod series;
 
 pub use any::{AnyRecord, read_any};
@@ -29,8 +30,8 @@ pub use doctor::{
     ProofRace, ProofRow, Resolution, doctor_schema_json,
 };
 pub use document::{
-    Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Result as ContenderResult,
-    ScenarioResult, VerdictWord, schema_json,
+    Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Ranked, Ranking,
+    Result as ContenderResult, ScenarioResult, VerdictWord, schema_json,
 };
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, Outcomes, Pilot, PilotContender, Round, Slice, Usage,
@@ -48,6 +49,7 @@ pub use plan::{
     Shape, Share, Source, StatusRule, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
+pub use scenario::{Contest, Slices};
 pub use series::{PairedEpoch, Values};
 
 /// The schema that this version reads and writes. Keys are stable within the number.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Pinning;
+use crate::{Pinning, Slices};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -234,6 +234,12 @@ pub struct ScenarioPlan {
     /// What each contender is held to.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
+    /// What is compared, what matters most first. Empty in older records, where it is the method's metric.
+    #[serde(default)]
+    pub metrics: Vec<Metric>,
+    /// Slices of its own; without them they are the method's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<Slices>,
 }
 
 /// What a scenario holds each of its contenders to, by control groups: what it does not name is not limited.
@@ -273,7 +279,7 @@ impl Limits {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// Completions per second; more is better.
@@ -293,7 +299,7 @@ pub struct Method {
     pub profile: String,
     /// Every random order comes from it.
     pub seed: u64,
-    /// What is compared.
+    /// What is compared where a scenario does not say it.
     pub metric: Metric,
     /// The contender that the others are compared with.
     pub baseline: String,
@@ -305,11 +311,11 @@ pub struct Method {
     pub margin: f64,
     /// Numbers of epochs after which it is asked whether the race is decided; the last is the maximum.
     pub looks: Vec<usize>,
-    /// Length of a slice.
+    /// Length of a slice where a scenario does not say it.
     pub slice_ns: u64,
     /// The first part of each slice that is left out.
     pub settle_ns: u64,
-    /// Rounds per epoch, even.
+    /// Rounds per epoch where a scenario does not say it, even.
     pub rounds: u32,
     /// How long each contender is loaded in the pilot; 0 when the warm-up was chosen and no pilot runs.
     pub pilot_ns: u64,

@@ -1,7 +1,12 @@
 //! What a record holds of one metric, taken out as plain numbers: no arithmetic beyond a quotient that a metric is
 //! defined by. Both who decides while racing and who reports afterwards read a record through this.
 
-use crate::{ContenderEpoch, Epoch, HistogramError, Metric, Record};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use hdrhistogram::Histogram;
+
+use crate::{ContenderEpoch, Contest, Epoch, HistogramError, Metric, Record};
 
 /// One contender's values in one epoch.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,13 +38,6 @@ pub struct PairedEpoch {
     pub contender: Vec<f64>,
 }
 
-impl Metric {
-    /// Whether the higher value is the better one.
-    pub fn more_is_better(self) -> bool {
-        self == Self::Throughput
-    }
-}
-
 impl Epoch {
     /// Completions per second of a contender's slices in the rounds that were kept, in round order; a slice without
     /// answers counts as 0.
@@ -62,38 +60,67 @@ impl Epoch {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn values(&self, contender: usize, metric: Metric) -> Result<Values, HistogramError> {
-        let part = self.of(contender);
-        let quantile = |at: f64| -> Result<Values, HistogramError> {
-            let histogram = part.map(|part| part.latency.decode()).transpose()?;
-            let value = histogram.filter(|all| !all.is_empty()).map(|all| all.value_at_quantile(at) as f64);
-            Ok(Values::PerEpoch(value))
-        };
-        match metric {
-            Metric::Throughput => Ok(Values::PerRound(self.rates(contender))),
-            Metric::Cpu => Ok(Values::PerEpoch(
-                part.filter(|part| part.completions > 0)
-                    .map(|part| part.usage.cpu_ns as f64 / part.completions as f64),
-            )),
-            Metric::P50 => quantile(0.50),
-            Metric::P99 => quantile(0.99),
-        }
+        let mut all = self.values_of(&[(contender, metric)])?;
+        Ok(all.remove(&(contender, metric)).unwrap_or(Values::PerEpoch(None)))
     }
 
-    /// Both sides of a pair; none where there is nothing to compare.
-    fn paired(&self, pair: (usize, usize), metric: Metric) -> Result<Option<PairedEpoch>, HistogramError> {
-        if self.of(pair.0).is_none() || self.of(pair.1).is_none() {
-            return Ok(None);
+    /// Values of several contenders and metrics; each histogram is read once.
+    fn values_of(
+        &self,
+        wanted: &[(usize, Metric)],
+    ) -> Result<BTreeMap<(usize, Metric), Values>, HistogramError> {
+        let mut histograms: BTreeMap<usize, Option<Histogram<u64>>> = BTreeMap::new();
+        let mut values = BTreeMap::new();
+        for &(contender, metric) in wanted {
+            let part = self.of(contender);
+            let value = match (metric, metric.quantile()) {
+                (Metric::Throughput, _) => Values::PerRound(self.rates(contender)),
+                (_, Some(at)) => {
+                    let histogram = match histograms.entry(contender) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(new) => new.insert(part.map(|part| part.latency.decode()).transpose()?),
+                    };
+                    let some = histogram.as_ref().filter(|all| !all.is_empty());
+                    Values::PerEpoch(some.map(|all| all.value_at_quantile(at) as f64))
+                }
+                (_, None) => Values::PerEpoch(
+                    part.filter(|part| part.completions > 0)
+                        .map(|part| part.usage.cpu_ns as f64 / part.completions as f64),
+                ),
+            };
+            values.insert((contender, metric), value);
         }
-        let (left, right) = (self.values(pair.0, metric)?.all(), self.values(pair.1, metric)?.all());
-        if left.len() != right.len() {
-            return Ok(None);
-        }
-        let usable = |value: Option<f64>| value.filter(|number| number.is_finite() && *number > 0.0);
-        let sides = left.into_iter().zip(right);
-        let (baseline, contender): (Vec<f64>, Vec<f64>) =
-            sides.filter_map(|(left, right)| Some((usable(left)?, usable(right)?))).unzip();
-        Ok((!baseline.is_empty()).then_some(PairedEpoch { baseline, contender }))
+        Ok(values)
     }
+
+    /// Both sides of every contest; none where one of them has nothing to compare.
+    fn paired(&self, contests: &[Contest]) -> Result<Option<Vec<PairedEpoch>>, HistogramError> {
+        let sides = contests.iter().flat_map(|one| [(one.baseline, one.metric), (one.contender, one.metric)]);
+        let sides: Vec<(usize, Metric)> = sides.collect();
+        if sides.iter().any(|(contender, _)| self.of(*contender).is_none()) {
+            return Ok(None);
+        }
+        let values = self.values_of(&sides)?;
+        let side =
+            |contender: usize, metric: Metric| values.get(&(contender, metric)).cloned().map(Values::all);
+        let pair = |one: &Contest| {
+            let (left, right) = (side(one.baseline, one.metric)?, side(one.contender, one.metric)?);
+            pair_up(&left, &right)
+        };
+        Ok(contests.iter().map(pair).collect())
+    }
+}
+
+/// What both sides have at the same places; none where there is nothing, or not the same rounds.
+fn pair_up(left: &[Option<f64>], right: &[Option<f64>]) -> Option<PairedEpoch> {
+    if left.len() != right.len() {
+        return None;
+    }
+    let usable = |value: Option<f64>| value.filter(|number| number.is_finite() && *number > 0.0);
+    let sides = left.iter().zip(right);
+    let (baseline, contender): (Vec<f64>, Vec<f64>) =
+        sides.filter_map(|(left, right)| Some((usable(*left)?, usable(*right)?))).unzip();
+    (!baseline.is_empty()).then_some(PairedEpoch { baseline, contender })
 }
 
 impl Record {
@@ -122,24 +149,22 @@ impl Record {
         epochs.map(|epoch| epoch.rates(contender)).collect()
     }
 
-    /// What `pairs` are compared from in the plan's metric: `[pair][epoch]`, in time order.
+    /// What `contests` are judged from: `[contest][epoch]`, in time order.
     ///
-    /// A round in which either side of a pair answered nothing is left out for that pair. An epoch counts for all pairs
-    /// or for none: one in which any pair has nothing to compare, or not the same rounds on both sides, is left out.
+    /// A round in which either side of a pair answered nothing is left out for that pair. An epoch counts for all
+    /// contests or for none: one in which any has nothing to compare, or not the same rounds on both sides, is left out.
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn paired_epochs(
         &self,
         scenario: &str,
-        pairs: &[(usize, usize)],
+        contests: &[Contest],
     ) -> Result<Vec<Vec<PairedEpoch>>, HistogramError> {
-        let mut series = vec![Vec::new(); pairs.len()];
+        let mut series = vec![Vec::new(); contests.len()];
         for epoch in self.epochs_of(scenario) {
-            let of_all: Result<Option<Vec<PairedEpoch>>, HistogramError> =
-                pairs.iter().map(|pair| epoch.paired(*pair, self.plan.method.metric)).collect();
-            for (of_pair, one) in series.iter_mut().zip(of_all?.into_iter().flatten()) {
-                of_pair.push(one);
+            for (of_contest, one) in series.iter_mut().zip(epoch.paired(contests)?.into_iter().flatten()) {
+                of_contest.push(one);
             }
         }
         Ok(series)

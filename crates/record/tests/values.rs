@@ -107,7 +107,7 @@ fn dropped_rounds_are_left_out_for_both_sides_and_unanswered_ones_for_the_pair()
     assert!(record.rates("closed-64", 1).iter().all(|epoch| epoch.len() == 8));
     let slice = record.epochs[0].rounds[4].slices.iter_mut().find(|slice| slice.contender == 1).unwrap();
     slice.rate_per_s = None;
-    let paired = record.paired_epochs("closed-64", &[(0, 1)]).unwrap();
+    let paired = record.paired_epochs("closed-64", &contests(&[(0, 1)], Metric::Throughput)).unwrap();
     assert_eq!(paired[0].len(), 6);
     assert_eq!((paired[0][0].baseline.len(), paired[0][0].contender.len()), (7, 7));
     assert_eq!(paired[0][1].baseline.len(), 8);
@@ -121,15 +121,15 @@ fn an_epoch_counts_for_all_pairs_or_for_none() {
         Race { racers: vec![Racer::new("a", 1e4), Racer::new("b", 1e4), Racer::new("c", 1e4)], ..two() }
             .record();
     record.epochs[2].contenders.retain(|part| part.contender != 2);
-    let paired = record.paired_epochs("closed-64", &[(0, 1), (0, 2)]).unwrap();
+    let paired = record.paired_epochs("closed-64", &contests(&[(0, 1), (0, 2)], Metric::Throughput)).unwrap();
     assert_eq!((paired[0].len(), paired[1].len()), (5, 5));
 }
 
 #[test]
 fn metrics_of_a_whole_epoch_have_one_value() {
     for metric in [Metric::Cpu, Metric::P50, Metric::P99] {
-        let record = Race { metric, ..two() }.record();
-        let paired = record.paired_epochs("closed-64", &[(0, 1)]).unwrap();
+        let record = Race { metrics: vec![metric], ..two() }.record();
+        let paired = record.paired_epochs("closed-64", &contests(&[(0, 1)], metric)).unwrap();
         assert!(paired[0].iter().all(|epoch| epoch.baseline.len() == 1 && epoch.contender.len() == 1));
         let part = &record.epochs[0].contenders[0];
         let expected = match metric {
@@ -139,6 +139,56 @@ fn metrics_of_a_whole_epoch_have_one_value() {
         };
         assert_eq!(paired[0][0].baseline, [expected]);
     }
+}
+
+#[test]
+fn every_pair_is_compared_in_every_metric() {
+    let racers = ["a", "b", "c"].map(|name| Racer::new(name, 20_000.0)).to_vec();
+    let race = Race { racers, metrics: vec![Metric::P50, Metric::P99, Metric::Cpu], ..two() };
+    let record = race.record();
+    let contests = record.contests("closed-64").unwrap();
+    assert_eq!(contests.len(), 9);
+    assert!(
+        contests.chunks(3).all(|of_metric| of_metric.iter().all(|one| one.metric == of_metric[0].metric))
+    );
+    let together = record.paired_epochs("closed-64", &contests).unwrap();
+    let alone = |one: &Contest| record.paired_epochs("closed-64", &[*one]).unwrap().remove(0);
+    assert_eq!(together, contests.iter().map(alone).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_percentile_that_too_few_requests_lie_beyond_is_not_compared() {
+    let asked = vec![Metric::P99, Metric::P50];
+    let slow =
+        Race { racers: vec![Racer::new("a", 9_000.0), Racer::new("b", 20_000.0)], metrics: asked, ..two() };
+    let record = slow.record();
+    let (p99, p50) = ((Metric::P99, false), (Metric::P50, true));
+    assert_eq!(
+        record.metrics("closed-64").unwrap(),
+        [p99, p50],
+        "9,000 requests have 90 beyond the 99th percentile"
+    );
+    assert_eq!(record.contests("closed-64").unwrap(), contests(&[(0, 1)], Metric::P50));
+    let before = Race { epochs: 0, ..slow }.record();
+    assert!(before.metrics("closed-64").unwrap().iter().all(|(_, can)| *can));
+}
+
+/// Records of before there were several metrics and slices by scenario.
+#[test]
+fn older_plans_have_the_methods_metric_and_slices() {
+    let mut plan = serde_json::to_value(&two().record().plan).unwrap();
+    plan["scenarios"][0]
+        .as_object_mut()
+        .unwrap()
+        .retain(|key, _| ["name", "shape", "requests"].contains(&key.as_str()));
+    plan["method"]["metric"] = "p99".into();
+    let plan: Plan = serde_json::from_value(plan).unwrap();
+    assert_eq!(plan.metrics(&plan.scenarios[0]), [Metric::P99]);
+    assert_eq!(plan.slices(&plan.scenarios[0]), Slices { slice_ns: 100_000_000, rounds: 10 });
+}
+
+fn contests(pairs: &[(usize, usize)], metric: Metric) -> Vec<Contest> {
+    pairs.iter().map(|&(baseline, contender)| Contest { baseline, contender, metric }).collect()
 }
 
 fn two() -> Race {

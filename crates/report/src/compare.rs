@@ -3,7 +3,9 @@
 //! Owns the translation between the record's words and those of `stats`. Must not know how a comparison is shown, and
 //! decides nothing itself.
 
-use deadheat_record::{Comparison, ContenderResult, End, HistogramError, Method, Record, VerdictWord};
+use deadheat_record::{
+    Comparison, ContenderResult, Contest, End, HistogramError, Method, Record, VerdictWord,
+};
 use deadheat_stats::{
     Direction, EpochRatio, Hypothesis, Judgement, PairJudgement, Progress, Referee, Rules, Verdict,
     compact_letters, epoch_log_ratio,
@@ -22,56 +24,62 @@ pub fn rules(method: &Method) -> Rules {
     }
 }
 
-/// `[pair][epoch]`: what each epoch says of each pair.
+/// `[contest][epoch]`: what each epoch says of each contest.
 pub(crate) fn epoch_ratios(
     record: &Record,
     scenario: &str,
-    pairs: &[(usize, usize)],
+    contests: &[Contest],
 ) -> Result<Vec<Vec<EpochRatio>>, HistogramError> {
-    let paired = record.paired_epochs(scenario, pairs)?;
+    let paired = record.paired_epochs(scenario, contests)?;
     let ratio = |one: &deadheat_record::PairedEpoch| epoch_log_ratio(&one.baseline, &one.contender);
     Ok(paired.iter().map(|epochs| epochs.iter().filter_map(ratio).collect()).collect())
 }
 
-/// What the referee says of all pairs; none when there are none.
+/// What the referee says of all contests; none when there are none.
 pub(crate) fn judge(
     record: &Record,
     scenario: &str,
     referee: &Referee,
+    contests: &[Contest],
     epochs: &[Vec<EpochRatio>],
 ) -> Result<Option<Judgement>, ReportError> {
     if epochs.is_empty() {
         return Ok(None);
     }
     let progress = match record.end_of(scenario) {
-        Some(End::Decided | End::Maximum | End::Budget | End::Stopped) => Progress::Ended,
+        Some(End::Decided | End::Maximum | End::Budget | End::Stopped | End::Unavailable) => Progress::Ended,
         None => Progress::Interrupted,
     };
-    let more_is_better = record.plan.method.metric.more_is_better();
-    let direction = if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter };
-    let family: Vec<_> = epochs.iter().map(|epochs| Hypothesis { epochs, direction }).collect();
+    let direction = |contest: &Contest| {
+        if contest.metric.more_is_better() { Direction::MoreIsBetter } else { Direction::LessIsBetter }
+    };
+    let family: Vec<Hypothesis<'_>> = contests
+        .iter()
+        .zip(epochs)
+        .map(|(contest, epochs)| Hypothesis { epochs, direction: direction(contest) })
+        .collect();
     let judgement = referee.judge(&family, progress);
     judgement.map(Some).map_err(|source| ReportError::Judge { scenario: scenario.into(), source })
 }
 
-/// One comparison per pair; invalid where a finding takes the number of either side away.
+/// One comparison per contest; invalid where a finding takes the number of either side away.
 pub(crate) fn comparisons(
     record: &Record,
-    pairs: &[(usize, usize)],
+    contests: &[Contest],
     epochs: &[Vec<EpochRatio>],
     judgement: Option<&Judgement>,
     invalid: &dyn Fn(&str) -> bool,
 ) -> Vec<Comparison> {
     let judged = judgement.map_or(&[][..], |all| &all.pairs);
     let name = |index: usize| record.plan.contenders[index].name.clone();
-    let one = |((pair, judged), epochs): ((&(usize, usize), &PairJudgement), &Vec<EpochRatio>)| {
-        let (baseline, contender) = (name(pair.0), name(pair.1));
+    let one = |((contest, judged), epochs): ((&Contest, &PairJudgement), &Vec<EpochRatio>)| {
+        let (baseline, contender) = (name(contest.baseline), name(contest.contender));
         let verdict =
             if invalid(&baseline) || invalid(&contender) { Verdict::Invalid } else { judged.verdict };
         Comparison {
             baseline,
             contender,
-            metric: record.plan.method.metric,
+            metric: contest.metric,
             ratio: judged.ratio,
             low: judged.low,
             high: judged.high,
@@ -87,26 +95,29 @@ pub(crate) fn comparisons(
             epoch_ratios: epochs.iter().map(|epoch| epoch.trimmed().exp()).collect(),
         }
     };
-    pairs.iter().zip(judged).zip(epochs).map(one).collect()
+    contests.iter().zip(judged).zip(epochs).map(one).collect()
 }
 
-/// Gives the results their letters, if every pair was compared: a pair that was not would share one for no reason.
-pub(crate) fn letters(results: &mut [ContenderResult], order: &[usize], comparisons: &[Comparison]) {
+/// The letters of so many results in one metric, of which these are the comparisons; all empty unless every pair was
+/// compared: a pair that was not would share one for no reason.
+pub(crate) fn letters(
+    results: &[ContenderResult],
+    order: &[usize],
+    comparisons: &[&Comparison],
+) -> Vec<String> {
     let n = results.len();
     if n < 2 || comparisons.len() != n * (n - 1) / 2 {
-        return;
+        return vec![String::new(); n];
     }
     let place = |name: &str| results.iter().position(|result| result.contender == name);
-    let apart = |one: &&Comparison| matches!(one.verdict, VerdictWord::Faster | VerdictWord::Slower);
+    let apart = |one: &&&Comparison| matches!(one.verdict, VerdictWord::Faster | VerdictWord::Slower);
     let told_apart: Vec<(usize, usize)> = comparisons
         .iter()
         .filter(apart)
         .filter_map(|one| Some((place(&one.baseline)?, place(&one.contender)?)))
         .collect();
     // The order is a permutation and the pairs are of two, so that there are always letters.
-    for (result, letters) in results.iter_mut().zip(compact_letters(order, &told_apart).unwrap_or_default()) {
-        result.letters = letters;
-    }
+    compact_letters(order, &told_apart).unwrap_or_else(|_| vec![String::new(); n])
 }
 
 pub(crate) fn word(verdict: Verdict) -> VerdictWord {

@@ -27,15 +27,17 @@
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
 //! | `listen-overflows`, `retransmits`, `swap` | any | |
+//! | `metric-unavailable` | a percentile has under 100 requests beyond it in an epoch | no metric is left |
 
 mod gates;
 mod load_gates;
+mod metrics;
 
-use deadheat_record::{ContenderResult, Epoch, Finding, Record, ScenarioPlan};
+use deadheat_record::{ContenderResult, Contest, Epoch, Finding, Record, ScenarioPlan};
 use deadheat_stats::Judgement;
 
 /// Every code that this crate gives; the race may notice more.
-pub const CODES: [&str; 23] = [
+pub const CODES: [&str; 24] = [
     "not-pinned",
     "few-epochs",
     "not-server-bound",
@@ -59,6 +61,7 @@ pub const CODES: [&str; 23] = [
     "listen-overflows",
     "retransmits",
     "swap",
+    "metric-unavailable",
 ];
 
 /// What is known of a scenario when its gates are read.
@@ -71,7 +74,9 @@ pub(crate) struct Scene<'a> {
     pub(crate) epochs: Vec<&'a Epoch>,
     /// One per contender that is in the race.
     pub(crate) results: &'a [ContenderResult],
-    /// What the referee says; none without pairs.
+    /// What is compared.
+    pub(crate) contests: &'a [Contest],
+    /// What the referee says of the contests; none without any.
     pub(crate) judgement: Option<&'a Judgement>,
 }
 
@@ -93,6 +98,7 @@ pub(crate) fn of_scenario(
     record: &Record,
     plan: &ScenarioPlan,
     results: &[ContenderResult],
+    contests: &[Contest],
     judgement: Option<&Judgement>,
 ) -> Vec<Finding> {
     let epochs: Vec<&Epoch> = record.epochs_of(&plan.name).collect();
@@ -101,7 +107,7 @@ pub(crate) fn of_scenario(
         epochs.iter().flat_map(|epoch| epoch.findings.iter().map(|one| (Some(epoch.number), one.clone())));
     let mut all: Vec<(Option<usize>, Finding)> =
         noted.map(|(_, one)| (None, one.clone())).chain(in_epochs).collect();
-    all.extend(derived(record, plan, results, judgement).into_iter().map(|one| (None, one)));
+    all.extend(derived(record, plan, results, contests, judgement).into_iter().map(|one| (None, one)));
     merged(all)
 }
 
@@ -110,10 +116,12 @@ pub(crate) fn derived(
     record: &Record,
     plan: &ScenarioPlan,
     results: &[ContenderResult],
+    contests: &[Contest],
     judgement: Option<&Judgement>,
 ) -> Vec<Finding> {
     let epochs = record.epochs_of(&plan.name).collect();
-    gates::all(&Scene { record, plan, epochs, results, judgement })
+    let scene = Scene { record, plan, epochs, results, contests, judgement };
+    gates::all(&scene).into_iter().chain(metrics::unavailable(&scene)).collect()
 }
 
 /// At most so many different messages of one code about one contender are shown.

@@ -2,23 +2,29 @@
 //!
 //! Owns its wording. Must not know terminals: names stand in it as they are.
 
-use deadheat_record::{Comparison, Finding, Metric, ScenarioResult, Severity, VerdictWord};
+use deadheat_record::{Comparison, ContenderResult, Finding, Metric, ScenarioResult, Severity, VerdictWord};
 
 use crate::number::{interval, percent, ratio, ratio_decimals};
 
-/// The sentence. `order` is that of the results, best first.
+/// The sentence about one metric. `order` is that of the results, best first; `letters` are theirs, by result.
 pub(crate) fn of(
     scenario: &ScenarioResult,
+    metric: Metric,
     order: &[usize],
+    letters: &[String],
     margin: f64,
     race_findings: &[Finding],
 ) -> String {
-    let comparisons = &scenario.comparisons;
+    let comparisons: Vec<&Comparison> =
+        scenario.comparisons.iter().filter(|one| one.metric == metric).collect();
     if scenario.epochs == 0 {
         return "nothing was measured".into();
     }
     if comparisons.is_empty() {
-        return "nobody to compare with".into();
+        return match scenario.results.len() {
+            0 | 1 => "nobody to compare with".into(),
+            _ => "not compared: too few requests".into(),
+        };
     }
     if comparisons.iter().all(|one| one.verdict == VerdictWord::Invalid) {
         return format!(
@@ -26,12 +32,11 @@ pub(crate) fn of(
             invalid_codes(scenario, race_findings)
         );
     }
+    let table = Table { results: &scenario.results, comparisons: &comparisons, order, letters, margin };
     let sentence = match comparisons.as_slice() {
         [only] => pair(only, margin),
-        _ if scenario.results.iter().all(|result| !result.letters.is_empty()) => {
-            ranked(scenario, order, margin)
-        }
-        _ => against_baseline(scenario, order, margin),
+        _ if letters.iter().all(|one| !one.is_empty()) => table.ranked(),
+        _ => table.against_baseline(),
     };
     let invalid = comparisons.iter().filter(|one| one.verdict == VerdictWord::Invalid).count();
     let sentence = match invalid {
@@ -120,62 +125,71 @@ fn ends(one: &Comparison, turned: bool) -> (Option<f64>, Option<f64>) {
     if turned { (inverse(one.high), inverse(one.low)) } else { (one.low, one.high) }
 }
 
-/// Every pair was compared: who shares the first letter?
-fn ranked(scenario: &ScenarioResult, order: &[usize], margin: f64) -> String {
-    let first: Vec<&str> = order
-        .iter()
-        .map(|index| &scenario.results[*index])
-        .filter(|result| result.letters.starts_with('a'))
-        .map(|result| result.contender.as_str())
-        .collect();
-    let all = scenario.results.len();
-    match first.as_slice() {
-        [winner] => {
-            let next = order.get(1).map_or("", |index| scenario.results[*index].contender.as_str());
-            let of_two = scenario.comparisons.iter().find(|one| is_of(one, winner, next));
-            let then = of_two.map(|one| against(one, next, one.contender != *winner)).unwrap_or_default();
-            format!("{winner} is first of {all}: it {then}, the next")
+/// All comparisons of a scenario in one metric.
+struct Table<'a> {
+    results: &'a [ContenderResult],
+    comparisons: &'a [&'a Comparison],
+    order: &'a [usize],
+    letters: &'a [String],
+    margin: f64,
+}
+
+impl Table<'_> {
+    fn name(&self, index: usize) -> &str {
+        &self.results[index].contender
+    }
+
+    /// Every pair was compared: who shares the first letter?
+    fn ranked(&self) -> String {
+        let first: Vec<usize> =
+            self.order.iter().copied().filter(|index| self.letters[*index].starts_with('a')).collect();
+        let all = self.results.len();
+        if let [winner] = first[..] {
+            let winner = self.name(winner);
+            let next = self.order.get(1).map_or("", |index| self.name(*index));
+            let of_two = self.comparisons.iter().find(|one| is_of(one, winner, next));
+            let then = of_two.map(|one| against(one, next, one.contender != winner)).unwrap_or_default();
+            return format!("{winner} is first of {all}: it {then}, the next");
         }
-        several => {
-            let among = |one: &&Comparison| {
-                several.contains(&one.baseline.as_str()) && several.contains(&one.contender.as_str())
-            };
-            let tied =
-                scenario.comparisons.iter().filter(among).all(|one| one.verdict == VerdictWord::Equivalent);
-            if tied {
-                format!("dead heat for first of {all}: {} are within {}", several.join(", "), percent(margin))
-            } else {
-                format!("can't tell who is first of {all}: {} are not told apart", several.join(", "))
-            }
+        let several: Vec<&str> = first.iter().map(|index| self.name(*index)).collect();
+        let among = |one: &&&Comparison| {
+            several.contains(&one.baseline.as_str()) && several.contains(&one.contender.as_str())
+        };
+        let tied = self.comparisons.iter().filter(among).all(|one| one.verdict == VerdictWord::Equivalent);
+        if tied {
+            format!(
+                "dead heat for first of {all}: {} are within {}",
+                several.join(", "),
+                percent(self.margin)
+            )
+        } else {
+            format!("can't tell who is first of {all}: {} are not told apart", several.join(", "))
         }
+    }
+
+    /// Each was compared with the baseline only: the best of them, and a count of the others.
+    fn against_baseline(&self) -> String {
+        let of = |index: &usize| self.comparisons.iter().find(|one| one.contender == self.name(*index));
+        let Some(best) = self.order.iter().find_map(of) else { return "nobody to compare with".into() };
+        let others: Vec<&&Comparison> =
+            self.comparisons.iter().filter(|one| one.contender != best.contender).collect();
+        let counted = [
+            (VerdictWord::Faster, "faster"),
+            (VerdictWord::Equivalent, "equivalent"),
+            (VerdictWord::Slower, "slower"),
+            (VerdictWord::Inconclusive, "inconclusive"),
+            (VerdictWord::Invalid, "invalid"),
+        ];
+        let counts: Vec<String> = counted
+            .iter()
+            .map(|(verdict, name)| (others.iter().filter(|one| one.verdict == *verdict).count(), name))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, name)| format!("{count} {name}"))
+            .collect();
+        format!("{}; of the other {}: {}", pair(best, self.margin), others.len(), counts.join(", "))
     }
 }
 
 fn is_of(one: &Comparison, a: &str, b: &str) -> bool {
     (one.baseline == a && one.contender == b) || (one.baseline == b && one.contender == a)
-}
-
-/// Each was compared with the baseline only: the best of them, and a count of the others.
-fn against_baseline(scenario: &ScenarioResult, order: &[usize], margin: f64) -> String {
-    let of = |index: &usize| {
-        let name = &scenario.results[*index].contender;
-        scenario.comparisons.iter().find(|one| one.contender == *name)
-    };
-    let Some(best) = order.iter().find_map(of) else { return "nobody to compare with".into() };
-    let others: Vec<&Comparison> =
-        scenario.comparisons.iter().filter(|one| one.contender != best.contender).collect();
-    let counted = [
-        (VerdictWord::Faster, "faster"),
-        (VerdictWord::Equivalent, "equivalent"),
-        (VerdictWord::Slower, "slower"),
-        (VerdictWord::Inconclusive, "inconclusive"),
-        (VerdictWord::Invalid, "invalid"),
-    ];
-    let counts: Vec<String> = counted
-        .iter()
-        .map(|(verdict, name)| (others.iter().filter(|one| one.verdict == *verdict).count(), name))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"))
-        .collect();
-    format!("{}; of the other {}: {}", pair(best, margin), others.len(), counts.join(", "))
 }

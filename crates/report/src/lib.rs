@@ -25,4 +25,4 @@ pub use document::{document, json};
 pub use findings::CODES;
 pub use style::Style;
 pub use text::plain;
-pub use view::{ReportError, ScenarioView, View, view};
+pub use view::{MetricView, ReportError, ScenarioView, View, view};

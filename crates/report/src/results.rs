@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use deadheat_record::{
     ContenderEpoch, ContenderResult, EncodedHistogram, HistogramError, Metric, Outcomes, Quantiles, Record,
+    Shape,
 };
 
 /// One result per contender that is in the scenario, in plan order.
@@ -35,6 +36,10 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         record.epochs_of(scenario).filter_map(|epoch| epoch.of(contender)).collect();
     let merged = EncodedHistogram::merge(parts.iter().map(|part| &part.latency))?;
     let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
+    let outcomes = parts.iter().fold(Outcomes::default(), |mut sum, part| {
+        sum.add(&part.outcomes);
+        sum
+    });
     let (cpu_ns, completions) = (sum(|part| part.usage.cpu_ns), sum(|part| part.completions));
     let limits = record.plan.scenarios.iter().find(|one| one.name == scenario).map(|one| &one.limits);
     let cores = limits.and_then(|limits| limits.cores(record.plan.pinning.server_cpus.len()));
@@ -42,16 +47,14 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     Ok(ContenderResult {
         contender: record.plan.contenders[contender].name.clone(),
         throughput_rps: throughput(&record.rates(scenario, contender)),
+        offered_rps: offered(record, scenario, parts.len(), outcomes.total()),
         latency_ns: merged.map_or_else(Quantiles::default, |all| Quantiles::of(&all)),
         cpu_us_per_request: (completions > 0).then(|| cpu_ns as f64 / completions as f64 / 1e3),
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
         cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()),
-        outcomes: parts.iter().fold(Outcomes::default(), |mut sum, part| {
-            sum.add(&part.outcomes);
-            sum
-        }),
+        outcomes,
         status: parts.iter().flat_map(|part| &part.status).fold(
             BTreeMap::new(),
             |mut sum, (status, count)| {
@@ -61,6 +64,13 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         ),
         letters: String::new(),
     })
+}
+
+/// Requests that were due over the time of the slices, under an open load.
+fn offered(record: &Record, scenario: &str, epochs: usize, due: u64) -> Option<f64> {
+    let plan = record.plan.scenario(scenario).filter(|plan| matches!(plan.shape, Shape::Open { .. }))?;
+    let planned_s = record.plan.slices(plan).measured_ns() as f64 / 1e9 * epochs as f64;
+    (planned_s > 0.0).then(|| due as f64 / planned_s)
 }
 
 /// Mean over epochs of the mean of their slices' rates; epochs whose rounds were all dropped have none.

@@ -3,8 +3,8 @@
 //! Owns the View's shape and the order in which it is derived. Must not know terminals, pages or files.
 
 use deadheat_record::{
-    ContenderSummary, Difference, End, Finding, HistogramError, Machine, Metric, Pinning, Record,
-    ScenarioPlan, ScenarioResult, Severity,
+    Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, Machine, Metric,
+    Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
@@ -25,8 +25,6 @@ pub struct View {
     pub profile: String,
     /// Every random order comes from it.
     pub seed: u64,
-    /// What is compared.
-    pub metric: Metric,
     /// Ratios within 1 +- margin count as equivalent.
     pub margin: f64,
     /// Two-sided error rate of the whole race.
@@ -56,12 +54,27 @@ pub struct View {
 pub struct ScenarioView {
     /// Results, comparisons and findings, as the JSON document has them.
     pub result: ScenarioResult,
-    /// The verdict as a sentence.
+    /// The verdict in the first metric as a sentence.
     pub headline: String,
-    /// Indices into the results, best first in the race's metric.
+    /// Indices into the results, best first in the first metric.
     pub order: Vec<usize>,
+    /// One per metric that was asked for, what matters most first; never empty.
+    pub metrics: Vec<MetricView>,
     /// The name that the others are compared with; none when nobody is compared.
     pub baseline: Option<String>,
+}
+
+/// How the contenders of a scenario stand in one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricView {
+    /// What is compared.
+    pub metric: Metric,
+    /// The verdict as a sentence.
+    pub headline: String,
+    /// Indices into the results, best first.
+    pub order: Vec<usize>,
+    /// Compact letters of each result, in their order; empty unless every pair was compared.
+    pub letters: Vec<String>,
 }
 
 /// Why a record could not be made into a View.
@@ -108,7 +121,6 @@ pub fn view(record: &Record) -> Result<View, ReportError> {
         started_unix_ms: record.started_unix_ms,
         profile: method.profile.clone(),
         seed: method.seed,
-        metric: method.metric,
         margin: method.margin,
         alpha: method.alpha,
         max_epochs: referee.rules().max_epochs,
@@ -133,30 +145,68 @@ fn scenario_view(
 ) -> Result<ScenarioView, ReportError> {
     let name = &scenario.name;
     let damaged = |source| ReportError::Histogram { scenario: name.clone(), source };
-    let pairs = record.pairs(name);
+    let contests = record.contests(name).map_err(damaged)?;
     let mut results = results::of(record, name).map_err(damaged)?;
-    let epochs = compare::epoch_ratios(record, name, &pairs).map_err(damaged)?;
-    let judgement = compare::judge(record, name, referee, &epochs)?;
-    let findings = findings::of_scenario(record, scenario, &results, judgement.as_ref());
+    let epochs = compare::epoch_ratios(record, name, &contests).map_err(damaged)?;
+    let judgement = compare::judge(record, name, referee, &contests, &epochs)?;
+    let findings = findings::of_scenario(record, scenario, &results, &contests, judgement.as_ref());
     let invalid = |contender: &str| {
         let about = |finding: &Finding| finding.contender.as_deref().is_none_or(|who| who == contender);
         findings.iter().chain(race_findings).any(|one| one.severity == Severity::Invalid && about(one))
     };
-    let comparisons = compare::comparisons(record, &pairs, &epochs, judgement.as_ref(), &invalid);
-    let order = results::order(&results, record.plan.method.metric);
-    compare::letters(&mut results, &order, &comparisons);
+    let comparisons = compare::comparisons(record, &contests, &epochs, judgement.as_ref(), &invalid);
+    let rankings = record.plan.metrics(scenario).into_iter();
+    let rankings: Vec<Standing> = rankings.map(|metric| standing(metric, &results, &comparisons)).collect();
+    if let Some(first) = rankings.first() {
+        results
+            .iter_mut()
+            .zip(&first.letters)
+            .for_each(|(result, letters)| result.letters.clone_from(letters));
+    }
     let result = ScenarioResult {
         name: name.clone(),
         shape: scenario.shape.clone(),
         epochs: record.epochs_of(name).count(),
+        rankings: rankings.iter().map(|one| one.ranking(&results)).collect(),
         results,
         comparisons,
         findings,
         ended: ended(record.end_of(name)).into(),
     };
-    let headline = headline::of(&result, &order, record.plan.method.margin, race_findings);
-    let baseline = pairs.first().map(|(baseline, _)| record.plan.contenders[*baseline].name.clone());
-    Ok(ScenarioView { result, headline, order, baseline })
+    let margin = record.plan.method.margin;
+    let metric = |Standing { metric, order, letters }: Standing| {
+        let headline = headline::of(&result, metric, &order, &letters, margin, race_findings);
+        MetricView { metric, headline, order, letters }
+    };
+    let metrics: Vec<MetricView> = rankings.into_iter().map(metric).collect();
+    let (headline, order) =
+        metrics.first().map(|first| (first.headline.clone(), first.order.clone())).unwrap_or_default();
+    let baseline = record.pairs(name).first().map(|(one, _)| record.plan.contenders[*one].name.clone());
+    Ok(ScenarioView { result, headline, order, metrics, baseline })
+}
+
+/// Who is how good in one metric.
+struct Standing {
+    metric: Metric,
+    order: Vec<usize>,
+    letters: Vec<String>,
+}
+
+impl Standing {
+    fn ranking(&self, results: &[ContenderResult]) -> Ranking {
+        let ranked = |index: &usize| Ranked {
+            contender: results[*index].contender.clone(),
+            letters: self.letters[*index].clone(),
+        };
+        Ranking { metric: self.metric, contenders: self.order.iter().map(ranked).collect() }
+    }
+}
+
+fn standing(metric: Metric, results: &[ContenderResult], comparisons: &[Comparison]) -> Standing {
+    let order = results::order(results, metric);
+    let in_metric: Vec<&Comparison> = comparisons.iter().filter(|one| one.metric == metric).collect();
+    let letters = compare::letters(results, &order, &in_metric);
+    Standing { metric, order, letters }
 }
 
 fn ended(end: Option<End>) -> &'static str {
@@ -165,6 +215,7 @@ fn ended(end: Option<End>) -> &'static str {
         Some(End::Maximum) => "maximum",
         Some(End::Budget) => "budget",
         Some(End::Stopped) => "stopped",
+        Some(End::Unavailable) => "unavailable",
         None => "unfinished",
     }
 }

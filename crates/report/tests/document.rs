@@ -108,10 +108,44 @@ fn verdicts() {
 #[test]
 fn for_latency_and_cpu_less_is_better() {
     for metric in [Metric::Cpu, Metric::P50, Metric::P99] {
-        let comparison = only(&Race { metric, ..two() }.record());
+        let comparison = only(&Race { metrics: vec![metric], ..two() }.record());
         assert!(comparison.ratio.unwrap() < 0.7, "{metric:?}");
         assert_eq!((comparison.metric, comparison.verdict), (metric, VerdictWord::Faster));
     }
+}
+
+#[test]
+fn all_metrics_of_a_scenario_are_judged_together_and_ranked_apart() {
+    let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
+    let metrics = vec![Metric::Throughput, Metric::P99];
+    let scenario = document(&Race { racers, metrics, ..two() }.record()).unwrap().scenarios.remove(0);
+    assert_eq!(scenario.comparisons.len(), 6);
+    assert!(
+        scenario.comparisons.iter().all(|one| one.verdict == VerdictWord::Faster),
+        "more is better, and less"
+    );
+    let ratios: Vec<bool> = scenario.comparisons.iter().map(|one| one.ratio.unwrap() > 1.0).collect();
+    assert_eq!(ratios, [true, true, true, false, false, false]);
+    for ranking in &scenario.rankings {
+        let ranked: Vec<(&str, &str)> =
+            ranking.contenders.iter().map(|one| (one.contender.as_str(), one.letters.as_str())).collect();
+        assert_eq!(ranked, [("go", "a"), ("bun", "b"), ("node", "c")], "{:?}", ranking.metric);
+    }
+    let alone = only(&Race { metrics: vec![Metric::P99], ..two() }.record());
+    let with_another = Race { metrics: vec![Metric::P99, Metric::P50], epochs: 5, end: None, ..two() };
+    let pair = document(&with_another.record()).unwrap().scenarios.remove(0).comparisons;
+    assert!((pair[0].alpha - alone.alpha / 2.0).abs() < 1e-12, "they share the error rate");
+}
+
+#[test]
+fn a_metric_that_cannot_be_compared_is_said() {
+    let racers = vec![Racer::new("a", 5_000.0), Racer::new("b", 9_000.0)];
+    let race = |metrics: Vec<Metric>| Race { racers: racers.clone(), metrics, ..two() };
+    expect(&race(vec![Metric::P50, Metric::P99]), "metric-unavailable", Severity::Warn);
+    let left = document(&race(vec![Metric::P50, Metric::P99]).record()).unwrap().scenarios.remove(0);
+    assert_eq!((left.comparisons.len(), left.comparisons[0].metric), (1, Metric::P50));
+    assert_eq!(left.rankings.len(), 2);
+    expect(&race(vec![Metric::P99]), "metric-unavailable", Severity::Invalid);
 }
 
 #[test]

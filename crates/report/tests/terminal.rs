@@ -136,8 +136,28 @@ fn one_of_several_is_invalid() {
 fn latency_under_an_open_load() {
     let mut race = two();
     race.shape = Shape::Open { connections: 64, rate_per_s: 5_000.0, poisson: true };
-    race.metric = Metric::P99;
+    race.metrics = vec![Metric::P99];
     insta::assert_snapshot!(both(&race.record()));
+}
+
+#[test]
+fn several_metrics_at_a_common_rate() {
+    let shape = Shape::Open { connections: 64, rate_per_s: 12_000.0, poisson: true };
+    let metrics = vec![Metric::P50, Metric::P99, Metric::Cpu];
+    let mut two = Race { shape: shape.clone(), metrics: metrics.clone(), ..two() };
+    two.racers[0].rate_per_s = 11_900.0;
+    insta::assert_snapshot!("several_metrics_of_two", both(&two.record()));
+    let seven = Race { shape, metrics, ..seven() };
+    insta::assert_snapshot!("several_metrics_of_seven", both(&seven.record()));
+}
+
+#[test]
+fn no_metric_that_can_be_compared() {
+    let shape = Shape::Open { connections: 64, rate_per_s: 1_000.0, poisson: true };
+    let racers = vec![Racer::new("main", 1_000.0), Racer::new("branch", 1_000.0)];
+    let metrics = vec![Metric::P99];
+    let end = Some(End::Unavailable);
+    insta::assert_snapshot!(both(&Race { shape, metrics, epochs: 1, end, ..Race::of(racers) }.record()));
 }
 
 #[test]

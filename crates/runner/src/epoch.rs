@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use deadheat_load::{Prepared, Requests, Tally};
 use deadheat_record::{
     ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, Plan, Round,
-    ScenarioPlan, Shape, Slice, Throttling, Usage,
+    ScenarioPlan, Shape, Slice, Slices, Throttling, Usage,
 };
 use hdrhistogram::Histogram;
 
@@ -302,14 +302,14 @@ impl Course<'_> {
         epoch_start: Instant,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
-        let method = &self.plan().method;
+        let Slices { slice_ns, rounds: count } = self.plan().slices(self.scenario);
         let places: Vec<usize> = (0..loaded.len()).collect();
         let mut measured: Vec<Measured> = loaded.iter().map(|one| Measured::begin(one, self.watch)).collect();
         let mut rounds = Vec::new();
-        let orders = schedule::rounds(&places, method.rounds, self.seed.rotate_left(17));
+        let orders = schedule::rounds(&places, count, self.seed.rotate_left(17));
         for (index, order) in orders.into_iter().enumerate() {
             let before = self.watch.moment(self.ours_ns(loaded));
-            let mut slices = Vec::new();
+            let (mut slices, mut tallies) = (Vec::new(), Vec::new());
             for place in order {
                 let one = &mut loaded[place];
                 let start_ns = epoch_start.elapsed().as_nanos() as u64;
@@ -317,20 +317,24 @@ impl Course<'_> {
                 let position = schedule::derive_seed(self.seed, index, 0) >> 44;
                 let host = self.watch.host();
                 let tally = one
-                    .slice(Duration::from_nanos(method.slice_ns), position)
+                    .slice(Duration::from_nanos(slice_ns), position)
                     .map_err(|error| lost(&one.runner, &error))?;
                 measured[place].see_host(self.watch.host().since(&host));
                 self.still_there(one, "in the middle of the race")?;
                 slices.push(slice_record(one.runner.contender, start_ns, &tally));
-                measured[place].sum.add(tally);
+                tallies.push((place, tally));
             }
             let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
             let rates: Vec<(usize, Option<f64>)> =
                 slices.iter().map(|slice| (slice.contender, slice.rate_per_s)).collect();
-            rounds.push(Round { slices, external: seen.reading, dropped: dropped(&seen) });
+            let dropped = dropped(&seen);
+            for (place, tally) in tallies {
+                measured[place].sum.add_if(tally, dropped.is_none());
+            }
+            rounds.push(Round { slices, external: seen.reading, dropped });
             let round = index as u32 + 1;
-            observer.event(&Event::Round { round, rounds: method.rounds, epoch: self.number, rates: &rates });
-            if round == method.rounds / 2 || round == method.rounds {
+            observer.event(&Event::Round { round, rounds: count, epoch: self.number, rates: &rates });
+            if round == count / 2 || round == count {
                 measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.see_memory(loaded));
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Owns: the way from a record to the referee. Must not know: any statistics of its own.
 
-use deadheat_record::{HistogramError, PairedEpoch, Record};
+use deadheat_record::{Contest, HistogramError, PairedEpoch, Record};
 use deadheat_stats::{
     Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, Rules, RulesError, climbs,
     epoch_log_ratio,
@@ -60,15 +60,20 @@ impl Bench {
         scenario: &str,
         progress: Progress,
     ) -> Result<Option<Judgement>, AskError> {
-        let pairs = record.pairs(scenario);
+        let contests = record.contests(scenario)?;
         let series: Vec<Vec<EpochRatio>> =
-            record.paired_epochs(scenario, &pairs)?.iter().map(|pair| ratios(pair)).collect();
+            record.paired_epochs(scenario, &contests)?.iter().map(|epochs| ratios(epochs)).collect();
         if series.iter().all(Vec::is_empty) {
             return Ok(None);
         }
-        let more_is_better = record.plan.method.metric.more_is_better();
-        let direction = if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter };
-        let family: Vec<_> = series.iter().map(|epochs| Hypothesis { epochs, direction }).collect();
+        let direction = |contest: &Contest| {
+            if contest.metric.more_is_better() { Direction::MoreIsBetter } else { Direction::LessIsBetter }
+        };
+        let family: Vec<Hypothesis<'_>> = contests
+            .iter()
+            .zip(&series)
+            .map(|(contest, epochs)| Hypothesis { epochs, direction: direction(contest) })
+            .collect();
         Ok(Some(self.referee.judge(&family, progress)?))
     }
 }

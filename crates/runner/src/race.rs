@@ -385,6 +385,11 @@ impl Race<'_> {
             Some(Next::GoOn { .. }) | None => {}
         }
         let epochs = self.record.epochs_of(name).count();
+        if epochs > 0
+            && self.record.contests(name).map_err(AskError::from).map_err(RaceError::from)?.is_empty()
+        {
+            return Ok(Some(End::Unavailable));
+        }
         if epochs >= method.looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
             return Ok(Some(End::Maximum));
         }

@@ -92,13 +92,13 @@ pub(crate) struct Sum {
     pub reconnects: u64,
     /// Answers after which the contender closed.
     pub closed_by_server: u64,
-    /// Latency from the intended time.
+    /// Latency from the intended time, of the rounds that were kept.
     pub latency: Option<Histogram<u64>>,
     /// From intended to sent.
     pub send_lag: Option<Histogram<u64>>,
     /// The part of it for which no connection was free.
     pub wait: Option<Histogram<u64>>,
-    /// Requests in flight, integrated over time.
+    /// Requests in flight, integrated over time; of the rounds that were kept, as the times are.
     pub in_flight_ns: u64,
     /// Whole answers.
     pub samples: Vec<Sample>,
@@ -124,6 +124,11 @@ impl Sum {
 
     /// Adds a slice.
     pub(crate) fn add(&mut self, tally: Tally) {
+        self.add_if(tally, true);
+    }
+
+    /// Adds a slice; its latencies only if its round is `kept`: a disturbance from outside is no contender's tail.
+    pub(crate) fn add_if(&mut self, tally: Tally, kept: bool) {
         self.completions += tally.completions;
         self.elapsed_ns += tally.elapsed_ns;
         self.outcomes.add(&outcomes(&tally));
@@ -138,15 +143,13 @@ impl Sum {
             (&mut self.wait, &tally.wait),
         ];
         for (sum, times) in times {
-            match sum {
-                None => *sum = Some(times.histogram().clone()),
+            let sum = sum.get_or_insert_with(|| Histogram::new_from(times.histogram()));
+            if kept {
                 // Both come from the engine with the same bounds, so that adding cannot fail.
-                Some(sum) => {
-                    let _ = sum.add(times.histogram());
-                }
+                let _ = sum.add(times.histogram());
             }
         }
-        self.in_flight_ns += tally.in_flight_ns;
+        self.in_flight_ns += if kept { tally.in_flight_ns } else { 0 };
         self.samples.extend(tally.samples);
     }
 }

@@ -4,6 +4,7 @@
 //! Must not know: TOML, processes, how anything is measured.
 
 mod ad_hoc;
+mod metrics;
 mod places;
 mod profiles;
 mod resolve;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadheat_record::Metric;
+use deadheat_record::{BEYOND, Metric, Shape, Slices};
 
 use crate::flags::{EpochRange, ProfileWord};
 
@@ -21,6 +21,8 @@ pub(crate) struct Profile {
     pub(crate) looks: &'static [usize],
     /// How long each contender is measured in an epoch.
     pub(crate) measured: Duration,
+    /// The same for percentiles: at least, and at the most where a rate so low asks for more.
+    pub(crate) measured_tail: (Duration, Duration),
     /// No epoch starts that would end later; for few contenders.
     budget: Option<Duration>,
 }
@@ -33,6 +35,7 @@ pub(crate) const QUICK: Profile = Profile {
     warmup_requests: 2_000,
     looks: &[4, 6, 8, 10, 12],
     measured: Duration::from_secs(2),
+    measured_tail: (Duration::from_secs(4), Duration::from_secs(12)),
     budget: Some(Duration::from_secs(180)),
 };
 
@@ -44,6 +47,7 @@ pub(crate) const FULL: Profile = Profile {
     warmup_requests: 20_000,
     looks: &[6, 10, 15, 20, 25, 30],
     measured: Duration::from_secs(3),
+    measured_tail: (Duration::from_secs(6), Duration::from_secs(30)),
     budget: None,
 };
 
@@ -52,14 +56,45 @@ const FEWEST_ROUNDS: u64 = 4;
 /// The most rounds: beyond, the epoch's fresh start is what limits precision.
 const MOST_ROUNDS: u64 = 200;
 
-/// What each of many contenders needs for its share of the epochs up to the first look.
-const BUDGET_EACH: Duration = Duration::from_secs(32);
+/// What a contender needs in an epoch beside the time in which it is measured: its start, warm-up and end.
+const BESIDE: Duration = Duration::from_secs(6);
+/// Slices for rates: short, since that is quietest. For percentiles: long enough to show their tail.
+const SLICE: Duration = Duration::from_millis(100);
+const SLICE_TAIL: Duration = Duration::from_secs(1);
+/// Arrivals are random: so many times the requests that a percentile needs are planned for.
+const ROOM: f64 = 1.2;
 
 impl Profile {
-    /// The time that so many contenders get: enough for a first look.
-    pub(crate) fn budget_for(&self, contenders: usize) -> Option<Duration> {
-        let each = BUDGET_EACH.saturating_mul(u32::try_from(contenders).unwrap_or(u32::MAX));
-        self.budget.map(|budget| budget.max(each))
+    /// The time that so many contenders get, each measured for so long in an epoch: enough for a first look.
+    pub(crate) fn budget_for(&self, contenders: usize, measured: Duration) -> Option<Duration> {
+        let first = self.looks.first().copied().unwrap_or(0);
+        let starts = u32::try_from(contenders.saturating_mul(first)).unwrap_or(u32::MAX);
+        self.budget.map(|budget| budget.max((measured + BESIDE).saturating_mul(starts)))
+    }
+
+    /// The slices of a load of which these metrics are compared, with what was typed instead of the profile's.
+    pub(crate) fn slices(
+        &self,
+        shape: &Shape,
+        metrics: &[Metric],
+        slice: Option<Duration>,
+        measured: Option<Duration>,
+    ) -> Slices {
+        let tail = metrics.iter().filter_map(|metric| metric.quantile()).reduce(f64::max);
+        let slice = slice.unwrap_or(if tail.is_some() { SLICE_TAIL } else { SLICE });
+        let measured =
+            measured.unwrap_or_else(|| tail.map_or(self.measured, |at| self.measured_to(shape, at)));
+        let slice_ns = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
+        Slices { slice_ns, rounds: rounds(measured, slice) }
+    }
+
+    /// How long each contender is measured in an epoch for that many requests beyond the quantile that it can be shown;
+    /// no longer than usual where that would take too long.
+    fn measured_to(&self, shape: &Shape, at: f64) -> Duration {
+        let (usual, most) = self.measured_tail;
+        let Shape::Open { rate_per_s, .. } = shape else { return usual };
+        let needed_s = (ROOM * BEYOND / (rate_per_s * (1.0 - at)) - 1e-6).ceil();
+        if needed_s > most.as_secs_f64() { usual } else { usual.max(Duration::from_secs_f64(needed_s)) }
     }
 
     /// The profile of that name.
@@ -86,18 +121,10 @@ impl Profile {
 }
 
 /// How many rounds of such slices make up the time that each contender is measured: even, from 4 to 200.
-pub(crate) fn rounds(measured: Duration, slice: Duration) -> u32 {
+fn rounds(measured: Duration, slice: Duration) -> u32 {
     let pairs = measured.as_nanos() as f64 / slice.as_nanos() as f64 / 2.0;
     let rounds = (pairs.round() as u64).saturating_mul(2);
     rounds.clamp(FEWEST_ROUNDS, MOST_ROUNDS) as u32
-}
-
-/// The length of a slice: short for rates, since that is quietest; long enough for latency to show its tail.
-pub(crate) fn slice(metric: Metric) -> Duration {
-    match metric {
-        Metric::Throughput | Metric::Cpu => Duration::from_millis(100),
-        Metric::P50 | Metric::P99 => Duration::from_secs(1),
-    }
 }
 
 #[cfg(test)]
@@ -144,6 +171,27 @@ mod tests {
             (&FULL, ms(100), 30),
         ] {
             assert_eq!(super::rounds(profile.measured, slice), rounds, "{} {slice:?}", profile.name);
+        }
+    }
+
+    #[test]
+    fn percentiles_are_measured_until_they_can_be_shown() {
+        let open = |rate_per_s| Shape::Open { connections: 64, rate_per_s, poisson: true };
+        let closed = Shape::Closed { connections: 64 };
+        let tail = [Metric::P50, Metric::P99];
+        for (profile, shape, metrics, slice_ms, rounds) in [
+            (&QUICK, closed.clone(), &[Metric::Throughput][..], 100, 20),
+            (&QUICK, open(2_000.0), &[Metric::Cpu], 100, 20),
+            (&QUICK, closed, &tail, 1_000, 4),
+            (&QUICK, open(10_000.0), &tail, 1_000, 4),
+            (&QUICK, open(2_000.0), &tail, 1_000, 6),
+            (&QUICK, open(1_000.0), &tail, 1_000, 12),
+            (&QUICK, open(999.0), &tail, 1_000, 4),
+            (&FULL, open(999.0), &tail, 1_000, 14),
+            (&QUICK, open(100.0), &[Metric::P50], 1_000, 4),
+        ] {
+            let expected = Slices { slice_ns: slice_ms * 1_000_000, rounds };
+            assert_eq!(profile.slices(&shape, metrics, None, None), expected, "{shape:?} {metrics:?}");
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::mem::discriminant;
 use std::time::Duration;
 
 use deadheat_record as record;
-use deadheat_record::{Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share};
+use deadheat_record::{Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share, Slices};
 use toml::Spanned;
 
+use super::metrics::{in_reach, metrics};
 use super::places::Places;
-use super::profiles::{Profile, QUICK, rounds, slice};
+use super::profiles::{Profile, QUICK};
 use super::topology::Topology;
 use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
 use crate::prepare::Skipped;
@@ -68,7 +70,8 @@ pub(crate) fn resolve(
     setting: &Setting,
 ) -> Result<Resolved, UsageError> {
     let (contenders, left_out) = contenders(study, skipped, &choices.selection, purpose)?;
-    let method = method(choices, &contenders, &left_out, setting.seed)?;
+    let scenarios = scenarios(study, choices)?;
+    let method = method(choices, &contenders, &left_out, &scenarios, setting.seed)?;
     let (pinning, mut findings) = match purpose {
         Purpose::Race => {
             let machine = &choices.machine;
@@ -88,7 +91,7 @@ pub(crate) fn resolve(
         skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
         contenders: contenders.into_iter().map(planned).collect(),
         probes: study.probes.iter().map(|probe| probe.contract.clone()).collect(),
-        scenarios: scenarios(study, &choices.selection, &choices.load)?,
+        scenarios,
         method,
         pinning,
         claims: study.claims.iter().filter_map(claim).collect(),
@@ -187,34 +190,34 @@ fn plain(
     env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone())).collect()
 }
 
-fn scenarios(
-    study: &Study,
-    selection: &Selection,
-    load: &LoadChoices,
-) -> Result<Vec<ScenarioPlan>, UsageError> {
+fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, UsageError> {
+    let Choices { selection, load, method, .. } = choices;
+    let plan = |name: &str, shape: &Shape, asked: &[Metric], requests: Vec<Share>, limits: Limits| {
+        let reshaped = reshaped(shape, load);
+        // What the study asks of another kind of load says nothing about this one.
+        let asked = if discriminant(&reshaped) == discriminant(shape) { asked } else { &[] };
+        let metrics = metrics(name, &reshaped, &method.metric, asked)?;
+        let profile = method.profile.map_or(&QUICK, Profile::of);
+        let slices = profile.slices(&reshaped, &metrics, method.slice, method.measure);
+        in_reach(name, &reshaped, &metrics, slices)?;
+        Ok(ScenarioPlan { name: name.into(), shape: reshaped, requests, limits, metrics, slices: Some(slices) })
+    };
     if study.scenarios.is_empty() {
         all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
         let shape = Shape::Closed { connections: study::CONNECTIONS };
-        return Ok(vec![ScenarioPlan {
-            name: STEADY.into(),
-            shape: reshaped(&shape, load),
-            requests: all_probes(study),
-            limits: Limits::default(),
-        }]);
+        return Ok(vec![plan(STEADY, &shape, &[], all_probes(study), Limits::default())?]);
     }
     let known: Vec<&str> = study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
     all_known("--scenario", "scenario", &selection.scenario, &known)?;
     let wanted = |name: &String| selection.scenario.is_empty() || selection.scenario.contains(name);
-    let scenario = |scenario: &Scenario| ScenarioPlan {
-        name: scenario.name.get_ref().clone(),
-        shape: reshaped(&scenario.shape, load),
-        requests: match &scenario.requests {
+    let scenario = |scenario: &Scenario| {
+        let requests = match &scenario.requests {
             Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
             None => all_probes(study),
-        },
-        limits: scenario.limits.clone(),
+        };
+        plan(scenario.name.get_ref(), &scenario.shape, &scenario.metrics, requests, scenario.limits.clone())
     };
-    Ok(study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())).map(scenario).collect())
+    study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())).map(scenario).collect()
 }
 
 fn all_probes(study: &Study) -> Vec<Share> {
@@ -237,23 +240,17 @@ fn method(
     choices: &Choices,
     contenders: &[&Contender],
     left_out: &[&Skipped],
+    scenarios: &[ScenarioPlan],
     seed: u64,
 ) -> Result<Method, UsageError> {
-    let MethodChoices {
-        metric,
-        profile,
-        epochs,
-        budget,
-        margin,
-        alpha,
-        seed: typed_seed,
-        slice: typed_slice,
-        warmup,
-        measure,
-    } = &choices.method;
+    let MethodChoices { profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, .. } =
+        &choices.method;
     let profile = profile.map_or(&QUICK, Profile::of);
-    let metric = metric.map_or(Metric::Throughput, Metric::from);
-    let slice = typed_slice.unwrap_or_else(|| slice(metric));
+    // Every scenario says its own; these are the first one's.
+    let metric = scenarios.first().and_then(|one| one.metrics.first().copied()).unwrap_or(Metric::Throughput);
+    let slices: Vec<Slices> = scenarios.iter().filter_map(|one| one.slices).collect();
+    let longest_ns = slices.iter().map(Slices::measured_ns).max().unwrap_or(0);
+    let Slices { slice_ns, rounds } = slices.first().copied().unwrap_or(Slices { slice_ns: 0, rounds: 0 });
     let given = choices.selection.baseline.as_ref();
     Ok(Method {
         profile: profile.name.into(),
@@ -264,15 +261,17 @@ fn method(
         alpha: alpha.unwrap_or(ALPHA),
         margin: margin.unwrap_or(MARGIN),
         looks: epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range)),
-        slice_ns: nanos(slice),
+        slice_ns,
         settle_ns: 0,
-        rounds: rounds(measure.unwrap_or(profile.measured), slice),
+        rounds,
         // A warm-up that was chosen needs no pilot to find it.
         pilot_ns: warmup.map_or(nanos(profile.pilot), |_| 0),
         warmup_ns: warmup
             .map_or((nanos(profile.warmup.0), nanos(profile.warmup.1)), |one| (nanos(one), nanos(one))),
         warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
-        budget_ns: budget.or(profile.budget_for(contenders.len())).map(nanos),
+        budget_ns: budget
+            .or(profile.budget_for(contenders.len(), Duration::from_nanos(longest_ns)))
+            .map(nanos),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
         timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),
     })

@@ -99,13 +99,13 @@ fn the_quick_profile_is_the_default() {
     assert_eq!(method.warmup_ns, (1_000_000_000, 5_000_000_000));
     assert_eq!(method.budget_ns, Some(180_000_000_000));
     assert_eq!((method.alpha, method.margin), (0.025, 0.03));
-    assert_eq!([2, 5, 7].map(|n| QUICK.budget_for(n).unwrap().as_secs()), [180, 180, 224]);
+    assert_eq!([2, 5, 7].map(|n| QUICK.budget_for(n, QUICK.measured).unwrap().as_secs()), [180, 180, 224]);
 }
 
 #[test]
 fn what_was_typed_comes_first() {
     let method = MethodChoices {
-        metric: Some(MetricWord::P99),
+        metric: vec![MetricWord::P99],
         profile: Some(ProfileWord::Full),
         epochs: Some(EpochRange { fewest: 10, most: 10 }),
         budget: Some(Duration::from_secs(1)),
@@ -117,16 +117,34 @@ fn what_was_typed_comes_first() {
         measure: Some(Duration::from_secs(8)),
     };
     let mut choices = Choices { method, ..Choices::default() };
-    choices.load.rate = Some(100.0);
+    choices.load.rate = Some(2_000.0);
     choices.load.connections = Some(9);
     choices.machine.server_cpus = Some(CpuList(vec![1]));
     let plan = resolved(&choices).unwrap();
     assert_eq!((plan.method.looks, plan.method.seed, plan.method.slice_ns), (vec![10], 7, 1_000_000_000));
     assert_eq!((plan.method.rounds, plan.method.budget_ns), (8, Some(1_000_000_000)));
     assert_eq!((plan.method.pilot_ns, plan.method.warmup_ns), (0, (3_000_000_000, 3_000_000_000)));
-    assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 100.0, poisson: true });
-    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 100.0, poisson: false });
+    assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: true });
+    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: false });
     assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));
+}
+
+#[test]
+fn every_scenario_has_metrics_and_slices_of_its_own() {
+    let plan = resolved(&Choices::default()).unwrap();
+    let of = |index: usize| (plan.scenarios[index].metrics.clone(), plan.scenarios[index].slices.unwrap());
+    assert_eq!(of(0), (vec![Metric::Throughput], Slices { slice_ns: 100_000_000, rounds: 20 }));
+    assert_eq!(of(1), (vec![Metric::P50, Metric::P99], Slices { slice_ns: 1_000_000_000, rounds: 4 }));
+    let typed = |metric: MetricWord, rate: Option<f64>, scenario: &str| {
+        let method = MethodChoices { metric: vec![metric], ..MethodChoices::default() };
+        let mut choices = Choices { method, ..Choices::default() };
+        (choices.load.rate, choices.selection.scenario) = (rate, vec![scenario.into()]);
+        resolved(&choices).map(|plan| plan.scenarios[0].metrics.clone())
+    };
+    assert_eq!(typed(MetricWord::Cpu, Some(100.0), "closed"), Ok(vec![Metric::Cpu]));
+    assert_eq!(typed(MetricWord::P50, None, "closed"), Ok(vec![Metric::P50]));
+    let error = typed(MetricWord::Throughput, None, "open").unwrap_err();
+    assert!(error.problem.contains("scenario `open`"), "{error}");
 }
 
 #[test]

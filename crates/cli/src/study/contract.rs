@@ -8,6 +8,7 @@ use deadheat_record::{BodyRule, JsonRule, Shape, Share, StatusRule, Volatile};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::asked;
 use super::complaint::Complaint;
 use super::fields::{Fields, whole};
 use super::limits::limits;
@@ -34,7 +35,7 @@ pub(super) const PROBE: &[&str] = &[
 ];
 /// Keys of `[[scenario]]`.
 pub(super) const SCENARIO: &[&str] =
-    &["name", "connections", "rate", "arrivals", "requests", "cpus", "cpuset", "memory"];
+    &["name", "connections", "rate", "arrivals", "requests", "metrics", "cpus", "cpuset", "memory"];
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM: &[&str] =
     &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
@@ -189,7 +190,8 @@ fn exact(fields: &Fields<'_, '_>) -> Option<String> {
 pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     let name = fields.required_text("name", "name = \"steady\"");
     values::name(fields.reading(), &name);
-    Scenario { name, shape: shape(fields), requests: requests(fields), limits: limits(fields) }
+    let shape = shape(fields);
+    Scenario { name, metrics: asked::metrics(fields, &shape), shape, requests: requests(fields), limits: limits(fields) }
 }
 
 fn shape(fields: &Fields<'_, '_>) -> Shape {

@@ -3,6 +3,7 @@
 //! Owns: the format, its defaults, what may be written where, and how mistakes are shown.
 //! Must not know: flags, the plan's method, the machine; nothing is started and nothing is written here.
 
+mod asked;
 mod check;
 mod complaint;
 mod contract;

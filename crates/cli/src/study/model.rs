@@ -118,6 +118,8 @@ pub(crate) struct Scenario {
     pub(crate) requests: Option<Vec<Spanned<record::Share>>>,
     /// What each contender is held to.
     pub(crate) limits: record::Limits,
+    /// What is compared, what matters most first; empty for what its shape suggests.
+    pub(crate) metrics: Vec<record::Metric>,
 }
 
 /// A published number.

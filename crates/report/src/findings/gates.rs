@@ -202,6 +202,9 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Findin
 fn too_noisy(scene: &Scene<'_>) -> Option<Finding> {
     let noisy = scene.judgement?.too_noisy?;
     let margin = percent(scene.record.plan.method.margin);
+    let of_several =
+        scene.contests.get(noisy.pair).filter(|_| scene.record.plan.metrics(scene.plan).len() > 1);
+    let metric = of_several.map_or_else(String::new, |contest| format!(" in {}", contest.metric.word()));
     let seen = match noisy.detectable_ratio {
         Some(ratio) => format!("by its first look this race can tell apart {}", percent(ratio - 1.0)),
         None => "by its first look this race can tell nothing apart".into(),
@@ -212,7 +215,7 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Finding> {
     };
     Some(Finding::warn(
         "too-noisy",
-        format!("too noisy for {margin} here; {seen}{needed}"),
+        format!("too noisy for {margin}{metric} here; {seen}{needed}"),
         "use a quieter machine, ask for a wider --margin, or allow more epochs with --epochs",
     ))
 }
@@ -233,9 +236,8 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding>
 
 fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
     let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
-    let pairs = scene.record.pairs(&scene.plan.name);
-    let slow = pairs.iter().zip(judged).filter(|(_, judged)| judged.intermittent);
-    slow.map(|((baseline, contender), judged)| {
+    let slow = scene.contests.iter().zip(judged).filter(|(_, judged)| judged.intermittent);
+    slow.map(|(contest, judged)| {
         let name = |index: usize| &scene.record.plan.contenders[index].name;
         let shown =
             |ratio: Option<f64>| ratio.map_or_else(|| "?".into(), |ratio| crate::number::ratio(ratio, 3));
@@ -244,11 +246,11 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
             "intermittent-slow-slices",
             format!(
                 "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
-                name(*baseline)
+                name(contest.baseline)
             ),
             "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",
         )
-        .about(name(*contender))
+        .about(name(contest.contender))
     })
     .collect()
 }

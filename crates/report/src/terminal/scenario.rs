@@ -6,21 +6,25 @@ use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
 
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, findings, indented};
-use crate::number::{bytes, interval, ratio, ratio_decimals, three_digits, time_ns, whole};
+use crate::number::{bytes, interval, percent, ratio, ratio_decimals, three_digits, time_ns, whole};
 use crate::style::{Style, Tone};
 use crate::text::plain;
-use crate::{ScenarioView, View};
+use crate::{MetricView, ScenarioView, View};
 
 /// From this width on, the interval is drawn too.
 const DRAWN_FROM: usize = 100;
 
 pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<String> {
     let mut lines = indented(&about(scenario), 0, Tone::Quiet, style);
-    lines.extend(indented(&plain(&scenario.headline), 0, Tone::Strong, style));
+    for metric in &scenario.metrics {
+        let which =
+            if scenario.metrics.len() > 1 { format!("{}: ", title(metric.metric)) } else { String::new() };
+        lines.extend(indented(&(which + &plain(&metric.headline)), 0, Tone::Strong, style));
+    }
     if scenario.result.epochs > 0 && !scenario.result.results.is_empty() {
-        lines.push(String::new());
-        lines.extend(table::lines(columns(view, scenario, style), 0, 2, style));
-        if scenario.result.results.iter().any(|result| !result.letters.is_empty()) && scenario.order.len() > 2
+        lines.extend(tables(view, scenario, style));
+        if scenario.metrics.iter().flat_map(|one| &one.letters).any(|one| !one.is_empty())
+            && scenario.order.len() > 2
         {
             lines.extend(indented(
                 "contenders that share a letter are not told apart",
@@ -49,62 +53,166 @@ fn about(scenario: &ScenarioView) -> String {
     let end = match result.ended.as_str() {
         "maximum" => "the most planned".into(),
         "budget" => "time budget used up".into(),
+        "unavailable" => "nothing to compare".into(),
         other => plain(other),
     };
     let epochs = if result.epochs == 1 { "epoch" } else { "epochs" };
     format!("{}: {load}; {} {epochs}, {end}", plain(&result.name), result.epochs)
 }
 
-/// All columns that there can be; the table leaves out what does not fit.
-fn columns(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<Column> {
-    let rows: Vec<Row<'_>> = rows(view, scenario);
-    let column = |title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(&Row<'_>) -> Cell| Column {
-        group: "",
-        title: style.spell(title),
-        left,
-        keep,
-        cells: rows.iter().map(cell).collect(),
-    };
-    let plain_cell =
-        |text: Option<String>| Cell { text: style.spell(&text.unwrap_or_default()), tone: Tone::Plain };
-    let latency = |title: &str, keep: u8, value: fn(&ContenderResult) -> Option<u64>| Column {
-        group: if matches!(scenario.result.shape, Shape::Closed { .. }) { "at saturation" } else { "" },
-        ..column(title, Some(keep), false, &|row| plain_cell(value(row.result).map(|ns| time_ns(ns as f64))))
-    };
-    let versus = scenario.baseline.as_ref().map_or_else(String::new, |name| {
-        format!("vs {}", crate::text::shorten_end(&plain(name), 18, &style.spell("…")))
-    });
-    let (p50_keep, p99_keep) = if view.metric == Metric::P50 { (8, 5) } else { (4, 8) };
-    let mut all = vec![
-        column("contender", None, true, &|row| Cell {
+/// One table with everything where one metric is compared; else one for each of them, and one with the other figures.
+fn tables(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<String> {
+    let shown: Vec<Metric> = scenario.metrics.iter().map(|one| one.metric).collect();
+    let sheet = |metric| Sheet::new(view, scenario, metric, style);
+    let mut tables = Vec::new();
+    if let [only] = &scenario.metrics[..] {
+        tables.push([sheet(only).compared(), sheet(only).figures(&shown)].concat());
+    } else {
+        let compared =
+            |one: &&MetricView| scenario.result.comparisons.iter().any(|pair| pair.metric == one.metric);
+        tables.extend(scenario.metrics.iter().filter(compared).map(|metric| sheet(metric).compared()));
+        tables.extend(scenario.metrics.first().map(|first| {
+            let who = sheet(first).who();
+            [vec![who], sheet(first).figures(&shown)].concat()
+        }));
+    }
+    let lines = |columns: Vec<Column>| [vec![String::new()], table::lines(columns, 0, 2, style)].concat();
+    tables.into_iter().flat_map(lines).collect()
+}
+
+/// What the columns of one metric's table are made from.
+struct Sheet<'a> {
+    view: &'a View,
+    scenario: &'a ScenarioView,
+    metric: &'a MetricView,
+    rows: Vec<Row<'a>>,
+    style: &'a Style,
+}
+
+impl<'a> Sheet<'a> {
+    fn new(view: &'a View, scenario: &'a ScenarioView, metric: &'a MetricView, style: &'a Style) -> Self {
+        Self { view, scenario, metric, rows: rows(view, scenario, metric), style }
+    }
+
+    fn column(&self, title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(&Row<'_>) -> Cell) -> Column {
+        let cells = self.rows.iter().map(cell).collect();
+        Column { group: "", title: self.style.spell(title), left, keep, cells }
+    }
+
+    fn text(&self, text: Option<String>) -> Cell {
+        Cell { text: self.style.spell(&text.unwrap_or_default()), tone: Tone::Plain }
+    }
+
+    fn who(&self) -> Column {
+        self.column("contender", None, true, &|row| Cell {
             text: plain(&row.result.contender),
             tone: Tone::Plain,
-        }),
-        column("rank", Some(9), true, &|row| rank(row, scenario)),
-        column("req/s", None, false, &|row| plain_cell(row.result.throughput_rps.map(three_digits))),
-        column(&versus, None, true, &|row| versus_cell(row)),
-        column("verdict", None, true, &|row| verdict_cell(row.comparison)),
-    ];
-    if style.width >= DRAWN_FROM {
-        all.push(drawn(view, scenario, &rows, style));
+        })
     }
-    all.extend([
-        latency("p50", p50_keep, |result| result.latency_ns.p50),
-        latency("p99", p99_keep, |result| result.latency_ns.p99),
-        column("CPU/req", Some(6), false, &|row| {
-            plain_cell(row.result.cpu_us_per_request.map(|us| time_ns(us * 1e3)))
-        }),
-        column("memory", Some(3), false, &|row| plain_cell(row.result.rss_bytes.map(bytes))),
-        column("cold start", Some(2), false, &|row| {
-            plain_cell(row.result.cold_start_ns.map(|ns| time_ns(ns as f64)))
-        }),
-        column("version", Some(1), true, &|row| {
-            let version =
-                row.version.map(|version| crate::text::shorten_end(&plain(version), 24, &style.spell("…")));
-            Cell { text: version.unwrap_or_default(), tone: Tone::Quiet }
-        }),
-    ]);
-    all
+
+    /// Who, the figure that is compared, the comparison.
+    fn compared(&self) -> Vec<Column> {
+        let versus = self.scenario.baseline.as_ref().map_or_else(String::new, |name| {
+            format!("vs {}", crate::text::shorten_end(&plain(name), 18, &self.style.spell("…")))
+        });
+        let metric = self.metric.metric;
+        let figure = |row: &Row<'_>| self.text(value(row.result, metric));
+        let mut all = vec![
+            self.who(),
+            self.column("rank", Some(9), true, &|row| self.rank(row)),
+            self.column(title(metric), None, false, &figure),
+            self.column(&versus, None, true, &|row| versus_cell(row)),
+            self.column("verdict", None, true, &|row| verdict_cell(row.comparison)),
+        ];
+        if self.style.width >= DRAWN_FROM {
+            all.push(self.drawn());
+        }
+        all
+    }
+
+    /// The other figures; `shown` are those that have a place of their own.
+    fn figures(&self, shown: &[Metric]) -> Vec<Column> {
+        let closed = matches!(self.scenario.result.shape, Shape::Closed { .. });
+        let other = |metric: Metric, keep: u8| {
+            let group = if closed && metric.quantile().is_some() { "at saturation" } else { "" };
+            let figure = |row: &Row<'_>| self.text(value(row.result, metric));
+            (!shown.contains(&metric))
+                .then(|| Column { group, ..self.column(title(metric), Some(keep), false, &figure) })
+        };
+        let kept_up = |row: &Row<'_>| self.text(kept_up(row.result));
+        let mut all = vec![
+            other(Metric::Throughput, 5),
+            (!closed).then(|| self.column("of offered", Some(7), false, &kept_up)),
+            other(Metric::P50, 4),
+            other(Metric::P99, 8),
+            other(Metric::Cpu, 6),
+        ];
+        all.extend([
+            Some(self.column("memory", Some(3), false, &|row| self.text(row.result.rss_bytes.map(bytes)))),
+            Some(self.column("cold start", Some(2), false, &|row| {
+                self.text(row.result.cold_start_ns.map(|ns| time_ns(ns as f64)))
+            })),
+            Some(self.column("version", Some(1), true, &|row| {
+                let mark = self.style.spell("…");
+                let version = row.version.map(|version| crate::text::shorten_end(&plain(version), 24, &mark));
+                Cell { text: version.unwrap_or_default(), tone: Tone::Quiet }
+            })),
+        ]);
+        all.into_iter().flatten().collect()
+    }
+
+    /// Letters only help from three contenders on: of two, the verdict says it.
+    fn rank(&self, row: &Row<'_>) -> Cell {
+        let text = if self.metric.order.len() > 2 { row.letters.to_owned() } else { String::new() };
+        Cell { text, tone: Tone::Plain }
+    }
+
+    /// The intervals drawn around 1, all on one scale.
+    fn drawn(&self) -> Column {
+        let width = if self.style.width >= 140 { 31 } else { 17 };
+        let comparisons = self.rows.iter().filter_map(|row| row.comparison);
+        let ends = comparisons.flat_map(|one| [one.low, one.ratio, one.high]).flatten();
+        let scale = Bar::around(ends, self.view.margin, width);
+        let cell = |row: &Row<'_>| {
+            let (low, value, high) =
+                row.comparison.map_or((None, None, None), |one| (one.low, one.ratio, one.high));
+            Cell { text: bar(&scale, low, value, high, self.style), tone: verdict_cell(row.comparison).tone }
+        };
+        let any = self.scenario.result.comparisons.iter().any(|one| one.metric == self.metric.metric);
+        let cells = self.rows.iter().map(cell).collect();
+        let title = format!("{:^width$}", "1");
+        Column { group: "", title, left: true, keep: Some(if any { 5 } else { 0 }), cells }
+    }
+}
+
+/// A metric as tables call it.
+fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "req/s",
+        Metric::Cpu => "CPU/req",
+        Metric::P50 => "p50",
+        Metric::P99 => "p99",
+    }
+}
+
+/// A contender's figure in a metric.
+fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
+    let latency = |ns: Option<u64>| ns.map(|ns| time_ns(ns as f64));
+    match metric {
+        Metric::Throughput => rate(result),
+        Metric::Cpu => result.cpu_us_per_request.map(|us| time_ns(us * 1e3)),
+        Metric::P50 => latency(result.latency_ns.p50),
+        Metric::P99 => latency(result.latency_ns.p99),
+    }
+}
+
+fn rate(result: &ContenderResult) -> Option<String> {
+    result.throughput_rps.map(three_digits)
+}
+
+/// What share of what was offered was answered in its time.
+fn kept_up(result: &ContenderResult) -> Option<String> {
+    Some(percent((result.throughput_rps? / result.offered_rps?).min(1.0)))
 }
 
 /// What one line of the table is made of.
@@ -113,19 +221,23 @@ struct Row<'a> {
     /// Against the race's baseline; none for the baseline itself.
     comparison: Option<&'a Comparison>,
     is_baseline: bool,
+    letters: &'a str,
     version: Option<&'a str>,
 }
 
-fn rows<'a>(view: &'a View, scenario: &'a ScenarioView) -> Vec<Row<'a>> {
+fn rows<'a>(view: &'a View, scenario: &'a ScenarioView, metric: &'a MetricView) -> Vec<Row<'a>> {
     let baseline = scenario.baseline.as_deref().unwrap_or_default();
     let row = |index: &usize| {
         let result = &scenario.result.results[*index];
         let name = result.contender.as_str();
-        let of_pair = |one: &&Comparison| one.baseline == baseline && one.contender == name;
+        let of_pair = |one: &&Comparison| {
+            one.metric == metric.metric && one.baseline == baseline && one.contender == name
+        };
         Row {
             result,
             comparison: scenario.result.comparisons.iter().find(of_pair),
             is_baseline: scenario.baseline.is_some() && name == baseline,
+            letters: metric.letters.get(*index).map_or("", String::as_str),
             version: view
                 .contenders
                 .iter()
@@ -133,13 +245,7 @@ fn rows<'a>(view: &'a View, scenario: &'a ScenarioView) -> Vec<Row<'a>> {
                 .and_then(|one| one.version.as_deref()),
         }
     };
-    scenario.order.iter().map(row).collect()
-}
-
-/// Letters only help from three contenders on: of two, the verdict says it.
-fn rank(row: &Row<'_>, scenario: &ScenarioView) -> Cell {
-    let text = if scenario.order.len() > 2 { row.result.letters.clone() } else { String::new() };
-    Cell { text, tone: Tone::Plain }
+    metric.order.iter().map(row).collect()
 }
 
 fn versus_cell(row: &Row<'_>) -> Cell {
@@ -169,20 +275,4 @@ pub(crate) fn verdict(verdict: VerdictWord) -> (&'static str, Tone) {
         VerdictWord::Inconclusive => ("inconclusive", Tone::Caution),
         VerdictWord::Invalid => ("invalid", Tone::Alarm),
     }
-}
-
-/// The intervals drawn around 1, all on one scale.
-fn drawn(view: &View, scenario: &ScenarioView, rows: &[Row<'_>], style: &Style) -> Column {
-    let width = if style.width >= 140 { 31 } else { 17 };
-    let comparisons = rows.iter().filter_map(|row| row.comparison);
-    let ends = comparisons.flat_map(|one| [one.low, one.ratio, one.high]).flatten();
-    let scale = Bar::around(ends, view.margin, width);
-    let cell = |row: &Row<'_>| {
-        let (low, value, high) =
-            row.comparison.map_or((None, None, None), |one| (one.low, one.ratio, one.high));
-        Cell { text: bar(&scale, low, value, high, style), tone: verdict_cell(row.comparison).tone }
-    };
-    let keep = if scenario.result.comparisons.is_empty() { Some(0) } else { Some(5) };
-    let cells = rows.iter().map(cell).collect();
-    Column { group: "", title: format!("{:^width$}", "1"), left: true, keep, cells }
 }

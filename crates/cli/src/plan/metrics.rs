@@ -1,0 +1,104 @@
+//! Which metrics a scenario compares: what was typed, else what the study says, else what its shape suggests.
+
+use deadheat_record::{BEYOND, Metric, Shape, Slices};
+
+use crate::flags::{MetricWord, UsageError};
+use crate::study::shown;
+
+/// The metrics of a scenario, what matters most first.
+///
+/// # Errors
+/// When metrics were typed by which nothing can be told apart under this load.
+pub(super) fn metrics(
+    scenario: &str,
+    shape: &Shape,
+    typed: &[MetricWord],
+    asked: &[Metric],
+) -> Result<Vec<Metric>, UsageError> {
+    let typed: Vec<Metric> = typed.iter().copied().map(Metric::from).collect();
+    let mut metrics: Vec<Metric> = Vec::new();
+    for metric in [&typed[..], asked].into_iter().find(|list| !list.is_empty()).unwrap_or(suggested(shape)) {
+        if !metrics.contains(metric) {
+            metrics.push(*metric);
+        }
+    }
+    if metrics.contains(&Metric::Throughput) && matches!(shape, Shape::Open { .. }) {
+        let problem = format!(
+            "--metric throughput: scenario `{}` has a rate that is common to all contenders, and with it their throughput",
+            shown(scenario)
+        );
+        let remedy = "compare p50, p99 or cpu at a rate; throughput without --rate (choose with --scenario)";
+        return Err(UsageError::new(problem, remedy));
+    }
+    Ok(metrics)
+}
+
+fn suggested(shape: &Shape) -> &'static [Metric] {
+    match shape {
+        Shape::Closed { .. } => &[Metric::Throughput],
+        Shape::Open { .. } => &[Metric::P50, Metric::P99],
+    }
+}
+
+/// An error when a rate is so low that no metric can ever be compared: a percentile needs requests beyond it.
+pub(super) fn in_reach(
+    scenario: &str,
+    shape: &Shape,
+    metrics: &[Metric],
+    slices: Slices,
+) -> Result<(), UsageError> {
+    let Shape::Open { rate_per_s, .. } = shape else { return Ok(()) };
+    let requests = rate_per_s * slices.measured_ns() as f64 / 1e9;
+    let beyond = |metric: &Metric| metric.quantile().map_or(f64::INFINITY, |at| requests * (1.0 - at));
+    let lowest = metrics.iter().map(|metric| (beyond(metric), metric)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((most, metric)) = lowest.filter(|(most, _)| *most < BEYOND - 1e-6) else { return Ok(()) };
+    let problem = format!(
+        "scenario `{}`: at {rate_per_s} requests/s an epoch has {most:.0} requests beyond {}, and it takes {BEYOND}",
+        shown(scenario),
+        metric.word()
+    );
+    let needed_s = slices.measured_ns() as f64 / 1e9 * BEYOND / most;
+    Err(UsageError::new(
+        problem,
+        format!("--measure {:.0}s or longer, a higher --rate, or another --metric", needed_s.ceil()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOSED: Shape = Shape::Closed { connections: 8 };
+
+    fn open(rate_per_s: f64) -> Shape {
+        Shape::Open { connections: 8, rate_per_s, poisson: true }
+    }
+
+    #[test]
+    fn what_is_typed_comes_before_what_is_asked_and_what_is_usual() {
+        let of = |shape: &Shape, typed: &[MetricWord], asked: &[Metric]| {
+            metrics("s", shape, typed, asked).unwrap()
+        };
+        assert_eq!(of(&CLOSED, &[], &[]), [Metric::Throughput]);
+        assert_eq!(of(&open(10.0), &[], &[]), [Metric::P50, Metric::P99]);
+        assert_eq!(of(&open(10.0), &[], &[Metric::Cpu]), [Metric::Cpu]);
+        let typed = [MetricWord::P99, MetricWord::Cpu, MetricWord::P99];
+        assert_eq!(of(&open(10.0), &typed, &[Metric::Cpu]), [Metric::P99, Metric::Cpu]);
+        let error = metrics("s", &open(10.0), &[MetricWord::Throughput], &[]).unwrap_err();
+        assert!(error.problem.contains("scenario `s`"), "{error}");
+    }
+
+    #[test]
+    fn a_rate_at_which_nothing_can_be_compared_is_refused() {
+        let slices = Slices { slice_ns: 1_000_000_000, rounds: 4 };
+        let told = |rate, metrics: &[Metric]| in_reach("s", &open(rate), metrics, slices).err();
+        assert_eq!(told(100.0, &[Metric::P99, Metric::P50]), None);
+        assert_eq!(told(1.0, &[Metric::P99, Metric::Cpu]), None);
+        let error = told(100.0, &[Metric::P99]).unwrap();
+        assert!(
+            error.problem.contains("4 requests beyond p99") && error.remedy.contains("--measure 100s"),
+            "{error}"
+        );
+        assert!(told(10.0, &[Metric::P99, Metric::P50]).unwrap().problem.contains("20 requests beyond p50"));
+    }
+}
