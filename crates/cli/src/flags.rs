@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use deadheat_record::Metric;
+use deadheat_record::{Metric, Objective};
 use deadheat_report::comparison::FailIf;
 use thiserror::Error;
 
@@ -176,6 +176,9 @@ pub(crate) struct LoadChoices {
     /// Requests per second, due whatever the answers do [default: each connection waits for its answer]
     #[arg(short, long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
+    /// Look for each contender's highest rate that meets this, such as 'p99 < 10ms'; instead of a rate
+    #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "metric"])]
+    pub(crate) slo: Option<Objective>,
     /// A request unanswered for so long is a timeout [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,

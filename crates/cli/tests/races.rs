@@ -160,3 +160,114 @@ fn idle_contenders_are_frozen() {
     }
     kit.assert_nothing_left();
 }
+
+/// A planted tail is in the comparison of the tail and not in that of the median.
+#[test]
+fn a_common_rate_compares_percentiles_and_cpu() {
+    let (kit, _turn) = (kit(), turn());
+    let race = kit
+        .race()
+        .contender("plain", &server_line(&["--json", "--slow-ms", "4", "0.05"]))
+        .contender("tail", &server_line(&["--json", "--slow-ms", "8", "0.05"]))
+        .args(["--rate", "1400", "-c", "16", "--metric", "p50,p99,cpu", "--seed", "7", "--warmup", "300ms"])
+        .args(["--slice", "2500ms", "--measure", "10s", "--epochs", "3..3"]);
+    let outcome = race.run();
+    assert_measured(&outcome);
+    let json = outcome.json();
+    assert_valid(&json);
+    let scenario = &json["scenarios"][0];
+    let metrics: Vec<&str> = scenario["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["metric"].as_str().unwrap())
+        .collect();
+    assert_eq!(metrics, ["p50", "p99", "cpu"]);
+    // Where others disturbed every round, there is nothing to compare.
+    let ratio = |index: usize| scenario["comparisons"][index]["ratio"].as_f64();
+    if let (Some(median), Some(tail)) = (ratio(0), ratio(1)) {
+        assert!((1.6..2.4).contains(&tail), "8 ms against 4 ms: {tail}");
+        assert!(median < 1.6, "{median}");
+    }
+    for result in scenario["results"].as_array().unwrap() {
+        let offered = result["offered_rps"].as_f64().unwrap();
+        assert!((1_330.0..1_470.0).contains(&offered), "{offered}");
+    }
+    let seeds: Vec<&Value> =
+        json["record"]["epochs"][0]["rounds"][0]["slices"].as_array().unwrap().iter().collect();
+    assert_eq!(seeds[0]["completions"], seeds[1]["completions"], "the same arrivals for both");
+    outcome.assert_stdout_has("of offered");
+}
+
+/// One answers 2.5 times as fast as the other, and bears about as much more.
+#[test]
+fn the_peak_under_an_objective_is_found() {
+    let (kit, _turn) = (kit(), turn());
+    let race = kit
+        .race()
+        .contender("slow", &server_line(&["--json", "--spin-us", "1000"]))
+        .contender("quick", &server_line(&["--json", "--spin-us", "400"]))
+        .args([
+            "--slo",
+            "p50 < 20ms",
+            "-c",
+            "16",
+            "--warmup",
+            "300ms",
+            "--slice",
+            "300ms",
+            "--epochs",
+            "3..3",
+        ]);
+    let outcome = race.run();
+    assert_measured(&outcome);
+    let json = outcome.json();
+    assert_valid(&json);
+    let pair = &json["scenarios"][0]["comparisons"][0];
+    // Where others disturbed trial after trial, none is found.
+    if let Some(ratio) = pair["ratio"].as_f64() {
+        assert!((1.5..4.0).contains(&ratio), "{ratio}");
+    }
+    for epoch in json["record"]["epochs"].as_array().unwrap() {
+        for part in epoch["contenders"].as_array().unwrap() {
+            let (end, trials) =
+                (part["peak"]["end"].as_str().unwrap(), part["peak"]["trials"].as_u64().unwrap());
+            assert!(end == "found" && trials >= 10 || end == "gave-up", "{end} after {trials} trials");
+        }
+        let trial = &epoch["rounds"][0]["slices"][0]["trial"];
+        assert!(trial["rate_per_s"].as_f64().unwrap() > 0.0 && trial["end"].is_string(), "{trial}");
+    }
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
+    let (kit, _turn) = (kit(), turn());
+    let (one, other) = (server_line(&["--json"]), server_line(&["--json", "--spin-us", "300"]));
+    kit.file(
+        "study.toml",
+        format!(
+            "[[contender]]\nname = \"a\"\ncommand = {}\n[[contender]]\nname = \"b\"\ncommand = {}\n\
+             [[probe]]\npath = \"/x\"\n[[scenario]]\nname = \"more\"\nsweep = {{ connections = [1, 8] }}\n",
+            Value::from(one),
+            Value::from(other)
+        ),
+    );
+    let outcome = kit.deadheat(["race", "."]).args(&SHORT_RACE[..8]).json_to("race.json").run();
+    assert_measured(&outcome);
+    let json = outcome.json();
+    assert_valid(&json);
+    let names: Vec<&str> =
+        json["scenarios"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["more/connections=1", "more/connections=8"]);
+    assert_eq!(json["sweeps"][0]["points"][1], serde_json::json!([8.0, "more/connections=8"]));
+    for scenario in json["scenarios"].as_array().unwrap() {
+        // Where others disturbed every round, there is nothing to compare.
+        if let Some(ratio) = scenario["comparisons"][0]["ratio"].as_f64() {
+            assert!(ratio < 0.8, "{ratio}");
+            let figure = &scenario["results"][0]["figures"][0];
+            assert!(figure["metric"] == "throughput" && figure["value"].as_f64().unwrap() > 0.0, "{figure}");
+        }
+    }
+    outcome.assert_stdout_has("more: closed, over connections").assert_stdout_has("b against a: ");
+}

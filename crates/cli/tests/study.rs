@@ -56,10 +56,12 @@ mistakes!(
     no_dataset,
     not_utf8,
     nothing_under_load,
+    objectives,
     one_table,
     placeholders,
     requests,
     same_port,
+    sweeps,
     syntax,
     unknown_keys,
     unknown_names,
@@ -99,7 +101,7 @@ fn ten_lines_are_a_study() {
 
 #[test]
 fn every_key_is_read() {
-    use deadheat_record::{Listen, Metric, Shape, StatusRule};
+    use deadheat_record::{Listen, Metric, Objective, Shape, StatusRule};
     let study = loaded(&studies().join("everything/study.toml"));
     let folder = studies().join("everything");
     assert_eq!((study.name.as_str(), study.folder.as_path()), ("all", folder.as_path()));
@@ -130,6 +132,9 @@ fn every_key_is_read() {
     );
     assert!(study.scenarios[0].limits.is_none());
     assert_eq!(study.scenarios[1].metrics, [Metric::P99, Metric::Cpu]);
+    let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+    assert_eq!(study.scenarios[2].shape, Shape::Peak { connections: 8, objective });
+    assert_eq!(study.scenarios[3].sweep.as_ref().unwrap().values, [1, 64]);
     assert_eq!(study.claims[0].figure, study::Figure::Value(41_900.0));
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Machine, Metric, Outcomes, Record, Shape};
+use crate::{Axis, Finding, Machine, Metric, Outcomes, Record, Shape};
 
 /// The record with what was derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +26,9 @@ pub struct Document {
     pub parity: Vec<ParitySummary>,
     /// One entry per scenario.
     pub scenarios: Vec<ScenarioResult>,
+    /// One entry per sweep.
+    #[serde(default)]
+    pub sweeps: Vec<SweepResult>,
     /// Findings that are not about one scenario.
     pub findings: Vec<Finding>,
     /// Whether the race came to its planned end; false while it runs and after an interruption.
@@ -87,6 +90,20 @@ pub struct Quantiles {
     pub max: Option<u64>,
 }
 
+/// A contender's figure in one metric, for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// What it is: requests per second, microseconds of CPU time, or nanoseconds.
+    pub metric: Metric,
+    /// Geometric mean over epochs.
+    pub value: f64,
+    /// Lower end of its 95 % interval over epochs; none with fewer than two. It is the spread of one contender: whether two
+    /// differ is said by their comparison.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
 /// What one contender did in one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Result {
@@ -97,6 +114,9 @@ pub struct Result {
     /// Requests that were due per second, under an open load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_rps: Option<f64>,
+    /// The highest rate at which the scenario's objective was met: geometric mean over epochs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rps: Option<f64>,
     /// Of all requests of all epochs, from the intended time.
     pub latency_ns: Quantiles,
     /// CPU time of the whole process tree per completion, in microseconds.
@@ -113,6 +133,9 @@ pub struct Result {
     pub outcomes: Outcomes,
     /// Answers by status.
     pub status: BTreeMap<u16, u64>,
+    /// One entry per metric that was compared and measured, with its interval.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
     /// Compact letters in the scenario's first metric, best first: contenders that share one are not told apart.
     pub letters: String,
 }
@@ -193,7 +216,7 @@ pub struct Comparison {
 pub struct ScenarioResult {
     /// Its name.
     pub name: String,
-    /// Closed or open.
+    /// Closed, open, or a peak that is looked for.
     pub shape: Shape,
     /// Epochs that were measured.
     pub epochs: usize,
@@ -208,6 +231,36 @@ pub struct ScenarioResult {
     pub findings: Vec<Finding>,
     /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
     pub ended: String,
+}
+
+/// The Universal Scalability Law fitted to a contender's rates over a sweep: a diagnostic, never a verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fit {
+    /// Who.
+    pub contender: String,
+    /// Requests per second at 1.
+    pub lambda: f64,
+    /// Contention: the share of the work that waits for its turn, 0 to 1.
+    pub sigma: f64,
+    /// Coherency: the cost of keeping each pair in agreement.
+    pub kappa: f64,
+    /// Where the law has its highest rate; none when it never falls.
+    pub peak_at: Option<f64>,
+    /// Share of the variance that the law explains.
+    pub r2: Option<f64>,
+}
+
+/// Scenarios that differ in one setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepResult {
+    /// The name that they have in common.
+    pub name: String,
+    /// What differs between them.
+    pub axis: Axis,
+    /// Value and scenario's name of each point, in plan order.
+    pub points: Vec<(f64, String)>,
+    /// One entry per contender whose rates a law could be fitted to.
+    pub fits: Vec<Fit>,
 }
 
 /// The JSON Schema of the document, pretty-printed.

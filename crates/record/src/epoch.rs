@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{EncodedHistogram, Finding, Handicap, HostReading, Throttling};
+use crate::{EncodedHistogram, Finding, Handicap, HostReading, PeakSeen, Throttling, Trial};
 
 /// How the requests that were due ended; every request ends in exactly one of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +114,9 @@ pub struct Slice {
     pub load_run_delay_ns: Option<u64>,
     /// Requests that did not end as expected.
     pub failed: u64,
+    /// What was tried, where a peak is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
 }
 
 /// What the machine did to our cores during a round, read from outside the contenders.
@@ -126,7 +129,8 @@ pub struct ExternalReading {
     pub foreign_share: Option<f64>,
 }
 
-/// One slice for every contender, in the order in which they ran.
+/// One slice for every contender, in the order in which they ran; where a peak is looked for, for those whose search
+/// goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// In the order in which they ran.
@@ -197,6 +201,9 @@ pub struct ContenderEpoch {
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<Throttling>,
+    /// The peak rate, where one was looked for; latencies are not kept then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<PeakSeen>,
     /// The contender's log file.
     pub log: std::path::PathBuf,
 }

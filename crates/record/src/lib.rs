@@ -15,6 +15,7 @@ mod histogram;
 mod journal;
 mod load;
 mod machine;
+mod peak;
 mod plan;
 mod readings;
 mod scenario;
@@ -30,8 +31,8 @@ pub use doctor::{
     ProofRace, ProofRow, Resolution, doctor_schema_json,
 };
 pub use document::{
-    Comparison, ContenderSummary, Document, ParitySummary, Quantiles, Ranked, Ranking,
-    Result as ContenderResult, ScenarioResult, VerdictWord, schema_json,
+    Comparison, ContenderSummary, Document, Figure, Fit, ParitySummary, Quantiles, Ranked, Ranking,
+    Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord, schema_json,
 };
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, Outcomes, Pilot, PilotContender, Round, Slice, Usage,
@@ -44,12 +45,13 @@ pub use load::{
     LoadRecord, LoadShape, LoadTimes, Sent, load_schema_json,
 };
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
+pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
     BodyRule, Claim, Contender, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service,
     Shape, Share, Source, StatusRule, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
-pub use scenario::{Contest, Slices};
+pub use scenario::{Axis, Contest, Slices, SweepPoint};
 pub use series::{PairedEpoch, Values};
 
 /// The schema that this version reads and writes. Keys are stable within the number.

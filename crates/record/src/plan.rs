@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Pinning, Slices};
+use crate::{Objective, Pinning, Slices, SweepPoint};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -202,13 +202,23 @@ pub enum Shape {
         /// Whether the gaps are exponential (Poisson) or all the same.
         poisson: bool,
     },
+    /// Requests are due at rates that are tried one after the other: the highest at which an objective is met is looked
+    /// for. Gaps are exponential.
+    Peak {
+        /// How many connections at the most.
+        connections: u32,
+        /// What must hold.
+        objective: Objective,
+    },
 }
 
 impl Shape {
     /// How many connections the load holds open.
     pub fn connections(&self) -> u32 {
         match self {
-            Self::Closed { connections } | Self::Open { connections, .. } => *connections,
+            Self::Closed { connections }
+            | Self::Open { connections, .. }
+            | Self::Peak { connections, .. } => *connections,
         }
     }
 }
@@ -240,6 +250,9 @@ pub struct ScenarioPlan {
     /// Slices of its own; without them they are the method's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
+    /// The sweep that it is a point of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepPoint>,
 }
 
 /// What a scenario holds each of its contenders to, by control groups: what it does not name is not limited.
@@ -290,6 +303,8 @@ pub enum Metric {
     P50,
     /// 99th percentile of latency; less is better.
     P99,
+    /// Highest rate at which the scenario's objective is met; more is better.
+    Peak,
 }
 
 /// How to measure and decide.

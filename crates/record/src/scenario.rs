@@ -5,14 +5,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BEYOND, HistogramError, Metric, Plan, Record, ScenarioPlan};
+use crate::{BEYOND, ContenderEpoch, Metric, Plan, Record, ScenarioPlan};
 
 /// How an epoch is cut into slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slices {
-    /// Length of a slice.
+    /// Length of a slice; the least length of a trial where a peak is looked for.
     pub slice_ns: u64,
-    /// Rounds per epoch, even.
+    /// Rounds per epoch, even; trials of a search's last part, the staircase, where a peak is looked for.
     pub rounds: u32,
 }
 
@@ -21,6 +21,34 @@ impl Slices {
     pub fn measured_ns(&self) -> u64 {
         self.slice_ns.saturating_mul(u64::from(self.rounds))
     }
+}
+
+/// What a sweep goes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Axis {
+    /// The number of connections.
+    Connections,
+}
+
+impl Axis {
+    /// As it is written in studies and records.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+        }
+    }
+}
+
+/// A scenario that is one point of a sweep: the same load again and again, but for one setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepPoint {
+    /// The name that the points have in common.
+    pub of: String,
+    /// What differs between them.
+    pub axis: Axis,
+    /// The value here.
+    pub value: f64,
 }
 
 /// One question that a scenario answers: how two contenders compare in a metric. All contests of a scenario are judged
@@ -36,12 +64,12 @@ pub struct Contest {
 }
 
 impl Metric {
-    /// All that a scenario can ask for.
+    /// All that a scenario can ask for; the peak comes of its own where a scenario has an objective.
     pub const ALL: [Self; 4] = [Self::Throughput, Self::Cpu, Self::P50, Self::P99];
 
     /// Whether the higher value is the better one.
     pub fn more_is_better(self) -> bool {
-        self == Self::Throughput
+        matches!(self, Self::Throughput | Self::Peak)
     }
 
     /// The quantile of latency that it is, from 0 to 1; none for what is no latency.
@@ -49,7 +77,7 @@ impl Metric {
         match self {
             Self::P50 => Some(0.50),
             Self::P99 => Some(0.99),
-            Self::Throughput | Self::Cpu => None,
+            Self::Throughput | Self::Cpu | Self::Peak => None,
         }
     }
 
@@ -60,6 +88,7 @@ impl Metric {
             Self::Cpu => "cpu",
             Self::P50 => "p50",
             Self::P99 => "p99",
+            Self::Peak => "peak",
         }
     }
 }
@@ -83,33 +112,29 @@ impl Plan {
 
 impl Record {
     /// What a scenario was to compare, and whether it can: a percentile needs at least [`BEYOND`] requests beyond it, of
-    /// every contender, in the first epoch. All can before that.
-    ///
-    /// # Errors
-    /// When a histogram in the record cannot be read.
-    pub fn metrics(&self, scenario: &str) -> Result<Vec<(Metric, bool)>, HistogramError> {
-        let Some(plan) = self.plan.scenario(scenario) else { return Ok(Vec::new()) };
-        let metrics = self.plan.metrics(plan);
+    /// every contender, in the first epoch, and a peak must be found there. All can before that.
+    pub fn metrics(&self, scenario: &str) -> Vec<(Metric, bool)> {
+        let Some(plan) = self.plan.scenario(scenario) else { return Vec::new() };
+        let metrics = self.plan.metrics(plan).into_iter();
         let Some(first) = self.epochs_of(scenario).next() else {
-            return Ok(metrics.into_iter().map(|metric| (metric, true)).collect());
+            return metrics.map(|metric| (metric, true)).collect();
         };
-        let mut fewest = u64::MAX;
-        if metrics.iter().any(|metric| metric.quantile().is_some()) {
-            for part in self.racing(scenario).into_iter().filter_map(|contender| first.of(contender)) {
-                fewest = fewest.min(part.latency.decode()?.len());
+        let racing = self.racing(scenario);
+        let parts: Vec<&ContenderEpoch> = racing.into_iter().filter_map(|one| first.of(one)).collect();
+        // Of all rounds: that some of the first epoch's were disturbed says nothing of the others'.
+        let fewest = parts.iter().map(|part| part.completions).min().unwrap_or(u64::MAX);
+        let can = |metric: Metric| match (metric, metric.quantile()) {
+            (_, Some(at)) => beyond(fewest, at) >= BEYOND,
+            (Metric::Peak, _) => {
+                parts.iter().all(|part| part.peak.is_some_and(|peak| peak.found().is_some()))
             }
-        }
-        // The small allowance is for 1 - 0.99, which is not exactly 0.01.
-        let enough = |at: f64| fewest as f64 * (1.0 - at) >= BEYOND - 1e-6;
-        let can = |metric: Metric| (metric, metric.quantile().is_none_or(enough));
-        Ok(metrics.into_iter().map(can).collect())
+            _ => true,
+        };
+        metrics.map(|metric| (metric, can(metric))).collect()
     }
 
     /// The contests of a scenario: every pair in every metric that can be compared, metric by metric.
-    ///
-    /// # Errors
-    /// When a histogram in the record cannot be read.
-    pub fn contests(&self, scenario: &str) -> Result<Vec<Contest>, HistogramError> {
+    pub fn contests(&self, scenario: &str) -> Vec<Contest> {
         let pairs = self.pairs(scenario);
         let of_metric = |metric: Metric| {
             pairs.iter().map(move |(baseline, contender)| Contest {
@@ -118,7 +143,12 @@ impl Record {
                 metric,
             })
         };
-        let metrics = self.metrics(scenario)?.into_iter().filter(|(_, can)| *can);
-        Ok(metrics.flat_map(|(metric, _)| of_metric(metric)).collect())
+        let metrics = self.metrics(scenario).into_iter().filter(|(_, can)| *can);
+        metrics.flat_map(|(metric, _)| of_metric(metric)).collect()
     }
+}
+
+/// How many of `count` requests lie beyond a quantile, with a small allowance for 1 - 0.99, which is not exactly 0.01.
+pub(crate) fn beyond(count: u64, quantile: f64) -> f64 {
+    count as f64 * (1.0 - quantile) + 1e-6
 }

@@ -6,7 +6,8 @@ use std::collections::btree_map::Entry;
 
 use hdrhistogram::Histogram;
 
-use crate::{ContenderEpoch, Contest, Epoch, HistogramError, Metric, Record};
+use crate::scenario::beyond;
+use crate::{BEYOND, ContenderEpoch, Contest, Epoch, HistogramError, Metric, Record};
 
 /// One contender's values in one epoch.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +56,8 @@ impl Epoch {
         self.contenders.iter().find(|part| part.contender == contender)
     }
 
-    /// A contender's values of a metric.
+    /// A contender's values of a metric. A percentile needs at least half of [`BEYOND`] requests beyond it; that there are
+    /// enough as planned is asked of the whole scenario: [`Record::metrics`].
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
@@ -80,9 +82,11 @@ impl Epoch {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(new) => new.insert(part.map(|part| part.latency.decode()).transpose()?),
                     };
-                    let some = histogram.as_ref().filter(|all| !all.is_empty());
+                    // Where most rounds were disturbed, what is left is no tail.
+                    let some = histogram.as_ref().filter(|all| beyond(all.len(), at) >= BEYOND / 2.0);
                     Values::PerEpoch(some.map(|all| all.value_at_quantile(at) as f64))
                 }
+                (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
                 (_, None) => Values::PerEpoch(
                     part.filter(|part| part.completions > 0)
                         .map(|part| part.usage.cpu_ns as f64 / part.completions as f64),

@@ -38,6 +38,7 @@ fn document(record: &Record) -> Document {
         contenders: vec![],
         parity: vec![],
         scenarios: vec![],
+        sweeps: vec![],
         findings: vec![],
         complete: record.done,
         record: record.clone(),

@@ -146,7 +146,7 @@ fn every_pair_is_compared_in_every_metric() {
     let racers = ["a", "b", "c"].map(|name| Racer::new(name, 20_000.0)).to_vec();
     let race = Race { racers, metrics: vec![Metric::P50, Metric::P99, Metric::Cpu], ..two() };
     let record = race.record();
-    let contests = record.contests("closed-64").unwrap();
+    let contests = record.contests("closed-64");
     assert_eq!(contests.len(), 9);
     assert!(
         contests.chunks(3).all(|of_metric| of_metric.iter().all(|one| one.metric == of_metric[0].metric))
@@ -163,14 +163,17 @@ fn a_percentile_that_too_few_requests_lie_beyond_is_not_compared() {
         Race { racers: vec![Racer::new("a", 9_000.0), Racer::new("b", 20_000.0)], metrics: asked, ..two() };
     let record = slow.record();
     let (p99, p50) = ((Metric::P99, false), (Metric::P50, true));
-    assert_eq!(
-        record.metrics("closed-64").unwrap(),
-        [p99, p50],
-        "9,000 requests have 90 beyond the 99th percentile"
-    );
-    assert_eq!(record.contests("closed-64").unwrap(), contests(&[(0, 1)], Metric::P50));
+    assert_eq!(record.metrics("closed-64"), [p99, p50], "9,000 requests have 90 beyond the 99th percentile");
+    assert_eq!(record.contests("closed-64"), contests(&[(0, 1)], Metric::P50));
+    let mut disturbed = Race { racers: two().racers, ..slow.clone() }.record();
+    let of_two = disturbed.contests("closed-64");
+    assert_eq!((of_two.len(), disturbed.paired_epochs("closed-64", &of_two).unwrap()[0].len()), (2, 6));
+    disturbed.epochs[0].contenders[1].latency =
+        EncodedHistogram::encode(&histogram(&[1_000; 4_999])).unwrap();
+    assert_eq!(disturbed.contests("closed-64"), of_two, "rounds that were left out take no metric away");
+    assert_eq!(disturbed.paired_epochs("closed-64", &of_two).unwrap()[0].len(), 5, "but their epoch");
     let before = Race { epochs: 0, ..slow }.record();
-    assert!(before.metrics("closed-64").unwrap().iter().all(|(_, can)| *can));
+    assert!(before.metrics("closed-64").iter().all(|(_, can)| *can));
 }
 
 /// Records of before there were several metrics and slices by scenario.

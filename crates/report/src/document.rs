@@ -20,6 +20,7 @@ pub fn document(record: &Record) -> Result<Document, ReportError> {
         contenders: view.contenders,
         parity: view.differences.iter().map(parity).collect(),
         scenarios: view.scenarios.into_iter().map(|scenario| scenario.result).collect(),
+        sweeps: view.sweeps,
         findings: view.findings,
         complete: view.complete,
         record: record.clone(),

@@ -27,6 +27,7 @@
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
 //! | `listen-overflows`, `retransmits`, `swap` | any | |
+//! | `peak-not-found` | | a contender's search for its peak ended elsewhere |
 //! | `metric-unavailable` | a percentile has under 100 requests beyond it in an epoch | no metric is left |
 
 mod gates;
@@ -37,7 +38,7 @@ use deadheat_record::{ContenderResult, Contest, Epoch, Finding, Record, Scenario
 use deadheat_stats::Judgement;
 
 /// Every code that this crate gives; the race may notice more.
-pub const CODES: [&str; 24] = [
+pub const CODES: [&str; 25] = [
     "not-pinned",
     "few-epochs",
     "not-server-bound",
@@ -62,6 +63,7 @@ pub const CODES: [&str; 24] = [
     "retransmits",
     "swap",
     "metric-unavailable",
+    "peak-not-found",
 ];
 
 /// What is known of a scenario when its gates are read.

@@ -23,6 +23,7 @@ pub(crate) fn of(
     if comparisons.is_empty() {
         return match scenario.results.len() {
             0 | 1 => "nobody to compare with".into(),
+            _ if metric == Metric::Peak => "not compared: not every peak was found".into(),
             _ => "not compared: too few requests".into(),
         };
     }
@@ -94,6 +95,7 @@ fn against(one: &Comparison, loser: &str, turned: bool) -> String {
         Metric::Cpu => format!("uses {shown}x the CPU time per request of {loser} ({interval})"),
         Metric::P50 => format!("has {shown}x the p50 latency of {loser} ({interval})"),
         Metric::P99 => format!("has {shown}x the p99 latency of {loser} ({interval})"),
+        Metric::Peak => format!("has {shown}x the peak rate of {loser} ({interval})"),
     }
 }
 

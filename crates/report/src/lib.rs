@@ -16,6 +16,7 @@ pub mod load;
 mod number;
 mod results;
 mod style;
+mod sweep;
 pub mod terminal;
 mod text;
 mod view;

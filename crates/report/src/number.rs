@@ -69,6 +69,12 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// A quantile's name: `p99`, `p99.9`.
+pub(crate) fn quantile(at: f64) -> String {
+    let text = format!("{:.3}", at * 100.0);
+    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// How many decimals a ratio and its interval need to be told from each other: two, or three for a narrow one.
 pub(crate) fn ratio_decimals(low: Option<f64>, high: Option<f64>) -> usize {
     match (low, high) {
@@ -123,6 +129,11 @@ mod tests {
         );
         assert_eq!([shown(999_949.0), shown(0.0), shown(7.2e12)], ["1.00 ms", "0 ns", "7,200 s"]);
         assert_eq!([bytes(0), bytes(61 << 20), bytes(3 << 30)], ["0 B", "61.0 MiB", "3.00 GiB"]);
+    }
+
+    #[test]
+    fn quantiles() {
+        assert_eq!([0.5, 0.99, 0.999, 0.9999].map(quantile), ["p50", "p99", "p99.9", "p99.99"]);
     }
 
     #[test]

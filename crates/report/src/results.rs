@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    ContenderEpoch, ContenderResult, EncodedHistogram, HistogramError, Metric, Outcomes, Quantiles, Record,
-    Shape,
+    ContenderEpoch, ContenderResult, EncodedHistogram, Figure, HistogramError, Metric, Outcomes, Quantiles,
+    Record, Shape, Values,
 };
+use deadheat_stats::Sample;
 
 /// One result per contender that is in the scenario, in plan order.
 pub(crate) fn of(record: &Record, scenario: &str) -> Result<Vec<ContenderResult>, HistogramError> {
@@ -23,6 +24,7 @@ pub(crate) fn order(results: &[ContenderResult], metric: Metric) -> Vec<usize> {
             Metric::Cpu => result.cpu_us_per_request,
             Metric::P50 => result.latency_ns.p50.map(|ns| ns as f64),
             Metric::P99 => result.latency_ns.p99.map(|ns| ns as f64),
+            Metric::Peak => result.peak_rps.map(|rate| -rate),
         };
         value.unwrap_or(f64::INFINITY)
     };
@@ -34,6 +36,9 @@ pub(crate) fn order(results: &[ContenderResult], metric: Metric) -> Vec<usize> {
 fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderResult, HistogramError> {
     let parts: Vec<&ContenderEpoch> =
         record.epochs_of(scenario).filter_map(|epoch| epoch.of(contender)).collect();
+    let plan = record.plan.scenario(scenario);
+    // Rates and latencies of trials, most of them too high, are nobody's.
+    let searched = plan.is_some_and(|plan| matches!(plan.shape, Shape::Peak { .. }));
     let merged = EncodedHistogram::merge(parts.iter().map(|part| &part.latency))?;
     let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
     let outcomes = parts.iter().fold(Outcomes::default(), |mut sum, part| {
@@ -46,7 +51,8 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     let available_ns = sum(|part| part.loaded_ns) as f64 * cores.unwrap_or(0.0);
     Ok(ContenderResult {
         contender: record.plan.contenders[contender].name.clone(),
-        throughput_rps: throughput(&record.rates(scenario, contender)),
+        throughput_rps: if searched { None } else { throughput(&record.rates(scenario, contender)) },
+        peak_rps: geometric_mean(parts.iter().filter_map(|part| part.peak?.found())),
         offered_rps: offered(record, scenario, parts.len(), outcomes.total()),
         latency_ns: merged.map_or_else(Quantiles::default, |all| Quantiles::of(&all)),
         cpu_us_per_request: (completions > 0).then(|| cpu_ns as f64 / completions as f64 / 1e3),
@@ -62,8 +68,35 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
                 sum
             },
         ),
+        figures: figures(record, scenario, contender)?,
         letters: String::new(),
     })
+}
+
+/// Two-sided error rate of the interval of one contender's figure.
+const FIGURE_ALPHA: f64 = 0.05;
+
+/// A contender's figure in every metric that is compared, over epochs.
+fn figures(record: &Record, scenario: &str, contender: usize) -> Result<Vec<Figure>, HistogramError> {
+    let mut figures = Vec::new();
+    for (metric, _) in record.metrics(scenario).into_iter().filter(|(_, can)| *can) {
+        let mut logs = Vec::new();
+        for epoch in record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some()) {
+            let value = match epoch.values(contender, metric)? {
+                Values::PerRound(rates) => mean(&rates),
+                Values::PerEpoch(value) => value,
+            };
+            logs.extend(value.filter(|value| *value > 0.0 && value.is_finite()).map(f64::ln));
+        }
+        let Some(sample) = Sample::of(&logs) else { continue };
+        let ends = sample.t_interval(FIGURE_ALPHA);
+        // CPU time is in nanoseconds in the record, in microseconds wherever it is shown.
+        let unit = if metric == Metric::Cpu { 1e-3 } else { 1.0 };
+        let shown = |log: f64| log.exp() * unit;
+        let (low, high) = (ends.map(|ends| shown(ends.low)), ends.map(|ends| shown(ends.high)));
+        figures.push(Figure { metric, value: shown(sample.mean), low, high });
+    }
+    Ok(figures)
 }
 
 /// Requests that were due over the time of the slices, under an open load.
@@ -77,6 +110,10 @@ fn offered(record: &Record, scenario: &str, epochs: usize, due: u64) -> Option<f
 fn throughput(epochs: &[Vec<f64>]) -> Option<f64> {
     let means: Vec<f64> = epochs.iter().filter_map(|rates| mean(rates)).collect();
     mean(&means)
+}
+
+fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    mean(&values.map(f64::ln).collect::<Vec<_>>()).map(f64::exp)
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -8,6 +8,7 @@ mod comparison;
 mod findings;
 mod parity;
 mod scenario;
+mod sweep;
 mod table;
 
 use crate::View;
@@ -25,8 +26,17 @@ pub fn render(view: &View, style: &Style) -> String {
     let mut lines = Vec::new();
     lines.extend(heading(view, style));
     for scenario in &view.scenarios {
-        lines.push(String::new());
-        lines.extend(scenario::lines(view, scenario, style));
+        let name = &scenario.result.name;
+        // A sweep stands where its first point would.
+        let sweep = view.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, point)| point == name));
+        let first = sweep.and_then(|sweep| sweep.points.first()).is_none_or(|(_, point)| point == name);
+        if first {
+            lines.push(String::new());
+            lines.extend(match sweep {
+                Some(sweep) => sweep::lines(view, sweep, style),
+                None => scenario::lines(view, scenario, style),
+            });
+        }
     }
     if !view.findings.is_empty() {
         lines.push(String::new());

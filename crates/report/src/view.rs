@@ -4,11 +4,11 @@
 
 use deadheat_record::{
     Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, Machine, Metric,
-    Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity,
+    Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, SweepResult,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
-use crate::{compare, findings, headline, results};
+use crate::{compare, findings, headline, results, sweep};
 
 /// Everything that is shown of a race. Texts are as the record has them: renderers escape.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,8 @@ pub struct View {
     pub differences: Vec<Difference>,
     /// One per scenario of the plan, in plan order.
     pub scenarios: Vec<ScenarioView>,
+    /// Sweeps, whose points are among the scenarios, in plan order.
+    pub sweeps: Vec<SweepResult>,
     /// Findings that are not about one scenario.
     pub findings: Vec<Finding>,
     /// Whether the race came to its planned end.
@@ -114,6 +116,10 @@ pub fn view(record: &Record) -> Result<View, ReportError> {
     let referee = Referee::new(compare::rules(method))?;
     let race_findings = findings::of_race(record);
     let scenarios = record.plan.scenarios.iter();
+    let scenarios: Vec<ScenarioView> = scenarios
+        .map(|scenario| scenario_view(record, scenario, &referee, &race_findings))
+        .collect::<Result<_, _>>()?;
+    let results: Vec<&ScenarioResult> = scenarios.iter().map(|one| &one.result).collect();
     Ok(View {
         study: record.plan.study.clone(),
         title: record.plan.title.clone(),
@@ -129,9 +135,8 @@ pub fn view(record: &Record) -> Result<View, ReportError> {
         contenders: contenders(record),
         not_raced: not_raced(record),
         differences: record.differences.clone(),
-        scenarios: scenarios
-            .map(|scenario| scenario_view(record, scenario, &referee, &race_findings))
-            .collect::<Result<_, _>>()?,
+        sweeps: sweep::all(record, &results),
+        scenarios,
         findings: race_findings,
         complete: record.done,
     })
@@ -145,7 +150,7 @@ fn scenario_view(
 ) -> Result<ScenarioView, ReportError> {
     let name = &scenario.name;
     let damaged = |source| ReportError::Histogram { scenario: name.clone(), source };
-    let contests = record.contests(name).map_err(damaged)?;
+    let contests = record.contests(name);
     let mut results = results::of(record, name).map_err(damaged)?;
     let epochs = compare::epoch_ratios(record, name, &contests).map_err(damaged)?;
     let judgement = compare::judge(record, name, referee, &contests, &epochs)?;

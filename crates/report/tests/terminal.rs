@@ -4,7 +4,7 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
-use deadheat_record::{End, Finding, Metric, Record, Shape};
+use deadheat_record::{Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Shape, SweepPoint};
 use deadheat_report::{Style, terminal, view};
 use fixture::{Race, Racer, difference};
 
@@ -23,7 +23,7 @@ fn both(record: &Record) -> String {
                 assert!(unicode_width::UnicodeWidthStr::width(line) <= limit, "{width}: {line:?}");
                 assert!(!line.ends_with(' '), "{line:?}");
             }
-            assert!(unicode || !text.contains(['│', '…', 'µ', '●']), "{text}");
+            assert!(unicode || !text.contains(['│', '…', 'µ', '●', '±']), "{text}");
         }
     }
     format!("{}{}\n{}", terminal::render(&view, &NARROW), "=".repeat(80), terminal::render(&view, &WIDE))
@@ -158,6 +158,70 @@ fn no_metric_that_can_be_compared() {
     let metrics = vec![Metric::P99];
     let end = Some(End::Unavailable);
     insta::assert_snapshot!(both(&Race { shape, metrics, epochs: 1, end, ..Race::of(racers) }.record()));
+}
+
+/// Several races as scenarios of one record: the points of a sweep over connections.
+fn sweep(points: &[(u32, Race)]) -> Record {
+    let mut all: Option<Record> = None;
+    for (connections, race) in points {
+        let mut record = race.record();
+        let name = format!("more/connections={connections}");
+        let sweep = SweepPoint { of: "more".into(), axis: Axis::Connections, value: f64::from(*connections) };
+        let plan = &mut record.plan.scenarios[0];
+        (plan.name, plan.sweep) = (name.clone(), Some(sweep));
+        record.epochs.iter_mut().for_each(|epoch| epoch.scenario.clone_from(&name));
+        record.ended.iter_mut().for_each(|(scenario, _)| scenario.clone_from(&name));
+        record.findings.iter_mut().for_each(|(scenario, _)| *scenario = Some(name.clone()));
+        match &mut all {
+            None => all = Some(record),
+            Some(all) => {
+                all.plan.scenarios.extend(record.plan.scenarios);
+                all.epochs.extend(record.epochs);
+                all.ended.extend(record.ended);
+            }
+        }
+    }
+    all.unwrap()
+}
+
+#[test]
+fn a_sweep_over_connections() {
+    let at = |connections: u32, node: f64, bun: f64| {
+        let racers = vec![Racer::new("node", node), Racer::new("bun", bun)];
+        (
+            connections,
+            Race { shape: Shape::Closed { connections }, seed: u64::from(connections), ..Race::of(racers) },
+        )
+    };
+    let mut points = [
+        at(1, 3_000.0, 4_100.0),
+        at(8, 9_800.0, 14_000.0),
+        at(64, 11_400.0, 17_300.0),
+        at(512, 10_900.0, 10_950.0),
+    ];
+    points[3].1.racers[0].cpu_share = 0.6;
+    insta::assert_snapshot!(both(&sweep(&points)));
+}
+
+#[test]
+fn peak_rates_under_an_objective() {
+    let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+    let shape = Shape::Peak { connections: 64, objective };
+    let mut record = Race { shape, metrics: vec![Metric::Peak], ..two() }.record();
+    for (number, epoch) in record.epochs.iter_mut().enumerate() {
+        for (part, rate_per_s) in epoch.contenders.iter_mut().zip([9_100.0, 14_000.0]) {
+            let rate_per_s = rate_per_s + 40.0 * (number as f64 * 2.3).sin();
+            let (low_per_s, high_per_s) = (Some(rate_per_s * 0.98), Some(rate_per_s * 1.02));
+            part.peak = Some(PeakSeen { end: PeakEnd::Found, rate_per_s, low_per_s, high_per_s, trials: 17 });
+        }
+    }
+    insta::assert_snapshot!("peak_rates", both(&record));
+    record.epochs.truncate(1);
+    let below =
+        PeakSeen { end: PeakEnd::Below, rate_per_s: 100.0, low_per_s: None, high_per_s: None, trials: 5 };
+    record.epochs[0].contenders[1].peak = Some(below);
+    record.ended = vec![("closed-64".into(), End::Unavailable)];
+    insta::assert_snapshot!("a_peak_that_was_not_found", both(&record));
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //!
 //! Owns: that order. Must not know: the race around it, and the record's file.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{Prepared, Requests, Tally};
 use deadheat_record::{
-    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, Plan, Round,
+    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, PeakSeen, Plan, Round,
     ScenarioPlan, Shape, Slice, Slices, Throttling, Usage,
 };
 use hdrhistogram::Histogram;
@@ -59,6 +60,8 @@ pub(crate) struct Course<'a> {
     pub seed: u64,
     /// From 1.
     pub number: usize,
+    /// Peaks that the epoch before found, by contender: where the search begins.
+    pub peaks: BTreeMap<usize, f64>,
     /// Reads the machine.
     pub watch: &'a Watch,
     /// Programs that contenders need, whose CPU time is ours too.
@@ -222,7 +225,10 @@ impl Course<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), Broken> {
         let warmups = self.warm_up(loaded, parity, observer)?;
-        let (rounds, measured) = self.rounds(loaded, started, observer)?;
+        let (rounds, measured) = match &self.scenario.shape {
+            Shape::Peak { objective, .. } => self.search(loaded, &warmups, objective, started, observer)?,
+            Shape::Closed { .. } | Shape::Open { .. } => self.rounds(loaded, started, observer)?,
+        };
         let mut contenders = Vec::new();
         for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
             self.check_answers(one, &measured.sum, parity)?;
@@ -342,15 +348,18 @@ impl Course<'_> {
         Ok((rounds, measured))
     }
 
-    fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
+    pub(crate) fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
         let contenders: u64 = loaded.iter().map(|one| one.runner.running.cpu_ns().0).sum();
         contenders + self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>()
     }
 }
 
 /// What one contender's rounds gave.
-struct Measured {
-    sum: Sum,
+pub(crate) struct Measured {
+    /// Over all slices.
+    pub sum: Sum,
+    /// Where a peak was looked for.
+    pub peak: Option<PeakSeen>,
     cpu_before_ns: u64,
     cpu_ns: u64,
     cpu_source: &'static str,
@@ -362,11 +371,12 @@ struct Measured {
 }
 
 impl Measured {
-    fn begin(one: &Loaded, watch: &Watch) -> Self {
+    pub(crate) fn begin(one: &Loaded, watch: &Watch) -> Self {
         let (cpu_before_ns, cpu_source) = one.runner.running.cpu_ns();
         let groups = watch.groups_of(&one.runner.running.processes());
         let mut new = Self {
             sum: Sum::new(),
+            peak: None,
             cpu_before_ns,
             cpu_ns: 0,
             cpu_source,
@@ -381,15 +391,15 @@ impl Measured {
     }
 
     /// Takes in what the machine counted during a slice.
-    fn see_host(&mut self, during: HostReading) {
+    pub(crate) fn see_host(&mut self, during: HostReading) {
         self.host = Some(self.host.map_or(during, |sum| sum.plus(&during)));
     }
 
-    fn see_memory(&mut self, one: &Loaded) {
+    pub(crate) fn see_memory(&mut self, one: &Loaded) {
         self.pss.extend(one.runner.running.pss_bytes());
     }
 
-    fn end(&mut self, one: &Loaded) {
+    pub(crate) fn end(&mut self, one: &Loaded) {
         self.cpu_ns = one.runner.running.cpu_ns().0.saturating_sub(self.cpu_before_ns);
         self.processes = one.runner.running.processes().len();
         self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
@@ -427,12 +437,13 @@ impl Measured {
             },
             host: self.host.unwrap_or_default(),
             throttled: self.throttled,
+            peak: self.peak,
             log: one.runner.running.log().into(),
         })
     }
 }
 
-fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
+pub(crate) fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
     Slice {
         contender,
         start_ns,
@@ -443,6 +454,7 @@ fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
         load_spin_ns: Some(tally.spin_ns),
         load_run_delay_ns: tally.run_delay_ns,
         failed: outcomes(tally).failed(),
+        trial: None,
     }
 }
 
@@ -452,7 +464,7 @@ pub(crate) fn runners_of(loaded: Vec<Loaded>) -> impl Iterator<Item = Runner> {
 }
 
 /// Why a round is left out for all contenders: external readings only.
-fn dropped(seen: &Seen) -> Option<String> {
+pub(crate) fn dropped(seen: &Seen) -> Option<String> {
     let reading = &seen.reading;
     if reading.steal_share > MOST_STEAL {
         return Some(format!("steal {:.1} %", reading.steal_share * 100.0));

@@ -60,7 +60,7 @@ impl Bench {
         scenario: &str,
         progress: Progress,
     ) -> Result<Option<Judgement>, AskError> {
-        let contests = record.contests(scenario)?;
+        let contests = record.contests(scenario);
         let series: Vec<Vec<EpochRatio>> =
             record.paired_epochs(scenario, &contests)?.iter().map(|epochs| ratios(epochs)).collect();
         if series.iter().all(Vec::is_empty) {

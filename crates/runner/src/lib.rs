@@ -25,6 +25,7 @@ pub mod keeper;
 mod limits;
 mod open_files;
 mod parity;
+mod peak;
 mod ports;
 mod race;
 mod run;

@@ -2,13 +2,14 @@
 //!
 //! Owns: that order, and the record while it grows. Must not know: how anything is shown.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
 use deadheat_record::{
-    Difference, End, Finding, Handicap, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan, Shape,
+    Difference, End, Epoch, Finding, Handicap, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan, Shape,
     WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
@@ -338,7 +339,8 @@ impl Race<'_> {
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
         let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
         let seed = derive_seed(leg.gate.plan.method.seed.wrapping_add(begun as u64), leg.index, number);
-        let course = leg.course(self.record.racing(name), warmup, number, seed);
+        let mut course = leg.course(self.record.racing(name), warmup, number, seed);
+        course.peaks = self.record.epochs_of(name).last().map(peaks).unwrap_or_default();
         let epoch = course.run(self.observer)?;
         self.write(Line::Epoch(Box::new(epoch)))?;
         self.observer.event(&Event::Epoch { record: &self.record, scenario: name });
@@ -349,7 +351,9 @@ impl Race<'_> {
     fn check_warmup(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let name = &leg.scenario.name;
         let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
-        let chosen = leg.gate.plan.method.pilot_ns == 0;
+        // Trials at all kinds of rates say nothing of a climb.
+        let searched = matches!(leg.scenario.shape, Shape::Peak { .. });
+        let chosen = leg.gate.plan.method.pilot_ns == 0 || searched;
         if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
             return Ok(());
         }
@@ -385,9 +389,7 @@ impl Race<'_> {
             Some(Next::GoOn { .. }) | None => {}
         }
         let epochs = self.record.epochs_of(name).count();
-        if epochs > 0
-            && self.record.contests(name).map_err(AskError::from).map_err(RaceError::from)?.is_empty()
-        {
+        if epochs > 0 && self.record.contests(name).is_empty() {
             return Ok(Some(End::Unavailable));
         }
         if epochs >= method.looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
@@ -460,6 +462,11 @@ fn make_folder(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
 }
 
+/// Peaks that an epoch found, by contender.
+fn peaks(epoch: &Epoch) -> BTreeMap<usize, f64> {
+    epoch.contenders.iter().filter_map(|part| Some((part.contender, part.peak?.found()?))).collect()
+}
+
 /// What one scenario of a race needs.
 struct Leg<'a> {
     gate: &'a Gate<'a>,
@@ -481,6 +488,7 @@ impl Leg<'_> {
             warmup,
             seed,
             number,
+            peaks: BTreeMap::new(),
             watch: self.watch,
             services: self.services,
         }

@@ -236,8 +236,27 @@ impl Loaded {
     /// # Errors
     /// When the slice fails as a whole, or the contender cannot be frozen or let run.
     pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, StretchError> {
+        let shape = self.shape.clone();
+        self.slice_of(&shape, length, start)
+    }
+
+    /// As [`Self::slice`], at a rate of its own.
+    ///
+    /// # Errors
+    /// As [`Self::slice`].
+    pub(crate) fn trial(
+        &mut self,
+        rate_per_s: f64,
+        length: Duration,
+        start: u64,
+    ) -> Result<Tally, StretchError> {
+        let shape = Shape::Open { connections: self.shape.connections(), rate_per_s, poisson: true };
+        self.slice_of(&shape, length, start)
+    }
+
+    fn slice_of(&mut self, shape: &Shape, length: Duration, start: u64) -> Result<Tally, StretchError> {
         let name = || self.runner.running.name().to_owned();
-        let pacer = pacer(&self.shape, self.seed, start)
+        let pacer = pacer(shape, self.seed, start)
             .map_err(|source| StretchError::Rate { contender: name(), source })?;
         let order = SliceOrder { pacer, limit: Limit::duration(length), settle: self.settle, start };
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
@@ -291,6 +310,7 @@ impl Loaded {
 /// When requests of a slice are due: as random as any other slice's, and the same for all contenders of a round, whose
 /// slices have the epoch's seed and the same `start`.
 fn pacer(shape: &Shape, seed: u64, start: u64) -> Result<Pacer, RateError> {
+    // Outside its trials, a contender whose peak is looked for is loaded as fast as it answers: that warms it up best.
     let Shape::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
     let seed = derive_seed(seed, usize::try_from(start).unwrap_or(usize::MAX), 0);
     let arrivals = if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };

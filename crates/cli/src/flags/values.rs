@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use deadheat_record::Objective;
+
 use crate::study;
 
 /// A time with its unit: `10s`, `500ms`, `1.5m`, `1h`.
@@ -65,6 +67,11 @@ fn share(text: &str, most: f64, allowed: &str) -> Result<f64, String> {
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e8);
     rate.ok_or_else(|| "write requests per second, above 0, such as 2000".into())
+}
+
+/// An objective: `p99 < 10ms`.
+pub(super) fn objective(text: &str) -> Result<Objective, String> {
+    study::objective(text)
 }
 
 /// Logical processors, in order and each once.

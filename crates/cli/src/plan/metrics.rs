@@ -22,6 +22,13 @@ pub(super) fn metrics(
             metrics.push(*metric);
         }
     }
+    if matches!(shape, Shape::Peak { .. }) && metrics != [Metric::Peak] {
+        let problem = format!(
+            "--metric: scenario `{}` looks for the peak rate and compares nothing else",
+            shown(scenario)
+        );
+        return Err(UsageError::new(problem, "leave it out with --scenario, or give it a --rate"));
+    }
     if metrics.contains(&Metric::Throughput) && matches!(shape, Shape::Open { .. }) {
         let problem = format!(
             "--metric throughput: scenario `{}` has a rate that is common to all contenders, and with it their throughput",
@@ -37,6 +44,7 @@ fn suggested(shape: &Shape) -> &'static [Metric] {
     match shape {
         Shape::Closed { .. } => &[Metric::Throughput],
         Shape::Open { .. } => &[Metric::P50, Metric::P99],
+        Shape::Peak { .. } => &[Metric::Peak],
     }
 }
 
@@ -45,9 +53,9 @@ pub(super) fn in_reach(
     scenario: &str,
     shape: &Shape,
     metrics: &[Metric],
-    slices: Slices,
+    slices: Option<Slices>,
 ) -> Result<(), UsageError> {
-    let Shape::Open { rate_per_s, .. } = shape else { return Ok(()) };
+    let (Shape::Open { rate_per_s, .. }, Some(slices)) = (shape, slices) else { return Ok(()) };
     let requests = rate_per_s * slices.measured_ns() as f64 / 1e9;
     let beyond = |metric: &Metric| metric.quantile().map_or(f64::INFINITY, |at| requests * (1.0 - at));
     let lowest = metrics.iter().map(|metric| (beyond(metric), metric)).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -91,7 +99,7 @@ mod tests {
     #[test]
     fn a_rate_at_which_nothing_can_be_compared_is_refused() {
         let slices = Slices { slice_ns: 1_000_000_000, rounds: 4 };
-        let told = |rate, metrics: &[Metric]| in_reach("s", &open(rate), metrics, slices).err();
+        let told = |rate, metrics: &[Metric]| in_reach("s", &open(rate), metrics, Some(slices)).err();
         assert_eq!(told(100.0, &[Metric::P99, Metric::P50]), None);
         assert_eq!(told(1.0, &[Metric::P99, Metric::Cpu]), None);
         let error = told(100.0, &[Metric::P99]).unwrap();

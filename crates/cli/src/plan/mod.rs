@@ -8,6 +8,7 @@ mod metrics;
 mod places;
 mod profiles;
 mod resolve;
+mod sweep;
 mod topology;
 
 pub(crate) use ad_hoc::study_of;

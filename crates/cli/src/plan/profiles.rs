@@ -61,6 +61,8 @@ const BESIDE: Duration = Duration::from_secs(6);
 /// Slices for rates: short, since that is quietest. For percentiles: long enough to show their tail.
 const SLICE: Duration = Duration::from_millis(100);
 const SLICE_TAIL: Duration = Duration::from_secs(1);
+/// Trials around the peak, after it was come near: section 8 of the method.
+const STAIRCASE: u32 = 10;
 /// Arrivals are random: so many times the requests that a percentile needs are planned for.
 const ROOM: f64 = 1.2;
 
@@ -80,6 +82,13 @@ impl Profile {
         slice: Option<Duration>,
         measured: Option<Duration>,
     ) -> Slices {
+        if matches!(shape, Shape::Peak { .. }) {
+            let least = slice.unwrap_or(SLICE_TAIL);
+            return Slices {
+                slice_ns: u64::try_from(least.as_nanos()).unwrap_or(u64::MAX),
+                rounds: STAIRCASE,
+            };
+        }
         let tail = metrics.iter().filter_map(|metric| metric.quantile()).reduce(f64::max);
         let slice = slice.unwrap_or(if tail.is_some() { SLICE_TAIL } else { SLICE });
         let measured =

@@ -12,10 +12,11 @@ use toml::Spanned;
 use super::metrics::{in_reach, metrics};
 use super::places::Places;
 use super::profiles::{Profile, QUICK};
+use super::sweep::points;
 use super::topology::Topology;
 use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
 use crate::prepare::Skipped;
-use crate::study::{self, Contender, Figure, Scenario, Study, nearest, one_of, shown};
+use crate::study::{self, Contender, Figure, Study, nearest, one_of, shown};
 
 /// The scenario of a study that has none.
 const STEADY: &str = "steady";
@@ -198,9 +199,9 @@ fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, Usag
         let asked = if discriminant(&reshaped) == discriminant(shape) { asked } else { &[] };
         let metrics = metrics(name, &reshaped, &method.metric, asked)?;
         let profile = method.profile.map_or(&QUICK, Profile::of);
-        let slices = profile.slices(&reshaped, &metrics, method.slice, method.measure);
+        let slices = Some(profile.slices(&reshaped, &metrics, method.slice, method.measure));
         in_reach(name, &reshaped, &metrics, slices)?;
-        Ok(ScenarioPlan { name: name.into(), shape: reshaped, requests, limits, metrics, slices: Some(slices) })
+        Ok(ScenarioPlan { name: name.into(), shape: reshaped, requests, limits, metrics, slices, sweep: None })
     };
     if study.scenarios.is_empty() {
         all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
@@ -210,14 +211,19 @@ fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, Usag
     let known: Vec<&str> = study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
     all_known("--scenario", "scenario", &selection.scenario, &known)?;
     let wanted = |name: &String| selection.scenario.is_empty() || selection.scenario.contains(name);
-    let scenario = |scenario: &Scenario| {
+    let mut plans = Vec::new();
+    for scenario in study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())) {
         let requests = match &scenario.requests {
             Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
             None => all_probes(study),
         };
-        plan(scenario.name.get_ref(), &scenario.shape, &scenario.metrics, requests, scenario.limits.clone())
-    };
-    study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())).map(scenario).collect()
+        let one = plan(scenario.name.get_ref(), &scenario.shape, &scenario.metrics, requests, scenario.limits.clone())?;
+        match &scenario.sweep {
+            Some(sweep) => plans.extend(points(&one, sweep, load)?),
+            None => plans.push(one),
+        }
+    }
+    Ok(plans)
 }
 
 fn all_probes(study: &Study) -> Vec<Share> {
@@ -227,7 +233,12 @@ fn all_probes(study: &Study) -> Vec<Share> {
 /// The shape with what was typed instead of what it says.
 fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
     let connections = load.connections.unwrap_or(shape.connections());
+    if let Some(objective) = load.slo {
+        return Shape::Peak { connections, objective };
+    }
     match (shape, load.rate) {
+        (Shape::Peak { objective, .. }, None) => Shape::Peak { connections, objective: *objective },
+        (Shape::Peak { .. }, Some(rate_per_s)) => Shape::Open { connections, rate_per_s, poisson: true },
         (Shape::Closed { .. }, None) => Shape::Closed { connections },
         (Shape::Closed { .. }, Some(rate_per_s)) => Shape::Open { connections, rate_per_s, poisson: true },
         (Shape::Open { rate_per_s, poisson, .. }, rate) => {

@@ -148,6 +148,36 @@ fn every_scenario_has_metrics_and_slices_of_its_own() {
 }
 
 #[test]
+fn a_sweep_is_one_scenario_for_each_value() {
+    let text = format!("{STUDY}[[scenario]]\nname = \"more\"\nsweep = {{ connections = [1, 64] }}\n");
+    let study = study::parse(&text, "study.toml", Path::new("/s"))
+        .unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let mut choices = selecting(|s| s.scenario = vec!["more".into()]);
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    let names: Vec<&str> = plan.scenarios.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["more/connections=1", "more/connections=64"]);
+    assert_eq!(plan.scenarios[1].shape, Shape::Closed { connections: 64 });
+    let point = record::SweepPoint { of: "more".into(), axis: record::Axis::Connections, value: 64.0 };
+    assert_eq!(plan.scenarios[1].sweep, Some(point));
+    choices.load.connections = Some(8);
+    let error = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap_err();
+    assert!(error.problem.contains("`more` sweeps over connections"), "{error}");
+}
+
+#[test]
+fn an_objective_looks_for_the_peak() {
+    let objective = record::Objective { quantile: 0.99, limit_ns: 5_000_000 };
+    let mut choices = Choices::default();
+    choices.load.slo = Some(objective);
+    let plan = resolved(&choices).unwrap();
+    for (scenario, connections) in plan.scenarios.iter().zip([64, 8]) {
+        assert_eq!(scenario.shape, Shape::Peak { connections, objective });
+        assert_eq!(scenario.metrics, [Metric::Peak]);
+        assert_eq!(scenario.slices, Some(Slices { slice_ns: 1_000_000_000, rounds: 10 }));
+    }
+}
+
+#[test]
 fn selections_keep_the_studys_order() {
     let plan = resolved(&selecting(|s| s.only = vec!["c".into(), "b".into()])).unwrap();
     let names: Vec<&str> = plan.contenders.iter().map(|contender| contender.name.as_str()).collect();

@@ -1,14 +1,41 @@
-//! Reads what a scenario asks: which metrics are compared.
+//! Reads what a scenario asks: which metrics are compared, which objective must hold, over what it sweeps.
 
-use deadheat_record::{Metric, Shape};
+use deadheat_record::{Axis, Metric, Objective, Shape};
 use toml::Spanned;
 
 use super::complaint::Complaint;
-use super::fields::Fields;
+use super::contract::MOST_CONNECTIONS;
+use super::fields::{Fields, whole};
+use super::model::Sweep;
 use super::words::{nearest, one_of, shown};
+
+/// `slo`; it goes without a rate, whose highest is looked for.
+pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
+    let text = fields.text("slo")?;
+    for key in ["rate", "arrivals", "metrics"] {
+        if fields.get(key).is_some() {
+            let title =
+                format!("`slo` looks for the highest rate that meets it: `{key}` has no place beside it");
+            let complaint = Complaint::new(fields.key_span(key), title, "this has no effect");
+            fields.complain(complaint.also(text.span(), "the objective").help("keep one of the two"));
+        }
+    }
+    match super::objective::objective(text.get_ref()) {
+        Ok(objective) => Some(objective),
+        Err(remedy) => {
+            let title = format!("`{}` is no objective", shown(text.get_ref()));
+            fields.complain(Complaint::new(text.span(), title, "this objective").help(remedy));
+            None
+        }
+    }
+}
 
 /// `metrics`, what matters most first; empty where it is not given or makes no sense.
 pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Shape) -> Vec<Metric> {
+    // Told already.
+    if matches!(shape, Shape::Peak { .. }) {
+        return Vec::new();
+    }
     let Some(words) = fields.texts("metrics") else { return Vec::new() };
     if words.is_empty() {
         let place = fields.get("metrics").map_or(fields.span(), Spanned::span);
@@ -33,6 +60,40 @@ pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Shape) -> Vec<Metric> {
         }
     }
     metrics.into_iter().map(|(metric, _)| metric).collect()
+}
+
+/// `sweep`, such as `{ connections = [1, 8, 64] }`.
+pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
+    let key = Axis::Connections.word();
+    let table = fields.members("sweep", "a table, such as { connections = [1, 8, 64] }")?;
+    let inner = fields.inner(table, fields.key_span("sweep"), "a sweep", &[key]);
+    inner.require(key, "sweep = { connections = [1, 8, 64] }");
+    let expected = format!("a list of whole numbers from 1 to {MOST_CONNECTIONS}");
+    let list = inner.items(key, &expected)?;
+    let mut values: Vec<u32> = Vec::new();
+    for item in *list.get_ref() {
+        let number = whole(item.get_ref()).and_then(|number| u32::try_from(number).ok());
+        match number.filter(|number| (1..=MOST_CONNECTIONS).contains(number)) {
+            None => inner.wrong(key, &expected, item),
+            Some(number) if values.contains(&number) => {
+                let complaint =
+                    Complaint::new(item.span(), format!("the sweep has {number} twice"), "the second");
+                fields.complain(complaint.help("list it once"));
+            }
+            Some(number) => values.push(number),
+        }
+    }
+    if list.get_ref().len() < 2 {
+        let complaint = Complaint::new(list.span(), "a sweep goes over at least two values", "found fewer");
+        fields.complain(complaint.help("for example: sweep = { connections = [1, 8, 64] }"));
+    }
+    if fields.get(key).is_some() {
+        let title = "`connections` has no place beside a sweep over connections";
+        fields.complain(
+            Complaint::new(fields.key_span(key), title, "this has no effect").help("keep one of the two"),
+        );
+    }
+    Some(Sweep { axis: Axis::Connections, values })
 }
 
 fn metric(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<Metric> {

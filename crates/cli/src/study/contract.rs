@@ -35,7 +35,7 @@ pub(super) const PROBE: &[&str] = &[
 ];
 /// Keys of `[[scenario]]`.
 pub(super) const SCENARIO: &[&str] =
-    &["name", "connections", "rate", "arrivals", "requests", "metrics", "cpus", "cpuset", "memory"];
+    &["name", "connections", "rate", "arrivals", "requests", "metrics", "slo", "sweep", "cpus", "cpuset", "memory"];
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM: &[&str] =
     &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
@@ -191,7 +191,8 @@ pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     let name = fields.required_text("name", "name = \"steady\"");
     values::name(fields.reading(), &name);
     let shape = shape(fields);
-    Scenario { name, metrics: asked::metrics(fields, &shape), shape, requests: requests(fields), limits: limits(fields) }
+    let metrics = asked::metrics(fields, &shape);
+    Scenario { name, metrics, shape, requests: requests(fields), limits: limits(fields), sweep: asked::sweep(fields) }
 }
 
 fn shape(fields: &Fields<'_, '_>) -> Shape {
@@ -203,6 +204,9 @@ fn shape(fields: &Fields<'_, '_>) -> Shape {
         fields.complain(Complaint::new(rate.span(), title, format!("found {}", rate.get_ref())));
     }
     let poisson = arrivals(fields);
+    if let Some(objective) = asked::objective(fields) {
+        return Shape::Peak { connections, objective };
+    }
     let Some(rate) = rate else {
         if fields.get("arrivals").is_some() && fields.get("rate").is_none() {
             let title = "`arrivals` needs `rate`: without a rate each connection waits for its answer";

@@ -10,6 +10,7 @@ mod contract;
 mod fields;
 mod limits;
 mod model;
+mod objective;
 mod parts;
 mod placeholder;
 mod values;
@@ -20,7 +21,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use complaint::{Complaint, StudyError};
 pub(crate) use contract::{AGREE_HEADERS, CONNECTIONS};
-pub(crate) use model::{Claim, Contender, Dataset, Figure, Need, NeedKind, Probe, Scenario, Service, Study};
+pub(crate) use model::{Claim, Contender, Dataset, Figure, Need, NeedKind, Probe, Service, Study, Sweep};
+pub(crate) use objective::objective;
 pub(crate) use values::{is_token, path_problem};
 pub(crate) use words::{nearest, one_of, shown};
 

@@ -120,6 +120,17 @@ pub(crate) struct Scenario {
     pub(crate) limits: record::Limits,
     /// What is compared, what matters most first; empty for what its shape suggests.
     pub(crate) metrics: Vec<record::Metric>,
+    /// Values of one setting, each of which makes a scenario.
+    pub(crate) sweep: Option<Sweep>,
+}
+
+/// One setting of a scenario in several values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sweep {
+    /// Which setting.
+    pub(crate) axis: record::Axis,
+    /// Its values, each once, as written.
+    pub(crate) values: Vec<u32>,
 }
 
 /// A published number.

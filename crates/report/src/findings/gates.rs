@@ -50,16 +50,19 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Finding> {
     let of_scenario =
         [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
     let of_contenders = scene.results.iter().flat_map(|result| {
-        let gates = [
+        // Trials at too high a rate are failed by errors and by a busy generator one by one.
+        let searched = matches!(scene.plan.shape, Shape::Peak { .. });
+        let of_rates = [
             not_server_bound(scene, result),
             generator_saturated(scene, result),
-            mismatch(result),
             errors(result),
             no_steady_state(scene, result),
-            no_keep_alive(scene, result),
         ];
-        let gates = gates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
-        gates.map(|finding| finding.about(&result.contender)).collect::<Vec<_>>()
+        let of_any = [mismatch(result), no_keep_alive(scene, result)];
+        let of_rates = of_rates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
+        let of_rates = of_rates.filter(|_| !searched);
+        let all = of_rates.chain(of_any.into_iter().flatten());
+        all.map(|finding| finding.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene);
     let of_load = load_gates::of_scenario(scene);

@@ -2,19 +2,22 @@
 //!
 //! Owns the wording. Must not know when that is so: the record says it.
 
-use deadheat_record::{BEYOND, Finding};
+use deadheat_record::{BEYOND, ContenderEpoch, Finding, Metric, PeakEnd};
 
 use super::Scene;
-use crate::number::whole;
+use crate::number::{three_digits, whole};
 
 /// Percentiles with too few requests beyond them; invalid when no other metric is left.
 pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
-    let metrics = scene.record.metrics(&scene.plan.name).unwrap_or_default();
+    let metrics = scene.record.metrics(&scene.plan.name);
     let none_left = !metrics.is_empty() && metrics.iter().all(|(_, can)| !can);
     let first = scene.epochs.first();
     let fewest = first.and_then(|epoch| epoch.contenders.iter().map(|part| part.completions).min());
     let missing = metrics.into_iter().filter(|(_, can)| !can);
-    let finding = |(metric, _): (deadheat_record::Metric, bool)| {
+    let finding = |(metric, _): (Metric, bool)| {
+        if metric == Metric::Peak {
+            return Vec::new();
+        }
         let beyond = fewest.unwrap_or(0) as f64 * (1.0 - metric.quantile().unwrap_or(1.0));
         let message = format!(
             "{} is not compared: an epoch has {} requests beyond it, and it takes {BEYOND}",
@@ -22,10 +25,37 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
             whole(beyond as u64)
         );
         let remedy = "measure longer with --measure, or raise the --rate";
-        match none_left {
+        vec![match none_left {
             true => Finding::invalid("metric-unavailable", message, remedy),
             false => Finding::warn("metric-unavailable", message, remedy),
-        }
+        }]
     };
-    missing.map(finding).collect()
+    missing.flat_map(finding).chain(peaks_not_found(scene)).collect()
+}
+
+/// Contenders whose peak was not found in the first epoch: no other epoch follows.
+fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
+    let parts = scene.epochs.first().map_or(&[][..], |epoch| &epoch.contenders);
+    let finding = |part: &ContenderEpoch| {
+        let peak = part.peak?;
+        let rate = three_digits(peak.rate_per_s);
+        let (message, remedy) = match peak.end {
+            PeakEnd::Found => return None,
+            PeakEnd::AtLeast => (
+                format!("the objective is met at {rate}/s, the highest rate that is tried"),
+                "ask for a stricter objective with --slo",
+            ),
+            PeakEnd::Below => (
+                format!("the objective is not even met at {rate}/s, the lowest rate that is tried"),
+                "ask for a milder objective with --slo, or compare latencies at a --rate",
+            ),
+            PeakEnd::GaveUp => (
+                format!("trials at {rate}/s were disturbed again and again, or too much for the generator"),
+                "use a quieter machine, or give the generator more cores with --load-cpus",
+            ),
+        };
+        let name = &scene.record.plan.contenders[part.contender].name;
+        Some(Finding::invalid("peak-not-found", message, remedy).about(name))
+    };
+    parts.iter().filter_map(finding).collect()
 }

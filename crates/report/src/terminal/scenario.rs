@@ -2,7 +2,7 @@
 //!
 //! Owns which columns there are and which of them matter most.
 
-use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
+use deadheat_record::{Comparison, ContenderResult, Metric, ScenarioResult, Shape, VerdictWord};
 
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, findings, indented};
@@ -43,13 +43,28 @@ pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<
 
 fn about(scenario: &ScenarioView) -> String {
     let result = &scenario.result;
-    let load = match &result.shape {
+    format!("{}: {}; {}", plain(&result.name), load(&result.shape), lasted(result))
+}
+
+/// The kind of a load in words.
+pub(super) fn load(shape: &Shape) -> String {
+    match shape {
         Shape::Closed { connections } => format!("closed, {} connections", whole(u64::from(*connections))),
         Shape::Open { rate_per_s, poisson, .. } => {
             let arrivals = if *poisson { "Poisson" } else { "constant" };
             format!("open, {} requests/s, {arrivals}", three_digits(*rate_per_s))
         }
-    };
+        Shape::Peak { connections, objective } => format!(
+            "highest rate with {} of at most {}, {} connections",
+            crate::number::quantile(objective.quantile),
+            time_ns(objective.limit_ns as f64),
+            whole(u64::from(*connections))
+        ),
+    }
+}
+
+/// How many epochs a scenario took, and why it ended.
+pub(super) fn lasted(result: &ScenarioResult) -> String {
     let end = match result.ended.as_str() {
         "maximum" => "the most planned".into(),
         "budget" => "time budget used up".into(),
@@ -57,7 +72,7 @@ fn about(scenario: &ScenarioView) -> String {
         other => plain(other),
     };
     let epochs = if result.epochs == 1 { "epoch" } else { "epochs" };
-    format!("{}: {load}; {} {epochs}, {end}", plain(&result.name), result.epochs)
+    format!("{} {epochs}, {end}", result.epochs)
 }
 
 /// One table with everything where one metric is compared; else one for each of them, and one with the other figures.
@@ -132,7 +147,8 @@ impl<'a> Sheet<'a> {
 
     /// The other figures; `shown` are those that have a place of their own.
     fn figures(&self, shown: &[Metric]) -> Vec<Column> {
-        let closed = matches!(self.scenario.result.shape, Shape::Closed { .. });
+        let shape = &self.scenario.result.shape;
+        let (closed, open) = (matches!(shape, Shape::Closed { .. }), matches!(shape, Shape::Open { .. }));
         let other = |metric: Metric, keep: u8| {
             let group = if closed && metric.quantile().is_some() { "at saturation" } else { "" };
             let figure = |row: &Row<'_>| self.text(value(row.result, metric));
@@ -142,7 +158,7 @@ impl<'a> Sheet<'a> {
         let kept_up = |row: &Row<'_>| self.text(kept_up(row.result));
         let mut all = vec![
             other(Metric::Throughput, 5),
-            (!closed).then(|| self.column("of offered", Some(7), false, &kept_up)),
+            open.then(|| self.column("of offered", Some(7), false, &kept_up)),
             other(Metric::P50, 4),
             other(Metric::P99, 8),
             other(Metric::Cpu, 6),
@@ -186,12 +202,13 @@ impl<'a> Sheet<'a> {
 }
 
 /// A metric as tables call it.
-fn title(metric: Metric) -> &'static str {
+pub(super) fn title(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "req/s",
         Metric::Cpu => "CPU/req",
         Metric::P50 => "p50",
         Metric::P99 => "p99",
+        Metric::Peak => "peak/s",
     }
 }
 
@@ -203,6 +220,7 @@ fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
         Metric::Cpu => result.cpu_us_per_request.map(|us| time_ns(us * 1e3)),
         Metric::P50 => latency(result.latency_ns.p50),
         Metric::P99 => latency(result.latency_ns.p99),
+        Metric::Peak => result.peak_rps.map(three_digits),
     }
 }
 
@@ -249,10 +267,15 @@ fn rows<'a>(view: &'a View, scenario: &'a ScenarioView, metric: &'a MetricView) 
 }
 
 fn versus_cell(row: &Row<'_>) -> Cell {
-    if row.is_baseline {
+    versus(row.comparison, row.is_baseline)
+}
+
+/// The ratio with its interval.
+pub(super) fn versus(comparison: Option<&Comparison>, is_baseline: bool) -> Cell {
+    if is_baseline {
         return Cell { text: "baseline".into(), tone: Tone::Quiet };
     }
-    let Some(one) = row.comparison else { return Cell::default() };
+    let Some(one) = comparison else { return Cell::default() };
     let decimals = ratio_decimals(one.low, one.high);
     let Some(shown) = one.ratio.map(|value| ratio(value, decimals)) else { return Cell::default() };
     let text = if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) };
@@ -260,7 +283,7 @@ fn versus_cell(row: &Row<'_>) -> Cell {
     Cell { text, tone }
 }
 
-fn verdict_cell(comparison: Option<&Comparison>) -> Cell {
+pub(super) fn verdict_cell(comparison: Option<&Comparison>) -> Cell {
     let Some(one) = comparison else { return Cell::default() };
     let (text, tone) = verdict(one.verdict);
     Cell { text: text.into(), tone: if one.negligible { Tone::Plain } else { tone } }

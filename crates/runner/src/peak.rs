@@ -1,0 +1,236 @@
+//! The search for each contender's highest rate at which the objective is met: trials, one contender after the other.
+//!
+//! Owns: how a trial is run, how long it lasts, what it is told by. Must not know: which rate comes next (`stats` says
+//! it), or how peaks are compared.
+
+use std::time::{Duration, Instant};
+
+use deadheat_load::Tally;
+use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slice, Slices, Trial, TrialEnd};
+use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
+
+use crate::epoch::{Broken, Course, Measured, dropped, lost, slice_record};
+use crate::events::{Event, Observer};
+use crate::schedule;
+use crate::stretch::{Loaded, Sum, outcomes};
+
+/// At the most so many of a trial's requests may end otherwise than expected.
+const MOST_FAILED: f64 = 0.001;
+/// At least so much of what was due must be kept up with.
+const LEAST_ACHIEVED: f64 = 0.99;
+/// A trial lasts for so many times the requests that its quantile takes, but not longer than `LONGEST`.
+const ROOM: f64 = 1.2;
+const LONGEST: Duration = Duration::from_secs(10);
+/// Requests beyond the quantile in a trial of the longest kind below which no rate is tried.
+const FEWEST_BEYOND: f64 = 10.0;
+/// No rate over this one is tried, requests per second.
+const HIGHEST_PER_S: f64 = 1e7;
+/// The first rate: this share of what the contender answers when every connection is busy.
+const FIRST_SHARE: f64 = 0.8;
+/// The first step from there; later ones are longer.
+const FIRST_FACTOR: f64 = 1.25;
+/// So many disturbed trials in a row are repeated before a search is given up.
+const MOST_REPEATS: usize = 8;
+/// A generator that is busier than this cannot fail a contender.
+const BUSY: f64 = 0.85;
+/// A last answer so many times later than nine in ten of all is late alone; where a queue grows, all become late.
+const ALONE: f64 = 4.0;
+
+impl Course<'_> {
+    /// Searches all contenders' peaks side by side: in a round, each whose search goes on has one trial.
+    ///
+    /// # Errors
+    /// When a contender falls out, or the generator fails.
+    pub(crate) fn search(
+        &self,
+        loaded: &mut [Loaded],
+        warmups: &[Sum],
+        objective: &Objective,
+        epoch_start: Instant,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
+        let failed = |error: PeakError| Broken::Failed(format!("the search for a peak: {error}"));
+        let slices = self.gate.plan.slices(self.scenario);
+        let mut measured: Vec<Measured> = loaded.iter().map(|one| Measured::begin(one, self.watch)).collect();
+        let settings =
+            loaded.iter().zip(warmups).map(|(one, warmup)| self.settings(one, warmup, objective, slices));
+        let searches: Result<Vec<PeakSearch>, PeakError> = settings.map(PeakSearch::new).collect();
+        let (mut searches, mut rounds) = (searches.map_err(failed)?, Vec::new());
+        loop {
+            let open: Vec<usize> =
+                (0..loaded.len()).filter(|place| searches[*place].next().is_some()).collect();
+            if open.is_empty() {
+                break;
+            }
+            observer.event(&Event::Doing(&format!("looking for the peak: trial {}", rounds.len() + 1)));
+            let order = schedule::shuffled(&open, schedule::derive_seed(self.seed, rounds.len(), 1));
+            let before = self.watch.moment(self.ours_ns(loaded));
+            let mut tried = Vec::new();
+            for place in order {
+                let Some(trial) = searches[place].next() else { continue };
+                let start_ns = epoch_start.elapsed().as_nanos() as u64;
+                let (tally, seen) =
+                    self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
+                let mut slice = slice_record(loaded[place].runner.contender, start_ns, &tally);
+                slice.trial = Some(seen);
+                measured[place].sum.add_if(tally, false);
+                tried.push((place, slice));
+            }
+            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let dropped = dropped(&seen);
+            for (place, slice) in &mut tried {
+                let Some(trial) = &mut slice.trial else { continue };
+                if let Some(why) = &dropped {
+                    (trial.end, trial.invalid) = (TrialEnd::Invalid, Some(why.clone()));
+                }
+                searches[*place].record(trial.rate_per_s, outcome(trial.end)).map_err(failed)?;
+            }
+            let slices: Vec<Slice> = tried.into_iter().map(|(_, slice)| slice).collect();
+            rounds.push(Round { slices, external: seen.reading, dropped });
+        }
+        for ((one, loaded), search) in measured.iter_mut().zip(loaded.iter()).zip(&searches) {
+            one.see_memory(loaded);
+            one.end(loaded);
+            one.peak = search.peak().map(|peak| record_of(peak, search.tried().len()));
+        }
+        Ok((rounds, measured))
+    }
+
+    /// Where a contender's search begins: at the peak that the epoch before found, else near what its warm-up reached.
+    fn settings(&self, one: &Loaded, warmup: &Sum, objective: &Objective, slices: Slices) -> PeakSettings {
+        let lowest = FEWEST_BEYOND / ((1.0 - objective.quantile) * LONGEST.as_secs_f64());
+        let (steps, most_repeats) = (slices.rounds as usize, MOST_REPEATS);
+        if let Some(earlier) = self.peaks.get(&one.runner.contender) {
+            let warm = PeakSettings::warm(lowest, HIGHEST_PER_S, *earlier);
+            return PeakSettings { steps, most_repeats, ..warm };
+        }
+        let reached = warmup.completions as f64 * 1e9 / warmup.elapsed_ns.max(1) as f64;
+        let guess = (reached * FIRST_SHARE).max(lowest);
+        let cold = PeakSettings::cold(lowest, HIGHEST_PER_S, guess);
+        PeakSettings { steps, most_repeats, factor: FIRST_FACTOR, ..cold }
+    }
+
+    fn try_rate(
+        &self,
+        one: &mut Loaded,
+        rate_per_s: f64,
+        objective: &Objective,
+        slices: Slices,
+        round: usize,
+    ) -> Result<(Tally, Trial), Broken> {
+        let length = trial_length(rate_per_s, objective.quantile, Duration::from_nanos(slices.slice_ns));
+        let position = schedule::derive_seed(self.seed, round, 0) >> 44;
+        let tally = one.trial(rate_per_s, length, position).map_err(|error| lost(&one.runner, &error))?;
+        self.still_there(one, "in the middle of the race")?;
+        let trial = seen(&tally, rate_per_s, objective, length);
+        Ok((tally, trial))
+    }
+}
+
+/// Long enough for the quantile at this rate, within bounds.
+fn trial_length(rate_per_s: f64, quantile: f64, least: Duration) -> Duration {
+    let needed_s = ROOM * BEYOND / (rate_per_s * (1.0 - quantile));
+    Duration::from_secs_f64(needed_s.min(LONGEST.as_secs_f64())).max(least)
+}
+
+/// What a trial tells.
+fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration) -> Trial {
+    let all = tally.latency.histogram();
+    let at = |quantile: f64| (!all.is_empty()).then(|| all.value_at_quantile(quantile));
+    let (outcomes, quantile_ns) = (outcomes(tally), at(objective.quantile));
+    let failed_share = outcomes.failed() as f64 / outcomes.total().max(1) as f64;
+    let late_ns = tally.elapsed_ns.saturating_sub(length.as_nanos() as u64);
+    let answered = tally.completions as f64 / tally.due.max(1) as f64;
+    let achieved_share = answered * in_time(late_ns, length.as_nanos() as u64, at(0.9).unwrap_or(0));
+    let met = quantile_ns.is_some_and(|ns| ns <= objective.limit_ns)
+        && failed_share <= MOST_FAILED
+        && achieved_share >= LEAST_ACHIEVED;
+    let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64;
+    let ours = (!met && busy > BUSY)
+        .then(|| format!("the generator was busy for {:.0} % of its time", busy * 100.0));
+    let end = match (met, &ours) {
+        (true, _) => TrialEnd::Pass,
+        (false, None) => TrialEnd::Fail,
+        (false, Some(_)) => TrialEnd::Invalid,
+    };
+    Trial { rate_per_s, quantile_ns, achieved_share, failed_share, end, invalid: ours }
+}
+
+/// The share of a load's requests that came in the time over which they were due, when its last answer came so long
+/// after it; all of them when that answer was late alone.
+fn in_time(late_ns: u64, length_ns: u64, p90_ns: u64) -> f64 {
+    let alone = late_ns as f64 > ALONE * p90_ns as f64;
+    if alone { 1.0 } else { length_ns as f64 / (length_ns + late_ns).max(1) as f64 }
+}
+
+fn outcome(end: TrialEnd) -> Outcome {
+    match end {
+        TrialEnd::Pass => Outcome::Pass,
+        TrialEnd::Fail => Outcome::Fail,
+        TrialEnd::Invalid => Outcome::Invalid,
+    }
+}
+
+fn record_of(peak: Peak, trials: usize) -> PeakSeen {
+    let at = |end, rate_per_s| PeakSeen { end, rate_per_s, low_per_s: None, high_per_s: None, trials };
+    match peak {
+        Peak::Found(one) => PeakSeen {
+            low_per_s: Some(one.low_per_s),
+            high_per_s: Some(one.high_per_s),
+            ..at(PeakEnd::Found, one.rate_per_s)
+        },
+        Peak::AtLeast(rate_per_s) => at(PeakEnd::AtLeast, rate_per_s),
+        Peak::Below(rate_per_s) => at(PeakEnd::Below, rate_per_s),
+        Peak::GaveUp { rate_per_s, .. } => at(PeakEnd::GaveUp, rate_per_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_are_long_enough_for_their_quantile_within_bounds() {
+        let length =
+            |rate_per_s, quantile| trial_length(rate_per_s, quantile, Duration::from_secs(1)).as_secs_f64();
+        assert!((length(4_000.0, 0.99) - 3.0).abs() < 1e-9);
+        assert!((length(100_000.0, 0.99) - 1.0).abs() < 1e-9);
+        assert!((length(500.0, 0.99) - 10.0).abs() < 1e-9);
+        assert!((length(100.0, 0.5) - 2.4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_told_from_one_late_answer() {
+        let second = 1_000_000_000;
+        // A tenth too much: worked off for 0.1 s after the last was due, and nine in ten wait for up to 90 ms.
+        assert!((in_time(100_000_000, second, 90_000_000) - 1.0 / 1.1).abs() < 1e-9);
+        assert!((in_time(25_000_000, second, 2_000_000) - 1.0).abs() < 1e-9);
+        assert!((in_time(0, second, 0) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_trial_fails_by_latency_by_failures_and_by_what_it_owes() {
+        let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+        let length = Duration::from_secs(1);
+        let of = |slow: u64, timeouts: u64, cpu_ns: u64| {
+            let mut tally = Tally {
+                due: 1_000,
+                completions: 1_000 - timeouts,
+                cpu_ns,
+                wall_ns: 1_000,
+                ..Tally::default()
+            };
+            tally.elapsed_ns = 1_000_500_000;
+            tally.outcomes.ok = 1_000 - timeouts;
+            tally.outcomes.timeout = timeouts;
+            (0..1_000 - timeouts)
+                .for_each(|at| tally.latency.record(if at < slow { 20_000_000 } else { 1_000_000 }));
+            seen(&tally, 1_000.0, &objective, length).end
+        };
+        assert_eq!(of(9, 0, 0), TrialEnd::Pass);
+        assert_eq!(of(20, 0, 0), TrialEnd::Fail);
+        assert_eq!(of(0, 2, 0), TrialEnd::Fail);
+        assert_eq!(of(20, 0, 900), TrialEnd::Invalid, "the generator may have been it");
+        assert_eq!(of(0, 0, 900), TrialEnd::Pass);
+    }
+}
