@@ -115,18 +115,13 @@ pub fn json(document: &CompareDocument) -> Result<String, ReportError> {
 }
 
 /// What a race is about in a scenario: conditions that name no metric speak of it.
-pub fn asked_metrics(plan: &Plan, _scenario: &str) -> Vec<Metric> {
-    vec![plan.method.metric]
+pub fn asked_metrics(plan: &Plan, scenario: &str) -> Vec<Metric> {
+    plan.scenario(scenario).map_or_else(Vec::new, |scenario| plan.metrics(scenario))
 }
 
 /// A metric by the name that it has in options and documents.
 pub fn metric_word(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::Cpu => "cpu",
-        Metric::P50 => "p50",
-        Metric::P99 => "p99",
-    }
+    metric.word()
 }
 
 /// An index into the old plan's contenders and one into the new plan's.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use deadheat_load::{Prepared, Requests, Tally};
 use deadheat_record::{
-    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, PeakSeen, Plan, Round,
-    ScenarioPlan, Shape, Slice, Slices, Throttling, Usage,
+    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, PeakSeen,
+    Plan, Round, ScenarioPlan, Shape, Slice, Slices, Throttling, Usage,
 };
 use hdrhistogram::Histogram;
 

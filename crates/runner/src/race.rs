@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
 use deadheat_record::{
-    Difference, End, Epoch, Finding, Handicap, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan, Shape,
-    WriteError,
+    Difference, End, Epoch, Finding, Handicap, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan,
+    Shape, WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 

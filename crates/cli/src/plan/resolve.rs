@@ -201,7 +201,15 @@ fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, Usag
         let profile = method.profile.map_or(&QUICK, Profile::of);
         let slices = Some(profile.slices(&reshaped, &metrics, method.slice, method.measure));
         in_reach(name, &reshaped, &metrics, slices)?;
-        Ok(ScenarioPlan { name: name.into(), shape: reshaped, requests, limits, metrics, slices, sweep: None })
+        Ok(ScenarioPlan {
+            name: name.into(),
+            shape: reshaped,
+            requests,
+            limits,
+            metrics,
+            slices,
+            sweep: None,
+        })
     };
     if study.scenarios.is_empty() {
         all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
@@ -217,7 +225,13 @@ fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, Usag
             Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
             None => all_probes(study),
         };
-        let one = plan(scenario.name.get_ref(), &scenario.shape, &scenario.metrics, requests, scenario.limits.clone())?;
+        let one = plan(
+            scenario.name.get_ref(),
+            &scenario.shape,
+            &scenario.metrics,
+            requests,
+            scenario.limits.clone(),
+        )?;
         match &scenario.sweep {
             Some(sweep) => plans.extend(points(&one, sweep, load)?),
             None => plans.push(one),

@@ -34,8 +34,19 @@ pub(super) const PROBE: &[&str] = &[
     "under_load",
 ];
 /// Keys of `[[scenario]]`.
-pub(super) const SCENARIO: &[&str] =
-    &["name", "connections", "rate", "arrivals", "requests", "metrics", "slo", "sweep", "cpus", "cpuset", "memory"];
+pub(super) const SCENARIO: &[&str] = &[
+    "name",
+    "connections",
+    "rate",
+    "arrivals",
+    "requests",
+    "metrics",
+    "slo",
+    "sweep",
+    "cpus",
+    "cpuset",
+    "memory",
+];
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM: &[&str] =
     &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
@@ -192,7 +203,14 @@ pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     values::name(fields.reading(), &name);
     let shape = shape(fields);
     let metrics = asked::metrics(fields, &shape);
-    Scenario { name, metrics, shape, requests: requests(fields), limits: limits(fields), sweep: asked::sweep(fields) }
+    Scenario {
+        name,
+        metrics,
+        shape,
+        requests: requests(fields),
+        limits: limits(fields),
+        sweep: asked::sweep(fields),
+    }
 }
 
 fn shape(fields: &Fields<'_, '_>) -> Shape {

@@ -4,7 +4,7 @@
 
 use deadheat_record::{Change, Shape, VerdictWord};
 
-use crate::number::{interval, percent, ratio, ratio_decimals, three_digits, time_ns, whole};
+use crate::number::{interval, percent, quantile, ratio, ratio_decimals, three_digits, time_ns, whole};
 
 /// A load in words.
 pub(crate) fn shape(shape: &Shape) -> String {
@@ -15,6 +15,10 @@ pub(crate) fn shape(shape: &Shape) -> String {
             let arrivals = if *poisson { "Poisson" } else { "constant" };
             format!("open, {} requests/s, {arrivals}, {connections} connections", three_digits(*rate_per_s))
         }
+        Shape::Peak { objective, .. } => {
+            let (what, limit) = (quantile(objective.quantile), time_ns(objective.limit_ns as f64));
+            format!("the highest rate with {what} < {limit}, {connections} connections")
+        }
     }
 }
 
@@ -23,6 +27,7 @@ pub(crate) fn label(metric: &str, of: &Shape) -> String {
     match (metric, of) {
         ("throughput", _) => "throughput".into(),
         ("cpu", _) => "CPU/req".into(),
+        ("peak", _) => "peak rate".into(),
         (other, Shape::Closed { .. }) => format!("{} at saturation", other.replace('_', ".")),
         (other, _) => other.replace('_', "."),
     }
@@ -32,7 +37,7 @@ pub(crate) fn label(metric: &str, of: &Shape) -> String {
 pub(crate) fn value(metric: &str, value: Option<f64>) -> String {
     match value {
         None => "?".into(),
-        Some(value) if metric == "throughput" => format!("{}/s", three_digits(value)),
+        Some(value) if matches!(metric, "throughput" | "peak") => format!("{}/s", three_digits(value)),
         Some(value) => time_ns(value),
     }
 }
@@ -68,6 +73,7 @@ pub(crate) fn sentence(
     let what = match one.metric.as_str() {
         "throughput" => "throughput".into(),
         "cpu" => "CPU time per request".into(),
+        "peak" => "peak rate".into(),
         other => format!("{} latency", other.replace('_', ".")),
     };
     let against = reference.map_or_else(String::new, |one| format!(" against {}", name(one)));
