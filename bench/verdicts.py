@@ -1,113 +1,178 @@
 #!/usr/bin/env python3
 """Races whose answer is known, again and again, and what deadheat said of each.
 
-  bench/verdicts.py aa     [TRIES]   the same command twice: neither faster nor slower may be said
-  bench/verdicts.py slower [TRIES]   one side spins for about a tenth of its time: slower must be said
+  bench/verdicts.py run [--out FILE] [--minutes N] [KIND ...]   hold races, the kinds by turns, until each has its number
+  bench/verdicts.py table [--out FILE]                          the tables of what was kept, as Markdown
 
-The servers change from race to race: the kit's test server with a fixed amount of work per request, node, bun. Nothing
-else may run meanwhile. Needs `make setup` and `cargo build --release`. Prints one line per race and a summary; exit status
-1 when a verdict was wrong.
+Kinds, and how many races each gets:
+  aa         60   the same server twice: neither faster nor slower may be said
+  planted-3  40   one side works 3 % more for each request: slower must be said
+  planted-5  40   the same with 5 %
+  planted-1  20   the same with 1 %: never equivalent within 0.5 %, never the wrong direction
+  foreign    20   the same server twice while something else spins on the servers' core or the generator's: no claim
+  tail       10   2 % of the requests take 20 % longer, at a common rate: its p99 must be found slower
+  tail-aa    20   p99 at a common rate, the same server twice: no claim
+  wrk-aa     10   wrk, five runs of 20 s of the one and then five of the other, the same server twice
+  wrk-3      10   the same with 3 % more work
+  seven       3   seven contenders: four alike, three that work 10, 20 and 30 % more
+  idle       10   one side makes and collects garbage whenever it is idle: frozen, it must not slow the other down
+
+The servers are Bun, Node and Go with one handler (bench/servers), by turns. Every race that ended is a line of FILE, so that
+a campaign can go on another day. Nothing else may run meanwhile. Needs `make setup` and `cargo build --release`.
 """
+import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-DEADHEAT = ROOT / "target/release/deadheat"
-SERVER = ROOT / "target/release/deadheat-test-server"
-BUN = ROOT / "studies/trending/node_modules/.bin/bun"
-NODE = ROOT / "studies/trending/node_modules/.bin/node"
+import races
+import verdict_tables
 
-HANDLER = """
-import { createServer } from 'node:http';
-const spin = Number(process.env.SPIN_US ?? 0);
-const items = Array.from({ length: 200 }, (_, id) => ({ id, title: 'title ' + id, score: id * 7 }));
-createServer((request, response) => {
-  const body = JSON.stringify({ count: items.length, items });
-  if (spin > 0) {
-    const end = performance.now() + spin / 1000;
-    while (performance.now() < end) {}
-  }
-  response.setHeader('content-type', 'application/json');
-  response.end(body);
-}).listen(Number(process.env.PORT), '127.0.0.1').keepAliveTimeout = 600_000;
-"""
+NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "foreign": 20, "tail": 10, "tail-aa": 20,
+           "wrk-aa": 10, "wrk-3": 10, "seven": 3, "idle": 10}
+KEPT = races.ROOT / "docs/verdicts.jsonl"
+CALIBRATION_STEPS = 2_000
+RATE_PER_S = 2_000
+TAIL = {"TAIL": 50}
+TAIL_MS = (10, 12)
+WRK_RUNS, WRK_S = 5, 20
+SERVER_CPU, LOAD_CPU = "0", "1"
 
 
-def race(first: str, second: str, folder: Path) -> dict:
-    out = folder / "race.json"
-    begun = time.monotonic()
-    done = subprocess.run(
-        [DEADHEAT, "race", "--url", "http://127.0.0.1:{port}/", "-n", "one", "-n", "two", "--json", out, first, second],
-        cwd=folder, capture_output=True, text=True)
-    took = time.monotonic() - begun
-    if not out.exists():
-        sys.exit(done.stderr)
-    scenario = json.loads(out.read_text())["scenarios"][0]
-    out.unlink()
-    pair = scenario["comparisons"][0]
-    codes = sorted({finding["code"] for finding in scenario["findings"]})
-    return {"took": took, "status": done.returncode, "codes": codes, **pair}
+class Campaign:
+    """Holds races and keeps a line of each."""
+
+    def __init__(self, folder: Path, out: Path):
+        self.folder, self.out = folder, out
+        self.servers = races.servers(folder)
+        self.kept = verdict_tables.read(out)
+
+    def number(self, kind: str) -> int:
+        """Races of the kind that were kept."""
+        return sum(line["kind"] == kind for line in self.kept)
+
+    def keep(self, line: dict) -> dict:
+        """Adds it to the file."""
+        line = {"at": time.strftime("%Y-%m-%d %H:%M"), **line}
+        self.kept.append(line)
+        with self.out.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        return line
+
+    def steps(self, server: races.Server, share: float) -> int:
+        """How many steps cost that share of a request: from one race against 2,000 steps more, for each server."""
+        known = [line["steps"] for line in self.kept if line["kind"] == "calibration" and line["server"] == server.name]
+        if not known:
+            document = races.race([server.with_env(), server.with_env(SPIN=CALIBRATION_STEPS)], self.folder, "--epochs", "6")
+            ratio = races.pair(document)["ratio"]
+            known = [CALIBRATION_STEPS / (1 / ratio - 1)]
+            self.keep({"kind": "calibration", "server": server.name, "steps": known[0], "ratio": ratio})
+        return round(share * known[-1])
+
+    def hold(self, kind: str) -> dict:
+        """The next race of the kind."""
+        number = self.number(kind)
+        # The handler in Go makes no garbage at idle.
+        choice = [server for server in self.servers.values() if kind != "idle" or server.name != "go"]
+        server = choice[number % len(choice)]
+        held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "seven": self.seven,
+                "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
+        found = held(kind, number, server)
+        return self.keep({"kind": kind, "server": server.name, **found})
+
+    def alike(self, _kind: str, _number: int, server: races.Server) -> dict:
+        return told(races.race([server.with_env()] * 2, self.folder))
+
+    def planted(self, kind: str, _number: int, server: races.Server) -> dict:
+        steps = self.steps(server, float(kind.split("-")[1]) / 100)
+        return told(races.race([server.with_env(), server.with_env(SPIN=steps)], self.folder))
+
+    def foreign(self, _kind: str, number: int, server: races.Server) -> dict:
+        # The servers go by threes, the cores by twos: all six combinations come.
+        cpu = (SERVER_CPU, LOAD_CPU)[number % 2]
+        with subprocess.Popen(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]) as spinning:
+            try:
+                return {**told(races.race([server.with_env()] * 2, self.folder)), "cpu": cpu}
+            finally:
+                spinning.kill()
+
+    def tail(self, kind: str, _number: int, server: races.Server) -> dict:
+        envs = [{**TAIL, "TAIL_MS": wait} for wait in TAIL_MS] if kind == "tail" else [{}, {}]
+        commands = [server.with_env(**env) for env in envs]
+        return told(races.race(commands, self.folder, "--rate", str(RATE_PER_S), "--metric", "p99"), "p99")
+
+    def seven(self, _kind: str, _number: int, server: races.Server) -> dict:
+        spins = [0] * 4 + [self.steps(server, share) for share in (0.1, 0.2, 0.3)]
+        return standing(races.race([server.with_env(SPIN=spin) for spin in spins], self.folder))
+
+    def idle(self, _kind: str, _number: int, server: races.Server) -> dict:
+        return told(races.race([server.with_env(), server.with_env(IDLE=1)], self.folder))
+
+    def wrk(self, kind: str, _number: int, server: races.Server) -> dict:
+        steps = self.steps(server, 0.03) if kind == "wrk-3" else 0
+        commands = [server.with_env(), server.with_env(SPIN=steps)]
+        return races.wrk_pair(commands, WRK_RUNS, WRK_S, SERVER_CPU, LOAD_CPU)
 
 
-def commands(kind: str, number: int, folder: Path) -> tuple[str, str, str]:
-    """Alternates the kinds of server, so that a verdict is not one runtime's."""
-    script = folder / "server.mjs"
-    script.write_text(HANDLER)
-    servers = [
-        ("test server", f"exec {SERVER} --json --work 40000", f"exec {SERVER} --json --work 44400"),
-        ("node", f"exec {NODE} server.mjs", f"exec env SPIN_US=@SPIN@ {NODE} server.mjs"),
-        ("bun", f"exec {BUN} server.mjs", f"exec env SPIN_US=@SPIN@ {BUN} server.mjs"),
-    ]
-    name, plain, slowed = servers[number % len(servers)]
-    if kind == "aa":
-        return name, plain, plain
-    return name, plain, slowed
+def told(document: dict, metric: str = "throughput") -> dict:
+    """What is kept of a race of two."""
+    pair = races.pair(document, metric)
+    keys = ("verdict", "negligible", "ratio", "low", "high", "epochs", "sd_log_ratio", "epoch_ratios")
+    return {**{key: pair[key] for key in keys}, "codes": races.codes(document), "took_s": round(document["took_s"], 1),
+            "epoch_s": epoch_s(document), "status": document["status"], "seed": document["seed"]}
 
 
-def calibrated(command: str, plain: str, folder: Path) -> str:
-    """Fills in a spin of a tenth of what a request costs, as a race of the plain server with itself shows it."""
-    if "@SPIN@" not in command:
-        return command
-    if command not in calibrated.known:
-        out = folder / "calibrate.json"
-        subprocess.run(
-            [DEADHEAT, "race", "--url", "http://127.0.0.1:{port}/", "--epochs", "3", "--json", out, plain, plain],
-            cwd=folder, capture_output=True, text=True)
-        results = json.loads(out.read_text())["scenarios"][0]["results"]
-        cost = 1e6 / (sum(result["throughput_rps"] for result in results) / len(results))
-        calibrated.known[command] = f"{0.085 * cost:.2f}"
-    return command.replace("@SPIN@", calibrated.known[command])
+def standing(document: dict) -> dict:
+    """What is kept of a race of many."""
+    scenario = document["scenarios"][0]
+    return {"letters": {one["contender"]: one["letters"] for one in scenario["results"]},
+            "verdicts": {f"{one['baseline']} {one['contender']}": one["verdict"] for one in scenario["comparisons"]},
+            "epoch_s": epoch_s(document), "epochs": scenario["epochs"], "codes": races.codes(document),
+            "took_s": round(document["took_s"], 1), "status": document["status"]}
 
 
-calibrated.known = {}
+def epoch_s(document: dict) -> float | None:
+    """How long an epoch took, in the median; none when there was none."""
+    took = [epoch["took_ns"] / 1e9 for epoch in document["record"]["epochs"]]
+    return round(statistics.median(took), 3) if took else None
+
+
+def shown(line: dict) -> str:
+    """A race as a line for whoever waits."""
+    numbers = [f"{line[key]:.4f}" for key in ("ratio", "low", "high") if line.get(key) is not None]
+    words = [line["kind"], line["server"], line.get("verdict", ""), *numbers, f"{line['took_s']:.0f} s", *line.get("codes", [])]
+    return " ".join(words)
+
+
+def run(kinds: list[str], out: Path, minutes: float) -> None:
+    """The kinds by turns, in proportion to their numbers, until each has its number or the time is up."""
+    until = time.monotonic() + 60 * minutes
+    with tempfile.TemporaryDirectory() as name:
+        campaign = Campaign(Path(name), out)
+        while time.monotonic() < until:
+            left = [kind for kind in kinds if campaign.number(kind) < NUMBERS[kind]]
+            if not left:
+                break
+            print(shown(campaign.hold(min(left, key=lambda kind: campaign.number(kind) / NUMBERS[kind]))), flush=True)
 
 
 def main() -> None:
-    kind = sys.argv[1]
-    tries = int(sys.argv[2]) if len(sys.argv) > 2 else 10
-    right = {"aa": {"equivalent", "inconclusive"}, "slower": {"slower"}}[kind]
-    verdicts, times, wrong = [], [], 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for number in range(tries):
-            server, first, second = commands(kind, number, folder)
-            result = race(first, calibrated(second, first, folder), folder)
-            verdicts.append(result["verdict"])
-            times.append(result["took"])
-            wrong += result["verdict"] not in right
-            shown = {key: "-" if result[key] is None else f"{result[key]:.4f}"
-                     for key in ("ratio", "low", "high", "sd_log_ratio")}
-            print(f"{kind} {number + 1:2} {server:12} {result['verdict']:12} {shown['ratio']} "
-                  f"({shown['low']} to {shown['high']}) {result['epochs']} epochs, sd {shown['sd_log_ratio']}, "
-                  f"{result['took']:.0f} s {' '.join(result['codes'])}", flush=True)
-    summary = ", ".join(f"{verdicts.count(word)} {word}" for word in sorted(set(verdicts)))
-    print(f"{kind}: {summary}; median {sorted(times)[len(times) // 2]:.0f} s, longest {max(times):.0f} s; "
-          f"{wrong} of {tries} wrong")
-    sys.exit(wrong > 0)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("kinds", nargs="*", metavar="KIND")
+    parser.add_argument("--out", type=Path, default=KEPT)
+    parser.add_argument("--minutes", type=float, default=1e6)
+    asked = parser.parse_intermixed_args()
+    if unknown := set(asked.kinds) - set(NUMBERS):
+        parser.error(f"no such kind: {', '.join(sorted(unknown))}; there are {', '.join(NUMBERS)}")
+    if asked.what == "run":
+        run(asked.kinds or list(NUMBERS), asked.out, asked.minutes)
+    else:
+        print(verdict_tables.tables(verdict_tables.read(asked.out)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,149 @@
+"""Holds races for the other files of this folder, and reads what came of them.
+
+Owns: the servers whose relation is known, and one race by `deadheat race`. Must not know: which races are held, and what is
+concluded from them.
+"""
+import json
+import os
+import re
+import socket
+import subprocess
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Another build can be named by DEADHEAT.
+DEADHEAT = Path(os.environ.get("DEADHEAT", ROOT / "target/release/deadheat"))
+STUDY = ROOT / "studies/trending"
+SERVERS = ROOT / "bench/servers"
+PROGRAMS = {"bun": STUDY / "node_modules/.bin/bun", "node": STUDY / "node_modules/.bin/node"}
+
+
+@dataclass
+class Server:
+    """A server of a known amount of work for each request; `steps` of xorshift more make it slower."""
+
+    name: str
+    command: str
+
+    def with_env(self, **env: object) -> str:
+        """The command as a line of the shell."""
+        words = " ".join(f"{key}={value}" for key, value in env.items())
+        return f"exec env {words} {self.command}" if words else f"exec {self.command}"
+
+
+def servers(folder: Path) -> dict[str, Server]:
+    """Bun, Node and Go with the same handler."""
+    binary = folder / "go-server"
+    if not binary.exists():
+        subprocess.run(["go", "build", "-o", binary, "."], cwd=SERVERS / "go", check=True)
+    script = SERVERS / "server.mjs"
+    commands = {name: f"{program} {script}" for name, program in PROGRAMS.items()}
+    return {name: Server(name, command) for name, command in {**commands, "go": str(binary)}.items()}
+
+
+def race(commands: list[str], folder: Path, *options: str) -> dict:
+    """Races them on `/`; the document with the seconds that it took from the command to the answer."""
+    names = [word for number in range(1, len(commands) + 1) for word in ("-n", f"c{number}")]
+    return run(["--url", "http://127.0.0.1:{port}/", *names, *options, *commands], folder)
+
+
+def run(words: list[str], folder: Path) -> dict:
+    """`deadheat race` with these words; the document, with `took_s` and `status`."""
+    out = folder / "race.json"
+    out.unlink(missing_ok=True)
+    begun = time.monotonic()
+    done = subprocess.run([DEADHEAT, "race", "--json", out, "--record", folder / "race.jsonl", *words], cwd=folder,
+                          capture_output=True, text=True)
+    took_s = time.monotonic() - begun
+    (folder / "race.jsonl").unlink(missing_ok=True)
+    if not out.exists():
+        raise SystemExit(f"{done.stdout}{done.stderr}")
+    return {**json.loads(out.read_text()), "took_s": took_s, "status": done.returncode}
+
+
+def twins(contender: str, copies: int, folder: Path) -> Path:
+    """The trending study with that contender, and no other, so many times: a folder of links with a study of its own."""
+    text = (STUDY / "study.toml").read_text()
+    head, *blocks = re.split(r"^(?=\[\[)", text, flags=re.MULTILINE)
+    own = [block for block in blocks if block.startswith("[[contender]]") and f'name = "{contender}"\n' in block]
+    others = [block for block in blocks if not block.startswith(("[[contender]]", "[[claim]]"))]
+    same = [own[0].replace(f'name = "{contender}"', f'name = "c{number}"') for number in range(1, copies + 1)]
+    # A [dataset] table stands in the head or in a block of its own: either way it is kept.
+    place = folder / f"twins-{contender}-{copies}"
+    place.mkdir(exist_ok=True)
+    for entry in STUDY.iterdir():
+        link = place / entry.name
+        if entry.name not in ("study.toml", "work") and not link.is_symlink():
+            link.symlink_to(entry)
+    (place / "study.toml").write_text(head + "".join(same) + "".join(others))
+    return place
+
+
+def pair(document: dict, metric: str = "throughput") -> dict:
+    """The comparison of the first two contenders in that metric."""
+    comparisons = document["scenarios"][0]["comparisons"]
+    return next(found for found in comparisons if found["metric"] == metric)
+
+
+def codes(document: dict) -> list[str]:
+    """Everything that was complained of."""
+    findings = document["findings"] + document["scenarios"][0]["findings"]
+    return sorted({finding["code"] for finding in findings})
+
+
+def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:
+    """The logarithm of each epoch's ratio, from its first `rounds` rounds: an account of its own of section 2 of the method."""
+    from math import log
+
+    found = []
+    for epoch in document["record"]["epochs"]:
+        kept = [one["slices"] for one in epoch["rounds"][:rounds] if not one.get("dropped")]
+        logs = []
+        for slices in kept:
+            rates = {slice["contender"]: slice["rate_per_s"] for slice in slices}
+            logs.append(log(rates[1] / rates[0]))
+        if len(logs) >= 4:
+            fifth = len(logs) // 5
+            inner = sorted(logs)[fifth:len(logs) - fifth]
+            found.append(sum(inner) / len(inner))
+    return found
+
+
+def wrk_pair(commands: list[str], runs: int, run_s: int, server_cpu: str, load_cpu: str) -> dict:
+    """`wrk` as most comparisons are made: so many runs of the first server, then as many of the second."""
+    begun = time.monotonic()
+    rates = []
+    for command in commands:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        url = f"http://127.0.0.1:{port}/"
+        shell = ["taskset", "-c", server_cpu, "sh", "-c", command]
+        with subprocess.Popen(shell, env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL) as process:
+            try:
+                wait_for(url)
+                rates.append([wrk(url, run_s, load_cpu) for _ in range(runs)])
+            finally:
+                process.terminate()
+    return {"rates": rates, "took_s": time.monotonic() - begun}
+
+
+def wrk(url: str, run_s: int, cpu: str) -> float:
+    """Requests per second of one run with 64 connections."""
+    command = ["taskset", "-c", cpu, "wrk", "-t1", "-c64", f"-d{run_s}s", url]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])
+
+
+def wait_for(url: str) -> None:
+    """Returns as soon as the server answers; gives up after ten seconds."""
+    for _ in range(1_000):
+        try:
+            urllib.request.urlopen(url, timeout=1).read()
+            return
+        except OSError:
+            time.sleep(0.01)
+    raise SystemExit(f"nothing answers at {url}")

@@ -1,0 +1,3 @@
+module deadheat/bench/servers
+
+go 1.22

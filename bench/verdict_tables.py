@@ -1,0 +1,133 @@
+"""Tables of races whose answer is known, and how other ways of comparing would have judged the same machine time.
+
+Owns: counting, and the rules that people use with wrk. Must not know: how races are held.
+"""
+import json
+import math
+import statistics
+from collections import Counter
+from pathlib import Path
+
+CLAIMS = ("faster", "slower")
+VERDICTS = ("faster", "slower", "equivalent", "inconclusive", "invalid")
+
+
+def read(path: Path) -> list[dict]:
+    """Every race that was kept."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def tables(lines: list[dict]) -> str:
+    """All tables, one below the other."""
+    by_kind: dict[str, list[dict]] = {}
+    for line in lines:
+        by_kind.setdefault(line["kind"], []).append(line)
+    parts = [of_races(by_kind), of_servers(by_kind), of_methods(by_kind), of_seven(by_kind)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def of_races(by_kind: dict[str, list[dict]]) -> str:
+    """How often each verdict was given, and how long it took."""
+    rows = ["| races | held | " + " | ".join(VERDICTS) + " | pooled ratio | median s | longest s |", "|---|" + "---|" * 10]
+    for kind, lines in by_kind.items():
+        if "verdict" not in lines[0]:
+            continue
+        counts = Counter(line["verdict"] for line in lines)
+        ratios = [math.log(line["ratio"]) for line in lines if line["ratio"] is not None and line["verdict"] != "invalid"]
+        pooled = f"{math.exp(statistics.fmean(ratios)):.4f}" if ratios else "-"
+        times = sorted(line["took_s"] for line in lines)
+        cells = [kind, len(lines), *(counts[word] for word in VERDICTS), pooled,
+                 f"{statistics.median(times):.0f}", f"{times[-1]:.0f}"]
+        rows.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    return "\n".join(rows) if len(rows) > 2 else ""
+
+
+def of_servers(by_kind: dict[str, list[dict]]) -> str:
+    """How noisy races of each server were."""
+    alike = by_kind.get("aa", [])
+    rows = ["| server | A/A races | median s_d % | claims | mean epochs | why invalid |", "|---|---|---|---|---|---|"]
+    for server in dict.fromkeys(line["server"] for line in alike):
+        lines = [line for line in alike if line["server"] == server]
+        spreads = [100 * line["sd_log_ratio"] for line in lines if line["sd_log_ratio"] is not None]
+        why = Counter(code for line in lines if line["verdict"] == "invalid" for code in line["codes"])
+        claims = sum(line["verdict"] in CLAIMS for line in lines)
+        rows.append(f"| {server} | {len(lines)} | {statistics.median(spreads) if spreads else math.nan:.2f} | {claims} "
+                    f"| {statistics.fmean(line['epochs'] for line in lines):.1f} "
+                    f"| {', '.join(f'{code} {count}' for code, count in why.items()) or '-'} |")
+    return "\n".join(rows) if alike else ""
+
+
+def of_methods(by_kind: dict[str, list[dict]]) -> str:
+    """False claims and misses of the usual ways to compare, beside deadheat's."""
+    alike, planted = by_kind.get("wrk-aa", []), by_kind.get("wrk-3", [])
+    if not alike and not planted:
+        return ""
+    rows = ["| method | machine time, median s | false claims, the same twice | found of 3 % | wrong direction |", "|---|---|---|---|---|"]
+    for name, rule in RULES.items():
+        said = [[rule(*line["rates"]) for line in lines] for lines in (alike, planted)]
+        rows.append(row_of_method(f"wrk 5 x 20 s each: {name}", alike + planted, *said))
+    ours = [by_kind.get("aa", []), by_kind.get("planted-3", [])]
+    rows.append(row_of_method("deadheat race", ours[0] + ours[1], *([line["verdict"] for line in lines] for lines in ours)))
+    return "\n".join(rows)
+
+
+def row_of_method(name: str, lines: list[dict], alike: list[str], planted: list[str]) -> str:
+    false = sum(word in CLAIMS for word in alike)
+    took = statistics.median(line["took_s"] for line in lines)
+    return (f"| {name} | {took:.0f} | {false} of {len(alike)} | {planted.count('slower')} of {len(planted)} "
+            f"| {planted.count('faster')} |")
+
+
+def of_seven(by_kind: dict[str, list[dict]]) -> str:
+    """Letters and times of races of seven, beside those of two."""
+    rows = ["| server | letters, four alike and three slower by 10, 20, 30 % | took s | s an epoch and contender | the same with two |",
+            "|---|---|---|---|---|"]
+    for line in by_kind.get("seven", []):
+        letters = " ".join(text or "-" for text in line["letters"].values())
+        two = [one["epoch_s"] for one in by_kind.get("aa", []) if one["server"] == line["server"] and one["epoch_s"]]
+        beside = f"{statistics.median(two) / 2:.2f}" if two else "-"
+        rows.append(f"| {line['server']} | {letters} | {line['took_s']:.0f} | {line['epoch_s'] / 7:.2f} | {beside} |")
+    return "\n".join(rows) if len(rows) > 2 else ""
+
+
+def by_mean(first: list[float], second: list[float]) -> str:
+    """The larger mean wins."""
+    return "faster" if statistics.fmean(second) > statistics.fmean(first) else "slower"
+
+
+def by_range(first: list[float], second: list[float]) -> str:
+    """Both vary by less than 5 %, and the worst of the one is better than the best of the other."""
+    if any(statistics.stdev(runs) / statistics.fmean(runs) >= 0.05 for runs in (first, second)):
+        return "inconclusive"
+    if min(second) > max(first):
+        return "faster"
+    return "slower" if max(second) < min(first) else "inconclusive"
+
+
+def by_t(first: list[float], second: list[float]) -> str:
+    """Welch's t test at 5 %, each run taken for a replicate."""
+    errors = [statistics.variance(runs) / len(runs) for runs in (first, second)]
+    t = (statistics.fmean(second) - statistics.fmean(first)) / math.sqrt(sum(errors))
+    freedom = sum(errors) ** 2 / sum(error**2 / (len(first) - 1) for error in errors)
+    if abs(t) < quantile_of_t(freedom):
+        return "inconclusive"
+    return "faster" if t > 0 else "slower"
+
+
+def quantile_of_t(freedom: float) -> float:
+    """The 97.5 % quantile of Student's t, by bisection of its distribution function (Simpson's rule over the density)."""
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+
+    def beyond_zero(t: float) -> float:
+        steps = 400
+        density = [scale * (1 + (t * step / steps) ** 2 / freedom) ** (-(freedom + 1) / 2) for step in range(steps + 1)]
+        return t / steps / 3 * (density[0] + density[-1] + 4 * sum(density[1:-1:2]) + 2 * sum(density[2:-1:2]))
+
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if beyond_zero(middle) < 0.475 else (low, middle)
+    return low
+
+
+RULES = {"the larger mean": by_mean, "CV < 5 % and min over max": by_range, "t test over runs": by_t}
