@@ -218,7 +218,7 @@ pub(crate) struct MethodChoices {
     /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) warmup: Option<Duration>,
-    /// How long each contender is measured in every epoch, in slices [default: 2s, with full 3s; p50, p99: twice and more]
+    /// How long each contender is measured in every epoch, in slices [default: 3s; p50, p99: more]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) measure: Option<Duration>,
 }

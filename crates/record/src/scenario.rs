@@ -29,13 +29,22 @@ impl Slices {
 pub enum Axis {
     /// The number of connections.
     Connections,
+    /// The number of cores that contenders may run on.
+    Cores,
+    /// The quota of CPU time, in cores.
+    Cpus,
 }
 
 impl Axis {
+    /// All that there are.
+    pub const ALL: [Self; 3] = [Self::Connections, Self::Cores, Self::Cpus];
+
     /// As it is written in studies and records.
     pub fn word(self) -> &'static str {
         match self {
             Self::Connections => "connections",
+            Self::Cores => "cores",
+            Self::Cpus => "cpus",
         }
     }
 }

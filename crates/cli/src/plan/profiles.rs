@@ -34,7 +34,7 @@ pub(crate) const QUICK: Profile = Profile {
     warmup: (Duration::from_secs(1), Duration::from_secs(5)),
     warmup_requests: 2_000,
     looks: &[4, 6, 8, 10, 12],
-    measured: Duration::from_secs(2),
+    measured: Duration::from_secs(3),
     measured_tail: (Duration::from_secs(4), Duration::from_secs(12)),
     budget: Some(Duration::from_secs(180)),
 };
@@ -171,9 +171,9 @@ mod tests {
     fn rounds_fill_the_measured_time() {
         let ms = Duration::from_millis;
         for (profile, slice, rounds) in [
-            (&QUICK, ms(100), 20),
-            (&QUICK, ms(50), 40),
-            (&QUICK, ms(300), 6),
+            (&QUICK, ms(100), 30),
+            (&QUICK, ms(50), 60),
+            (&QUICK, ms(300), 10),
             (&QUICK, ms(1000), 4),
             (&QUICK, ms(10), 200),
             (&QUICK, ms(60_000), 4),
@@ -189,8 +189,8 @@ mod tests {
         let closed = Shape::Closed { connections: 64 };
         let tail = [Metric::P50, Metric::P99];
         for (profile, shape, metrics, slice_ms, rounds) in [
-            (&QUICK, closed.clone(), &[Metric::Throughput][..], 100, 20),
-            (&QUICK, open(2_000.0), &[Metric::Cpu], 100, 20),
+            (&QUICK, closed.clone(), &[Metric::Throughput][..], 100, 30),
+            (&QUICK, open(2_000.0), &[Metric::Cpu], 100, 30),
             (&QUICK, closed, &tail, 1_000, 4),
             (&QUICK, open(10_000.0), &tail, 1_000, 4),
             (&QUICK, open(2_000.0), &tail, 1_000, 6),

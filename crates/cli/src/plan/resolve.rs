@@ -71,8 +71,6 @@ pub(crate) fn resolve(
     setting: &Setting,
 ) -> Result<Resolved, UsageError> {
     let (contenders, left_out) = contenders(study, skipped, &choices.selection, purpose)?;
-    let scenarios = scenarios(study, choices)?;
-    let method = method(choices, &contenders, &left_out, &scenarios, setting.seed)?;
     let (pinning, mut findings) = match purpose {
         Purpose::Race => {
             let machine = &choices.machine;
@@ -80,6 +78,8 @@ pub(crate) fn resolve(
         }
         Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
     };
+    let scenarios = scenarios(study, choices, &pinning.server_cpus, &mut findings)?;
+    let method = method(choices, &contenders, &left_out, &scenarios, setting.seed)?;
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
     let work = setting.places.work(study);
     let plan = Plan {
@@ -191,7 +191,12 @@ fn plain(
     env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone())).collect()
 }
 
-fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, UsageError> {
+fn scenarios(
+    study: &Study,
+    choices: &Choices,
+    cores: &[usize],
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<ScenarioPlan>, UsageError> {
     let Choices { selection, load, method, .. } = choices;
     let plan = |name: &str, shape: &Shape, asked: &[Metric], requests: Vec<Share>, limits: Limits| {
         let reshaped = reshaped(shape, load);
@@ -233,7 +238,7 @@ fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, Usag
             scenario.limits.clone(),
         )?;
         match &scenario.sweep {
-            Some(sweep) => plans.extend(points(&one, sweep, load)?),
+            Some(sweep) => plans.extend(points(&one, sweep, load, cores, findings)?),
             None => plans.push(one),
         }
     }

@@ -165,6 +165,36 @@ fn a_sweep_is_one_scenario_for_each_value() {
 }
 
 #[test]
+fn sweeps_go_over_cores_and_quotas() {
+    let sweep = |axis: &str, machine: fn(&mut Choices)| {
+        let text = format!("{STUDY}[[scenario]]\nname = \"more\"\nsweep = {{ {axis} }}\n");
+        let study = study::parse(&text, "study.toml", Path::new("/s"))
+            .unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let mut choices = selecting(|s| s.scenario = vec!["more".into()]);
+        machine(&mut choices);
+        let setting = Setting { topology: Topology::read(Path::new("/nowhere"), &[0, 1, 2]), ..setting() };
+        resolve(&study, &[], &choices, Purpose::Race, &setting).unwrap()
+    };
+    let quotas = sweep("cpus = [0.5, 1]", |_| ());
+    let limits: Vec<Option<f64>> = quotas.plan.scenarios.iter().map(|one| one.limits.cpus).collect();
+    assert_eq!(limits, [Some(0.5), Some(1.0)]);
+    assert_eq!(quotas.plan.scenarios[0].name, "more/cpus=0.5");
+    let own = sweep("cores = [1, 2, 64]", |choices| {
+        choices.machine.server_cpus = Some(CpuList(vec![0, 1]));
+        choices.machine.load_cpus = Some(CpuList(vec![2]));
+    });
+    let cpusets: Vec<&[usize]> = own.plan.scenarios.iter().map(|one| &one.limits.cpuset[..]).collect();
+    assert_eq!(cpusets, [&[0][..], &[0, 1]]);
+    assert!(own.findings.iter().any(|finding| finding.code == "too-few-cores"), "{:?}", own.findings);
+    let most = sweep("cores = [32, 64]", |choices| {
+        choices.machine.server_cpus = Some(CpuList(vec![0, 1]));
+        choices.machine.load_cpus = Some(CpuList(vec![2]));
+    });
+    assert_eq!(most.plan.scenarios.len(), 1, "all the cores there are");
+    assert_eq!(most.plan.scenarios[0].limits.cpuset, [0, 1]);
+}
+
+#[test]
 fn an_objective_looks_for_the_peak() {
     let objective = record::Objective { quantile: 0.99, limit_ns: 5_000_000 };
     let mut choices = Choices::default();

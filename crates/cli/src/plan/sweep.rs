@@ -1,11 +1,12 @@
 //! A sweep as scenarios: one for each of its values.
 
-use deadheat_record::{Axis, ScenarioPlan, Shape, SweepPoint};
+use deadheat_record::{Axis, Finding, Limits, ScenarioPlan, Severity, Shape, SweepPoint};
 
 use crate::flags::{LoadChoices, UsageError};
 use crate::study::{Sweep, shown};
 
-/// The points of a sweep of `scenario`, in the order of its values.
+/// The points of a sweep of `scenario`, in the order of its values. Of a sweep over cores, those that need more than
+/// `cores`, which are the contenders', are left out, and a finding says so.
 ///
 /// # Errors
 /// When the setting that it goes over was typed.
@@ -13,6 +14,8 @@ pub(super) fn points(
     scenario: &ScenarioPlan,
     sweep: &Sweep,
     load: &LoadChoices,
+    cores: &[usize],
+    findings: &mut Vec<Finding>,
 ) -> Result<Vec<ScenarioPlan>, UsageError> {
     let axis = sweep.axis.word();
     if sweep.axis == Axis::Connections && load.connections.is_some() {
@@ -22,21 +25,61 @@ pub(super) fn points(
             "leave the option out, or choose other scenarios with --scenario",
         ));
     }
-    let point = |value: &u32| ScenarioPlan {
+    let point = |value: &f64| ScenarioPlan {
         name: format!("{}/{axis}={value}", scenario.name),
-        shape: with_connections(&scenario.shape, *value),
-        sweep: Some(SweepPoint { of: scenario.name.clone(), axis: sweep.axis, value: f64::from(*value) }),
+        shape: shape(&scenario.shape, sweep.axis, *value),
+        limits: limits(&scenario.limits, sweep.axis, *value, cores),
+        sweep: Some(SweepPoint { of: scenario.name.clone(), axis: sweep.axis, value: *value }),
         ..scenario.clone()
     };
-    Ok(sweep.values.iter().map(point).collect())
+    let values = within(sweep, cores);
+    if values.len() < sweep.values.len() {
+        findings.push(too_few_cores(&scenario.name, cores.len()));
+    }
+    Ok(values.iter().map(point).collect())
 }
 
-fn with_connections(shape: &Shape, connections: u32) -> Shape {
+/// The values that the machine has cores for; all cores where there is none.
+fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
+    // Without a division of the cores nothing is raced, and any value will do.
+    if sweep.axis != Axis::Cores || cores.is_empty() {
+        return sweep.values.clone();
+    }
+    let count = cores.len() as f64;
+    let fit: Vec<f64> = sweep.values.iter().copied().filter(|value| *value <= count).collect();
+    if fit.is_empty() { vec![count] } else { fit }
+}
+
+fn too_few_cores(scenario: &str, count: usize) -> Finding {
+    Finding {
+        code: "too-few-cores".into(),
+        severity: Severity::Warn,
+        message: format!(
+            "{}: only {count} {} the contenders' here, so that larger values of its sweep are left out",
+            shown(scenario),
+            if count == 1 { "core is" } else { "cores are" }
+        ),
+        remedy: "give them more with --server-cpus, or use a machine with more cores".into(),
+    }
+}
+
+fn shape(shape: &Shape, axis: Axis, value: f64) -> Shape {
+    let connections = if axis == Axis::Connections { value as u32 } else { shape.connections() };
     match shape {
         Shape::Closed { .. } => Shape::Closed { connections },
         Shape::Open { rate_per_s, poisson, .. } => {
             Shape::Open { connections, rate_per_s: *rate_per_s, poisson: *poisson }
         }
         Shape::Peak { objective, .. } => Shape::Peak { connections, objective: *objective },
+    }
+}
+
+fn limits(limits: &Limits, axis: Axis, value: f64, cores: &[usize]) -> Limits {
+    match axis {
+        Axis::Connections => limits.clone(),
+        Axis::Cores => {
+            Limits { cpuset: cores.iter().copied().take(value as usize).collect(), ..limits.clone() }
+        }
+        Axis::Cpus => Limits { cpus: Some(value), ..limits.clone() },
     }
 }

@@ -5,7 +5,8 @@ use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::contract::MOST_CONNECTIONS;
-use super::fields::{Fields, whole};
+use super::fields::{Fields, number};
+use super::limits::{LEAST_CPUS, MOST_CPUS};
 use super::model::Sweep;
 use super::words::{nearest, one_of, shown};
 
@@ -62,38 +63,62 @@ pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Shape) -> Vec<Metric> {
     metrics.into_iter().map(|(metric, _)| metric).collect()
 }
 
+/// An example for whoever wrote a sweep wrongly.
+const SWEEP: &str = "sweep = { connections = [1, 8, 64] }";
+
 /// `sweep`, such as `{ connections = [1, 8, 64] }`.
 pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
-    let key = Axis::Connections.word();
+    let words = Axis::ALL.map(Axis::word);
     let table = fields.members("sweep", "a table, such as { connections = [1, 8, 64] }")?;
-    let inner = fields.inner(table, fields.key_span("sweep"), "a sweep", &[key]);
-    inner.require(key, "sweep = { connections = [1, 8, 64] }");
-    let expected = format!("a list of whole numbers from 1 to {MOST_CONNECTIONS}");
-    let list = inner.items(key, &expected)?;
-    let mut values: Vec<u32> = Vec::new();
-    for item in *list.get_ref() {
-        let number = whole(item.get_ref()).and_then(|number| u32::try_from(number).ok());
-        match number.filter(|number| (1..=MOST_CONNECTIONS).contains(number)) {
-            None => inner.wrong(key, &expected, item),
-            Some(number) if values.contains(&number) => {
-                let complaint =
-                    Complaint::new(item.span(), format!("the sweep has {number} twice"), "the second");
-                fields.complain(complaint.help("list it once"));
-            }
-            Some(number) => values.push(number),
-        }
-    }
-    if list.get_ref().len() < 2 {
-        let complaint = Complaint::new(list.span(), "a sweep goes over at least two values", "found fewer");
-        fields.complain(complaint.help("for example: sweep = { connections = [1, 8, 64] }"));
-    }
+    let inner = fields.inner(table, fields.key_span("sweep"), "a sweep", &words);
+    let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|axis| inner.get(axis.word()).is_some()).collect();
+    let &[axis] = axes.as_slice() else {
+        let found = if axes.is_empty() { "no setting here" } else { "more than one setting here" };
+        let complaint = Complaint::new(fields.key_span("sweep"), "a sweep goes over one setting", found);
+        fields.complain(complaint.help(format!("it is {}, for example: {SWEEP}", one_of(words))));
+        return None;
+    };
+    let values = values(&inner, axis)?;
+    // What a sweep sets cannot be set beside it; cores are a `cpuset`.
+    let key = if axis == Axis::Cores { "cpuset" } else { axis.word() };
     if fields.get(key).is_some() {
-        let title = "`connections` has no place beside a sweep over connections";
+        let title = format!("`{key}` has no place beside a sweep over {}", axis.word());
         fields.complain(
             Complaint::new(fields.key_span(key), title, "this has no effect").help("keep one of the two"),
         );
     }
-    Some(Sweep { axis: Axis::Connections, values })
+    Some(Sweep { axis, values })
+}
+
+/// The values of a sweep, each once.
+fn values(fields: &Fields<'_, '_>, axis: Axis) -> Option<Vec<f64>> {
+    let key = axis.word();
+    let (least, most) = match axis {
+        Axis::Connections => (1.0, f64::from(MOST_CONNECTIONS)),
+        Axis::Cores => (1.0, f64::from(MOST_CPUS)),
+        Axis::Cpus => (LEAST_CPUS, f64::from(MOST_CPUS)),
+    };
+    let kind = if axis == Axis::Cpus { "numbers" } else { "whole numbers" };
+    let expected = format!("a list of {kind} from {least} to {most}");
+    let list = fields.items(key, &expected)?;
+    let mut values: Vec<f64> = Vec::new();
+    for item in *list.get_ref() {
+        let value = number(item.get_ref()).filter(|value| axis == Axis::Cpus || value.fract() == 0.0);
+        match value.filter(|value| (least..=most).contains(value)) {
+            None => fields.wrong(key, &expected, item),
+            Some(value) if values.contains(&value) => {
+                let complaint =
+                    Complaint::new(item.span(), format!("the sweep has {value} twice"), "the second");
+                fields.complain(complaint.help("list it once"));
+            }
+            Some(value) => values.push(value),
+        }
+    }
+    if list.get_ref().len() < 2 {
+        let complaint = Complaint::new(list.span(), "a sweep goes over at least two values", "found fewer");
+        fields.complain(complaint.help(format!("for example: {SWEEP}")));
+    }
+    Some(values)
 }
 
 fn metric(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<Metric> {

@@ -8,9 +8,9 @@ use super::fields::{Fields, whole};
 use super::words::shown;
 
 /// A quota below this share of a core gives a contender less than a millisecond in most periods.
-const LEAST_CPUS: f64 = 0.01;
+pub(super) const LEAST_CPUS: f64 = 0.01;
 /// No machine has more processors.
-const MOST_CPUS: u32 = 1024;
+pub(super) const MOST_CPUS: u32 = 1024;
 /// Less than this holds no server.
 const LEAST_MEMORY: u64 = 1 << 20;
 /// Units of memory, by the letters that stand for them.

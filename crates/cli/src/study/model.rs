@@ -129,8 +129,8 @@ pub(crate) struct Scenario {
 pub(crate) struct Sweep {
     /// Which setting.
     pub(crate) axis: record::Axis,
-    /// Its values, each once, as written.
-    pub(crate) values: Vec<u32>,
+    /// Its values, each once, as written; whole but for a quota.
+    pub(crate) values: Vec<f64>,
 }
 
 /// A published number.
