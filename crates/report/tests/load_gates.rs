@@ -5,7 +5,7 @@
 mod fixture;
 
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, Handicap, HostReading, Record, Severity, Shape, Throttling,
+    ContenderEpoch, EncodedHistogram, Handicap, HostReading, Record, Severity, Shape, Slices, Throttling,
 };
 use deadheat_report::{CODES, document};
 use fixture::{Race, Racer};
@@ -155,6 +155,13 @@ fn a_rate_that_is_not_kept_up_with() {
         let expected = severity.map_or(vec![], |severity| both("offered-not-achieved", severity, &record));
         assert_eq!(found(&record), expected, "{late_ns}");
     }
+    // A scenario has slices of its own, whatever those of the first one are.
+    let mut record = open();
+    record.plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000_000_000, rounds: 10 });
+    for slice in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices) {
+        slice.elapsed_ns = 1_001_000_000;
+    }
+    assert_eq!(found(&record), [], "slices of a second");
     let mut record = open();
     parts(&mut record, |part| {
         part.outcomes.cut += part.completions / 100;

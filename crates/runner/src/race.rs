@@ -306,7 +306,7 @@ impl Race<'_> {
         if !matches!(course.scenario.shape, Shape::Closed { .. }) {
             return Ok(None);
         }
-        let slice = Duration::from_nanos(self.record.plan.method.slice_ns);
+        let slice = Duration::from_nanos(self.record.plan.slices(course.scenario).slice_ns);
         let measured = handicap::measure(one, slice, course.seed, self.stopped);
         let measured = measured.map_err(|error| lost(&one.runner, &error))?;
         course.still_there(one, "in the pilot")?;
@@ -403,11 +403,12 @@ impl Race<'_> {
 
     fn spent_ns(&self, scenario: &str) -> u64 {
         let pilots = self.record.pilots.iter().filter(|pilot| pilot.scenario == scenario);
-        let method = &self.record.plan.method;
+        let plan = &self.record.plan;
+        let slice_ns = plan.scenario(scenario).map_or(0, |one| plan.slices(one).slice_ns);
         let pilot: u64 = pilots
             .flat_map(|pilot| &pilot.contenders)
             .map(|one| {
-                method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, method.slice_ns))
+                plan.method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, slice_ns))
             })
             .sum();
         let aside = self.record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);

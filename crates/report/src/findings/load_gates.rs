@@ -116,7 +116,7 @@ fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&Contender
     }
     let due: u64 = parts.iter().map(|part| part.outcomes.total()).sum();
     let completions: u64 = parts.iter().map(|part| part.completions).sum();
-    let slice_ns = scene.record.plan.method.slice_ns;
+    let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
     let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns)).collect())? as f64;
