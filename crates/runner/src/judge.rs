@@ -40,8 +40,7 @@ impl Bench {
     /// When the rules make no sense.
     pub(crate) fn new(record: &Record) -> Result<Self, AskError> {
         let method = &record.plan.method;
-        let rules =
-            Rules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
+        let rules = Rules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
         Ok(Self { referee: Referee::new(rules)? })
     }
 

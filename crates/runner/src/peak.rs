@@ -150,7 +150,8 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration)
     let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64;
     // Without what the generator was late itself, the objective might have been met.
     let own_ns = tally.own_lag.histogram().value_at_quantile(objective.quantile);
-    let late = quantile_ns.is_some_and(|ns| (objective.limit_ns + 1..=objective.limit_ns + own_ns).contains(&ns));
+    let late =
+        quantile_ns.is_some_and(|ns| (objective.limit_ns + 1..=objective.limit_ns + own_ns).contains(&ns));
     let ours = if met {
         None
     } else if busy > BUSY {

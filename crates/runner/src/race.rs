@@ -265,7 +265,8 @@ impl Race<'_> {
         let contenders = contenders?;
         if method.pilot_ns == 0 {
             let (scenario, warmup_ns) = (leg.scenario.name.clone(), method.warmup_ns.0);
-            let pilot = Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
+            let pilot =
+                Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
             return Ok(self.write(Line::Pilot(pilot))?);
         }
         let cuts: Vec<f64> =
@@ -276,8 +277,7 @@ impl Race<'_> {
         let scenario = leg.scenario.name.clone();
         self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
         let window_ns = window.as_nanos() as u64;
-        let pilot =
-            Pilot { scenario, window_ns, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
+        let pilot = Pilot { scenario, window_ns, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
         Ok(self.write(Line::Pilot(pilot))?)
     }
 
@@ -429,9 +429,7 @@ impl Race<'_> {
         let slice_ns = plan.scenario(scenario).map_or(0, |one| plan.slices(one).slice_ns);
         let pilot: u64 = pilots
             .flat_map(|pilot| &pilot.contenders)
-            .map(|one| {
-                plan.method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, slice_ns))
-            })
+            .map(|one| plan.method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, slice_ns)))
             .sum();
         let aside = self.record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);
         pilot + aside.chain(self.record.epochs_of(scenario)).map(|epoch| epoch.took_ns).sum::<u64>()

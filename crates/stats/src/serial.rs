@@ -6,7 +6,7 @@
 //! values it has the mean -1 / n, because m is taken from the same values, and the variance (n - 2)^2 / (n^2 (n - 1)), both
 //! exactly: Moran, "Some theorems on time series, II: the significance of the serial correlation coefficient", Biometrika 35
 //! (1948); Dufour and Roy, "Some robust exact results on sample autocorrelations and tests of randomness", Journal of
-//! Econometrics 29 (1985), show that the mean holds for any exchangeable values and the variance is an upper bound for them.
+//! Econometrics 29 (1985), have the same mean for any exchangeable values.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 

@@ -125,8 +125,13 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Fi
         "generator-saturated",
         share,
         match closed {
-            true => format!("{} of the generator's cores used while the contender had time to spare", percent(share)),
-            false => format!("{} of the generator's cores used: latencies hold its own delays", percent(share)),
+            true => format!(
+                "{} of the generator's cores used while the contender had time to spare",
+                percent(share)
+            ),
+            false => {
+                format!("{} of the generator's cores used: latencies hold its own delays", percent(share))
+            }
         },
         "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
     )
@@ -267,7 +272,8 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
 /// the one that shows it most is told of.
 fn serial_correlation(scene: &Scene<'_>) -> Option<Finding> {
     let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
-    let read = scene.contests.iter().zip(judged).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
+    let read =
+        scene.contests.iter().zip(judged).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
     let (contest, serial) = read.max_by(|one, other| one.1.z.total_cmp(&other.1.z))?;
     serial.is_significant(judged.len()).then(|| {
         let name = |index: usize| &scene.record.plan.contenders[index].name;

@@ -85,7 +85,8 @@ fn run_delay(
         .filter_map(|slice| Some((slice.load_run_delay_ns?, slice.load_runs.unwrap_or(0), slice.elapsed_ns)));
     let sum = |sum: (u64, u64, u64), one: (u64, u64, u64)| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
     let (delay_ns, runs, elapsed_ns) = read.fold((0, 0, 0), sum);
-    let allowed_ns = if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
+    let allowed_ns =
+        if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
     let share = (delay_ns as f64 - allowed_ns).max(0.0) / (elapsed_ns as f64 * threads as f64);
     let beyond = if allowed_ns > 0.0 { ", beyond a tenth of the median latency at each waking" } else { "" };
     RUN_DELAY.judge(
@@ -197,7 +198,8 @@ fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Finding> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let of_session = |ceiling: Option<f64>| {
         let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
-        let epochs = scene.epochs.iter().filter(|epoch| pilot.ceiling_at(epoch.started_unix_ms) == Some(ceiling));
+        let epochs =
+            scene.epochs.iter().filter(|epoch| pilot.ceiling_at(epoch.started_unix_ms) == Some(ceiling));
         Some((rate_in(epochs.copied(), contender)? / ceiling, ceiling))
     };
     let later = pilot.later_ceilings.iter().map(|one| one.ceiling_rps);

@@ -319,9 +319,8 @@ fn generator_saturated(record: &LoadRecord) -> Option<Finding> {
 fn run_delay(record: &LoadRecord) -> Option<Finding> {
     let share = record.generator.run_delay_share.filter(|_| record.duration_s >= LEAST_S)?;
     let waking = record.generator.run_delay_mean_ns.zip(record.latency_ns.p50).filter(|_| is_open(record));
-    let beyond = |(mean_ns, p50): (u64, u64)| {
-        (1.0 - SEND_LAG.warn * p50 as f64 / (mean_ns as f64).max(1.0)).max(0.0)
-    };
+    let beyond =
+        |(mean_ns, p50): (u64, u64)| (1.0 - SEND_LAG.warn * p50 as f64 / (mean_ns as f64).max(1.0)).max(0.0);
     let share = share * waking.map_or(1.0, beyond);
     let beyond = if waking.is_some() { ", beyond a tenth of the median latency at each waking" } else { "" };
     RUN_DELAY.judge(
