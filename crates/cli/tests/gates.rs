@@ -103,6 +103,13 @@ fn assert_found(outcome: &Outcome, code: &str, severity: &str, contender: &str) 
     assert!(findings(outcome).contains(&wanted), "no {severity} {code} of {contender:?}\n{outcome}");
 }
 
+/// Found, be it a warning or worse.
+#[track_caller]
+fn assert_noticed(outcome: &Outcome, code: &str, contender: &str) {
+    let noticed = findings(outcome).iter().any(|one| one.0 == code && one.2 == contender);
+    assert!(noticed, "no {code} of {contender:?}\n{outcome}");
+}
+
 #[track_caller]
 fn assert_not_found(outcome: &Outcome, code: &str) {
     assert!(findings(outcome).iter().all(|one| one.0 != code), "{code} was not asked for\n{outcome}");
@@ -277,6 +284,9 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     let outcome = same(&kit, &format!("exec {BINARY} null --port {{port}}"));
     assert_found(&outcome, "ceiling", "invalid", "a");
     assert_found(&outcome, "ceiling", "invalid", "b");
+    // Each answer costs it about as much as what is added to the generator's work.
+    assert_found(&outcome, "handicap", "warn", "a");
+    assert_found(&outcome, "handicap", "warn", "b");
     assert_nothing_claimed(&outcome);
     let pilot = outcome.json()["record"]["pilots"][0].clone();
     assert!(pilot["ceiling_rps"].as_f64().unwrap() > 0.0, "{pilot}");
@@ -311,6 +321,45 @@ fn a_rate_that_is_too_high_for_a_server() {
     assert_found(&outcome, "offered-not-achieved", "invalid", "b");
     assert_nothing_claimed(&outcome);
     assert!(parts(&outcome).iter().all(|part| part["send_lag"].is_string() && part["wait"].is_string()));
+}
+
+/// A contender that starts a busy loop on the generator's core: what it uses is the contender's own, so that no round is left
+/// out, and the generator is late.
+#[test]
+fn a_contender_that_starves_the_generator() {
+    let taskset = std::process::Command::new("taskset").args(["-c", "1", "true"]).output();
+    if !two_cores() || !taskset.is_ok_and(|done| done.status.success()) {
+        skip_loudly!("one core, or no taskset");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json"]);
+    let burn = format!("taskset -c {LOAD_CORE} sh -c 'while :; do :; done' &");
+    let race = kit.race().contender("fair", &server).contender("greedy", &format!("{burn} {burn} {server}"));
+    let race = race.args(&SHORT[..4]).args(["--measure", "1s", "--slice", "250ms", "-c", "16", "-r", "2000"]);
+    let outcome = race.args(CORES).run();
+    assert_noticed(&outcome, "send-lag", "greedy");
+    assert_noticed(&outcome, "run-delay", "greedy");
+    assert!(parts(&outcome).iter().all(|part| part["own_lag"].is_string()));
+    kit.assert_nothing_left();
+}
+
+/// Each answer ends its connection, eight new ones come at a time, and two may wait: the others are sent again after a second.
+#[test]
+fn a_listener_that_is_full() {
+    if !two_cores() {
+        skip_loudly!("one core");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let full = server_line(&["--json", "--spin-us", "2000", "--close-each", "--backlog", "1"]);
+    let race =
+        kit.race().contender("roomy", &server_line(&["--json", "--spin-us", "50"])).contender("full", &full);
+    let race = race.args(["--epochs", "3", "--warmup", "200ms", "--measure", "1600ms", "--slice", "400ms"]);
+    let outcome = race.args(["-c", "8"]).args(CORES).run();
+    assert_found(&outcome, "listen-overflows", "warn", "full");
+    // It is sent again while either is loaded.
+    let again = findings(&outcome).iter().any(|one| one.0 == "retransmits");
+    assert!(again, "nothing was sent again\n{outcome}");
+    assert_found(&outcome, "no-keep-alive", "warn", "full");
 }
 
 #[test]

@@ -63,6 +63,12 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     let document: Value = serde_json::from_str(&kit.read("done.json")).unwrap();
     assert_eq!(document["complete"], true);
     assert!(document["scenarios"][0]["epochs"].as_u64().unwrap() >= 3);
+    let pilot = &document["record"]["pilots"][0];
+    let later = pilot["later_ceilings"].as_array().unwrap();
+    assert!(
+        later.len() == 1 && later[0]["ceiling_rps"].is_number(),
+        "a session has its own ceiling: {later:?}"
+    );
     kit.assert_nothing_left();
 }
 

@@ -228,6 +228,21 @@ fn ctrl_c_ends_it_and_keeps_what_was_measured() {
 }
 
 #[test]
+fn ctrl_c_is_heeded_while_the_answer_before_the_load_is_waited_for() {
+    let (kit, _turn) = (kit(), turn());
+    let server = TestServer::start(&["--never-answer"]);
+    let begun = std::time::Instant::now();
+    let mut running = kit.deadheat(["load", &server.url("/"), "--timeout", "60s"]).spawn();
+    // Time to start, to connect and to ask.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(running.is_running());
+    assert!(running.signal(Signal::INT));
+    let outcome = running.wait();
+    outcome.assert_status(130).assert_stderr_has("before anything was measured");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{outcome}");
+}
+
+#[test]
 fn a_server_that_dies_leaves_a_record_of_it() {
     let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--exit-after", "2000"]));
     let outcome = load(&kit, "-d 1s -c 4", &server.url("/")).json_to("out.json").run();

@@ -82,6 +82,9 @@ pub struct Tally {
     pub spin_ns: u64,
     /// How long the workers waited for a CPU while they could have run, added up; `None` where the kernel does not say.
     pub run_delay_ns: Option<u64>,
+    /// How often the workers came to run on a CPU, added up: so often they may have waited for it; `None` where the kernel
+    /// does not say.
+    pub runs: Option<u64>,
     /// Wall time of the workers while the slice ran, added up: cpu_ns / wall_ns is the share of a core in use.
     pub wall_ns: u64,
     /// Whether a slice without a duration was given up because no answer came any more.
@@ -262,10 +265,9 @@ impl Tally {
         self.unsolicited += other.unsolicited;
         self.cpu_ns += other.cpu_ns;
         self.spin_ns += other.spin_ns;
-        self.run_delay_ns = match (self.run_delay_ns, other.run_delay_ns) {
-            (Some(mine), Some(theirs)) => Some(mine + theirs),
-            (None, None) | (Some(_), None) | (None, Some(_)) => None,
-        };
+        let both = |mine: Option<u64>, theirs: Option<u64>| Some(mine? + theirs?);
+        self.run_delay_ns = both(self.run_delay_ns, other.run_delay_ns);
+        self.runs = both(self.runs, other.runs);
         self.wall_ns += other.wall_ns;
         self.gave_up |= other.gave_up;
         self.samples.extend(other.samples);

@@ -170,7 +170,7 @@ impl<D: Driver> Worker<D> {
 
     /// Runs a slice to its end; `prepared` is what its preparation yielded.
     pub(crate) fn run(&mut self, order: &WorkerOrder, prepared: Tally) -> Result<Tally, Errno> {
-        let (cpu_ns, delay_ns) = (os::thread_cpu_ns(), os::thread_run_delay_ns());
+        let (cpu_ns, waited) = (os::thread_cpu_ns(), os::thread_run_delay());
         let gauge = self.settings.gauge.clone();
         let before = Before::of(&gauge);
         let mut slice = Slice::running(order, self.settings.timeout, self.clock.now_ns());
@@ -208,8 +208,9 @@ impl<D: Driver> Worker<D> {
         slice.show(&gauge, &before);
         let mut tally = slice.finish(self.clock.now_ns(), self.most_open);
         tally.cpu_ns = os::thread_cpu_ns().saturating_sub(cpu_ns);
-        let delays = delay_ns.zip(os::thread_run_delay_ns());
-        tally.run_delay_ns = delays.map(|(before_ns, after_ns)| after_ns.saturating_sub(before_ns));
+        let waits = waited.zip(os::thread_run_delay());
+        tally.run_delay_ns = waits.map(|(before, after)| after.0.saturating_sub(before.0));
+        tally.runs = waits.map(|(before, after)| after.1.saturating_sub(before.1));
         Ok(tally)
     }
 

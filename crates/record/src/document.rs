@@ -199,6 +199,13 @@ pub struct Comparison {
     pub epochs: usize,
     /// Standard deviation of the epochs' log ratios.
     pub sd_log_ratio: Option<f64>,
+    /// How much each epoch's log ratio follows that of the epoch before: their correlation, corrected for its bias in few
+    /// epochs; none with fewer than ten. Verdicts rest on epochs that do not follow each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial_correlation: Option<f64>,
+    /// Its distance from 0 in standard errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial_z: Option<f64>,
     /// The smallest ratio that this race could have detected (with a power of 90 %).
     pub detectable_ratio: Option<f64>,
     /// Epochs that would be needed to decide at the margin.

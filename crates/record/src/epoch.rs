@@ -89,6 +89,26 @@ pub struct Pilot {
     /// the pilot; none where that could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_rps: Option<f64>,
+    /// The ceilings of the sessions that went on with the scenario, in time order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later_ceilings: Vec<LaterCeiling>,
+}
+
+/// What the generator reached when a race was continued: the machine may be another by then.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LaterCeiling {
+    /// When it was measured, in milliseconds since 1970; it holds for the epochs that were started from then on.
+    pub unix_ms: u64,
+    /// As [`Pilot::ceiling_rps`].
+    pub ceiling_rps: Option<f64>,
+}
+
+impl Pilot {
+    /// The ceiling of the session in which an epoch was started at `unix_ms`.
+    pub fn ceiling_at(&self, unix_ms: u64) -> Option<f64> {
+        let later = self.later_ceilings.iter().rev().find(|one| one.unix_ms <= unix_ms);
+        later.map_or(self.ceiling_rps, |one| one.ceiling_rps)
+    }
 }
 
 /// A short stretch of load on one contender while the others are frozen.
@@ -104,7 +124,7 @@ pub struct Slice {
     pub rate_per_s: Option<f64>,
     /// All completions, drain included.
     pub completions: u64,
-    /// CPU time of the generator's threads, without the time that they only looked out for due times and answers.
+    /// CPU time of the generator's threads, `load_spin_ns` included.
     pub load_cpu_ns: u64,
     /// The part of it for which they only looked out for the next due time, so as to be on time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,6 +132,9 @@ pub struct Slice {
     /// Time that the generator's threads were runnable and did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_run_delay_ns: Option<u64>,
+    /// How often the generator's threads came to run on a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_runs: Option<u64>,
     /// Requests that did not end as expected.
     pub failed: u64,
     /// What was tried, where a peak is looked for.
@@ -189,6 +212,10 @@ pub struct ContenderEpoch {
     /// How long requests waited because no connection was free, which is part of the send lag; none for closed loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<EncodedHistogram>,
+    /// The part of the send lag that is the generator's own: from when a request was due, and a connection free, until it was
+    /// taken up; none for closed loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_lag: Option<EncodedHistogram>,
     /// Requests in flight, integrated over time: their number times nanoseconds, of the requests that `latency` has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_ns: Option<u64>,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Difference, Document, Epoch, Finding, Machine, Pilot, Plan, SCHEMA};
+use crate::{Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan, SCHEMA};
 
 /// How a race, or one part of it, came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -57,6 +57,14 @@ pub enum Line {
     },
     /// The warm-up length of a scenario was found.
     Pilot(Pilot),
+    /// A session that went on with a scenario measured the generator's ceiling anew.
+    Ceiling {
+        /// The scenario's name.
+        scenario: String,
+        /// What it reached.
+        #[serde(flatten)]
+        ceiling: LaterCeiling,
+    },
     /// An epoch was completed.
     Epoch(Box<Epoch>),
     /// Something was noticed outside an epoch.
@@ -417,6 +425,10 @@ impl Record {
                 self.out.extend(out);
             }
             Line::Pilot(pilot) => self.pilots.push(pilot),
+            Line::Ceiling { scenario, ceiling } => {
+                let pilot = self.pilots.iter_mut().find(|pilot| pilot.scenario == scenario);
+                pilot.into_iter().for_each(|pilot| pilot.later_ceilings.push(ceiling));
+            }
             Line::Epoch(epoch) => self.epochs.push(*epoch),
             Line::Anew { scenario, warmup_ns, reason } => {
                 let (aside, kept) =

@@ -35,7 +35,8 @@ pub use document::{
     Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord, schema_json,
 };
 pub use epoch::{
-    ContenderEpoch, Difference, Epoch, ExternalReading, Outcomes, Pilot, PilotContender, Round, Slice, Usage,
+    ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, Outcomes, Pilot, PilotContender, Round,
+    Slice, Usage,
 };
 pub use finding::{Finding, Severity};
 pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES};

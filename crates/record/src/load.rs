@@ -307,6 +307,9 @@ pub struct Generator {
     pub spin_share: Option<f64>,
     /// Wall time that the workers waited for a CPU though they could have run, 0 to 1; null where the kernel does not say.
     pub run_delay_share: Option<f64>,
+    /// How long a worker so waited on average each time that it came to run, in nanoseconds.
+    #[serde(default)]
+    pub run_delay_mean_ns: Option<u64>,
 }
 
 /// What the generator reaches against the built-in null server, on the same CPUs and connections, just before the load.

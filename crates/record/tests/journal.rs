@@ -55,6 +55,26 @@ fn every_line_reads_back() {
 }
 
 #[test]
+fn a_ceiling_holds_from_its_session_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = full_record();
+    let path = write(folder.path(), &record);
+    let mut journal = Journal::resume(&path).unwrap();
+    for (unix_ms, ceiling_rps) in [(2_000, Some(50_000.0)), (3_000, None)] {
+        let ceiling = LaterCeiling { unix_ms, ceiling_rps };
+        let line = Line::Ceiling { scenario: "closed-64".into(), ceiling };
+        journal.append(&line).unwrap();
+        record.apply(line);
+    }
+    drop(journal);
+    assert_eq!(read(&path).unwrap(), record);
+    record.pilots[0].ceiling_rps = Some(60_000.0);
+    let at = |unix_ms| record.pilots[0].ceiling_at(unix_ms);
+    assert_eq!([at(1_999), at(2_000), at(2_999)], [Some(60_000.0), Some(50_000.0), Some(50_000.0)]);
+    assert_eq!(at(3_000), None, "it could not be measured any more");
+}
+
+#[test]
 fn a_journal_is_never_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), &full_record());

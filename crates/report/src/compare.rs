@@ -15,13 +15,7 @@ use crate::ReportError;
 
 /// The referee's rules of a plan's method. The race must use the same to come to the same verdicts.
 pub fn rules(method: &Method) -> Rules {
-    Rules {
-        alpha: method.alpha,
-        margin: method.margin,
-        looks: method.looks.clone(),
-        max_epochs: method.looks.last().copied().unwrap_or(0),
-        seed: method.seed,
-    }
+    Rules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed)
 }
 
 /// `[contest][epoch]`: what each epoch says of each contest.
@@ -88,6 +82,8 @@ pub(crate) fn comparisons(
             negligible: judged.negligible && verdict != Verdict::Invalid,
             epochs: judged.epochs,
             sd_log_ratio: judged.sd_log_ratio,
+            serial_correlation: judged.serial.map(|serial| serial.lag1),
+            serial_z: judged.serial.map(|serial| serial.z),
             detectable_ratio: judged.detectable_ratio,
             epochs_needed: judged.epochs_needed,
             total_ratio: judged.total_ratio,

@@ -9,7 +9,7 @@
 //! | `not-pinned` | nobody has cores of its own | |
 //! | `few-epochs` | fewer epochs than the first look | |
 //! | `not-server-bound` | closed load, the contender used under 90 % of its cores | |
-//! | `generator-saturated` | generator over 70 % of its cores, contender not at its limit | over 85 % |
+//! | `generator-saturated` | generator over 70 % of its cores, and no closed load held the contender at its limit | over 85 % |
 //! | `mismatch` | any answer that is not the expected one | over 0.1 % |
 //! | `errors` | any request without an answer | over 0.1 % |
 //! | `steal` | over 1 % of the kept rounds' time | over 5 % |
@@ -19,15 +19,16 @@
 //! | `too-noisy` | the margin would take over twice the most epochs | |
 //! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
 //! | `intermittent-slow-slices` | trimmed and total ratio differ | |
+//! | `serial-correlation` | from ten epochs on: the epochs' ratios follow each other, beyond 2 standard errors | |
 //! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, from 10,000 answers on |
 //! | `offered-not-achieved` | open load: under 99.5 % of what was due was kept up with | under 98 % |
 //! | `littles-law` | | in flight and throughput x latency differ in an epoch by over 2 % (closed), 5 % (open) |
-//! | `run-delay` | the generator waited for a CPU over 1 % of the time, and no closed load held the contender at its limit | over 5 % |
-//! | `ceiling` | over 50 % of what the generator reaches against a null server | over 70 % |
+//! | `run-delay` | the generator waited for a CPU over 1 % of the time, and no closed load held the contender at its limit; open load: beyond a tenth of the median latency at each waking | over 5 % |
+//! | `ceiling` | over 50 % of what the generator reaches against a null server in the same session | over 70 % |
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
 //! | `listen-overflows`, `retransmits`, `swap` | any | |
-//! | `peak-not-found` | | a contender's search for its peak ended elsewhere |
+//! | `peak-not-found` | a contender's search for its peak ended elsewhere in a later epoch, which is left out | in the first |
 //! | `metric-unavailable` | a percentile has under 100 requests beyond it in an epoch | no metric is left |
 
 mod gates;
@@ -38,7 +39,7 @@ use deadheat_record::{ContenderResult, Contest, Epoch, Finding, Record, Scenario
 use deadheat_stats::Judgement;
 
 /// Every code that this crate gives; the race may notice more.
-pub const CODES: [&str; 25] = [
+pub const CODES: [&str; 26] = [
     "not-pinned",
     "few-epochs",
     "not-server-bound",
@@ -52,6 +53,7 @@ pub const CODES: [&str; 25] = [
     "too-noisy",
     "no-keep-alive",
     "intermittent-slow-slices",
+    "serial-correlation",
     "send-lag",
     "offered-not-achieved",
     "littles-law",

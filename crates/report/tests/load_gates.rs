@@ -5,7 +5,8 @@
 mod fixture;
 
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, Handicap, HostReading, Record, Severity, Shape, Throttling,
+    ContenderEpoch, EncodedHistogram, Handicap, HostReading, LaterCeiling, Record, Severity, Shape, Slices,
+    Throttling,
 };
 use deadheat_report::{CODES, document};
 use fixture::{Race, Racer};
@@ -93,6 +94,31 @@ fn the_generators_run_delay() {
     }
 }
 
+/// Slices of 100 ms of an open load whose median latency is 1.5 ms: each waking may wait for 150 us.
+#[test]
+fn a_generator_that_wakes_often_may_wait_a_little_each_time() {
+    for (delay_us, runs, severity) in [
+        (4_000, 500, None),
+        (20_000, 500, None), // 40 us at each waking
+        (4_000, 10, Some(Severity::Warn)),
+        (20_000, 10, Some(Severity::Invalid)),
+    ] {
+        let with = |mut record: Record| {
+            let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+            for slice in rounds.flat_map(|round| &mut round.slices).filter(|slice| slice.contender == 1) {
+                (slice.load_run_delay_ns, slice.load_runs) = (Some(delay_us * 1_000), Some(runs));
+            }
+            found(&record).into_iter().filter(|one| one.0 != "not-server-bound").collect::<Vec<_>>()
+        };
+        let expected = severity.map_or(vec![], |severity| one("run-delay", severity, "b"));
+        assert_eq!(with(open()), expected, "{delay_us} us in {runs}");
+        // A closed load waits for what the generator does next: nothing is allowed for.
+        let mut idle = closed();
+        parts(&mut idle, |part| part.usage.cpu_ns /= 2);
+        assert_eq!(with(idle).len(), 1);
+    }
+}
+
 #[test]
 fn what_the_kernel_counted() {
     let any = Throttling { periods: 3, ns: 400_000_000 };
@@ -139,6 +165,24 @@ fn the_send_lag_that_is_the_generators() {
 }
 
 #[test]
+fn the_lag_that_is_the_generators_own_is_not_what_it_waited_for() {
+    let with = |own: Option<EncodedHistogram>| {
+        let mut record = open();
+        parts(&mut record, |part| {
+            // One request in fifty waits for a connection, others for the generator.
+            part.send_lag = Some(times(0, 3_000_000, 10_000));
+            part.wait = Some(times(0, 3_000_000, 10_000));
+            part.own_lag.clone_from(&own);
+        });
+        (found(&record), both("send-lag", Severity::Invalid, &record))
+    };
+    let (found, lag) = with(Some(times(0, 3_000_000, 10_000)));
+    assert_eq!(found, lag, "what others waited for hides nothing");
+    assert_eq!(with(Some(times(0, 1_000, 10_000))).0, []);
+    assert_eq!(with(None).0, [], "a record from before it was kept");
+}
+
+#[test]
 fn a_rate_that_is_not_kept_up_with() {
     // Slices of 100 ms that are answered for so much longer, and latencies that grow with them.
     for (late_ns, severity) in
@@ -155,6 +199,14 @@ fn a_rate_that_is_not_kept_up_with() {
         let expected = severity.map_or(vec![], |severity| both("offered-not-achieved", severity, &record));
         assert_eq!(found(&record), expected, "{late_ns}");
     }
+    // A scenario has slices of its own, whatever those of the first one are.
+    let mut record = open();
+    record.plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000_000_000, rounds: 10 });
+    for slice in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
+    {
+        slice.elapsed_ns = 1_001_000_000;
+    }
+    assert_eq!(found(&record), [], "slices of a second");
     let mut record = open();
     parts(&mut record, |part| {
         part.outcomes.cut += part.completions / 100;
@@ -177,6 +229,19 @@ fn a_generator_that_only_looks_out_for_the_next_due_time_is_not_busy() {
     assert_eq!(with(Some(60_000_000)).0, []);
     let (found, saturated) = with(None);
     assert_eq!(found, saturated);
+}
+
+#[test]
+fn a_saturated_generator_is_in_the_latencies_also_of_a_server_at_its_limit() {
+    for (mut record, said) in [(open(), true), (closed(), false)] {
+        for slice in
+            record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
+        {
+            slice.load_cpu_ns = 95_000_000;
+        }
+        let expected = if said { both("generator-saturated", Severity::Invalid, &record) } else { vec![] };
+        assert_eq!(found(&record), expected);
+    }
 }
 
 #[test]
@@ -225,6 +290,47 @@ fn the_generators_ceiling() {
             found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>();
         assert_eq!(found, severity.map_or(vec![], |severity| one("ceiling", severity, "bun")));
     }
+}
+
+#[test]
+fn each_session_is_held_against_its_own_ceiling() {
+    let bun = |first: Option<f64>, later: Option<f64>, from_epoch: usize| {
+        let mut record = closed();
+        let unix_ms = record.epochs[from_epoch].started_unix_ms - 1;
+        record.pilots[0].ceiling_rps = first;
+        record.pilots[0].later_ceilings.push(LaterCeiling { unix_ms, ceiling_rps: later });
+        found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>()
+    };
+    let invalid = one("ceiling", Severity::Invalid, "bun");
+    assert_eq!(bun(Some(60_000.0), Some(60_000.0), 3), []);
+    assert_eq!(bun(Some(60_000.0), Some(20_000.0), 3), invalid, "the machine became slower");
+    assert_eq!(bun(Some(20_000.0), Some(60_000.0), 3), invalid, "it was slower");
+    assert_eq!(bun(Some(20_000.0), Some(60_000.0), 0), [], "no epoch was measured in the first session");
+    assert_eq!(bun(Some(60_000.0), None, 3), []);
+}
+
+#[test]
+fn epochs_that_follow_each_other() {
+    let with = |epochs: usize, drift: f64| {
+        let mut race = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
+        (race.epochs, race.end) = (epochs, None);
+        let mut record = race.record();
+        for (number, epoch) in record.epochs.iter_mut().enumerate() {
+            for slice in epoch.rounds.iter_mut().flat_map(|round| &mut round.slices) {
+                let more = if slice.contender == 1 { drift * number as f64 } else { 0.0 };
+                slice.rate_per_s = slice.rate_per_s.map(|rate| rate * more.exp());
+            }
+        }
+        let pair = document(&record).unwrap().scenarios.remove(0).comparisons.remove(0);
+        (found(&record), pair.serial_correlation, pair.serial_z)
+    };
+    let (found, correlation, z) = with(12, 0.02);
+    assert_eq!(found, one("serial-correlation", Severity::Warn, "b"));
+    assert!(correlation.unwrap() > 0.5 && z.unwrap() > 2.0, "{correlation:?} {z:?}");
+    let (found, correlation, z) = with(12, 0.0);
+    assert_eq!(found, []);
+    assert!(correlation.unwrap().abs() < 0.6 && z.unwrap() < 2.0, "{correlation:?} {z:?}");
+    assert_eq!(with(9, 0.02), (vec![], None, None), "too few to say");
 }
 
 #[test]

@@ -216,9 +216,15 @@ fn peak_rates_under_an_objective() {
         }
     }
     insta::assert_snapshot!("peak_rates", both(&record));
-    record.epochs.truncate(1);
     let below =
         PeakSeen { end: PeakEnd::Below, rate_per_s: 100.0, low_per_s: None, high_per_s: None, trials: 5 };
+    let mut later = record.clone();
+    later.epochs[2].contenders[1].peak = Some(below);
+    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
+    assert_eq!(told, [("peak-not-found", deadheat_record::Severity::Warn)]);
+    assert!(scenario.findings[0].message.starts_with("epoch 3 is left out"), "{:?}", scenario.findings);
+    record.epochs.truncate(1);
     record.epochs[0].contenders[1].peak = Some(below);
     record.ended = vec![("closed-64".into(), End::Unavailable)];
     insta::assert_snapshot!("a_peak_that_was_not_found", both(&record));

@@ -427,6 +427,7 @@ impl Measured {
             latency,
             send_lag: of_open(&self.sum.send_lag)?,
             wait: of_open(&self.sum.wait)?,
+            own_lag: of_open(&self.sum.own_lag)?,
             in_flight_ns: Some(self.sum.in_flight_ns),
             usage: Usage {
                 cpu_ns: self.cpu_ns,
@@ -453,6 +454,7 @@ pub(crate) fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Sl
         load_cpu_ns: tally.cpu_ns,
         load_spin_ns: Some(tally.spin_ns),
         load_run_delay_ns: tally.run_delay_ns,
+        load_runs: tally.runs,
         failed: outcomes(tally).failed(),
         trial: None,
     }

@@ -40,13 +40,7 @@ impl Bench {
     /// When the rules make no sense.
     pub(crate) fn new(record: &Record) -> Result<Self, AskError> {
         let method = &record.plan.method;
-        let rules = Rules {
-            alpha: method.alpha,
-            margin: method.margin,
-            looks: method.looks.clone(),
-            max_epochs: method.looks.last().copied().unwrap_or(0),
-            seed: method.seed,
-        };
+        let rules = Rules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
         Ok(Self { referee: Referee::new(rules)? })
     }
 

@@ -69,8 +69,10 @@ impl Course<'_> {
             for place in order {
                 let Some(trial) = searches[place].next() else { continue };
                 let start_ns = epoch_start.elapsed().as_nanos() as u64;
+                let host = self.watch.host();
                 let (tally, seen) =
                     self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
+                measured[place].see_host(self.watch.host().since(&host));
                 let mut slice = slice_record(loaded[place].runner.contender, start_ns, &tally);
                 slice.trial = Some(seen);
                 measured[place].sum.add_if(tally, false);
@@ -146,8 +148,19 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration)
         && failed_share <= MOST_FAILED
         && achieved_share >= LEAST_ACHIEVED;
     let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64;
-    let ours = (!met && busy > BUSY)
-        .then(|| format!("the generator was busy for {:.0} % of its time", busy * 100.0));
+    // Without what the generator was late itself, the objective might have been met.
+    let own_ns = tally.own_lag.histogram().value_at_quantile(objective.quantile);
+    let late =
+        quantile_ns.is_some_and(|ns| (objective.limit_ns + 1..=objective.limit_ns + own_ns).contains(&ns));
+    let ours = if met {
+        None
+    } else if busy > BUSY {
+        Some(format!("the generator was busy for {:.0} % of its time", busy * 100.0))
+    } else if late {
+        Some(format!("the generator itself was {:.3} ms late", own_ns as f64 / 1e6))
+    } else {
+        None
+    };
     let end = match (met, &ours) {
         (true, _) => TrialEnd::Pass,
         (false, None) => TrialEnd::Fail,
@@ -232,5 +245,22 @@ mod tests {
         assert_eq!(of(0, 2, 0), TrialEnd::Fail);
         assert_eq!(of(20, 0, 900), TrialEnd::Invalid, "the generator may have been it");
         assert_eq!(of(0, 0, 900), TrialEnd::Pass);
+    }
+
+    #[test]
+    fn a_generator_that_was_late_itself_fails_nobody() {
+        let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+        let of = |latency_ns: u64, own_lag_ns: u64| {
+            let mut tally = Tally { due: 100, completions: 100, wall_ns: 1_000, ..Tally::default() };
+            (tally.elapsed_ns, tally.outcomes.ok) = (1_000_500_000, 100);
+            for _ in 0..100 {
+                tally.latency.record(latency_ns);
+                tally.own_lag.record(own_lag_ns);
+            }
+            seen(&tally, 100.0, &objective, Duration::from_secs(1)).end
+        };
+        assert_eq!(of(12_000_000, 3_000_000), TrialEnd::Invalid);
+        assert_eq!(of(12_000_000, 1_000_000), TrialEnd::Fail, "too late anyway");
+        assert_eq!(of(9_000_000, 8_000_000), TrialEnd::Pass);
     }
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
 use deadheat_record::{
-    Difference, End, Epoch, Finding, Handicap, Journal, Line, Pilot, PilotContender, Record, ScenarioPlan,
-    Shape, WriteError,
+    Difference, End, Epoch, Finding, Handicap, Journal, LaterCeiling, Line, Pilot, PilotContender, Record,
+    ScenarioPlan, Shape, WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
@@ -196,12 +196,14 @@ impl Race<'_> {
 
     /// One scenario, from its pilot to its verdict, or until fewer than two are left.
     fn scenario(&mut self, leg: &Leg<'_>) -> Result<Finish, RaceError> {
+        // A ceiling belongs to its session: whoever goes on with a scenario measures it anew.
+        let mut stale = self.record.warmup_ns(&leg.scenario.name).is_some();
         for _ in 0..MOST_RESTARTS {
             if self.record.racing(&leg.scenario.name).len() < 2 {
                 self.end(leg, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
-            let end = self.until_the_end(leg);
+            let end = self.until_the_end(leg, &mut stale);
             for finding in self.run.take_left_behind() {
                 self.note(None, finding)?;
             }
@@ -229,16 +231,20 @@ impl Race<'_> {
         Ok(())
     }
 
-    fn until_the_end(&mut self, leg: &Leg<'_>) -> Result<End, Stop> {
+    fn until_the_end(&mut self, leg: &Leg<'_>, stale: &mut bool) -> Result<End, Stop> {
         if self.record.warmup_ns(&leg.scenario.name).is_none() {
             self.pilot(leg)?;
         }
         loop {
+            // Before anything else, so that it is not missed by a race that ended between an epoch and its check.
+            self.check_warmup(leg)?;
             if let Some(end) = self.is_over(leg)? {
                 return Ok(end);
             }
+            if std::mem::take(stale) {
+                self.ceiling_anew(leg)?;
+            }
             self.epoch(leg)?;
-            self.check_warmup(leg)?;
         }
     }
 
@@ -259,7 +265,8 @@ impl Race<'_> {
         let contenders = contenders?;
         if method.pilot_ns == 0 {
             let (scenario, warmup_ns) = (leg.scenario.name.clone(), method.warmup_ns.0);
-            let pilot = Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps };
+            let pilot =
+                Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
             return Ok(self.write(Line::Pilot(pilot))?);
         }
         let cuts: Vec<f64> =
@@ -269,8 +276,8 @@ impl Race<'_> {
         let warmup_ns = (warmup_length_s(&cuts, limits) * 1e9) as u64;
         let scenario = leg.scenario.name.clone();
         self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
-        let pilot =
-            Pilot { scenario, window_ns: window.as_nanos() as u64, contenders, warmup_ns, ceiling_rps };
+        let window_ns = window.as_nanos() as u64;
+        let pilot = Pilot { scenario, window_ns, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
         Ok(self.write(Line::Pilot(pilot))?)
     }
 
@@ -306,11 +313,26 @@ impl Race<'_> {
         if !matches!(course.scenario.shape, Shape::Closed { .. }) {
             return Ok(None);
         }
-        let slice = Duration::from_nanos(self.record.plan.method.slice_ns);
+        let slice = Duration::from_nanos(self.record.plan.slices(course.scenario).slice_ns);
         let measured = handicap::measure(one, slice, course.seed, self.stopped);
         let measured = measured.map_err(|error| lost(&one.runner, &error))?;
         course.still_there(one, "in the pilot")?;
         Ok(measured)
+    }
+
+    /// The ceiling of a session that goes on with a scenario.
+    fn ceiling_anew(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
+        let (racing, seed) = (self.record.racing(&leg.scenario.name), leg.gate.plan.method.seed);
+        let course = leg.course(racing, Duration::ZERO, 0, seed);
+        let lineup = course.line_up("ceiling", "before going on", self.observer)?;
+        let measured = self.ceiling(&course, &lineup);
+        stop_all(lineup.runners);
+        let ceiling_rps = measured?;
+        if (self.stopped)() {
+            return Err(Broken::Interrupted.into());
+        }
+        let ceiling = LaterCeiling { unix_ms: unix_ms(), ceiling_rps };
+        Ok(self.write(Line::Ceiling { scenario: leg.scenario.name.clone(), ceiling })?)
     }
 
     /// What the generator reaches at the most here, while all contenders are frozen.
@@ -403,12 +425,11 @@ impl Race<'_> {
 
     fn spent_ns(&self, scenario: &str) -> u64 {
         let pilots = self.record.pilots.iter().filter(|pilot| pilot.scenario == scenario);
-        let method = &self.record.plan.method;
+        let plan = &self.record.plan;
+        let slice_ns = plan.scenario(scenario).map_or(0, |one| plan.slices(one).slice_ns);
         let pilot: u64 = pilots
             .flat_map(|pilot| &pilot.contenders)
-            .map(|one| {
-                method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, method.slice_ns))
-            })
+            .map(|one| plan.method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, slice_ns)))
             .sum();
         let aside = self.record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);
         pilot + aside.chain(self.record.epochs_of(scenario)).map(|epoch| epoch.took_ns).sum::<u64>()

@@ -98,6 +98,8 @@ pub(crate) struct Sum {
     pub send_lag: Option<Histogram<u64>>,
     /// The part of it for which no connection was free.
     pub wait: Option<Histogram<u64>>,
+    /// The part of the send lag that is the generator's own.
+    pub own_lag: Option<Histogram<u64>>,
     /// Requests in flight, integrated over time; of the rounds that were kept, as the times are.
     pub in_flight_ns: u64,
     /// Whole answers.
@@ -117,6 +119,7 @@ impl Sum {
             latency: None,
             send_lag: None,
             wait: None,
+            own_lag: None,
             in_flight_ns: 0,
             samples: Vec::new(),
         }
@@ -141,6 +144,7 @@ impl Sum {
             (&mut self.latency, &tally.latency),
             (&mut self.send_lag, &tally.send_lag),
             (&mut self.wait, &tally.wait),
+            (&mut self.own_lag, &tally.own_lag),
         ];
         for (sum, times) in times {
             let sum = sum.get_or_insert_with(|| Histogram::new_from(times.histogram()));

@@ -29,6 +29,7 @@ pub mod peak;
 pub mod quantile;
 pub mod ratio;
 pub mod referee;
+pub mod serial;
 pub mod slope;
 pub mod spread;
 pub mod student;
@@ -46,6 +47,7 @@ pub use ratio::{EpochRatio, epoch_log_ratio};
 pub use referee::{
     Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,
 };
+pub use serial::Serial;
 pub use slope::{Climb, Slope, climbs, slope};
 pub use usl::Usl;
 pub use verdict::{Direction, Ruling, Verdict};

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::boundary::DEFAULT_PATHS;
 use crate::ratio::EpochRatio;
+use crate::serial::Serial;
 use crate::verdict::{Direction, Verdict};
 use critical::Critical;
 
@@ -37,6 +38,12 @@ impl Default for Rules {
 }
 
 impl Rules {
+    /// Rules whose race ends at its last look: what a plan says, for whoever races by it or reports on it.
+    pub fn ending_at_the_last(looks: &[usize], alpha: f64, margin: f64, seed: u64) -> Self {
+        let max_epochs = looks.last().copied().unwrap_or(0);
+        Self { alpha, margin, looks: looks.to_vec(), max_epochs, seed }
+    }
+
     /// The margin on the log scale: ln(1 + margin).
     pub fn margin_ln(&self) -> f64 {
         self.margin.ln_1p()
@@ -220,6 +227,9 @@ pub struct PairJudgement {
     /// trimming hides them. The trimmed mean's own standard error is the yardstick because the total's is blown up by
     /// the very slices in question: a stall in fewer than half of six epochs could never exceed two of those.
     pub intermittent: bool,
+    /// How much the epochs' trimmed log ratios follow each other, from [`crate::serial::FEWEST`] epochs on. The intervals and
+    /// error rates rest on epochs that do not.
+    pub serial: Option<Serial>,
     /// The interval was not taken at a look and no verdict rests on it: it is the t interval at the alpha that would be
     /// spent by now, and only shows how the race narrows.
     pub provisional: bool,

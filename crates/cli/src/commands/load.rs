@@ -33,8 +33,11 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
         writable(path)?;
     }
     let interrupt = Interrupt::listen()?;
-    let server = connect(&plan)?;
-    let Some(record) = measured(&plan, &server, &here, &interrupt, console)? else {
+    let record = match connect(&plan, &|| interrupt.asked())? {
+        Some(server) => measured(&plan, &server, &here, &interrupt, console)?,
+        None => None,
+    };
+    let Some(record) = record else {
         console.note("interrupted before anything was measured");
         return Ok(INTERRUPTED);
     };
@@ -51,8 +54,8 @@ fn measured(
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Option<LoadRecord>, Failure> {
-    let mut ask = |wire: &_| server.ask(wire, plan.timeout);
     let stopped = || interrupt.asked();
+    let mut ask = |wire: &_| server.ask(wire, plan.timeout, &stopped);
     let Some(checks) = checks(&plan.wires.all, &plan.status, plan.expect, &mut ask, &stopped)? else {
         return Ok(None);
     };

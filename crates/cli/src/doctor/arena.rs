@@ -2,9 +2,9 @@
 //!
 //! Owns: that folder, and the way from a plan to what came of it. Must not know: which races are held.
 
-use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use deadheat_record::{Comparison, ContenderResult, Finding, Journal, Machine, Pinning, Record};
@@ -31,27 +31,54 @@ pub(crate) struct Arena<'a> {
     pub(crate) folder: Folder,
 }
 
-/// A folder of this process alone; removed with all that is in it.
-pub(crate) struct Folder(PathBuf);
+/// A folder of this process alone; removed with all that is in it. One that ends at once, by a second Ctrl-C, leaves it to
+/// the next.
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Locked for as long as the folder is in use; the lock goes with the process, however that ends.
+    _lock: File,
+}
 
 impl Folder {
-    /// Makes it.
+    /// Makes it, and removes those that processes left which have ended since.
     ///
     /// # Errors
     /// When the system does not let it.
     pub(crate) fn make() -> std::io::Result<Self> {
         let places = Places::of_process();
-        let path = places.temporary.join(format!("deadheat-{}-doctor-{}", places.user, places.process));
+        let prefix = format!("deadheat-{}-doctor-", places.user);
+        let path = places.temporary.join(format!("{prefix}{}", places.process));
         // What an earlier process of the same number left.
         let _ = fs::remove_dir_all(&path);
+        remove_left(&places.temporary, &prefix, places.user);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
+        let lock = File::open(&path)?;
+        // Where the file system knows no locks, the process's number must do.
+        let _ = lock.try_lock();
+        Ok(Self { path, _lock: lock })
+    }
+}
+
+/// Removes folders of `user` whose names are `prefix` and the number of a process that has ended, and that nobody has locked:
+/// the process may run where its number is another.
+fn remove_left(temporary: &Path, prefix: &str, user: u32) {
+    let is_left = |path: &Path| {
+        let process = path.file_name()?.to_str()?.strip_prefix(prefix)?.parse::<u32>().ok()?;
+        let facts = fs::symlink_metadata(path).ok()?;
+        let ended = !Path::new("/proc").join(process.to_string()).exists();
+        let ours = facts.is_dir() && facts.uid() == user;
+        (ended && ours && File::open(path).ok()?.try_lock().is_ok()).then_some(())
+    };
+    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| is_left(path).is_some()) {
+        // What is left of it is for the next one.
+        let _ = fs::remove_dir_all(path);
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -102,9 +129,9 @@ impl Arena<'_> {
         let study = plan::study_of(pair, &std::env::current_dir()?)?;
         let setting = Setting { topology: self.topology.clone(), places: Places::of_process(), seed };
         let mut plan = resolve(&study, &[], choices, Purpose::Race, &setting)?.plan;
-        plan.work = self.folder.0.join("work");
+        plan.work = self.folder.path.join("work");
         let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, self.machine.clone());
-        let path = self.folder.0.join("race.jsonl");
+        let path = self.folder.path.join("race.jsonl");
         let mut journal = Journal::create(&path)?;
         journal.append(&record.header())?;
         let start = Instant::now();
@@ -114,7 +141,7 @@ impl Arena<'_> {
         let mut quiet = Quiet(self.console);
         let observer: &mut dyn Observer = if loud || self.console.live { &mut shown } else { &mut quiet };
         let stopped = || self.interrupt.asked();
-        let logs = self.folder.0.join("logs");
+        let logs = self.folder.path.join("logs");
         let mut race = Race {
             record,
             journal,
@@ -151,5 +178,32 @@ impl Observer for Quiet<'_> {
         if let Event::Out { reason, .. } = event {
             self.0.note(&lines_plain(&format!("out of the race: {reason}")));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_ended_processes_of_ones_own_left_is_removed() {
+        let here = tempfile::tempdir().unwrap();
+        let user = fs::metadata(here.path()).unwrap().uid();
+        // No process has so high a number: the kernel's limit is 4,194,304.
+        let own = std::process::id().to_string();
+        let names =
+            ["doctor-999999990", "doctor-999999991", &format!("doctor-{own}"), "doctor-x", "other-999999992"];
+        for name in names {
+            fs::create_dir_all(here.path().join(name).join("logs")).unwrap();
+        }
+        fs::write(here.path().join("doctor-999999993"), "a file").unwrap();
+        let locked = File::open(here.path().join(names[1])).unwrap();
+        locked.try_lock().unwrap();
+        let left = || names.map(|name| here.path().join(name).exists());
+        remove_left(here.path(), "doctor-", user + 1);
+        assert_eq!(left(), [true; 5], "another user's");
+        remove_left(here.path(), "doctor-", user);
+        assert_eq!(left(), [false, true, true, true, true]);
+        assert!(here.path().join("doctor-999999993").exists());
     }
 }

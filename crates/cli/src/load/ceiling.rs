@@ -36,7 +36,7 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
     });
     let server = server.map_err(|error| failed(&error))?;
     let here = Connected { address: server.address().clone(), tls: None };
-    let answer = here.ask(&plan.wires.all[0], plan.timeout).map_err(|error| failed(&error))?;
+    let answer = here.ask(&plan.wires.all[0], plan.timeout, &|| false).map_err(|error| failed(&error))?;
     // What costs the generator in the load costs it here: a digest where there is one.
     let bodies: Vec<BodyRule> = checks
         .bodies

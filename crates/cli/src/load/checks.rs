@@ -58,6 +58,7 @@ pub(crate) fn checks(
                     why = words;
                 }
             }
+            Err(_) if stopped() => return Ok(None),
             Err(error) if expect.is_some() => {
                 let problem =
                     format!("{why}: no answer to {} {}: {}", wire.method, shown(&wire.path), chain(&error));

@@ -221,5 +221,6 @@ fn generator(plan: &LoadPlan, loaded: &Loaded) -> Generator {
         cpu_share: tally.cpu_share(),
         spin_share: of_wall(tally.spin_ns),
         run_delay_share: tally.run_delay_ns.and_then(of_wall),
+        run_delay_mean_ns: tally.run_delay_ns.zip(tally.runs).and_then(|(ns, runs)| ns.checked_div(runs)),
     }
 }

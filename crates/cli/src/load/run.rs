@@ -5,6 +5,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
@@ -33,8 +34,13 @@ pub(crate) struct Connected {
     pub(crate) tls: Option<TlsSettings>,
 }
 
-/// Finds the address at which the server answers.
-pub(crate) fn connect(plan: &LoadPlan) -> Result<Connected, UsageError> {
+/// Finds the address at which the server answers; none when `stopped` says so meanwhile.
+pub(crate) fn connect(plan: &LoadPlan, stopped: &dyn Fn() -> bool) -> Result<Option<Connected>, UsageError> {
+    let plan = plan.clone();
+    unless(stopped, move || find(&plan)).transpose()
+}
+
+fn find(plan: &LoadPlan) -> Result<Connected, UsageError> {
     let tls = plan.target.tls.then(|| TlsSettings::new(&plan.target.host, plan.trust.clone())).transpose();
     let tls = tls.map_err(|error| {
         UsageError::new(
@@ -71,10 +77,36 @@ fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 impl Connected {
-    /// One request, on a connection of its own.
-    pub(crate) fn ask(&self, wire: &Wire, timeout: Duration) -> Result<Answer, ExchangeError> {
-        let head = wire.method == "HEAD";
-        exchange_tls(&self.address, self.tls.as_ref(), &wire.bytes, head, timeout, MAX_BODY)
+    /// One request, on a connection of its own. Nobody waits for the answer any more once `stopped` says so: it has timed
+    /// out then.
+    pub(crate) fn ask(
+        &self,
+        wire: &Wire,
+        timeout: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Answer, ExchangeError> {
+        let (server, bytes, head) = (self.clone(), wire.bytes.clone(), wire.method == "HEAD");
+        let exchange =
+            move || exchange_tls(&server.address, server.tls.as_ref(), &bytes, head, timeout, MAX_BODY);
+        unless(stopped, exchange).unwrap_or(Err(ExchangeError::Timeout(timeout)))
+    }
+}
+
+/// What `work` gives, on a thread of its own; none as soon as `stopped` says so. The thread is then left to its own end, or to
+/// that of the program.
+fn unless<T: Send + 'static>(
+    stopped: &dyn Fn() -> bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    // Nobody receives what comes too late.
+    std::thread::spawn(move || drop(sender.send(work())));
+    loop {
+        match receiver.recv_timeout(GLANCE) {
+            Ok(done) => return Some(done),
+            Err(RecvTimeoutError::Timeout) if !stopped() => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
     }
 }
 

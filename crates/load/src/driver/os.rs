@@ -100,9 +100,10 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
 }
 
-/// How long the calling thread has waited for a CPU while it could have run, in nanoseconds; `None` where the kernel does
-/// not say.
-pub(crate) fn thread_run_delay_ns() -> Option<u64> {
+/// How long the calling thread has waited for a CPU while it could have run, in nanoseconds, and how often it came to run;
+/// `None` where the kernel does not say.
+pub(crate) fn thread_run_delay() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut numbers = text.split_ascii_whitespace().skip(1).map(|word| word.parse().ok());
+    numbers.next()?.zip(numbers.next()?)
 }

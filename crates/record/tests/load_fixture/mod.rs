@@ -103,6 +103,7 @@ pub fn closed() -> LoadRecord {
             cpu_share: Some(0.324),
             spin_share: Some(0.0),
             run_delay_share: Some(0.002),
+            run_delay_mean_ns: Some(3_000),
         },
         ceiling: None,
         interrupted: false,

@@ -58,13 +58,13 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Finding> {
             errors(result),
             no_steady_state(scene, result),
         ];
-        let of_any = [mismatch(result), no_keep_alive(scene, result)];
+        let of_any = [mismatch(result), no_keep_alive(scene, result), load_gates::of_any(scene, result)];
         let of_rates = of_rates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
         let of_rates = of_rates.filter(|_| !searched);
         let all = of_rates.chain(of_any.into_iter().flatten());
         all.map(|finding| finding.about(&result.contender)).collect::<Vec<_>>()
     });
-    let of_pairs = intermittent(scene);
+    let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
     let of_load = load_gates::of_scenario(scene);
     of_scenario.into_iter().flatten().chain(of_load).chain(of_contenders).chain(of_pairs).collect()
 }
@@ -104,8 +104,8 @@ fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Findi
     ))
 }
 
-/// The generator's share of its cores while it loaded this contender. A contender at its own limit is what set the
-/// rate, however busy the generator was.
+/// The generator's share of its cores while it loaded this contender. Under a closed load, a contender at its own limit is
+/// what set the rate, however busy the generator was.
 fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
     let contender = scene.index_of(&result.contender)?;
     let cores = scene.record.plan.pinning.load_cpus.len() as f64;
@@ -116,13 +116,23 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Fi
     let (used_ns, elapsed_ns) =
         slices.fold((0, 0), |(used, elapsed), slice| (used + worked_ns(slice), elapsed + slice.elapsed_ns));
     let share = used_ns as f64 / (elapsed_ns as f64 * cores);
-    if !share.is_finite() || result.cpu_share.is_none_or(|server| server >= AT_LIMIT) {
+    // Under an open load the rate is given, and a generator that cannot keep to it is in every latency.
+    let closed = matches!(scene.plan.shape, Shape::Closed { .. });
+    if !share.is_finite() || closed && result.cpu_share.is_none_or(|server| server >= AT_LIMIT) {
         return None;
     }
     GENERATOR.judge(
         "generator-saturated",
         share,
-        format!("{} of the generator's cores used while the contender had time to spare", percent(share)),
+        match closed {
+            true => format!(
+                "{} of the generator's cores used while the contender had time to spare",
+                percent(share)
+            ),
+            false => {
+                format!("{} of the generator's cores used: latencies hold its own delays", percent(share))
+            }
+        },
         "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
     )
 }
@@ -256,6 +266,30 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
         .about(name(contest.contender))
     })
     .collect()
+}
+
+/// Epochs that follow each other are fewer than they look, so that the interval is too narrow. All pairs are asked together, and
+/// the one that shows it most is told of.
+fn serial_correlation(scene: &Scene<'_>) -> Option<Finding> {
+    let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
+    let read =
+        scene.contests.iter().zip(judged).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
+    let (contest, serial) = read.max_by(|one, other| one.1.z.total_cmp(&other.1.z))?;
+    serial.is_significant(judged.len()).then(|| {
+        let name = |index: usize| &scene.record.plan.contenders[index].name;
+        Finding::warn(
+            "serial-correlation",
+            format!(
+                "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above \
+                 none: the interval is too narrow",
+                serial.lag1,
+                name(contest.baseline),
+                serial.z
+            ),
+            "race again at another hour or on a machine whose speed does not drift; take a verdict near its limit for nothing",
+        )
+        .about(name(contest.contender))
+    })
 }
 
 fn kept<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a deadheat_record::Round> {

@@ -3,8 +3,8 @@
 //! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
 
 use deadheat_record::{
-    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Finding, HostReading, PilotContender, Shape,
-    Throttling,
+    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, Finding, HostReading, PilotContender,
+    Shape, Throttling,
 };
 use hdrhistogram::Histogram;
 
@@ -41,14 +41,20 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<F
         send_lag(scene, &parts),
         offered_not_achieved(scene, contender, &parts),
         littles_law(scene, &parts),
-        run_delay(scene, contender, result),
-        ceiling(scene, result, &parts),
+        run_delay(scene, contender, result, &parts),
+        ceiling(scene, contender),
         handicap(scene, result),
-        throttled(scene, &parts),
         listen_overflows(&parts),
         retransmits(&parts),
     ];
     gates.into_iter().flatten().collect()
+}
+
+/// The gate on one contender that holds for a search as well.
+pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+    let contender = scene.index_of(&result.contender)?;
+    let parts: Vec<&ContenderEpoch> = scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
+    throttled(scene, &parts)
 }
 
 fn is_closed(scene: &Scene<'_>) -> bool {
@@ -57,7 +63,17 @@ fn is_closed(scene: &Scene<'_>) -> bool {
 
 /// How long the generator's threads could have run and did not, of the rounds that count. A contender at its own limit under a
 /// closed load is what set the rate: a generator that sleeps between answers has a delay at every waking, also on a quiet core.
-fn run_delay(scene: &Scene<'_>, contender: usize, result: &ContenderResult) -> Option<Finding> {
+///
+/// Under an open load the rate is given, and what a delay costs is latency. A generator that wakes some thousand times a second
+/// waits some microseconds each time, and most of all on virtual machines; so each time that a thread came to run it may have
+/// waited for the tenth of the median latency from which on a send lag is told of. What is beyond it counts. The allowance does not
+/// hide single long waits: whatever was due in them has a send lag, which is measured of every request.
+fn run_delay(
+    scene: &Scene<'_>,
+    contender: usize,
+    result: &ContenderResult,
+    parts: &[&ContenderEpoch],
+) -> Option<Finding> {
     if is_closed(scene) && result.cpu_share.is_some_and(|share| share >= AT_LIMIT) {
         return None;
     }
@@ -65,13 +81,18 @@ fn run_delay(scene: &Scene<'_>, contender: usize, result: &ContenderResult) -> O
         scene.record.plan.pinning.load_cpus.len().max(1).min(scene.plan.shape.connections() as usize);
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none());
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
-    let read = slices.filter_map(|slice| Some((slice.load_run_delay_ns?, slice.elapsed_ns)));
-    let (delay_ns, elapsed_ns) = read.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    let share = delay_ns as f64 / (elapsed_ns as f64 * threads as f64);
+    let read = slices
+        .filter_map(|slice| Some((slice.load_run_delay_ns?, slice.load_runs.unwrap_or(0), slice.elapsed_ns)));
+    let sum = |sum: (u64, u64, u64), one: (u64, u64, u64)| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
+    let (delay_ns, runs, elapsed_ns) = read.fold((0, 0, 0), sum);
+    let allowed_ns =
+        if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
+    let share = (delay_ns as f64 - allowed_ns).max(0.0) / (elapsed_ns as f64 * threads as f64);
+    let beyond = if allowed_ns > 0.0 { ", beyond a tenth of the median latency at each waking" } else { "" };
     RUN_DELAY.judge(
         "run-delay",
         if share.is_finite() { share } else { 0.0 },
-        format!("{} of its time the generator waited for a CPU", percent(share)),
+        format!("{} of its time the generator waited for a CPU{beyond}", percent(share)),
         "give the generator cores of its own with --load-cpus, and stop what else runs on them",
     )
 }
@@ -81,18 +102,13 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
     if is_closed(scene) {
         return None;
     }
-    let (lag, wait) = (
-        merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?,
-        merged(parts.iter().filter_map(|part| part.wait.as_ref())),
-    );
-    let p50 = merged(parts.iter().map(|part| &part.latency))?.value_at_quantile(0.5) as f64;
-    let waited = wait.map_or(0, |wait| wait.value_at_quantile(0.99));
-    let own = lag.value_at_quantile(0.99).saturating_sub(waited) as f64;
+    let p50 = median_latency_ns(parts)?;
+    let (count, own) = own_lag_ns(parts)?;
     if own <= GRAIN_NS {
         return None;
     }
     // A percentile that rests on a handful of requests takes nothing away.
-    let few = lag.len() as f64 * 0.01 < BEYOND - 1e-6;
+    let few = count as f64 * 0.01 < BEYOND - 1e-6;
     let limits = if few { Limits { invalid: f64::INFINITY, ..SEND_LAG } } else { SEND_LAG };
     let share = own / p50.max(1.0);
     limits.judge(
@@ -108,6 +124,22 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
     )
 }
 
+/// Of how many requests it is known, and its 99th percentile.
+fn own_lag_ns(parts: &[&ContenderEpoch]) -> Option<(u64, f64)> {
+    if let Some(own) = merged(parts.iter().filter_map(|part| part.own_lag.as_ref())) {
+        return Some((own.len(), own.value_at_quantile(0.99) as f64));
+    }
+    // Records from before it was kept: what is left of the whole lag without the wait for a connection.
+    let lag = merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?;
+    let wait = merged(parts.iter().filter_map(|part| part.wait.as_ref()));
+    let waited = wait.map_or(0, |wait| wait.value_at_quantile(0.99));
+    Some((lag.len(), lag.value_at_quantile(0.99).saturating_sub(waited) as f64))
+}
+
+fn median_latency_ns(parts: &[&ContenderEpoch]) -> Option<f64> {
+    Some(merged(parts.iter().map(|part| &part.latency))?.value_at_quantile(0.5) as f64)
+}
+
 /// A contender that falls behind answers the last requests of its slices later than nearly all others, and the later the
 /// longer a slice is; one that keeps up answers them like any other.
 fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Finding> {
@@ -116,7 +148,7 @@ fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&Contender
     }
     let due: u64 = parts.iter().map(|part| part.outcomes.total()).sum();
     let completions: u64 = parts.iter().map(|part| part.completions).sum();
-    let slice_ns = scene.record.plan.method.slice_ns;
+    let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
     let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns)).collect())? as f64;
@@ -161,13 +193,18 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> 
     )
 }
 
-fn ceiling(scene: &Scene<'_>, result: &ContenderResult, parts: &[&ContenderEpoch]) -> Option<Finding> {
+/// Each session's rate is held against its own ceiling, and the worst of them is told.
+fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Finding> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
-    let ceiling = pilot.ceiling_rps.filter(|rate| *rate > 0.0)?;
-    // Where every round was left out, what was answered says as much.
-    let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>() as f64;
-    let (completions, loaded_ns) = (sum(|part| part.completions), sum(|part| part.loaded_ns));
-    let share = result.throughput_rps.unwrap_or(completions * 1e9 / loaded_ns.max(1.0)) / ceiling;
+    let of_session = |ceiling: Option<f64>| {
+        let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
+        let epochs =
+            scene.epochs.iter().filter(|epoch| pilot.ceiling_at(epoch.started_unix_ms) == Some(ceiling));
+        Some((rate_in(epochs.copied(), contender)? / ceiling, ceiling))
+    };
+    let later = pilot.later_ceilings.iter().map(|one| one.ceiling_rps);
+    let sessions = std::iter::once(pilot.ceiling_rps).chain(later).filter_map(of_session);
+    let (share, ceiling) = sessions.max_by(|one, other| one.0.total_cmp(&other.0))?;
     CEILING.judge(
         "ceiling",
         share,
@@ -178,6 +215,16 @@ fn ceiling(scene: &Scene<'_>, result: &ContenderResult, parts: &[&ContenderEpoch
         ),
         "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
     )
+}
+
+/// Mean over epochs of the mean of a contender's slices. Where every round was left out, what was answered says as much.
+fn rate_in<'a>(epochs: impl Iterator<Item = &'a Epoch> + Clone, contender: usize) -> Option<f64> {
+    let mean = |rates: Vec<f64>| (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
+    mean(epochs.clone().filter_map(|epoch| mean(epoch.rates(contender))).collect()).or_else(|| {
+        let parts = epochs.filter_map(|epoch| epoch.of(contender));
+        let (count, ns) = parts.fold((0, 0), |sum, part| (sum.0 + part.completions, sum.1 + part.loaded_ns));
+        (ns > 0).then(|| count as f64 * 1e9 / ns as f64)
+    })
 }
 
 /// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.

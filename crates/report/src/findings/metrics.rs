@@ -2,7 +2,7 @@
 //!
 //! Owns the wording. Must not know when that is so: the record says it.
 
-use deadheat_record::{BEYOND, ContenderEpoch, Finding, Metric, PeakEnd};
+use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd};
 
 use super::Scene;
 use crate::number::{three_digits, whole};
@@ -33,10 +33,10 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
     missing.flat_map(finding).chain(peaks_not_found(scene)).collect()
 }
 
-/// Contenders whose peak was not found in the first epoch: no other epoch follows.
+/// Contenders whose peak was not found: in the first epoch, after which no other follows, or in a later one, which is left
+/// out for all.
 fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
-    let parts = scene.epochs.first().map_or(&[][..], |epoch| &epoch.contenders);
-    let finding = |part: &ContenderEpoch| {
+    let finding = |(epoch, part): (&Epoch, &ContenderEpoch)| {
         let peak = part.peak?;
         let rate = three_digits(peak.rate_per_s);
         let (message, remedy) = match peak.end {
@@ -55,7 +55,16 @@ fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
             ),
         };
         let name = &scene.record.plan.contenders[part.contender].name;
-        Some(Finding::invalid("peak-not-found", message, remedy).about(name))
+        let first = scene.epochs.first().is_some_and(|first| first.number == epoch.number);
+        let all = match first {
+            true => Finding::invalid("peak-not-found", message, remedy),
+            false => {
+                let message = format!("epoch {} is left out: {message}", epoch.number);
+                Finding::warn("peak-not-found", message, remedy)
+            }
+        };
+        Some(all.about(name))
     };
-    parts.iter().filter_map(finding).collect()
+    let parts = scene.epochs.iter().flat_map(|epoch| epoch.contenders.iter().map(move |part| (*epoch, part)));
+    parts.filter_map(finding).collect()
 }

@@ -8,7 +8,7 @@
 //! | `send-lag` | open: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, from 10,000 answers on |
 //! | `offered-not-achieved` | open: under 99.5 % of what was due was kept up with | under 98 % |
 //! | `generator-saturated` | the generator used over 70 % of its time on a CPU (loads from 100 ms on) | over 85 % |
-//! | `run-delay` | it waited for a CPU over 1 % of the time (loads from 100 ms on) | over 5 % |
+//! | `run-delay` | it waited for a CPU over 1 % of the time (loads from 100 ms on); open: beyond a tenth of the median latency at each waking | over 5 % |
 //! | `ceiling` | over 50 % of what the generator reaches against a null server | over 70 % |
 //! | `littles-law` | | in flight and throughput x latency differ by over 2 % (closed), 5 % (open) |
 //! | `percentiles` | | a higher percentile is lower than a lower one, or latency below service |
@@ -315,12 +315,18 @@ fn generator_saturated(record: &LoadRecord) -> Option<Finding> {
     )
 }
 
+/// Under an open load a delay costs latency, and may be at each waking what a send lag may be: as for a race.
 fn run_delay(record: &LoadRecord) -> Option<Finding> {
     let share = record.generator.run_delay_share.filter(|_| record.duration_s >= LEAST_S)?;
+    let waking = record.generator.run_delay_mean_ns.zip(record.latency_ns.p50).filter(|_| is_open(record));
+    let beyond =
+        |(mean_ns, p50): (u64, u64)| (1.0 - SEND_LAG.warn * p50 as f64 / (mean_ns as f64).max(1.0)).max(0.0);
+    let share = share * waking.map_or(1.0, beyond);
+    let beyond = if waking.is_some() { ", beyond a tenth of the median latency at each waking" } else { "" };
     RUN_DELAY.judge(
         "run-delay",
         share,
-        format!("the generator waited for a CPU for {} of its time", percent(share)),
+        format!("the generator waited for a CPU for {} of its time{beyond}", percent(share)),
         "give generator and server CPUs of their own: --cpus here, taskset for the server",
     )
 }

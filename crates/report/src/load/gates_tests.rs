@@ -129,6 +129,13 @@ fn of_answers() -> Vec<Case> {
 }
 
 fn of_generator() -> Vec<Case> {
+    // Each waking waited for so much of the median latency.
+    let waking = |record, of_median: f64| {
+        with(record, |record| {
+            let mean_ns = record.latency_ns.p50.map(|p50| (p50 as f64 * of_median) as u64);
+            (record.generator.run_delay_share, record.generator.run_delay_mean_ns) = (Some(0.06), mean_ns);
+        })
+    };
     let delayed = |share| with(closed(), |record| record.generator.run_delay_share = share);
     vec![
         ("70 % busy", busy(closed(), 0.70), vec![]),
@@ -139,6 +146,10 @@ fn of_generator() -> Vec<Case> {
         ("1 % delayed", delayed(Some(0.01)), vec![]),
         ("2 % delayed", delayed(Some(0.02)), warns("run-delay")),
         ("6 % delayed", delayed(Some(0.06)), invalid("run-delay")),
+        ("6 % in many wakings, open", waking(open(), 0.1), vec![]),
+        ("6 % in some wakings, open", waking(open(), 0.15), warns("run-delay")),
+        ("6 % in few wakings, open", waking(open(), 1.0), invalid("run-delay")),
+        ("6 % in many wakings", waking(closed(), 0.1), invalid("run-delay")),
         ("delay not known", delayed(None), vec![]),
         ("a short load", with(busy(delayed(Some(0.5)), 1.2), |r| r.duration_s = 0.099), vec![]),
         ("half the ceiling", of_ceiling(0.5), vec![]),

@@ -7,6 +7,7 @@ use super::critical::Critical;
 use super::{Hypothesis, Judgement, Next, PairJudgement, Progress, Rules, TooNoisy};
 use crate::holm::Holm;
 use crate::interval::{Sample, detectable_ratio, epochs_needed};
+use crate::serial::Serial;
 use crate::verdict::{Verdict, rule_on};
 
 /// Estimates closer than this on the log scale differ by the rounding of sums and not by slow slices.
@@ -185,6 +186,7 @@ impl<'a> Replay<'a> {
             detectable_ratio: sd.and_then(|sd| detectable_ratio(sd, n, alpha)),
             epochs_needed: sd.and_then(|sd| epochs_needed(sd, alpha, self.rules.margin_ln())),
             intermittent: sample.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t)),
+            serial: Serial::of(&self.trimmed[pair]),
             provisional,
             total_ratio: total.and_then(as_ratio),
         }

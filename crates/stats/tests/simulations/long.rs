@@ -236,3 +236,26 @@ fn e_quantiles() {
         println!("| {count} | {:.0} | {:.2} | {:.1} |", 100.0 * sd, percent(claims), percent(covered));
     }
 }
+
+#[test]
+#[ignore = "seconds in release: make simulate"]
+fn f_following_epochs() {
+    let columns = ["profile", "noise", "one pair %", "six pairs %", "epochs"];
+    heading(
+        &format!("Races said to have epochs that follow each other, s_d 11.7 %, {RACES} races a figure"),
+        &columns,
+    );
+    for (name, referee) in [("full", &*FULL), ("quick", &*QUICK)] {
+        for noise in EVERY_NOISE {
+            let one = tally(referee, &Setup::against_baseline(noise, 0.117, &[0.0]), RACES, 7);
+            let six = tally(referee, &Setup::against_baseline(noise, 0.117, &[0.0; 6]), RACES / 2, 8);
+            println!(
+                "| {name} | {} | {:.2} | {:.2} | {:.1} |",
+                noise.name(),
+                one.follow,
+                six.follow,
+                one.epochs
+            );
+        }
+    }
+}

@@ -117,3 +117,21 @@ fn false_claims_over_a_family_of_pairs() {
     let all = tally(&FULL, &Setup::all_pairs(Noise::Normal, 0.1, &[0.0; 6]), races / 4, 15);
     assert!(all.false_claims <= ALPHA + three_errors(ALPHA, races / 4), "{all:?}");
 }
+
+#[test]
+fn independent_epochs_are_seldom_said_to_follow_each_other() {
+    let (races, most) = (1500, 100.0 * deadheat_stats::serial::ALARM);
+    for (seed, noise) in [(50, Noise::Normal), (51, Noise::HeavyTails), (52, Noise::Outliers)] {
+        for (referee, name) in [(&FULL, "full"), (&QUICK, "quick")] {
+            let found = tally(referee, &Setup::against_baseline(noise, 0.1, &[0.0]), races, seed);
+            println!("{name}, {}: said to follow {:.2} %", noise.name(), found.follow);
+            assert!(found.follow <= most + three_errors(most, races), "{name} {noise:?}: {found:?}");
+        }
+        let family = tally(&FULL, &Setup::against_baseline(noise, 0.1, &[0.0; 6]), races / 3, seed);
+        assert!(family.follow <= most + three_errors(most, races / 3), "{noise:?}: {family:?}");
+    }
+    // Epochs that do follow each other are found more often than that, if not always: thirty are few.
+    let found = tally(&FULL, &Setup::against_baseline(Noise::FollowingEpochs, 0.1, &[0.0]), races, 53);
+    println!("full, {}: said to follow {:.2} %", Noise::FollowingEpochs.name(), found.follow);
+    assert!(found.follow >= 20.0, "{found:?}");
+}

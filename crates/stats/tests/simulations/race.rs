@@ -5,7 +5,9 @@
 
 use std::sync::LazyLock;
 
-use deadheat_stats::{Direction, EpochRatio, Hypothesis, Judgement, Next, Progress, Referee, Rules, Verdict};
+use deadheat_stats::{
+    Direction, EpochRatio, Hypothesis, Judgement, Next, PairJudgement, Progress, Referee, Rules, Verdict,
+};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -89,6 +91,8 @@ pub(crate) struct Tally {
     pub(crate) all_covered: f64,
     /// Mean number of epochs.
     pub(crate) epochs: f64,
+    /// Races of which is said that their epochs follow each other.
+    pub(crate) follow: f64,
 }
 
 /// Many races with the referee's most epochs.
@@ -130,6 +134,10 @@ pub(crate) fn tally_within(
         }
         sums.false_claims += if lie { of_races } else { 0.0 };
         sums.all_covered += if missed { 0.0 } else { of_races };
+        // As the report asks it: of all pairs together.
+        let follows =
+            |judged: &PairJudgement| judged.serial.is_some_and(|one| one.is_significant(found.pairs.len()));
+        sums.follow += if found.pairs.iter().any(follows) { of_races } else { 0.0 };
         sums.epochs += found.pairs[0].epochs as f64 / races as f64;
     }
     sums

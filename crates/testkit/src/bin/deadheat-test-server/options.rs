@@ -44,6 +44,7 @@ pub(crate) struct Options {
     pub(crate) port: Option<u16>,
     pub(crate) socket: Option<PathBuf>,
     pub(crate) port_file: Option<PathBuf>,
+    pub(crate) backlog: Option<u16>,
     pub(crate) tls: bool,
     pub(crate) tls_dir: Option<PathBuf>,
     pub(crate) tls_name: Option<String>,
@@ -100,6 +101,7 @@ Listens on --port or --socket, else on $PORT, else on $SOCKET.
   --port N                    listen on port N (0: the system chooses)
   --host ADDRESS              the loopback address that ports are on (default 127.0.0.1; ::1 is IPv6)
   --socket PATH               listen on a unix socket
+  --backlog N                 so many connections wait to be accepted (default 4096)
   --port-file PATH            write the port there once listening
   --tls                       speak TLS, with a certificate for localhost, 127.0.0.1 and ::1 that a CA of our own signs
   --tls-dir DIR               keep the CA in DIR (ca.pem, ca-key.pem; made if missing) and write cert.pem and key.pem
@@ -249,6 +251,7 @@ impl Options {
             "--host" => self.host = Some(host(&words.text()?)?),
             "--port" => self.port = Some(words.number()?),
             "--socket" => self.socket = Some(words.text()?.into()),
+            "--backlog" => self.backlog = Some(words.number()?),
             "--port-file" => self.port_file = Some(words.text()?.into()),
             "--start-delay-ms" => self.start_delay = words.duration(1e-3)?,
             "--lifetime-s" => self.lifetime = words.duration(1.0)?,

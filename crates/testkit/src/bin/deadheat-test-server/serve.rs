@@ -24,7 +24,7 @@ use crate::request::{self, Read};
 use crate::tls::{self, Tls};
 
 const LISTENER: u64 = 0;
-const BACKLOG: i32 = 4096;
+const BACKLOG: u16 = 4096;
 
 struct Connection {
     socket: OwnedFd,
@@ -71,7 +71,7 @@ pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode
     allow_many_connections()?;
     let tls = tls::config(options)?;
     let place = options.listen(|name| std::env::var(name).ok()).map_err(io::Error::other)?;
-    let (listener, port) = listen(&place)?;
+    let (listener, port) = listen(&place, options.backlog.unwrap_or(BACKLOG))?;
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
     if let (Some(path), Some(port)) = (&options.port_file, port) {
@@ -103,7 +103,7 @@ fn allow_many_connections() -> io::Result<()> {
 }
 
 /// The listening socket and, for TCP, its port.
-fn listen(place: &Listen) -> io::Result<(OwnedFd, Option<u16>)> {
+fn listen(place: &Listen, backlog: u16) -> io::Result<(OwnedFd, Option<u16>)> {
     let (socket, port): (OwnedFd, Option<u16>) = match place {
         Listen::Tcp(address) => {
             let listener = TcpListener::bind(address)?;
@@ -115,8 +115,8 @@ fn listen(place: &Listen) -> io::Result<(OwnedFd, Option<u16>)> {
             _ => (UnixListener::bind(path)?.into(), None),
         },
     };
-    // The standard library listens with a short queue; listening again only lengthens it.
-    rustix::net::listen(&socket, BACKLOG)?;
+    // The standard library listens with a queue of its own choice; listening again changes only its length.
+    rustix::net::listen(&socket, i32::from(backlog))?;
     rustix::io::ioctl_fionbio(&socket, true)?;
     Ok((socket, port))
 }
