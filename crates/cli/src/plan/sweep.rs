@@ -52,6 +52,7 @@ fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
 
 fn too_few_cores(scenario: &str, count: usize) -> Finding {
     Finding {
+        contender: None,
         code: "too-few-cores".into(),
         severity: Severity::Warn,
         message: format!(
