@@ -233,6 +233,7 @@ fn the_peak_under_an_objective_is_found() {
             let (end, trials) =
                 (part["peak"]["end"].as_str().unwrap(), part["peak"]["trials"].as_u64().unwrap());
             assert!(end == "found" && trials >= 10 || end == "gave-up", "{end} after {trials} trials");
+            assert!(part["host"]["swapped_in_pages"].is_u64(), "what the machine counted is kept: {part}");
         }
         let trial = &epoch["rounds"][0]["slices"][0]["trial"];
         assert!(trial["rate_per_s"].as_f64().unwrap() > 0.0 && trial["end"].is_string(), "{trial}");
