@@ -40,6 +40,7 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
         Command::Load(flags) => commands::load(&flags, console),
         Command::Report(flags) => commands::report(&flags, console),
         Command::Compare(flags) => commands::compare(&flags, console),
+        Command::Audit(flags) => commands::audit(&flags, console),
         Command::Doctor(flags) => commands::doctor(&flags, console),
         Command::Null(flags) => commands::null(&flags, console),
     };

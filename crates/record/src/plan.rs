@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Objective, Pinning, Slices, SweepPoint};
+use crate::{Claim, Objective, Pinning, Slices, SweepPoint};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -345,25 +345,6 @@ pub struct Method {
     pub ready_ns: u64,
     /// A request unanswered for so long is a timeout.
     pub timeout_ns: u64,
-}
-
-/// A published number with its source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Claim {
-    /// Where it was published.
-    pub source: String,
-    /// The contender that it is about.
-    pub contender: String,
-    /// What it measures, as the study names it: `throughput_rps`, `p99_ms`.
-    pub metric: String,
-    /// The number.
-    pub value: f64,
-    /// The scenario in which it can be tested here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<String>,
-    /// What the reader should know beside it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
 /// A study's requests, or one that was typed.

@@ -13,6 +13,11 @@ pub(crate) fn three_digits(value: f64) -> String {
     grouped(&format!("{rounded:.decimals$}"))
 }
 
+/// All digits that there are, thousands apart: `80,333.19`, `0.1749`.
+pub(crate) fn exact(value: f64) -> String {
+    if value.is_finite() { grouped(&value.to_string()) } else { "-".into() }
+}
+
 /// A whole number, thousands apart.
 pub(crate) fn whole(value: u64) -> String {
     grouped(&value.to_string())

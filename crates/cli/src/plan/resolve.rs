@@ -16,7 +16,7 @@ use super::sweep::points;
 use super::topology::Topology;
 use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
 use crate::prepare::Skipped;
-use crate::study::{self, Contender, Figure, Study, nearest, one_of, shown};
+use crate::study::{self, Contender, Study, nearest, one_of, shown};
 
 /// The scenario of a study that has none.
 const STEADY: &str = "steady";
@@ -95,7 +95,7 @@ pub(crate) fn resolve(
         scenarios,
         method,
         pinning,
-        claims: study.claims.iter().filter_map(claim).collect(),
+        claims: study.claims.iter().map(study::Claim::published).collect(),
     };
     Ok(Resolved { plan, findings })
 }
@@ -156,21 +156,6 @@ fn planned(contender: &Contender) -> record::Contender {
 }
 
 /// A claim as the record holds it; none for a range and for a claim about no contender, which only the study holds.
-fn claim(claim: &study::Claim) -> Option<record::Claim> {
-    let Figure::Value(value) = claim.figure else { return None };
-    let baseline = claim.baseline.as_ref().map(|name| format!("against {}", name.get_ref()));
-    let unit = claim.unit.as_ref().map(|unit| format!("in {unit}"));
-    let notes: Vec<String> = [baseline, unit, claim.note.clone()].into_iter().flatten().collect();
-    Some(record::Claim {
-        source: claim.source.clone(),
-        contender: claim.contender.as_ref()?.get_ref().clone(),
-        metric: claim.metric.clone(),
-        value,
-        scenario: claim.scenario.as_ref().map(|scenario| scenario.get_ref().clone()),
-        note: (!notes.is_empty()).then(|| notes.join("; ")),
-    })
-}
-
 /// The services that the chosen contenders use, in the study's order.
 fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
     let used =

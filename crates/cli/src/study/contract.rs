@@ -49,7 +49,7 @@ pub(super) const SCENARIO: &[&str] = &[
 ];
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM: &[&str] =
-    &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
+    &["source", "contender", "baseline", "row", "metric", "value", "low", "high", "unit", "scenario", "note"];
 /// Keys of an entry of `volatile`.
 const VOLATILE: &[&str] = &["path", "pattern", "not", "agree"];
 /// Keys of an entry of `requests`.
@@ -292,6 +292,7 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
         source: source.into_inner(),
         contender,
         baseline,
+        row: fields.text("row").map(Spanned::into_inner),
         metric: metric.into_inner(),
         figure: figure(fields),
         unit: fields.text("unit").map(Spanned::into_inner),
@@ -305,7 +306,8 @@ fn figure(fields: &Fields<'_, '_>) -> Figure {
     let range = fields.get("low").is_some() || fields.get("high").is_some();
     if !range {
         fields.require("value", "value = 41900; or low = 40000 and high = 42000");
-        return Figure::Value(fields.number("value").map_or(0.0, Spanned::into_inner));
+        let half = fields.get("value").map_or(0.0, |value| half_digit(value.get_ref()));
+        return Figure::Value(fields.number("value").map_or(0.0, Spanned::into_inner), half);
     }
     if fields.get("value").is_some() {
         let title = "a claim is either a `value` or a range from `low` to `high`";
@@ -322,4 +324,15 @@ fn figure(fields: &Fields<'_, '_>) -> Figure {
         fields.complain(complaint);
     }
     Figure::Range(low.map_or(0.0, Spanned::into_inner), high.map_or(0.0, Spanned::into_inner))
+}
+
+/// Half a unit of the last digit that is written: 0.005 of `1.50`, 0.5 of `200`. None can be told of an exponent.
+fn half_digit(value: &DeValue<'_>) -> f64 {
+    let Some(float) = value.as_float() else { return 0.5 };
+    let text = float.as_str();
+    if text.contains(['e', 'E']) {
+        return 0.0;
+    }
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    0.5 * 10_f64.powi(-i32::try_from(decimals).unwrap_or(0))
 }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use complaint::{Complaint, StudyError};
 pub(crate) use contract::{AGREE_HEADERS, CONNECTIONS};
-pub(crate) use model::{Claim, Contender, Dataset, Figure, Need, NeedKind, Probe, Service, Study, Sweep};
+pub(crate) use model::{Claim, Contender, Dataset, Need, NeedKind, Probe, Service, Study, Sweep};
 pub(crate) use objective::objective;
 pub(crate) use values::{is_token, path_problem};
 pub(crate) use words::{nearest, one_of, shown};

@@ -142,7 +142,9 @@ pub(crate) struct Claim {
     pub(crate) contender: Option<Spanned<String>>,
     /// What the contender is compared with, for ratios.
     pub(crate) baseline: Option<Spanned<String>>,
-    /// What it measures: `throughput_rps`, `p99_ms`.
+    /// Which of several published runs it belongs to.
+    pub(crate) row: Option<String>,
+    /// What it measures: `throughput_rps`, `latency_p99_ms`; or a setting: `connections`, `duration_s`.
     pub(crate) metric: String,
     /// The number or range.
     pub(crate) figure: Figure,
@@ -157,8 +159,8 @@ pub(crate) struct Claim {
 /// What was published.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Figure {
-    /// One number.
-    Value(f64),
+    /// One number, and half a unit of its last digit as it was written.
+    Value(f64, f64),
     /// From, to.
     Range(f64, f64),
 }
@@ -167,5 +169,30 @@ impl Study {
     /// Probes that scenarios may load contenders with.
     pub(crate) fn probes_under_load(&self) -> impl Iterator<Item = &Probe> {
         self.probes.iter().filter(|probe| probe.contract.under_load)
+    }
+}
+
+impl Claim {
+    /// The claim as records have it.
+    pub(crate) fn published(&self) -> record::Claim {
+        let name = |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
+        let (value, half_digit, low, high) = match self.figure {
+            Figure::Value(value, half) => (Some(value), half, None, None),
+            Figure::Range(low, high) => (None, 0.0, Some(low), Some(high)),
+        };
+        record::Claim {
+            source: self.source.clone(),
+            contender: name(&self.contender),
+            baseline: name(&self.baseline),
+            row: self.row.clone(),
+            metric: self.metric.clone(),
+            value,
+            half_digit,
+            low,
+            high,
+            unit: self.unit.clone(),
+            scenario: name(&self.scenario),
+            note: self.note.clone(),
+        }
     }
 }
