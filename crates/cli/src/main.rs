@@ -1,5 +1,6 @@
 //! deadheat races HTTP servers and tells which one really won, or that it was a dead heat.
 
+mod audit;
 mod commands;
 mod console;
 mod doctor;

@@ -109,6 +109,8 @@ pub struct GeneratorAudit {
     pub name: String,
     /// How it was started: a shell command, placeholders replaced.
     pub command: String,
+    /// Whether the published figures were measured with such a one; else it only stands beside them.
+    pub published: bool,
     /// Connections that it was told to open.
     pub connections: u32,
     /// How long each run was to last, in seconds.
@@ -125,7 +127,7 @@ pub struct GeneratorAudit {
     pub high: Option<f64>,
     /// Why it was not measured, with what to do; null when it was.
     pub skipped: Option<String>,
-    /// Published throughputs that lie beyond the interval: indices of claims.
+    /// Published throughputs that lie beyond the interval: indices of claims; empty where nothing was published with it.
     pub beyond: Vec<usize>,
     /// What follows, in a sentence.
     pub text: String,

@@ -100,6 +100,11 @@ pub(crate) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     format!("{} to {}", end(low), end(high))
 }
 
+/// Two ends of a figure that is no ratio: `498 to 512`.
+pub(crate) fn interval_of(low: f64, high: f64) -> String {
+    format!("{} to {}", three_digits(low), three_digits(high))
+}
+
 /// A time left or gone: `0:42`, `12:05`, `1:00:09`.
 pub(crate) fn clock(seconds: u64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

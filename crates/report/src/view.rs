@@ -101,6 +101,14 @@ pub enum ReportError {
         /// What is wrong.
         source: JudgeError,
     },
+    /// The record of another study than the one that is audited.
+    #[error("the record is of the study {found}, and not of {wanted}; give a record of {wanted}")]
+    OtherStudy {
+        /// Whose it is.
+        found: String,
+        /// Whose it should be.
+        wanted: String,
+    },
     /// The document could not be written as JSON.
     #[error("the report could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),

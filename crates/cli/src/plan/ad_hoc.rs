@@ -37,6 +37,7 @@ pub(crate) fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageErro
         probes: vec![probe(ad_hoc, folder)?],
         scenarios: Vec::new(),
         claims: Vec::new(),
+        generators: Vec::new(),
     })
 }
 

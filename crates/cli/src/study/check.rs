@@ -17,6 +17,7 @@ pub(super) fn check(study: &Study, reading: &Reading<'_>) {
     unique(reading, "contender", study.contenders.iter().map(|contender| &contender.name));
     unique(reading, "probe", study.probes.iter().map(|probe| &probe.name));
     unique(reading, "scenario", study.scenarios.iter().map(|scenario| &scenario.name));
+    unique(reading, "generator", study.generators.iter().map(|generator| &generator.name));
     fixed_ports(study, reading);
     references(study, reading);
     loads(study, reading);
@@ -145,6 +146,8 @@ fn placeholders(study: &Study, reading: &Reading<'_>) {
     if let Some(dataset) = &study.dataset {
         placeholder::check(reading, &dataset.command, &Context { output: true, dataset: false, ..idle });
     }
+    let null = Context { listen: Some(&Listen::FreePort), ..idle };
+    study.generators.iter().for_each(|generator| placeholder::check(reading, &generator.command, &null));
     for service in &study.services {
         let context = Context { listen: Some(service.listen.get_ref()), ..idle };
         let texts = std::iter::once(&service.command).chain(service.env.values());

@@ -29,6 +29,8 @@ pub(crate) struct Study {
     pub(crate) scenarios: Vec<Scenario>,
     /// Published numbers.
     pub(crate) claims: Vec<Claim>,
+    /// External load generators that an audit measures.
+    pub(crate) generators: Vec<Generator>,
 }
 
 /// A file that is made once and then served by all contenders.
@@ -131,6 +133,38 @@ pub(crate) struct Sweep {
     pub(crate) axis: record::Axis,
     /// Its values, each once, as written.
     pub(crate) values: Vec<u32>,
+}
+
+/// A load generator of somebody else.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Generator {
+    /// Unique.
+    pub(crate) name: Spanned<String>,
+    /// A shell command; `{url}`, `{port}`, `{connections}` and `{duration}` (seconds) are replaced.
+    pub(crate) command: Spanned<String>,
+    /// Absolute; where the command runs.
+    pub(crate) folder: PathBuf,
+    /// What must be there, or else it is left out.
+    pub(crate) needs: Vec<Need>,
+    /// How its throughput is read from what it prints.
+    pub(crate) reads: Reads,
+    /// How many connections; none for as many as were published.
+    pub(crate) connections: Option<u32>,
+    /// How long one run lasts, in seconds.
+    pub(crate) duration_s: f64,
+    /// Bytes in the body of the null server's answers.
+    pub(crate) body_bytes: u32,
+    /// Whether the published figures were measured with such a one; else it only stands beside them.
+    pub(crate) published: bool,
+}
+
+/// How a generator tells its throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Its last line is a JSON object with `throughput_rps`.
+    Json,
+    /// A line `Requests/sec: N`, as wrk and oha print it.
+    Text,
 }
 
 /// A published number.

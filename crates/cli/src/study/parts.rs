@@ -110,7 +110,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn folder(fields: &Fields<'_, '_>) -> PathBuf {
+pub(super) fn folder(fields: &Fields<'_, '_>) -> PathBuf {
     let reading = fields.reading();
     match fields.text("folder") {
         Some(folder) => reading.path(&folder, "folder", Path::is_dir),
@@ -132,7 +132,7 @@ fn env(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spanned<St
     env.into_iter().map(|(name, value)| (name.into_inner(), value)).collect()
 }
 
-fn needs(fields: &Fields<'_, '_>) -> Vec<Need> {
+pub(super) fn needs(fields: &Fields<'_, '_>) -> Vec<Need> {
     let expected = "a list such as [{ program = \"bun\", remedy = \"npm ci\" }]";
     let Some(list) = fields.items("needs", expected) else { return Vec::new() };
     let read = |item: &Spanned<toml::de::DeValue<'_>>| {
