@@ -53,6 +53,8 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
         env: BTreeMap::new(),
         needs: Vec::new(),
         version: None,
+        measures: std::collections::BTreeMap::new(),
+        artefacts: Vec::new(),
         build: None,
         services: Vec::new(),
         listen: typed(Listen::FreePort),

@@ -152,10 +152,11 @@ fn planned(contender: &Contender) -> record::Contender {
         listen: contender.listen.get_ref().clone(),
         services: contender.services.iter().map(|name| name.get_ref().clone()).collect(),
         version: None,
+        measures: plain(&contender.measures),
+        artefact_bytes: None,
     }
 }
 
-/// A claim as the record holds it; none for a range and for a claim about no contender, which only the study holds.
 /// The services that the chosen contenders use, in the study's order.
 fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
     let used =
@@ -184,7 +185,8 @@ fn scenarios(study: &Study, choices: &Choices) -> Result<Vec<ScenarioPlan>, Usag
         let asked = if discriminant(&reshaped) == discriminant(shape) { asked } else { &[] };
         let metrics = metrics(name, &reshaped, &method.metric, asked)?;
         let profile = method.profile.map_or(&QUICK, Profile::of);
-        let slices = Some(profile.slices(&reshaped, &metrics, method.slice, method.measure));
+        let slices = profile.slices(&reshaped, &metrics, method.slice, method.measure);
+        let slices = Some(slices).filter(|_| reshaped.is_load());
         in_reach(name, &reshaped, &metrics, slices)?;
         Ok(ScenarioPlan {
             name: name.into(),
@@ -231,6 +233,9 @@ fn all_probes(study: &Study) -> Vec<Share> {
 
 /// The shape with what was typed instead of what it says.
 fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
+    if !shape.is_load() {
+        return shape.clone();
+    }
     let connections = load.connections.unwrap_or(shape.connections());
     if let Some(objective) = load.slo {
         return Shape::Peak { connections, objective };
@@ -243,6 +248,7 @@ fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
         (Shape::Open { rate_per_s, poisson, .. }, rate) => {
             Shape::Open { connections, rate_per_s: rate.unwrap_or(*rate_per_s), poisson: *poisson }
         }
+        (Shape::Starts { .. } | Shape::Measure { .. }, _) => shape.clone(),
     }
 }
 

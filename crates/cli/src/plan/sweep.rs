@@ -38,5 +38,6 @@ fn with_connections(shape: &Shape, connections: u32) -> Shape {
             Shape::Open { connections, rate_per_s: *rate_per_s, poisson: *poisson }
         }
         Shape::Peak { objective, .. } => Shape::Peak { connections, objective: *objective },
+        Shape::Starts { .. } | Shape::Measure { .. } => shape.clone(),
     }
 }

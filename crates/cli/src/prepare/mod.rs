@@ -3,6 +3,7 @@
 //!
 //! Owns: commands that run to their end, and what is cached of them. Must not know: servers, load, the method.
 
+mod artefact;
 mod build;
 mod command;
 mod dataset;
@@ -75,6 +76,7 @@ pub(crate) fn prepare(
     make_work(&plan.work)?;
     dataset::make(study, plan, progress)?;
     build::all(study, plan, progress)?;
+    artefact::all(study, plan);
     Ok(version::all(study, plan))
 }
 

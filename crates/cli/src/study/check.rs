@@ -83,6 +83,7 @@ fn refers(reading: &Reading<'_>, name: &Spanned<String>, kind: &str, known: &[&s
 fn loads(study: &Study, reading: &Reading<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
+    measures(study, reading);
     let loads_all =
         study.scenarios.is_empty() || study.scenarios.iter().any(|scenario| scenario.requests.is_none());
     if loads_all && !study.probes.is_empty() && study.probes_under_load().next().is_none() {
@@ -101,6 +102,22 @@ fn loads(study: &Study, reading: &Reading<'_>) {
         let title = format!("no scenario uses the probe `{}`", shown(&probe.contract.name));
         let complaint = Complaint::new(probe.name.span(), title, "this probe");
         reading.complain(complaint.help("add it to `requests` of a scenario, or say under_load = false"));
+    }
+}
+
+/// A scenario's measure is offered by two contenders and more.
+fn measures(study: &Study, reading: &Reading<'_>) {
+    for scenario in &study.scenarios {
+        let deadheat_record::Shape::Measure { measure } = &scenario.shape else { continue };
+        let able = study.contenders.iter().filter(|one| one.measures.contains_key(measure)).count();
+        if able < 2 {
+            let title = format!("{able} contenders have a command for the measure `{}`", shown(measure));
+            let complaint = Complaint::new(scenario.name.span(), title, "nothing can be compared here");
+            reading.complain(complaint.help(format!(
+                "give two contenders and more measures = {{ {} = \"COMMAND\" }}",
+                shown(measure)
+            )));
+        }
     }
 }
 
@@ -166,7 +183,8 @@ fn contender_placeholders(
     idle: &Context<'_>,
     reading: &Reading<'_>,
 ) {
-    let started = std::iter::once(&contender.command).chain(contender.env.values());
+    let started =
+        std::iter::once(&contender.command).chain(contender.env.values()).chain(contender.measures.values());
     started.for_each(|text| placeholder::check(reading, text, running));
     let before = contender.build.iter().chain(&contender.version);
     before.for_each(|text| placeholder::check(reading, text, idle));

@@ -43,6 +43,8 @@ pub(super) const SCENARIO: &[&str] = &[
     "metrics",
     "slo",
     "sweep",
+    "starts",
+    "measure",
     "cpus",
     "cpuset",
     "memory",
@@ -201,16 +203,11 @@ fn exact(fields: &Fields<'_, '_>) -> Option<String> {
 pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     let name = fields.required_text("name", "name = \"steady\"");
     values::name(fields.reading(), &name);
-    let shape = shape(fields);
+    let without_load = asked::without_load(fields);
+    let requests = if without_load.is_some() { Some(Vec::new()) } else { requests(fields) };
+    let shape = without_load.unwrap_or_else(|| shape(fields));
     let metrics = asked::metrics(fields, &shape);
-    Scenario {
-        name,
-        metrics,
-        shape,
-        requests: requests(fields),
-        limits: limits(fields),
-        sweep: asked::sweep(fields),
-    }
+    Scenario { name, metrics, shape, requests, limits: limits(fields), sweep: asked::sweep(fields) }
 }
 
 fn shape(fields: &Fields<'_, '_>) -> Shape {

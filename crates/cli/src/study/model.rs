@@ -76,6 +76,10 @@ pub(crate) struct Contender {
     pub(crate) version: Option<Spanned<String>>,
     /// Run once before each race.
     pub(crate) build: Option<Spanned<String>>,
+    /// Commands that measure something inside its runtime and print it, by name.
+    pub(crate) measures: BTreeMap<String, Spanned<String>>,
+    /// Files and folders that it is deployed as, absolute.
+    pub(crate) artefacts: Vec<PathBuf>,
     /// Names of services that must be up first.
     pub(crate) services: Vec<Spanned<String>>,
     /// Where it listens.

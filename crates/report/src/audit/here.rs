@@ -300,6 +300,9 @@ fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, H
         Wanted::ColdStart => one(Some(part.cold_start_ns as f64)),
         Wanted::Memory => one(part.usage.pss_bytes.map(|bytes| bytes as f64)),
         Wanted::Latency(place) => {
+            if part.latency.0.is_empty() {
+                return Ok(Vec::new());
+            }
             let all = part.latency.decode()?;
             let some = all.len() > 0;
             one(match place {
