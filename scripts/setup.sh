@@ -23,6 +23,7 @@ main() {
     link_php
     install_npm_packages
     build_go_contender
+    install_clients
     report
 }
 
@@ -68,6 +69,7 @@ wanted_packages() {
     has sqlite3 || echo sqlite3
     has wrk || echo wrk
     has npm || echo nodejs npm
+    python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
     go_is_ready || echo golang-go
 }
 
@@ -155,6 +157,28 @@ check_essentials() {
         essential_missing=yes
         say rust "no working cargo"
         lacks cargo "nothing can be built: install rustup as https://rustup.rs says, then run this again"
+    fi
+}
+
+# ------------------------------------------------------------------------------ clients that an audit measures
+
+# The articles' load generators, written anew: nothing but an audit needs them.
+install_clients() {
+    local clients=bench/clients venv=bench/clients/venv sum
+    sum=$(cksum <$clients/requirements.txt)
+    if [ "$(cat $venv/.installed 2>/dev/null)" = "$sum" ] ||
+        { python3 -m venv --clear $venv && $venv/bin/pip install -q -r $clients/requirements.txt &&
+            echo "$sum" >$venv/.installed; } >"$log" 2>&1; then
+        say httpx "$($venv/bin/python -c 'import httpx; print(httpx.__version__)')"
+    else
+        rm -rf $venv
+        say httpx "not installed: $(grep -m 1 -v '^$' "$log")"
+        lacks httpx "an audit does not measure the articles' Python client"
+    fi
+    if go_is_ready && (cd $clients/go && go build -buildvcs=false -trimpath -o ../bin/http-load .) >"$log" 2>&1; then
+        say "go client" ready
+    else
+        lacks go "an audit does not measure the articles' Go client"
     fi
 }
 

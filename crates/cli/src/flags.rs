@@ -3,6 +3,7 @@
 //! Owns: options, their help texts, the parsers of their values. Must not know: studies' contents, the plan, the
 //! machine. Every option is absent unless typed; defaults are the plan's.
 
+mod audit;
 mod compare;
 mod doctor;
 mod fail_if;
@@ -19,6 +20,7 @@ use deadheat_record::{Metric, Objective};
 use deadheat_report::comparison::FailIf;
 use thiserror::Error;
 
+pub(crate) use audit::AuditFlags;
 pub(crate) use compare::CompareFlags;
 pub(crate) use doctor::DoctorFlags;
 pub(crate) use input::{AdHoc, Input};
@@ -49,6 +51,7 @@ Examples:
   deadheat check studies/trending
   deadheat load -r 2000 http://127.0.0.1:8080/x
   deadheat compare main.jsonl branch.jsonl --fail-if 'slower by 3%'
+  deadheat audit studies/trending --self-test
   deadheat doctor
 
 Exit status: 0 measured, or passed; 1 measured, and a parity check failed or a condition of --fail-if holds; 2 wrong
@@ -73,6 +76,8 @@ pub(crate) enum Command {
     Load(Box<LoadFlags>),
     /// Say whether this machine is fit for measuring, and what can be told apart on it
     Doctor(Box<DoctorFlags>),
+    /// Hold a study's published figures against each other, their generator and this machine
+    Audit(Box<AuditFlags>),
     /// Show a record again
     Report(ReportFlags),
     /// Compare two records: did the service become slower?

@@ -1,5 +1,6 @@
 //! deadheat races HTTP servers and tells which one really won, or that it was a dead heat.
 
+mod audit;
 mod commands;
 mod console;
 mod doctor;
@@ -40,6 +41,7 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
         Command::Load(flags) => commands::load(&flags, console),
         Command::Report(flags) => commands::report(&flags, console),
         Command::Compare(flags) => commands::compare(&flags, console),
+        Command::Audit(flags) => commands::audit(&flags, console),
         Command::Doctor(flags) => commands::doctor(&flags, console),
         Command::Null(flags) => commands::null(&flags, console),
     };

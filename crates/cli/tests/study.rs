@@ -135,7 +135,8 @@ fn every_key_is_read() {
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
     assert_eq!(study.scenarios[2].shape, Shape::Peak { connections: 8, objective });
     assert_eq!(study.scenarios[3].sweep.as_ref().unwrap().values, [1, 64]);
-    assert_eq!(study.claims[0].figure, study::Figure::Value(41_900.0));
+    assert_eq!(study.claims[0].published().value, Some(41_900.0));
+    assert_eq!(study.claims[0].published().half_digit, 0.5);
 }
 
 #[test]

@@ -129,6 +129,15 @@ pub struct Result {
     pub peak_rss_bytes: Option<u64>,
     /// From spawn to the first complete answer, median over epochs.
     pub cold_start_ns: Option<u64>,
+    /// Every start of a scenario of fresh starts, in time order; those of disturbed rounds are not among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cold_starts_ns: Vec<u64>,
+    /// What its own command measured: geometric mean over runs, in nanoseconds where it is a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
+    /// Size of the files that it is deployed as, in bytes, where the study names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artefact_bytes: Option<u64>,
     /// How the requests ended.
     pub outcomes: Outcomes,
     /// Answers by status.

@@ -166,7 +166,7 @@ pub struct Round {
 }
 
 /// What a contender's whole process tree used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// CPU time over the slices.
     pub cpu_ns: u64,
@@ -181,7 +181,7 @@ pub struct Usage {
 }
 
 /// One contender's part of an epoch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContenderEpoch {
     /// Index into the plan's contenders.
     pub contender: usize,
@@ -231,6 +231,9 @@ pub struct ContenderEpoch {
     /// The peak rate, where one was looked for; latencies are not kept then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<PeakSeen>,
+    /// What its own command measured, where that is what is compared; in nanoseconds where it is a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
     /// The contender's log file.
     pub log: std::path::PathBuf,
 }

@@ -38,7 +38,7 @@ pub enum HistogramError {
 }
 
 /// A histogram of nanoseconds: HdrHistogram V2, compressed, base64.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct EncodedHistogram(pub String);
 
@@ -76,12 +76,12 @@ impl EncodedHistogram {
             .map_err(|error| HistogramError::Decode(format!("{error:?}")))
     }
 
-    /// Merges several into one histogram; none when there are none.
+    /// Merges several into one histogram; none when there are none. Empty text stands for a contender that was not loaded.
     pub fn merge<'a>(
         all: impl IntoIterator<Item = &'a Self>,
     ) -> Result<Option<Histogram<u64>>, HistogramError> {
         let mut merged: Option<Histogram<u64>> = None;
-        for encoded in all {
+        for encoded in all.into_iter().filter(|encoded| !encoded.0.is_empty()) {
             let one = encoded.decode()?;
             match &mut merged {
                 None => merged = Some(one),

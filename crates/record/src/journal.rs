@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan, SCHEMA};
+use crate::{
+    Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan, SCHEMA, Shape,
+};
 
 /// How a race, or one part of it, came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -454,9 +456,14 @@ impl Record {
             let out_in = self.out_in.iter().find(|(contender, _)| contender == name);
             out_in.and_then(|(_, out_in)| place(out_in)) > place(scenario)
         };
-        let contenders = self.plan.contenders.iter().map(|one| &one.name).enumerate();
+        let shape = self.plan.scenario(scenario).map(|one| &one.shape);
+        let able = |one: &Contender| match shape {
+            Some(Shape::Measure { measure }) => one.measures.contains_key(measure),
+            _ => true,
+        };
+        let contenders = self.plan.contenders.iter().enumerate();
         contenders
-            .filter(|(_, name)| !self.out.contains(name) || later(name))
+            .filter(|(_, one)| able(one) && (!self.out.contains(&one.name) || later(&one.name)))
             .map(|(index, _)| index)
             .collect()
     }

@@ -6,6 +6,8 @@
 #![warn(missing_docs)]
 
 mod any;
+mod audit;
+mod claim;
 mod compare;
 mod doctor;
 mod document;
@@ -22,6 +24,11 @@ mod scenario;
 mod series;
 
 pub use any::{AnyRecord, read_any};
+pub use audit::{
+    AUDIT_SCHEMA, AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, GeneratorAudit,
+    PublishedCheck, audit_schema_json,
+};
+pub use claim::Claim;
 pub use compare::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, ConditionPlace,
     ConditionResult, compare_schema_json,
@@ -48,8 +55,8 @@ pub use load::{
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
-    BodyRule, Claim, Contender, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service,
-    Shape, Share, Source, StatusRule, Volatile,
+    BodyRule, Contender, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service, Shape,
+    Share, Source, StatusRule, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Contest, Slices, SweepPoint};

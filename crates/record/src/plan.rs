@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Objective, Pinning, Slices, SweepPoint};
+use crate::{Claim, Objective, Pinning, Slices, SweepPoint};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +77,12 @@ pub struct Contender {
     /// What its version command printed, first line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Commands that measure something inside its runtime and print one JSON line with `value` and `unit`, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, String>,
+    /// Size of the files that it is deployed as, in bytes, where the study names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artefact_bytes: Option<u64>,
 }
 
 /// A program that contenders need and that is not raced, such as a database.
@@ -210,6 +216,16 @@ pub enum Shape {
         /// What must hold.
         objective: Objective,
     },
+    /// No load: each contender is started afresh again and again, and the time to its first complete answer is compared.
+    Starts {
+        /// How many fresh starts of each contender.
+        starts: u32,
+    },
+    /// No load: a command of each contender measures something by itself, in a fresh process each time, and prints it.
+    Measure {
+        /// Its name among the contenders' `measures`.
+        measure: String,
+    },
 }
 
 impl Shape {
@@ -219,7 +235,13 @@ impl Shape {
             Self::Closed { connections }
             | Self::Open { connections, .. }
             | Self::Peak { connections, .. } => *connections,
+            Self::Starts { .. } | Self::Measure { .. } => 0,
         }
+    }
+
+    /// Whether contenders are loaded at all: else each epoch has one value of each contender.
+    pub fn is_load(&self) -> bool {
+        !matches!(self, Self::Starts { .. } | Self::Measure { .. })
     }
 }
 
@@ -305,6 +327,11 @@ pub enum Metric {
     P99,
     /// Highest rate at which the scenario's objective is met; more is better.
     Peak,
+    /// Time from spawn to the first complete answer; less is better.
+    #[serde(rename = "cold_start")]
+    ColdStart,
+    /// What a contender's own command measured; less is better.
+    Measure,
 }
 
 /// How to measure and decide.
@@ -345,25 +372,6 @@ pub struct Method {
     pub ready_ns: u64,
     /// A request unanswered for so long is a timeout.
     pub timeout_ns: u64,
-}
-
-/// A published number with its source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Claim {
-    /// Where it was published.
-    pub source: String,
-    /// The contender that it is about.
-    pub contender: String,
-    /// What it measures, as the study names it: `throughput_rps`, `p99_ms`.
-    pub metric: String,
-    /// The number.
-    pub value: f64,
-    /// The scenario in which it can be tested here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<String>,
-    /// What the reader should know beside it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
 /// A study's requests, or one that was typed.

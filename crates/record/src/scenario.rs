@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BEYOND, ContenderEpoch, Metric, Plan, Record, ScenarioPlan};
+use crate::{BEYOND, ContenderEpoch, Method, Metric, Plan, Record, ScenarioPlan, Shape};
 
 /// How an epoch is cut into slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -86,7 +86,7 @@ impl Metric {
         match self {
             Self::P50 => Some(0.50),
             Self::P99 => Some(0.99),
-            Self::Throughput | Self::Cpu | Self::Peak => None,
+            Self::Throughput | Self::Cpu | Self::Peak | Self::ColdStart | Self::Measure => None,
         }
     }
 
@@ -98,6 +98,8 @@ impl Metric {
             Self::P50 => "p50",
             Self::P99 => "p99",
             Self::Peak => "peak",
+            Self::ColdStart => "cold_start",
+            Self::Measure => "measure",
         }
     }
 }
@@ -111,6 +113,15 @@ impl Plan {
     /// How a scenario's epochs are cut into slices.
     pub fn slices(&self, scenario: &ScenarioPlan) -> Slices {
         scenario.slices.unwrap_or(Slices { slice_ns: self.method.slice_ns, rounds: self.method.rounds })
+    }
+
+    /// The method as it holds for a scenario: one of fresh starts is looked at once, when it has all of them.
+    pub fn method_of(&self, scenario: &ScenarioPlan) -> Method {
+        let looks = match scenario.shape {
+            Shape::Starts { starts } => vec![starts as usize],
+            _ => self.method.looks.clone(),
+        };
+        Method { looks, ..self.method.clone() }
     }
 
     /// The scenario of that name.

@@ -51,6 +51,11 @@ impl Epoch {
             .collect()
     }
 
+    /// Whether every round was left out.
+    pub fn is_disturbed(&self) -> bool {
+        !self.rounds.is_empty() && self.rounds.iter().all(|round| round.dropped.is_some())
+    }
+
     /// A contender's part of the epoch.
     pub fn of(&self, contender: usize) -> Option<&ContenderEpoch> {
         self.contenders.iter().find(|part| part.contender == contender)
@@ -85,6 +90,13 @@ impl Epoch {
                     // Where most rounds were disturbed, what is left is no tail.
                     let some = histogram.as_ref().filter(|all| beyond(all.len(), at) >= BEYOND / 2.0);
                     Values::PerEpoch(some.map(|all| all.value_at_quantile(at) as f64))
+                }
+                // A start or a command has a round of its own, and a disturbed one has no value.
+                (Metric::ColdStart, None) => Values::PerEpoch(
+                    part.filter(|_| !self.is_disturbed()).map(|part| part.cold_start_ns as f64),
+                ),
+                (Metric::Measure, None) => {
+                    Values::PerEpoch(part.filter(|_| !self.is_disturbed()).and_then(|part| part.measured))
                 }
                 (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
                 (_, None) => Values::PerEpoch(

@@ -96,6 +96,8 @@ fn against(one: &Comparison, loser: &str, turned: bool) -> String {
         Metric::P50 => format!("has {shown}x the p50 latency of {loser} ({interval})"),
         Metric::P99 => format!("has {shown}x the p99 latency of {loser} ({interval})"),
         Metric::Peak => format!("has {shown}x the peak rate of {loser} ({interval})"),
+        Metric::ColdStart => format!("starts in {shown}x the time of {loser} ({interval})"),
+        Metric::Measure => format!("takes {shown}x the time of {loser} ({interval})"),
     }
 }
 

@@ -5,6 +5,7 @@
 //! nothing.
 #![warn(missing_docs)]
 
+pub mod audit;
 mod compare;
 pub mod comparison;
 pub mod doctor;

@@ -13,6 +13,11 @@ pub(crate) fn three_digits(value: f64) -> String {
     grouped(&format!("{rounded:.decimals$}"))
 }
 
+/// All digits that there are, thousands apart: `80,333.19`, `0.1749`.
+pub(crate) fn exact(value: f64) -> String {
+    if value.is_finite() { grouped(&value.to_string()) } else { "-".into() }
+}
+
 /// A whole number, thousands apart.
 pub(crate) fn whole(value: u64) -> String {
     grouped(&value.to_string())
@@ -93,6 +98,11 @@ pub(crate) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     let decimals = ratio_decimals(low, high);
     let end = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| ratio(value, decimals));
     format!("{} to {}", end(low), end(high))
+}
+
+/// Two ends of a figure that is no ratio: `498 to 512`.
+pub(crate) fn interval_of(low: f64, high: f64) -> String {
+    format!("{} to {}", three_digits(low), three_digits(high))
 }
 
 /// A time left or gone: `0:42`, `12:05`, `1:00:09`.

@@ -25,6 +25,8 @@ pub(crate) fn order(results: &[ContenderResult], metric: Metric) -> Vec<usize> {
             Metric::P50 => result.latency_ns.p50.map(|ns| ns as f64),
             Metric::P99 => result.latency_ns.p99.map(|ns| ns as f64),
             Metric::Peak => result.peak_rps.map(|rate| -rate),
+            Metric::ColdStart => result.cold_start_ns.map(|ns| ns as f64),
+            Metric::Measure => result.measured,
         };
         value.unwrap_or(f64::INFINITY)
     };
@@ -38,7 +40,11 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         record.epochs_of(scenario).filter_map(|epoch| epoch.of(contender)).collect();
     let plan = record.plan.scenario(scenario);
     // Rates and latencies of trials, most of them too high, are nobody's.
-    let searched = plan.is_some_and(|plan| matches!(plan.shape, Shape::Peak { .. }));
+    let searched = plan.is_some_and(|plan| matches!(plan.shape, Shape::Peak { .. }) || !plan.shape.is_load());
+    let starts = plan.is_some_and(|plan| matches!(plan.shape, Shape::Starts { .. }));
+    let measures = plan.is_some_and(|plan| matches!(plan.shape, Shape::Measure { .. }));
+    let kept = record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed());
+    let kept: Vec<&ContenderEpoch> = kept.filter_map(|epoch| epoch.of(contender)).collect();
     let merged = EncodedHistogram::merge(parts.iter().map(|part| &part.latency))?;
     let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
     let outcomes = parts.iter().fold(Outcomes::default(), |mut sum, part| {
@@ -59,7 +65,10 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
-        cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()),
+        cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()).filter(|_| !measures),
+        cold_starts_ns: kept.iter().filter(|_| starts).map(|part| part.cold_start_ns).collect(),
+        measured: geometric_mean(kept.iter().filter_map(|part| part.measured)),
+        artefact_bytes: record.plan.contenders[contender].artefact_bytes,
         outcomes,
         status: parts.iter().flat_map(|part| &part.status).fold(
             BTreeMap::new(),

@@ -3,6 +3,7 @@
 //! Owns the order and the wording of what is shown. Must not know how numbers come about; what comes from outside is
 //! escaped here, once, before it is measured or padded.
 
+mod audit;
 mod bar;
 mod comparison;
 mod findings;
@@ -15,6 +16,7 @@ use crate::View;
 use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
 
+pub use audit::audit;
 pub(crate) use bar::{Bar, bar};
 pub use comparison::{comparison, conditions};
 pub(crate) use findings::lines as finding_lines;

@@ -4,7 +4,7 @@
 
 use deadheat_record::{
     Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, Machine, Metric,
-    Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, SweepResult,
+    Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape, SweepResult,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
@@ -101,6 +101,14 @@ pub enum ReportError {
         /// What is wrong.
         source: JudgeError,
     },
+    /// The record of another study than the one that is audited.
+    #[error("the record is of the study {found}, and not of {wanted}; give a record of {wanted}")]
+    OtherStudy {
+        /// Whose it is.
+        found: String,
+        /// Whose it should be.
+        wanted: String,
+    },
     /// The document could not be written as JSON.
     #[error("the report could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -149,6 +157,11 @@ fn scenario_view(
     race_findings: &[Finding],
 ) -> Result<ScenarioView, ReportError> {
     let name = &scenario.name;
+    let own = match scenario.shape {
+        Shape::Starts { .. } => Some(Referee::new(compare::rules(&record.plan.method_of(scenario)))?),
+        _ => None,
+    };
+    let referee = own.as_ref().unwrap_or(referee);
     let damaged = |source| ReportError::Histogram { scenario: name.clone(), source };
     let contests = record.contests(name);
     let mut results = results::of(record, name).map_err(damaged)?;

@@ -228,6 +228,9 @@ impl Course<'_> {
         let (rounds, measured) = match &self.scenario.shape {
             Shape::Peak { objective, .. } => self.search(loaded, &warmups, objective, started, observer)?,
             Shape::Closed { .. } | Shape::Open { .. } => self.rounds(loaded, started, observer)?,
+            Shape::Starts { .. } | Shape::Measure { .. } => {
+                return Err(Broken::Failed("a scenario without a load has no rounds of slices".into()));
+            }
         };
         let mut contenders = Vec::new();
         for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
@@ -439,6 +442,7 @@ impl Measured {
             host: self.host.unwrap_or_default(),
             throttled: self.throttled,
             peak: self.peak,
+            measured: None,
             log: one.runner.running.log().into(),
         })
     }

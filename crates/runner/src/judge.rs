@@ -2,7 +2,7 @@
 //!
 //! Owns: the way from a record to the referee. Must not know: any statistics of its own.
 
-use deadheat_record::{Contest, HistogramError, PairedEpoch, Record};
+use deadheat_record::{Contest, HistogramError, Method, PairedEpoch, Record};
 use deadheat_stats::{
     Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, Rules, RulesError, climbs,
     epoch_log_ratio,
@@ -34,12 +34,11 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A referee by the plan's rules.
+    /// A referee by the rules of a method.
     ///
     /// # Errors
     /// When the rules make no sense.
-    pub(crate) fn new(record: &Record) -> Result<Self, AskError> {
-        let method = &record.plan.method;
+    pub(crate) fn new(method: &Method) -> Result<Self, AskError> {
         let rules = Rules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
         Ok(Self { referee: Referee::new(rules)? })
     }

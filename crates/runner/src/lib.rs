@@ -30,6 +30,7 @@ mod ports;
 mod race;
 mod run;
 mod schedule;
+mod single;
 mod stretch;
 mod throttle;
 mod tree;

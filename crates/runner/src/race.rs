@@ -142,7 +142,7 @@ impl Race<'_> {
                 .map_err(|reason| RaceError::Limits { scenario: scenario.name.clone(), reason })?;
         }
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
-        let bench = Bench::new(&self.record)?;
+        let bench = Bench::new(&plan.method)?;
         let mut gate = Gate {
             plan: &plan,
             run: self.run,
@@ -203,7 +203,8 @@ impl Race<'_> {
                 self.end(leg, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
-            let end = self.until_the_end(leg, &mut stale);
+            let is_load = leg.scenario.shape.is_load();
+            let end = if is_load { self.until_the_end(leg, &mut stale) } else { self.values(leg) };
             for finding in self.run.take_left_behind() {
                 self.note(None, finding)?;
             }
@@ -355,7 +356,7 @@ impl Race<'_> {
         }
     }
 
-    fn epoch(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
+    pub(crate) fn epoch(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let name = &leg.scenario.name;
         let number = self.record.epochs_of(name).count() + 1;
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
@@ -363,7 +364,11 @@ impl Race<'_> {
         let seed = derive_seed(leg.gate.plan.method.seed.wrapping_add(begun as u64), leg.index, number);
         let mut course = leg.course(self.record.racing(name), warmup, number, seed);
         course.peaks = self.record.epochs_of(name).last().map(peaks).unwrap_or_default();
-        let epoch = course.run(self.observer)?;
+        let epoch = match &leg.scenario.shape {
+            Shape::Starts { .. } => course.start_each(self.observer)?,
+            Shape::Measure { measure } => course.measure_each(measure, self.observer)?,
+            _ => course.run(self.observer)?,
+        };
         self.write(Line::Epoch(Box::new(epoch)))?;
         self.observer.event(&Event::Epoch { record: &self.record, scenario: name });
         Ok(())
@@ -402,7 +407,7 @@ impl Race<'_> {
         Ok(self.write(Line::Finding { scenario: Some(name.clone()), finding })?)
     }
 
-    fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
+    pub(crate) fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
         let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
         let judgement = leg.bench.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
         match judgement.map(|judgement| judgement.next) {
@@ -414,7 +419,8 @@ impl Race<'_> {
         if epochs > 0 && self.record.contests(name).is_empty() {
             return Ok(Some(End::Unavailable));
         }
-        if epochs >= method.looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
+        let looks = leg.gate.plan.method_of(leg.scenario).looks;
+        if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
             return Ok(Some(End::Maximum));
         }
         let over =
@@ -489,18 +495,24 @@ fn peaks(epoch: &Epoch) -> BTreeMap<usize, f64> {
 }
 
 /// What one scenario of a race needs.
-struct Leg<'a> {
-    gate: &'a Gate<'a>,
-    contract: &'a Contract,
-    bench: &'a Bench,
-    services: &'a [Running],
-    watch: &'a Watch,
-    scenario: &'a ScenarioPlan,
-    index: usize,
+pub(crate) struct Leg<'a> {
+    pub(crate) gate: &'a Gate<'a>,
+    pub(crate) contract: &'a Contract,
+    pub(crate) bench: &'a Bench,
+    pub(crate) services: &'a [Running],
+    pub(crate) watch: &'a Watch,
+    pub(crate) scenario: &'a ScenarioPlan,
+    pub(crate) index: usize,
 }
 
 impl Leg<'_> {
-    fn course(&self, racing: Vec<usize>, warmup: Duration, number: usize, seed: u64) -> Course<'_> {
+    pub(crate) fn course(
+        &self,
+        racing: Vec<usize>,
+        warmup: Duration,
+        number: usize,
+        seed: u64,
+    ) -> Course<'_> {
         Course {
             gate: self.gate,
             contract: self.contract,
@@ -517,7 +529,7 @@ impl Leg<'_> {
 }
 
 /// Why a scenario did not come to its end.
-enum Stop {
+pub(crate) enum Stop {
     Broken(Broken),
     Error(RaceError),
 }

@@ -26,6 +26,7 @@ pub mod holm;
 pub mod interval;
 pub mod letters;
 pub mod peak;
+pub mod published;
 pub mod quantile;
 pub mod ratio;
 pub mod referee;
@@ -43,6 +44,7 @@ pub use condition::{Claim, Compared, Condition};
 pub use interval::{LogInterval, Sample};
 pub use letters::compact_letters;
 pub use peak::{Peak, PeakEstimate, PeakSearch, PeakSettings};
+pub use published::{Published, mean_bounds};
 pub use ratio::{EpochRatio, epoch_log_ratio};
 pub use referee::{
     Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,

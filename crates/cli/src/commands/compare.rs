@@ -69,7 +69,13 @@ fn refused(error: CompareError) -> Failure {
     UsageError::new(error.to_string(), remedy).into()
 }
 
-fn write(to: Option<&Output>, option: &'static str, text: &str, console: &Console) -> Result<(), Failure> {
+/// Writes a page or data to where it was asked for, if it was.
+pub(super) fn write(
+    to: Option<&Output>,
+    option: &'static str,
+    text: &str,
+    console: &Console,
+) -> Result<(), Failure> {
     match to {
         None => Ok(()),
         Some(Output::Standard) => Ok(console.data(text)?),

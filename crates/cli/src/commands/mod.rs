@@ -1,5 +1,6 @@
 //! One file per command: each turns what was typed into what is done, and what came of it into an exit status.
 
+mod audit;
 mod check;
 mod compare;
 mod doctor;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 use deadheat_runner::{ceiling, keeper};
 
+pub(crate) use audit::audit;
 pub(crate) use check::check;
 pub(crate) use compare::compare;
 pub(crate) use doctor::doctor;

@@ -20,6 +20,11 @@ use crate::study::{self, Study};
 
 /// Races, and shows what came of it.
 pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
+    Ok(run(flags, console)?.0)
+}
+
+/// The same; the exit status, what was recorded, and where.
+pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Record, PathBuf), Failure> {
     if flags.json == Some(Output::Standard) {
         console.keep_output_for_data();
     }
@@ -70,7 +75,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
             lines_plain(&path.display().to_string())
         ));
     }
-    Ok(status(&finish, &record, &view).max(u8::from(failed)))
+    Ok((status(&finish, &record, &view).max(u8::from(failed)), record, path))
 }
 
 /// The exit status but for conditions: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130

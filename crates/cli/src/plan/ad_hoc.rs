@@ -37,6 +37,7 @@ pub(crate) fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageErro
         probes: vec![probe(ad_hoc, folder)?],
         scenarios: Vec::new(),
         claims: Vec::new(),
+        generators: Vec::new(),
     })
 }
 
@@ -52,6 +53,8 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
         env: BTreeMap::new(),
         needs: Vec::new(),
         version: None,
+        measures: std::collections::BTreeMap::new(),
+        artefacts: Vec::new(),
         build: None,
         services: Vec::new(),
         listen: typed(Listen::FreePort),

@@ -15,6 +15,8 @@ pub(super) fn metrics(
     typed: &[MetricWord],
     asked: &[Metric],
 ) -> Result<Vec<Metric>, UsageError> {
+    // A scenario without a load has one value, whatever is typed for the others.
+    let (typed, asked) = if shape.is_load() { (typed, asked) } else { (&[][..], &[][..]) };
     let typed: Vec<Metric> = typed.iter().copied().map(Metric::from).collect();
     let mut metrics: Vec<Metric> = Vec::new();
     for metric in [&typed[..], asked].into_iter().find(|list| !list.is_empty()).unwrap_or(suggested(shape)) {
@@ -45,6 +47,8 @@ fn suggested(shape: &Shape) -> &'static [Metric] {
         Shape::Closed { .. } => &[Metric::Throughput],
         Shape::Open { .. } => &[Metric::P50, Metric::P99],
         Shape::Peak { .. } => &[Metric::Peak],
+        Shape::Starts { .. } => &[Metric::ColdStart],
+        Shape::Measure { .. } => &[Metric::Measure],
     }
 }
 

@@ -16,7 +16,7 @@ use super::sweep::points;
 use super::topology::Topology;
 use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
 use crate::prepare::Skipped;
-use crate::study::{self, Contender, Figure, Study, nearest, one_of, shown};
+use crate::study::{self, Contender, Study, nearest, one_of, shown};
 
 /// The scenario of a study that has none.
 const STEADY: &str = "steady";
@@ -95,7 +95,7 @@ pub(crate) fn resolve(
         scenarios,
         method,
         pinning,
-        claims: study.claims.iter().filter_map(claim).collect(),
+        claims: study.claims.iter().map(study::Claim::published).collect(),
     };
     Ok(Resolved { plan, findings })
 }
@@ -152,23 +152,9 @@ fn planned(contender: &Contender) -> record::Contender {
         listen: contender.listen.get_ref().clone(),
         services: contender.services.iter().map(|name| name.get_ref().clone()).collect(),
         version: None,
+        measures: plain(&contender.measures),
+        artefact_bytes: None,
     }
-}
-
-/// A claim as the record holds it; none for a range and for a claim about no contender, which only the study holds.
-fn claim(claim: &study::Claim) -> Option<record::Claim> {
-    let Figure::Value(value) = claim.figure else { return None };
-    let baseline = claim.baseline.as_ref().map(|name| format!("against {}", name.get_ref()));
-    let unit = claim.unit.as_ref().map(|unit| format!("in {unit}"));
-    let notes: Vec<String> = [baseline, unit, claim.note.clone()].into_iter().flatten().collect();
-    Some(record::Claim {
-        source: claim.source.clone(),
-        contender: claim.contender.as_ref()?.get_ref().clone(),
-        metric: claim.metric.clone(),
-        value,
-        scenario: claim.scenario.as_ref().map(|scenario| scenario.get_ref().clone()),
-        note: (!notes.is_empty()).then(|| notes.join("; ")),
-    })
 }
 
 /// The services that the chosen contenders use, in the study's order.
@@ -204,7 +190,8 @@ fn scenarios(
         let asked = if discriminant(&reshaped) == discriminant(shape) { asked } else { &[] };
         let metrics = metrics(name, &reshaped, &method.metric, asked)?;
         let profile = method.profile.map_or(&QUICK, Profile::of);
-        let slices = Some(profile.slices(&reshaped, &metrics, method.slice, method.measure));
+        let slices = profile.slices(&reshaped, &metrics, method.slice, method.measure);
+        let slices = Some(slices).filter(|_| reshaped.is_load());
         in_reach(name, &reshaped, &metrics, slices)?;
         Ok(ScenarioPlan {
             name: name.into(),
@@ -251,6 +238,9 @@ fn all_probes(study: &Study) -> Vec<Share> {
 
 /// The shape with what was typed instead of what it says.
 fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
+    if !shape.is_load() {
+        return shape.clone();
+    }
     let connections = load.connections.unwrap_or(shape.connections());
     if let Some(objective) = load.slo {
         return Shape::Peak { connections, objective };
@@ -263,6 +253,7 @@ fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
         (Shape::Open { rate_per_s, poisson, .. }, rate) => {
             Shape::Open { connections, rate_per_s: rate.unwrap_or(*rate_per_s), poisson: *poisson }
         }
+        (Shape::Starts { .. } | Shape::Measure { .. }, _) => shape.clone(),
     }
 }
 

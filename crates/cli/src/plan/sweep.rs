@@ -72,6 +72,7 @@ fn shape(shape: &Shape, axis: Axis, value: f64) -> Shape {
             Shape::Open { connections, rate_per_s: *rate_per_s, poisson: *poisson }
         }
         Shape::Peak { objective, .. } => Shape::Peak { connections, objective: *objective },
+        Shape::Starts { .. } | Shape::Measure { .. } => shape.clone(),
     }
 }
 

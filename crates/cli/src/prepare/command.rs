@@ -32,7 +32,7 @@ pub(super) fn values(plan: &Plan) -> BTreeMap<&'static str, String> {
 
 /// A shell command, ready to run.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(crate) struct Order {
     command: String,
     folder: PathBuf,
     env: Vec<(String, String)>,
@@ -42,7 +42,7 @@ pub(super) struct Order {
 impl Order {
     /// Replaces placeholders in the command and hands their values on as variables in capitals. Variables of `env` that
     /// speak of ports and sockets are left out: there are none yet.
-    pub(super) fn new(
+    pub(crate) fn new(
         command: &str,
         folder: &Path,
         env: &BTreeMap<String, Spanned<String>>,
@@ -56,7 +56,7 @@ impl Order {
     }
 
     /// The command as the shell gets it, fit to be shown in one line.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let line = printable(&self.command.split_whitespace().collect::<Vec<_>>().join(" "));
         if line.chars().count() <= SHOWN_LENGTH {
             return line;
@@ -70,7 +70,7 @@ impl Order {
     }
 
     /// Runs it in a process group of its own, which is killed when `limit` is over; none then.
-    pub(super) fn run_within(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn run_within(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
         let mut child = self.shell()?.process_group(0).spawn()?;
         let begin = Instant::now();
         let ended = loop {
@@ -93,12 +93,12 @@ impl Order {
     }
 
     /// What it printed.
-    pub(super) fn output(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
     /// Its last lines, indented, with the file that holds them all.
-    pub(super) fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         let output = self.output();
         let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         if lines.is_empty() {
@@ -121,7 +121,7 @@ fn end_group(child: &mut Child, is_late: bool) {
 }
 
 /// How a command ended, in words.
-pub(super) fn ended(status: ExitStatus) -> String {
+pub(crate) fn ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
@@ -135,7 +135,7 @@ pub(super) fn printable(line: &str) -> String {
 }
 
 /// A file name that any name can be turned into.
-pub(super) fn log_name(kind: &str, name: &str) -> String {
+pub(crate) fn log_name(kind: &str, name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     format!("{kind}-{}.log", name.chars().map(plain).collect::<String>())
 }

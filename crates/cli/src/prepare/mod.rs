@@ -3,6 +3,7 @@
 //!
 //! Owns: commands that run to their end, and what is cached of them. Must not know: servers, load, the method.
 
+mod artefact;
 mod build;
 mod command;
 mod dataset;
@@ -19,7 +20,8 @@ use thiserror::Error;
 
 use crate::study::Study;
 
-pub(crate) use needs::{Skipped, missing};
+pub(crate) use command::{Order, ended, log_name};
+pub(crate) use needs::{Skipped, missing, unmet};
 
 /// Told what is being done, a line each.
 pub(crate) type Progress<'p> = &'p mut dyn FnMut(&str);
@@ -74,12 +76,13 @@ pub(crate) fn prepare(
     make_work(&plan.work)?;
     dataset::make(study, plan, progress)?;
     build::all(study, plan, progress)?;
+    artefact::all(study, plan);
     Ok(version::all(study, plan))
 }
 
 /// A study's own folder is made as usual, since a database may run as another user; one below `/tmp`, where anybody
 /// could have put a folder of that name before, is this user's alone.
-fn make_work(work: &Path) -> Result<(), PrepareError> {
+pub(crate) fn make_work(work: &Path) -> Result<(), PrepareError> {
     let failed = |source| PrepareError::Work { path: work.to_owned(), source };
     let mut builder = DirBuilder::new();
     builder.recursive(true);

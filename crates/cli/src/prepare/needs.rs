@@ -43,6 +43,13 @@ pub(crate) fn missing(study: &Study, path: Option<&OsStr>) -> Vec<Skipped> {
     study.contenders.iter().filter_map(lacking).collect()
 }
 
+/// What of these needs is not met, with the remedies in one line; none when all are.
+pub(crate) fn unmet(needs: &[Need], folder: &Path, path: Option<&OsStr>) -> Option<String> {
+    let unmet: Vec<&Need> = needs.iter().filter(|need| !is_met(need, folder, path)).collect();
+    let told = unmet.iter().map(|need| format!("{}: {}", reason(need), need.remedy));
+    (!unmet.is_empty()).then(|| shown_whole(&told.collect::<Vec<_>>().join("; ")))
+}
+
 fn skipped(contender: &Contender, unmet: &[&Need]) -> Skipped {
     let mut remedies: Vec<String> = Vec::new();
     for need in unmet {

@@ -10,6 +10,10 @@ use super::limits::{LEAST_CPUS, MOST_CPUS};
 use super::model::Sweep;
 use super::words::{nearest, one_of, shown};
 
+/// Fewer fresh starts tell nothing: section 7 of the method.
+const FEWEST_STARTS: u32 = 20;
+const MOST_STARTS: u32 = 1_000;
+
 /// `slo`; it goes without a rate, whose highest is looked for.
 pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
     let text = fields.text("slo")?;
@@ -31,10 +35,30 @@ pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
     }
 }
 
+/// `starts` or `measure`: a scenario without a load, beside which nothing of a load has a place.
+pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Shape> {
+    let starts = fields.whole("starts", FEWEST_STARTS, MOST_STARTS);
+    let measure = fields.text("measure");
+    let (key, span, shape) = match (&starts, &measure) {
+        (Some(starts), _) => ("starts", starts.span(), Shape::Starts { starts: *starts.get_ref() }),
+        (None, Some(measure)) => {
+            ("measure", measure.span(), Shape::Measure { measure: measure.get_ref().clone() })
+        }
+        (None, None) => return None,
+    };
+    let of_loads = ["connections", "rate", "arrivals", "requests", "metrics", "slo", "sweep", "measure"];
+    for other in of_loads.into_iter().filter(|other| *other != key && fields.get(other).is_some()) {
+        let title = format!("a scenario with `{key}` has no load: `{other}` has no place beside it");
+        let complaint = Complaint::new(fields.key_span(other), title, "this has no effect");
+        fields.complain(complaint.also(span.clone(), "no load").help("keep one of the two"));
+    }
+    Some(shape)
+}
+
 /// `metrics`, what matters most first; empty where it is not given or makes no sense.
 pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Shape) -> Vec<Metric> {
     // Told already.
-    if matches!(shape, Shape::Peak { .. }) {
+    if matches!(shape, Shape::Peak { .. }) || !shape.is_load() {
         return Vec::new();
     }
     let Some(words) = fields.texts("metrics") else { return Vec::new() };

@@ -17,6 +17,7 @@ pub(super) fn check(study: &Study, reading: &Reading<'_>) {
     unique(reading, "contender", study.contenders.iter().map(|contender| &contender.name));
     unique(reading, "probe", study.probes.iter().map(|probe| &probe.name));
     unique(reading, "scenario", study.scenarios.iter().map(|scenario| &scenario.name));
+    unique(reading, "generator", study.generators.iter().map(|generator| &generator.name));
     fixed_ports(study, reading);
     references(study, reading);
     loads(study, reading);
@@ -82,6 +83,7 @@ fn refers(reading: &Reading<'_>, name: &Spanned<String>, kind: &str, known: &[&s
 fn loads(study: &Study, reading: &Reading<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
+    measures(study, reading);
     let loads_all =
         study.scenarios.is_empty() || study.scenarios.iter().any(|scenario| scenario.requests.is_none());
     if loads_all && !study.probes.is_empty() && study.probes_under_load().next().is_none() {
@@ -100,6 +102,22 @@ fn loads(study: &Study, reading: &Reading<'_>) {
         let title = format!("no scenario uses the probe `{}`", shown(&probe.contract.name));
         let complaint = Complaint::new(probe.name.span(), title, "this probe");
         reading.complain(complaint.help("add it to `requests` of a scenario, or say under_load = false"));
+    }
+}
+
+/// A scenario's measure is offered by two contenders and more.
+fn measures(study: &Study, reading: &Reading<'_>) {
+    for scenario in &study.scenarios {
+        let deadheat_record::Shape::Measure { measure } = &scenario.shape else { continue };
+        let able = study.contenders.iter().filter(|one| one.measures.contains_key(measure)).count();
+        if able < 2 {
+            let title = format!("{able} contenders have a command for the measure `{}`", shown(measure));
+            let complaint = Complaint::new(scenario.name.span(), title, "nothing can be compared here");
+            reading.complain(complaint.help(format!(
+                "give two contenders and more measures = {{ {} = \"COMMAND\" }}",
+                shown(measure)
+            )));
+        }
     }
 }
 
@@ -145,6 +163,8 @@ fn placeholders(study: &Study, reading: &Reading<'_>) {
     if let Some(dataset) = &study.dataset {
         placeholder::check(reading, &dataset.command, &Context { output: true, dataset: false, ..idle });
     }
+    let null = Context { listen: Some(&Listen::FreePort), ..idle };
+    study.generators.iter().for_each(|generator| placeholder::check(reading, &generator.command, &null));
     for service in &study.services {
         let context = Context { listen: Some(service.listen.get_ref()), ..idle };
         let texts = std::iter::once(&service.command).chain(service.env.values());
@@ -163,7 +183,8 @@ fn contender_placeholders(
     idle: &Context<'_>,
     reading: &Reading<'_>,
 ) {
-    let started = std::iter::once(&contender.command).chain(contender.env.values());
+    let started =
+        std::iter::once(&contender.command).chain(contender.env.values()).chain(contender.measures.values());
     started.for_each(|text| placeholder::check(reading, text, running));
     let before = contender.build.iter().chain(&contender.version);
     before.for_each(|text| placeholder::check(reading, text, idle));

@@ -43,13 +43,15 @@ pub(super) const SCENARIO: &[&str] = &[
     "metrics",
     "slo",
     "sweep",
+    "starts",
+    "measure",
     "cpus",
     "cpuset",
     "memory",
 ];
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM: &[&str] =
-    &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
+    &["source", "contender", "baseline", "row", "metric", "value", "low", "high", "unit", "scenario", "note"];
 /// Keys of an entry of `volatile`.
 const VOLATILE: &[&str] = &["path", "pattern", "not", "agree"];
 /// Keys of an entry of `requests`.
@@ -201,16 +203,11 @@ fn exact(fields: &Fields<'_, '_>) -> Option<String> {
 pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     let name = fields.required_text("name", "name = \"steady\"");
     values::name(fields.reading(), &name);
-    let shape = shape(fields);
+    let without_load = asked::without_load(fields);
+    let requests = if without_load.is_some() { Some(Vec::new()) } else { requests(fields) };
+    let shape = without_load.unwrap_or_else(|| shape(fields));
     let metrics = asked::metrics(fields, &shape);
-    Scenario {
-        name,
-        metrics,
-        shape,
-        requests: requests(fields),
-        limits: limits(fields),
-        sweep: asked::sweep(fields),
-    }
+    Scenario { name, metrics, shape, requests, limits: limits(fields), sweep: asked::sweep(fields) }
 }
 
 fn shape(fields: &Fields<'_, '_>) -> Shape {
@@ -292,6 +289,7 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
         source: source.into_inner(),
         contender,
         baseline,
+        row: fields.text("row").map(Spanned::into_inner),
         metric: metric.into_inner(),
         figure: figure(fields),
         unit: fields.text("unit").map(Spanned::into_inner),
@@ -305,7 +303,8 @@ fn figure(fields: &Fields<'_, '_>) -> Figure {
     let range = fields.get("low").is_some() || fields.get("high").is_some();
     if !range {
         fields.require("value", "value = 41900; or low = 40000 and high = 42000");
-        return Figure::Value(fields.number("value").map_or(0.0, Spanned::into_inner));
+        let half = fields.get("value").map_or(0.0, |value| half_digit(value.get_ref()));
+        return Figure::Value(fields.number("value").map_or(0.0, Spanned::into_inner), half);
     }
     if fields.get("value").is_some() {
         let title = "a claim is either a `value` or a range from `low` to `high`";
@@ -322,4 +321,15 @@ fn figure(fields: &Fields<'_, '_>) -> Figure {
         fields.complain(complaint);
     }
     Figure::Range(low.map_or(0.0, Spanned::into_inner), high.map_or(0.0, Spanned::into_inner))
+}
+
+/// Half a unit of the last digit that is written: 0.005 of `1.50`, 0.5 of `200`. None can be told of an exponent.
+fn half_digit(value: &DeValue<'_>) -> f64 {
+    let Some(float) = value.as_float() else { return 0.5 };
+    let text = float.as_str();
+    if text.contains(['e', 'E']) {
+        return 0.0;
+    }
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    0.5 * 10_f64.powi(-i32::try_from(decimals).unwrap_or(0))
 }

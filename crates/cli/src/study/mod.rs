@@ -8,6 +8,7 @@ mod check;
 mod complaint;
 mod contract;
 mod fields;
+mod generator;
 mod limits;
 mod model;
 mod objective;
@@ -21,7 +22,9 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use complaint::{Complaint, StudyError};
 pub(crate) use contract::{AGREE_HEADERS, CONNECTIONS};
-pub(crate) use model::{Claim, Contender, Dataset, Figure, Need, NeedKind, Probe, Service, Study, Sweep};
+pub(crate) use model::{
+    Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Service, Study, Sweep,
+};
 pub(crate) use objective::objective;
 pub(crate) use values::{is_token, path_problem};
 pub(crate) use words::{nearest, one_of, shown};
@@ -32,7 +35,8 @@ use fields::{Fields, Reading};
 pub(crate) const FILE_NAME: &str = "study.toml";
 
 /// Tables of the file, each with what it is for.
-const TABLES: &[&str] = &["name", "title", "dataset", "service", "contender", "probe", "scenario", "claim"];
+const TABLES: &[&str] =
+    &["name", "title", "dataset", "service", "contender", "probe", "scenario", "claim", "generator"];
 
 /// The study file that `path` means: the file itself, or `study.toml` in the folder.
 pub(crate) fn file_of(path: &Path) -> PathBuf {
@@ -94,5 +98,10 @@ fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &Reading<'_>) 
             .map(contract::scenario)
             .collect(),
         claims: top.tables("claim", "[[claim]]", contract::CLAIM).iter().map(contract::claim).collect(),
+        generators: top
+            .tables("generator", "[[generator]]", generator::GENERATOR)
+            .iter()
+            .map(generator::generator)
+            .collect(),
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Study {
     pub(crate) scenarios: Vec<Scenario>,
     /// Published numbers.
     pub(crate) claims: Vec<Claim>,
+    /// External load generators that an audit measures.
+    pub(crate) generators: Vec<Generator>,
 }
 
 /// A file that is made once and then served by all contenders.
@@ -74,6 +76,10 @@ pub(crate) struct Contender {
     pub(crate) version: Option<Spanned<String>>,
     /// Run once before each race.
     pub(crate) build: Option<Spanned<String>>,
+    /// Commands that measure something inside its runtime and print it, by name.
+    pub(crate) measures: BTreeMap<String, Spanned<String>>,
+    /// Files and folders that it is deployed as, absolute.
+    pub(crate) artefacts: Vec<PathBuf>,
     /// Names of services that must be up first.
     pub(crate) services: Vec<Spanned<String>>,
     /// Where it listens.
@@ -133,6 +139,38 @@ pub(crate) struct Sweep {
     pub(crate) values: Vec<f64>,
 }
 
+/// A load generator of somebody else.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Generator {
+    /// Unique.
+    pub(crate) name: Spanned<String>,
+    /// A shell command; `{url}`, `{port}`, `{connections}` and `{duration}` (seconds) are replaced.
+    pub(crate) command: Spanned<String>,
+    /// Absolute; where the command runs.
+    pub(crate) folder: PathBuf,
+    /// What must be there, or else it is left out.
+    pub(crate) needs: Vec<Need>,
+    /// How its throughput is read from what it prints.
+    pub(crate) reads: Reads,
+    /// How many connections; none for as many as were published.
+    pub(crate) connections: Option<u32>,
+    /// How long one run lasts, in seconds.
+    pub(crate) duration_s: f64,
+    /// Bytes in the body of the null server's answers.
+    pub(crate) body_bytes: u32,
+    /// Whether the published figures were measured with such a one; else it only stands beside them.
+    pub(crate) published: bool,
+}
+
+/// How a generator tells its throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Its last line is a JSON object with `throughput_rps`.
+    Json,
+    /// A line `Requests/sec: N`, as wrk and oha print it.
+    Text,
+}
+
 /// A published number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Claim {
@@ -142,7 +180,9 @@ pub(crate) struct Claim {
     pub(crate) contender: Option<Spanned<String>>,
     /// What the contender is compared with, for ratios.
     pub(crate) baseline: Option<Spanned<String>>,
-    /// What it measures: `throughput_rps`, `p99_ms`.
+    /// Which of several published runs it belongs to.
+    pub(crate) row: Option<String>,
+    /// What it measures: `throughput_rps`, `latency_p99_ms`; or a setting: `connections`, `duration_s`.
     pub(crate) metric: String,
     /// The number or range.
     pub(crate) figure: Figure,
@@ -157,8 +197,8 @@ pub(crate) struct Claim {
 /// What was published.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Figure {
-    /// One number.
-    Value(f64),
+    /// One number, and half a unit of its last digit as it was written.
+    Value(f64, f64),
     /// From, to.
     Range(f64, f64),
 }
@@ -167,5 +207,30 @@ impl Study {
     /// Probes that scenarios may load contenders with.
     pub(crate) fn probes_under_load(&self) -> impl Iterator<Item = &Probe> {
         self.probes.iter().filter(|probe| probe.contract.under_load)
+    }
+}
+
+impl Claim {
+    /// The claim as records have it.
+    pub(crate) fn published(&self) -> record::Claim {
+        let name = |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
+        let (value, half_digit, low, high) = match self.figure {
+            Figure::Value(value, half) => (Some(value), half, None, None),
+            Figure::Range(low, high) => (None, 0.0, Some(low), Some(high)),
+        };
+        record::Claim {
+            source: self.source.clone(),
+            contender: name(&self.contender),
+            baseline: name(&self.baseline),
+            row: self.row.clone(),
+            metric: self.metric.clone(),
+            value,
+            half_digit,
+            low,
+            high,
+            unit: self.unit.clone(),
+            scenario: name(&self.scenario),
+            note: self.note.clone(),
+        }
     }
 }

@@ -16,8 +16,10 @@ pub(super) const DATASET: &[&str] = &["command", "inputs", "output"];
 /// Keys of `[[service]]`.
 pub(super) const SERVICE: &[&str] = &["name", "command", "folder", "env", "port", "socket"];
 /// Keys of `[[contender]]`.
-pub(super) const CONTENDER: &[&str] =
-    &["name", "command", "folder", "env", "needs", "version", "build", "services", "port", "socket"];
+pub(super) const CONTENDER: &[&str] = &[
+    "name", "command", "folder", "env", "needs", "version", "build", "services", "measures", "artefact",
+    "port", "socket",
+];
 /// Keys of an entry of `needs`.
 const NEED: &[&str] = &["file", "program", "remedy"];
 
@@ -86,8 +88,36 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         version: fields.text("version"),
         build: fields.text("build"),
         services: fields.texts("services").unwrap_or_default(),
+        measures: measures(fields),
+        artefacts: artefacts(fields),
         listen: values::listen(fields),
     }
+}
+
+/// `measures = { serialize = "node measure.mjs" }`.
+fn measures(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spanned<String>> {
+    let map = fields.text_map("measures", false);
+    for (name, command) in &map {
+        values::name(fields.reading(), name);
+        if name.get_ref().is_empty() || command.get_ref().trim().is_empty() {
+            let title = "an entry of `measures` is a name and the command that measures";
+            let complaint = Complaint::new(command.span(), title, "one of them is empty");
+            fields.complain(complaint.help("for example: measures = { serialize = \"node measure.mjs\" }"));
+        }
+    }
+    map.into_iter().map(|(name, command)| (name.into_inner(), command)).collect()
+}
+
+/// `artefact = "dist"` or a list; what a build makes need not be there yet.
+fn artefacts(fields: &Fields<'_, '_>) -> Vec<PathBuf> {
+    let one = fields.get("artefact").is_some_and(|value| value.get_ref().is_str());
+    let all = if one {
+        fields.text("artefact").into_iter().collect()
+    } else {
+        fields.texts("artefact").unwrap_or_default()
+    };
+    let folder = fields.reading().folder();
+    all.into_iter().map(|path| folder.join(path.get_ref()).components().collect()).collect()
 }
 
 /// The file name of the first word that is a program: neither `exec`, `env` nor an assignment.
@@ -110,7 +140,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn folder(fields: &Fields<'_, '_>) -> PathBuf {
+pub(super) fn folder(fields: &Fields<'_, '_>) -> PathBuf {
     let reading = fields.reading();
     match fields.text("folder") {
         Some(folder) => reading.path(&folder, "folder", Path::is_dir),
@@ -132,7 +162,7 @@ fn env(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spanned<St
     env.into_iter().map(|(name, value)| (name.into_inner(), value)).collect()
 }
 
-fn needs(fields: &Fields<'_, '_>) -> Vec<Need> {
+pub(super) fn needs(fields: &Fields<'_, '_>) -> Vec<Need> {
     let expected = "a list such as [{ program = \"bun\", remedy = \"npm ci\" }]";
     let Some(list) = fields.items("needs", expected) else { return Vec::new() };
     let read = |item: &Spanned<toml::de::DeValue<'_>>| {

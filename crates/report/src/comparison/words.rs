@@ -19,6 +19,8 @@ pub(crate) fn shape(shape: &Shape) -> String {
             let (what, limit) = (quantile(objective.quantile), time_ns(objective.limit_ns as f64));
             format!("the highest rate with {what} < {limit}, {connections} connections")
         }
+        Shape::Starts { starts } => format!("{starts} fresh starts"),
+        Shape::Measure { measure } => format!("{measure}, as each measures it itself"),
     }
 }
 
@@ -28,6 +30,7 @@ pub(crate) fn label(metric: &str, of: &Shape) -> String {
         ("throughput", _) => "throughput".into(),
         ("cpu", _) => "CPU/req".into(),
         ("peak", _) => "peak rate".into(),
+        ("cold_start", _) => "cold start".into(),
         (other, Shape::Closed { .. }) => format!("{} at saturation", other.replace('_', ".")),
         (other, _) => other.replace('_', "."),
     }

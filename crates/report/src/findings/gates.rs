@@ -47,6 +47,10 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Finding> {
     if scene.epochs.is_empty() {
         return Vec::new();
     }
+    if !scene.plan.shape.is_load() {
+        let of_rounds = [steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
+        return of_rounds.into_iter().flatten().collect();
+    }
     let of_scenario =
         [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
     let of_contenders = scene.results.iter().flat_map(|result| {

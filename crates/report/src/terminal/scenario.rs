@@ -60,6 +60,10 @@ pub(super) fn load(shape: &Shape) -> String {
             time_ns(objective.limit_ns as f64),
             whole(u64::from(*connections))
         ),
+        Shape::Starts { starts } => format!("{starts} fresh starts of each, by turns"),
+        Shape::Measure { measure } => {
+            format!("{} as each measures it itself, a fresh process each time", plain(measure))
+        }
     }
 }
 
@@ -148,6 +152,7 @@ impl<'a> Sheet<'a> {
     /// The other figures; `shown` are those that have a place of their own.
     fn figures(&self, shown: &[Metric]) -> Vec<Column> {
         let shape = &self.scenario.result.shape;
+        let starts = matches!(shape, Shape::Starts { .. });
         let (closed, open) = (matches!(shape, Shape::Closed { .. }), matches!(shape, Shape::Open { .. }));
         let other = |metric: Metric, keep: u8| {
             let group = if closed && metric.quantile().is_some() { "at saturation" } else { "" };
@@ -165,8 +170,9 @@ impl<'a> Sheet<'a> {
         ];
         all.extend([
             Some(self.column("memory", Some(3), false, &|row| self.text(row.result.rss_bytes.map(bytes)))),
-            Some(self.column("cold start", Some(2), false, &|row| {
-                self.text(row.result.cold_start_ns.map(|ns| time_ns(ns as f64)))
+            other(Metric::ColdStart, 2),
+            Some(self.column("artefact", Some(2), false, &|row| {
+                self.text(row.result.artefact_bytes.filter(|_| starts).map(bytes))
             })),
             Some(self.column("version", Some(1), true, &|row| {
                 let mark = self.style.spell("…");
@@ -209,6 +215,8 @@ pub(super) fn title(metric: Metric) -> &'static str {
         Metric::P50 => "p50",
         Metric::P99 => "p99",
         Metric::Peak => "peak/s",
+        Metric::ColdStart => "cold start",
+        Metric::Measure => "measured",
     }
 }
 
@@ -221,6 +229,8 @@ fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
         Metric::P50 => latency(result.latency_ns.p50),
         Metric::P99 => latency(result.latency_ns.p99),
         Metric::Peak => result.peak_rps.map(three_digits),
+        Metric::ColdStart => latency(result.cold_start_ns),
+        Metric::Measure => result.measured.map(time_ns),
     }
 }
 

@@ -178,7 +178,7 @@ fn shown(metric: Metric, value: f64) -> String {
     match metric {
         Metric::Throughput | Metric::Peak => three_digits(value),
         Metric::Cpu => time_ns(value * 1e3),
-        Metric::P50 | Metric::P99 => time_ns(value),
+        Metric::P50 | Metric::P99 | Metric::ColdStart | Metric::Measure => time_ns(value),
     }
 }
 

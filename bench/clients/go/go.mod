@@ -1,0 +1,3 @@
+module deadheat/bench/clients
+
+go 1.21

@@ -1,0 +1,115 @@
+//! One external generator, several times, against the built-in null server.
+//!
+//! Owns: the course of the runs, and which cores belong to whom. Must not know: what was published.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use deadheat_load::{Address, NullConfig, NullServer};
+use deadheat_record::{GeneratorAudit, Pinning};
+use deadheat_runner::affinity;
+use deadheat_stats::Sample;
+
+use super::output::throughput;
+use crate::prepare::{Order, ended, log_name, unmet};
+use crate::study::Generator;
+
+/// So many runs make an interval.
+const RUNS: usize = 5;
+/// A run that takes so much longer than it was told is given up: it may have to load an interpreter first.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The interval's two-sided error rate.
+const ALPHA: f64 = 0.05;
+
+/// Where generators run.
+pub(crate) struct Place<'p> {
+    /// Cores of the null server and of the generator.
+    pub(crate) pinning: &'p Pinning,
+    /// The study's folder and its work folder.
+    pub(crate) folder: &'p Path,
+    pub(crate) work: &'p Path,
+    /// Connections of a generator that does not say how many.
+    pub(crate) connections: u32,
+    /// Asked between runs: whether a person wants the end.
+    pub(crate) stopped: &'p dyn Fn() -> bool,
+}
+
+/// Runs it; what cannot be run says why in `skipped`.
+pub(crate) fn measure(generator: &Generator, place: &Place<'_>) -> GeneratorAudit {
+    let mut audit = GeneratorAudit {
+        name: generator.name.get_ref().clone(),
+        command: generator.command.get_ref().clone(),
+        published: generator.published,
+        connections: generator.connections.unwrap_or(place.connections),
+        duration_s: generator.duration_s,
+        cpus: place.pinning.load_cpus.clone(),
+        runs_rps: Vec::new(),
+        throughput_rps: None,
+        low: None,
+        high: None,
+        skipped: None,
+        beyond: Vec::new(),
+        text: String::new(),
+    };
+    audit.skipped = unmet(&generator.needs, &generator.folder, std::env::var_os("PATH").as_deref());
+    if audit.skipped.is_none()
+        && let Err(why) = runs(generator, place, &mut audit)
+    {
+        audit.skipped = Some(why);
+    }
+    let logs: Vec<f64> = audit.runs_rps.iter().map(|rate| rate.ln()).collect();
+    let sample = Sample::of(&logs);
+    audit.throughput_rps = sample.map(|sample| sample.mean.exp());
+    let interval = sample.and_then(|sample| sample.t_interval(ALPHA));
+    (audit.low, audit.high) = interval.map_or((None, None), |interval| interval.as_ratios());
+    audit
+}
+
+fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) -> Result<(), String> {
+    let cpus = &place.pinning.server_cpus;
+    let server = NullServer::start(NullConfig {
+        threads: cpus.len().max(1),
+        cpus: cpus.clone(),
+        body_bytes: generator.body_bytes as usize,
+        ..NullConfig::default()
+    });
+    let server = server.map_err(|error| format!("the null server does not start: {error}"))?;
+    let Address::Tcp(address) = server.address() else { return Err("the null server has no port".into()) };
+    let values = BTreeMap::from([
+        ("study", place.folder.display().to_string()),
+        ("work", place.work.display().to_string()),
+        ("url", format!("http://{address}/")),
+        ("port", address.port().to_string()),
+        ("connections", audit.connections.to_string()),
+        ("duration", generator.duration_s.to_string()),
+    ]);
+    let log = place.work.join("logs").join(log_name("generator", &audit.name));
+    let order = Order::new(generator.command.get_ref(), &generator.folder, &BTreeMap::new(), &values, log);
+    audit.command = order.shown();
+    while audit.runs_rps.len() < RUNS && !(place.stopped)() {
+        audit.runs_rps.push(one_run(&order, generator, &place.pinning.load_cpus)?);
+    }
+    Ok(())
+}
+
+/// One run on the generator's cores: what is started by a thread that is bound to them is bound to them as well.
+fn one_run(order: &Order, generator: &Generator, cpus: &[usize]) -> Result<f64, String> {
+    let limit = Duration::from_secs_f64(generator.duration_s) + PATIENCE;
+    let bound = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| affinity::pin(cpus).and_then(|()| order.run_within(limit)));
+        thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the run was broken off")))
+    });
+    let why = match bound {
+        Err(error) => format!("`{}` could not be run: {error}", order.shown()),
+        Ok(None) => format!("`{}` did not end within {} s", order.shown(), limit.as_secs()),
+        Ok(Some(status)) if !status.success() => {
+            format!("`{}` {}{}", order.shown(), ended(status), order.tail())
+        }
+        Ok(Some(_)) => match throughput(&order.output(), generator.reads) {
+            Some(rate) => return Ok(rate),
+            None => format!("`{}` printed no throughput that can be read{}", order.shown(), order.tail()),
+        },
+    };
+    Err(why)
+}

@@ -1,0 +1,63 @@
+//! Owns: the options of `audit`. Must not know: claims.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{AdHocFlags, Choices, Output, RaceFlags};
+
+const AUDIT_HELP: &str = "\
+Examples:
+  deadheat audit studies/trending --self-test
+  deadheat audit studies/ssr --record ssr.jsonl --markdown docs/audit-ssr.md
+  deadheat audit studies/hello --scenario one-core --profile full
+
+Three questions: do the published figures contradict each other; can the generator that made them reach them against a
+server that does nothing; and does this machine find the same ratios. Absolute figures of another machine are compared as
+ratios between contenders only.
+Exit status: 0 nothing is contradicted; 1 something is; 2 wrong usage or input; 3 the measurement is invalid.";
+
+/// Options of `audit`.
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_HELP)]
+pub(crate) struct AuditFlags {
+    /// A folder with study.toml, or that file
+    #[arg(value_name = "STUDY")]
+    pub(crate) study: PathBuf,
+    /// Hold the published figures against each other only; nothing is run
+    #[arg(long)]
+    pub(crate) self_test: bool,
+    /// Take this machine's figures from this record of the study instead of racing it now
+    #[arg(long, value_name = "FILE", conflicts_with = "self_test")]
+    pub(crate) record: Option<PathBuf>,
+    /// Do not race; the published generators are measured, and with --record nothing else is lost
+    #[arg(long, conflicts_with = "self_test")]
+    pub(crate) no_race: bool,
+    /// Do not run the published generators
+    #[arg(long, conflicts_with = "self_test")]
+    pub(crate) no_generators: bool,
+    #[command(flatten)]
+    pub(crate) choices: Choices,
+    /// Write the audit as JSON; `-` for standard output
+    #[arg(long, value_name = "FILE", value_parser = Output::parse)]
+    pub(crate) json: Option<Output>,
+    /// Write the audit as a Markdown page [without FILE, or `-`: to standard output]
+    #[arg(long, value_name = "FILE", value_parser = Output::parse, num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) markdown: Option<Output>,
+}
+
+impl AuditFlags {
+    /// The race that an audit runs: the study as it would be raced, by the same choices.
+    pub(crate) fn race(&self) -> RaceFlags {
+        RaceFlags {
+            targets: vec![self.study.to_string_lossy().into_owned()],
+            ad_hoc: AdHocFlags::default(),
+            choices: self.choices.clone(),
+            json: None,
+            record: None,
+            resume: None,
+            fail_if: Vec::new(),
+            allow_target: Vec::new(),
+        }
+    }
+}

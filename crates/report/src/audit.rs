@@ -1,0 +1,59 @@
+//! Published figures, audited: against each other, against the ceiling of their own generator, against this machine.
+//!
+//! Owns what is derived from a study's claims, and how an audit is shown. Must not know how anything is run.
+
+mod ceiling;
+mod figures;
+mod here;
+mod markdown;
+mod own;
+mod words;
+
+use deadheat_record::{AUDIT_SCHEMA, AuditRecord, Claim, GeneratorAudit};
+
+use crate::ReportError;
+
+pub use here::add_race;
+pub use markdown::markdown;
+pub(crate) use words::{
+    check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
+};
+
+/// The claims held against each other: an audit for which nothing is run.
+pub fn self_test(study: &str, title: Option<&str>, started_unix_ms: u64, claims: &[Claim]) -> AuditRecord {
+    AuditRecord {
+        schema: AUDIT_SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_unix_ms,
+        study: study.into(),
+        title: title.map(Into::into),
+        claims: claims.to_vec(),
+        checks: own::checks(claims),
+        generators: Vec::new(),
+        here: Vec::new(),
+        record: None,
+        machine: None,
+        findings: Vec::new(),
+    }
+}
+
+/// Adds what a generator reached, and what follows for the published throughputs.
+pub fn add_generator(audit: &mut AuditRecord, measured: GeneratorAudit) {
+    let concluded = ceiling::concluded(measured, &audit.claims);
+    audit.generators.push(concluded);
+}
+
+/// How many connections were published; none where it is not said, or differs between runs.
+pub fn published_connections(claims: &[Claim]) -> Option<u32> {
+    let mut all = claims.iter().filter(|one| one.metric == "connections").filter_map(|one| one.value);
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first as u32).filter(|connections| *connections > 0)
+}
+
+/// The audit as pretty-printed JSON with a last line end.
+///
+/// # Errors
+/// None in practice: every number in it is finite.
+pub fn json(audit: &AuditRecord) -> Result<String, ReportError> {
+    Ok(serde_json::to_string_pretty(audit)? + "\n")
+}

@@ -1,0 +1,77 @@
+//! What a generator's ceiling says of the throughputs that were published.
+//!
+//! Owns the sentence. Must not know how the ceiling was measured.
+
+use deadheat_record::{Claim, GeneratorAudit};
+
+use super::figures::figure;
+use crate::number::{exact, interval_of, three_digits};
+
+/// Holds the published throughputs against the ceiling, and says what follows.
+pub(super) fn concluded(mut audit: GeneratorAudit, claims: &[Claim]) -> GeneratorAudit {
+    audit.beyond.clear();
+    let Some(reached) = audit.throughput_rps else {
+        let why = audit.skipped.as_deref().unwrap_or("it was interrupted");
+        audit.text = format!("not measured: {why}");
+        return audit;
+    };
+    let said = measured(&audit, reached);
+    let rates: Vec<(usize, f64)> = claims
+        .iter()
+        .enumerate()
+        .filter(|(_, claim)| claim.metric == "throughput_rps" && claim.baseline.is_none())
+        .filter_map(|(at, claim)| Some((at, figure(claim)?.is.low)))
+        .collect();
+    let most = audit.high.unwrap_or(reached);
+    if audit.published {
+        audit.beyond = rates.iter().filter(|(_, rate)| *rate > most).map(|(at, _)| *at).collect();
+    }
+    audit.text = format!("{said}{}", conclusion(&audit, reached, &rates));
+    audit
+}
+
+fn measured(audit: &GeneratorAudit, reached: f64) -> String {
+    let runs = audit.runs_rps.len();
+    let spread = audit
+        .low
+        .zip(audit.high)
+        .map_or_else(|| "1 run".to_owned(), |(low, high)| format!("{}, {runs} runs", interval_of(low, high)));
+    let cpus: Vec<String> = audit.cpus.iter().map(usize::to_string).collect();
+    let place = match cpus.len() {
+        0 => String::new(),
+        1 => format!(" on core {}", cpus[0]),
+        _ => format!(" on cores {}", cpus.join(",")),
+    };
+    format!(
+        "reaches {}/s ({spread}) here with {} connections against a server that does nothing{place}",
+        three_digits(reached),
+        audit.connections
+    )
+}
+
+fn conclusion(audit: &GeneratorAudit, reached: f64, rates: &[(usize, f64)]) -> String {
+    if !audit.published {
+        return "; nothing was published with it, it stands beside".into();
+    }
+    let beyond = || rates.iter().filter(|(at, _)| audit.beyond.contains(at)).map(|(_, rate)| *rate);
+    let (least, most) = (beyond().fold(f64::INFINITY, f64::min), beyond().fold(0.0, f64::max));
+    let shown = |rate: f64| exact(rate.round());
+    match audit.beyond.len() {
+        0 if rates.is_empty() => "; no throughput was published".into(),
+        0 => "; none of the published throughputs is beyond it".into(),
+        1 => format!(
+            ", and cannot have driven {}/s on a machine like this one: that is {} times as much",
+            shown(most),
+            three_digits(most / reached)
+        ),
+        count => format!(
+            ", and cannot have driven {count} of {} published throughputs on a machine like this one: {} to {}/s, {} to {} \
+             times as much",
+            rates.len(),
+            shown(least),
+            shown(most),
+            three_digits(least / reached),
+            three_digits(most / reached)
+        ),
+    }
+}

@@ -1,0 +1,112 @@
+//! An audit as a Markdown page for the docs.
+//!
+//! Owns the headings and the tables' columns. Must not know how anything came about.
+
+use std::fmt::Write as _;
+
+use deadheat_record::{AuditRecord, CheckOutcome, ClaimVerdict, Severity};
+
+use super::words::{
+    check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
+};
+use crate::comparison::{code, text};
+
+/// The whole audit.
+pub fn markdown(audit: &AuditRecord) -> String {
+    let mut out = format!("# Audit: {}\n", text(&audit.study));
+    if let Some(title) = &audit.title {
+        let _ = write!(out, "\n{}\n", text(title));
+    }
+    let _ = write!(out, "\n{}.\n", text(&headline(audit)));
+    out += &checks(audit);
+    out += &generators(audit);
+    out += &here(audit);
+    if !audit.findings.is_empty() {
+        out += "\n## Findings\n\n";
+        for one in &audit.findings {
+            let word = if one.severity == Severity::Invalid { "**invalid**" } else { "warning" };
+            let _ =
+                writeln!(out, "- {word} {}: {} → {}", code(&one.code), text(&one.message), text(&one.remedy));
+        }
+    }
+    let _ = write!(out, "\n<sub>Made by `deadheat audit` {}.</sub>\n", text(&audit.version));
+    out
+}
+
+fn checks(audit: &AuditRecord) -> String {
+    if audit.checks.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n## The figures against each other\n\n");
+    for one in audit.checks.iter().filter(|one| one.outcome != CheckOutcome::Sound) {
+        let place = place(one.row.as_deref(), one.contender.as_deref(), &code);
+        let word = outcome_word(one.outcome);
+        let _ = writeln!(out, "- **{word}** {place}: {}", text(&one.text));
+    }
+    out += "\n| run | contender | check | found | stated | outcome |\n|---|---|---|--:|--:|---|\n";
+    for one in &audit.checks {
+        let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, code);
+        let row = [
+            name(&one.row),
+            name(&one.contender),
+            check_word(one.kind).into(),
+            found(one),
+            expected(one),
+            match one.outcome {
+                CheckOutcome::Contradicts => format!("**{}**", outcome_word(one.outcome)),
+                other => outcome_word(other).into(),
+            },
+        ];
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
+    out
+}
+
+fn generators(audit: &AuditRecord) -> String {
+    if audit.generators.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n## The published generators against a server that does nothing\n\n");
+    for one in &audit.generators {
+        let _ = writeln!(out, "- {}: {}\n  {}", code(&one.name), text(&one.text), code(&one.command));
+    }
+    out
+}
+
+fn here(audit: &AuditRecord) -> String {
+    if audit.here.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n## On this machine\n\n");
+    out +=
+        "| metric | run | ratio | scenario | published | here | verdict |\n|---|---|---|---|--:|--:|---|\n";
+    for one in audit.here.iter().filter(|one| one.verdict != ClaimVerdict::NotTestable) {
+        let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, code);
+        let who = [&one.contender, &one.baseline].map(name);
+        let who: Vec<String> = who.into_iter().filter(|name| !name.is_empty()).collect();
+        let verdict = match one.verdict {
+            ClaimVerdict::Contradicted => format!("**{}**", verdict_word(one.verdict)),
+            other => verdict_word(other).into(),
+        };
+        let row = [
+            code(&one.metric),
+            name(&one.row),
+            who.join(" / "),
+            name(&one.scenario),
+            published(one),
+            here_interval(one),
+            verdict,
+        ];
+        let _ = writeln!(out, "| {} |", row.join(" | "));
+    }
+    let untested: Vec<_> = audit.here.iter().filter(|one| one.verdict == ClaimVerdict::NotTestable).collect();
+    if !untested.is_empty() {
+        out += "\nNot testable here:\n\n";
+        for one in untested {
+            let place = place(one.row.as_deref(), one.contender.as_deref(), &code);
+            let why = text(one.note.as_deref().unwrap_or_default());
+            let _ = writeln!(out, "- {} {place}: {why}", code(&one.metric));
+        }
+    }
+    out
+}

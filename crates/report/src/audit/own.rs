@@ -1,0 +1,303 @@
+//! Published figures held against each other: nothing is run, and nothing is assumed but what the source itself says.
+//!
+//! Owns the checks, their tolerances and their sentences. Must not know which machine it runs on.
+
+use deadheat_record::{CheckKind, CheckOutcome, Claim, PublishedCheck};
+use deadheat_stats::{Published, mean_bounds};
+
+use super::figures::{Figure, Place, Run, figure, runs};
+use crate::number::{exact, percent, three_digits};
+
+/// Requests in flight of a closed load may differ from its connections by this share; ratios and counts from what they
+/// are made of likewise.
+const TOLERANCE: f64 = 0.02;
+
+/// Every check that the claims allow, run by run, then the ratios.
+pub(super) fn checks(claims: &[Claim]) -> Vec<PublishedCheck> {
+    let mut all: Vec<PublishedCheck> = Vec::new();
+    for run in runs(claims) {
+        all.extend(littles_law(&run));
+        all.extend(connect_errors(&run));
+        all.extend(requests(&run));
+        all.extend(run_length(&run));
+        all.extend(order(&run));
+        all.extend(timeouts(&run));
+    }
+    all.extend(claims.iter().filter_map(|claim| ratio(claim, claims)));
+    all
+}
+
+fn check(
+    run: &Run<'_>,
+    kind: CheckKind,
+    outcome: CheckOutcome,
+    figures: (Option<f64>, Option<f64>),
+    text: String,
+) -> PublishedCheck {
+    PublishedCheck {
+        kind,
+        row: run.row.map(Into::into),
+        contender: Some(run.contender.into()),
+        outcome,
+        found: figures.0,
+        expected: figures.1,
+        text,
+    }
+}
+
+/// Throughput times mean latency is what is in flight, and a closed load has one request in flight on each connection.
+fn littles_law(run: &Run<'_>) -> Option<PublishedCheck> {
+    let rate = run.own("throughput_rps")?;
+    let latencies = run.latencies();
+    let mean = latencies.iter().find(|(place, ..)| *place == Place::Mean);
+    if latencies.is_empty() || run.setting("rate_rps").is_some() {
+        return None;
+    }
+    let Some(connections) = run.setting("connections") else {
+        let text = "no number of connections is stated to hold throughput and latency against".into();
+        return Some(check(run, CheckKind::LittlesLaw, CheckOutcome::Untestable, (None, None), text));
+    };
+    match mean {
+        Some((_, mean, _)) => Some(in_flight(run, &rate, mean, &connections)),
+        None => between(run, &rate, &latencies, &connections),
+    }
+}
+
+fn in_flight(run: &Run<'_>, rate: &Figure, mean: &Figure, connections: &Figure) -> PublishedCheck {
+    let flight = rate.is.times(mean.is);
+    let (found, of) = (flight.value, connections.is.value);
+    let product = format!("{} x {} = {} requests in flight", rate.shown, mean.shown, three_digits(found));
+    let off = flight.off(connections.is);
+    let (outcome, text) = if off.abs() <= TOLERANCE {
+        (CheckOutcome::Sound, format!("{product}, on {} connections", connections.shown))
+    } else if off > 0.0 {
+        let why = "a connection has one request in flight at the most, so that throughput and mean are not of the same \
+                   requests";
+        (CheckOutcome::Contradicts, format!("{product}, on only {} connections: {why}", connections.shown))
+    } else {
+        let missing = of - found;
+        let said = format!(
+            "{product}, of {} connections: {}",
+            connections.shown,
+            unaccounted(run, flight, missing, of)
+        );
+        (CheckOutcome::Contradicts, said)
+    };
+    check(run, CheckKind::LittlesLaw, outcome, (Some(found), Some(of)), text)
+}
+
+/// What became of connections that had nothing in flight that was counted.
+fn unaccounted(run: &Run<'_>, flight: Published, missing: f64, of: f64) -> String {
+    let share = percent(missing / of);
+    let Some(failed) = run.setting("connect_errors").filter(|failed| failed.is.value > 0.0) else {
+        return format!(
+            "the other {} ({share}) hung on requests that were never counted, or never were",
+            three_digits(missing)
+        );
+    };
+    let alive = Published::rounded(of - failed.is.value, 0.0);
+    let off = flight.off(alive);
+    let left = format!("{} of them failed, which leaves {}", failed.shown, exact(alive.value));
+    if off.abs() <= TOLERANCE {
+        format!("{left}: the load was of these")
+    } else {
+        format!("{left}, from which it is still {} off", percent(off.abs()))
+    }
+}
+
+/// Without a mean, its percentiles say between what it lies.
+fn between(
+    run: &Run<'_>,
+    rate: &Figure,
+    latencies: &[(Place, Figure, &str)],
+    connections: &Figure,
+) -> Option<PublishedCheck> {
+    let (low, high) = bounds(latencies)?;
+    let (least, most) = (rate.is.low * low, high.map(|high| rate.is.high * high));
+    let of = connections.is.value;
+    let span = most.map_or_else(
+        || format!("at least {} requests were in flight", three_digits(least)),
+        |most| format!("between {} and {} requests were in flight", three_digits(least), three_digits(most)),
+    );
+    let possible = least <= of * (1.0 + TOLERANCE) && most.is_none_or(|most| most >= of * (1.0 - TOLERANCE));
+    let (outcome, end) = if possible {
+        (CheckOutcome::Sound, format!("which {} connections can be", connections.shown))
+    } else {
+        (CheckOutcome::Contradicts, format!("which {} connections cannot be", connections.shown))
+    };
+    let text = format!("no mean is given; by {} and the percentiles {span}, {end}", rate.shown);
+    let found = if possible { None } else { Some(if least > of { least } else { most.unwrap_or(least) }) };
+    Some(check(run, CheckKind::LittlesLaw, outcome, (found, Some(of)), text))
+}
+
+/// Between what the mean lies, in seconds; none without a percentile.
+fn bounds(latencies: &[(Place, Figure, &str)]) -> Option<(f64, Option<f64>)> {
+    let of =
+        |wanted: Place| latencies.iter().find(|(place, ..)| *place == wanted).map(|(_, figure, _)| figure.is);
+    let quantiles: Vec<(f64, Published)> = latencies
+        .iter()
+        .filter_map(|(place, figure, _)| match place {
+            Place::Quantile(share) => Some((*share, figure.is)),
+            _ => None,
+        })
+        .collect();
+    if quantiles.is_empty() {
+        return None;
+    }
+    let ends = |end: fn(&Published) -> f64| -> Vec<(f64, f64)> {
+        quantiles.iter().map(|(share, value)| (*share, end(value))).collect()
+    };
+    let (low, _) = mean_bounds(of(Place::Min).map(|min| min.low), &ends(|value| value.low), None);
+    let (_, high) = mean_bounds(None, &ends(|value| value.high), of(Place::Max).map(|max| max.high));
+    Some((low, high))
+}
+
+fn connect_errors(run: &Run<'_>) -> Option<PublishedCheck> {
+    let failed = run.setting("connect_errors")?;
+    let connections = run.setting("connections")?;
+    let share = failed.is.value / connections.is.value;
+    let sound = share <= TOLERANCE;
+    let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
+    let left = (connections.is.value - failed.is.value).max(0.0);
+    let mut text =
+        format!("{} of {} connections failed ({})", failed.shown, connections.shown, percent(share));
+    if !sound {
+        text += &format!(": it was a load of {} connections", exact(left));
+    }
+    let figures = (Some(failed.is.value), Some(connections.is.value));
+    Some(check(run, CheckKind::ConnectErrors, outcome, figures, text))
+}
+
+fn requests(run: &Run<'_>) -> Option<PublishedCheck> {
+    let (rate, duration) = (run.own("throughput_rps")?, run.setting("duration_s")?);
+    let stated = run.setting("requests")?;
+    let made = rate.is.times(duration.is);
+    let sound = made.agrees(stated.is, TOLERANCE);
+    let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
+    let text = format!(
+        "{} x {} = {} requests, and {} are stated",
+        rate.shown,
+        duration.shown,
+        exact(made.value.round()),
+        stated.shown
+    );
+    Some(check(run, CheckKind::Requests, outcome, (Some(made.value), Some(stated.is.value)), text))
+}
+
+/// A run must outlast the time for which the source says that things are slow at first.
+fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
+    let rate = run.own("throughput_rps")?;
+    let (length, how) = if let Some(requests) = run.setting("requests") {
+        let length = requests.is.over(rate.is);
+        let how =
+            format!("{} requests at {} last {} s", requests.shown, rate.shown, three_digits(length.value));
+        (length, how)
+    } else {
+        let duration = run.setting("duration_s")?;
+        (duration.is, format!("the run lasts {}", duration.shown))
+    };
+    let (warm_up, whose) = run.warm_up()?;
+    let sound = length.value >= warm_up.is.high;
+    let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
+    let whose = if whose.is_empty() { String::new() } else { format!(" for {whose}") };
+    let text = if sound {
+        format!("{how}, and the warm-up that is reported{whose} {}", warm_up.shown)
+    } else {
+        format!(
+            "{how}, less than the warm-up of {} that is reported{whose}: it is the warm-up that was measured",
+            warm_up.shown
+        )
+    };
+    Some(check(run, CheckKind::RunLength, outcome, (Some(length.value), Some(warm_up.is.low)), text))
+}
+
+/// Percentiles rise, extremes enclose them, and the mean lies where they leave it room.
+fn order(run: &Run<'_>) -> Option<PublishedCheck> {
+    let latencies = run.latencies();
+    if latencies.len() < 2 {
+        return None;
+    }
+    let rising: Vec<&(Place, Figure, &str)> =
+        latencies.iter().filter(|(place, ..)| *place != Place::Mean).collect();
+    let falls = rising.windows(2).find(|two| two[0].1.is.low > two[1].1.is.high);
+    if let Some([(_, first, name), (_, second, other)]) = falls.map(|two| [two[0].clone(), two[1].clone()]) {
+        let text = format!("{name} of {} lies above {other} of {}", first.shown, second.shown);
+        let figures = (Some(first.is.value), Some(second.is.value));
+        return Some(check(run, CheckKind::Order, CheckOutcome::Contradicts, figures, text));
+    }
+    let mean = latencies.iter().find(|(place, ..)| *place == Place::Mean);
+    let ends =
+        |wanted: Place| rising.iter().find(|(place, ..)| *place == wanted).map(|(_, figure, _)| figure.is);
+    let (low, high) = bounds(&latencies).unwrap_or_else(|| {
+        (ends(Place::Min).map_or(0.0, |min| min.low), ends(Place::Max).map(|max| max.high))
+    });
+    if let Some((_, mean, _)) =
+        mean.filter(|(_, mean, _)| mean.is.high < low || high.is_some_and(|high| mean.is.low > high))
+    {
+        let nearest = if mean.is.high < low { low } else { high.unwrap_or(low) };
+        let text = format!(
+            "the mean of {} lies where the percentiles leave it no room: {} it would have to be {} s",
+            mean.shown,
+            if mean.is.high < low { "at the least" } else { "at the most" },
+            three_digits(nearest)
+        );
+        return Some(check(
+            run,
+            CheckKind::Order,
+            CheckOutcome::Contradicts,
+            (Some(mean.is.value), Some(nearest)),
+            text,
+        ));
+    }
+    let text = format!("its {} latencies are in order", latencies.len());
+    Some(check(run, CheckKind::Order, CheckOutcome::Sound, (None, None), text))
+}
+
+/// A request that timed out has no latency, so that the longest ones are not in the figures.
+fn timeouts(run: &Run<'_>) -> Option<PublishedCheck> {
+    let timeouts = run.own("timeouts").filter(|timeouts| timeouts.is.value > 0.0)?;
+    let latencies = run.latencies();
+    let max = latencies.iter().find(|(place, ..)| *place == Place::Max);
+    let at = max.map_or_else(String::new, |(_, max, _)| {
+        format!(", and the maximum of {} is where counting ended", max.shown)
+    });
+    let text = format!("{} requests timed out: the longest times are in no latency{at}", timeouts.shown);
+    Some(check(run, CheckKind::Timeouts, CheckOutcome::Weakened, (Some(timeouts.is.value), None), text))
+}
+
+/// A ratio that is stated, against the quotient of the figures that it must be made of.
+fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
+    let (of, stated) = (claim.metric.strip_suffix("_ratio")?, figure(claim)?);
+    let (contender, baseline) = (claim.contender.as_deref()?, claim.baseline.as_deref()?);
+    let published = |who: &str| {
+        let made_of = |one: &&Claim| {
+            let name =
+                one.metric.strip_prefix(of).is_some_and(|rest| rest.starts_with('_') && rest != "_ratio");
+            name && one.baseline.is_none()
+                && one.contender.as_deref() == Some(who)
+                && one.run() == claim.run()
+        };
+        claims.iter().find(made_of).and_then(figure)
+    };
+    let made = |outcome, found, text| {
+        let (row, contender) = (claim.run().map(Into::into), Some(contender.into()));
+        let expected = Some(stated.is.value);
+        Some(PublishedCheck { kind: CheckKind::Ratio, row, contender, outcome, found, expected, text })
+    };
+    let (Some(one), Some(other)) = (published(contender), published(baseline)) else {
+        let text =
+            format!("{of}: {} {baseline} is stated, without the figures that it is made of", stated.shown);
+        return made(CheckOutcome::Untestable, None, text);
+    };
+    let quotient = one.is.over(other.is);
+    let sound = quotient.agrees(stated.is, TOLERANCE);
+    let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
+    let text = format!(
+        "{of} over {baseline}: {} / {} = {}, and {} is stated",
+        one.shown,
+        other.shown,
+        three_digits(quotient.value),
+        stated.shown
+    );
+    made(outcome, Some(quotient.value), text)
+}

@@ -1,0 +1,122 @@
+//! The words of an audit: outcomes, verdicts, figures and where they belong.
+//!
+//! Owns wording that the terminal and Markdown share. Must not know either; what comes from outside is not escaped here.
+
+use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
+
+use crate::number::{exact, interval, three_digits};
+
+pub(crate) fn check_word(kind: CheckKind) -> &'static str {
+    match kind {
+        CheckKind::LittlesLaw => "Little's law",
+        CheckKind::RunLength => "length of run",
+        CheckKind::Order => "order",
+        CheckKind::Ratio => "stated ratio",
+        CheckKind::ConnectErrors => "connect errors",
+        CheckKind::Requests => "requests",
+        CheckKind::Timeouts => "timeouts",
+    }
+}
+
+pub(crate) fn outcome_word(outcome: CheckOutcome) -> &'static str {
+    match outcome {
+        CheckOutcome::Sound => "sound",
+        CheckOutcome::Weakened => "weakened",
+        CheckOutcome::Contradicts => "contradicts",
+        CheckOutcome::Untestable => "not testable",
+    }
+}
+
+pub(crate) fn verdict_word(verdict: ClaimVerdict) -> &'static str {
+    match verdict {
+        ClaimVerdict::Reproduced => "reproduced",
+        ClaimVerdict::NotReproduced => "not reproduced",
+        ClaimVerdict::Contradicted => "contradicted",
+        ClaimVerdict::NotTestable => "not testable here",
+    }
+}
+
+/// `500 connections, node`; `shown` makes what comes from outside harmless.
+pub(crate) fn place(row: Option<&str>, contender: Option<&str>, shown: &dyn Fn(&str) -> String) -> String {
+    [row, contender].into_iter().flatten().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// What follows from the figures, with its unit.
+pub(crate) fn found(check: &PublishedCheck) -> String {
+    check.found.map_or_else(String::new, |value| with_unit(check.kind, three_digits(value), "in flight"))
+}
+
+/// What it should have been, with its unit.
+pub(crate) fn expected(check: &PublishedCheck) -> String {
+    check
+        .expected
+        .map_or_else(String::new, |value| with_unit(check.kind, expected_digits(value), "connections"))
+}
+
+/// What was stated is shown as it was, what was computed is rounded.
+fn expected_digits(value: f64) -> String {
+    if value.fract() == 0.0 { exact(value) } else { three_digits(value) }
+}
+
+fn with_unit(kind: CheckKind, number: String, counted: &str) -> String {
+    match kind {
+        CheckKind::LittlesLaw => format!("{number} {counted}"),
+        CheckKind::RunLength => format!("{number} s"),
+        CheckKind::ConnectErrors if counted == "in flight" => format!("{number} failed"),
+        CheckKind::ConnectErrors => format!("{number} {counted}"),
+        CheckKind::Order | CheckKind::Ratio | CheckKind::Requests | CheckKind::Timeouts => number,
+    }
+}
+
+/// How many figures came to what, in one sentence.
+pub(crate) fn headline(audit: &AuditRecord) -> String {
+    let checks = |outcome| audit.checks.iter().filter(|one| one.outcome == outcome).count();
+    let mut parts = vec![format!(
+        "{} published figures, {} checks against each other: {}",
+        audit.claims.len(),
+        audit.checks.len(),
+        counted(&[
+            (checks(CheckOutcome::Contradicts), "contradictory"),
+            (checks(CheckOutcome::Weakened), "weakened"),
+            (checks(CheckOutcome::Untestable), "not testable"),
+            (checks(CheckOutcome::Sound), "sound"),
+        ])
+    )];
+    if !audit.here.is_empty() {
+        let here = |verdict| audit.here.iter().filter(|one| one.verdict == verdict).count();
+        let told = counted(&[
+            (here(ClaimVerdict::Reproduced), "reproduced"),
+            (here(ClaimVerdict::NotReproduced), "not reproduced"),
+            (here(ClaimVerdict::Contradicted), "contradicted"),
+            (here(ClaimVerdict::NotTestable), "not testable"),
+        ]);
+        parts.push(format!("on this machine: {told}"));
+    }
+    parts.join("; ")
+}
+
+fn counted(all: &[(usize, &str)]) -> String {
+    let some: Vec<String> =
+        all.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    if some.is_empty() { "none".into() } else { some.join(", ") }
+}
+
+/// The published ratio: `1.39`, `0.55 to 0.60`.
+pub(crate) fn published(one: &ClaimHere) -> String {
+    let Some((low, high)) = one.published else { return String::new() };
+    // What rounding alone leaves open is one figure.
+    if high - low < 0.03 * high {
+        three_digits(f64::midpoint(low, high))
+    } else {
+        interval(Some(low), Some(high))
+    }
+}
+
+/// This machine's ratio with its interval.
+pub(crate) fn here_interval(one: &ClaimHere) -> String {
+    let Some(here) = one.here else { return String::new() };
+    if one.low.is_none() && one.high.is_none() {
+        return three_digits(here);
+    }
+    format!("{} ({})", three_digits(here), interval(one.low, one.high))
+}

@@ -1,0 +1,209 @@
+//! Scenarios without a load: fresh starts, and commands by which contenders measure something themselves. Each epoch is one
+//! round, and gives one value of each contender.
+//!
+//! Owns: the course of such a round, and how a command's line is read. Must not know: how values are judged.
+
+use std::time::{Duration, Instant};
+
+use deadheat_record::{ContenderEpoch, Epoch, Listen, Round, Usage};
+use serde_json::Value;
+
+use crate::contender::{Running, Start, StartError};
+use crate::epoch::{Broken, Course, dropped};
+use crate::events::{Event, Observer};
+use crate::field::stop_all;
+use crate::judge::Bench;
+use crate::parity::Asked;
+use crate::race::{Leg, Race, RaceError, Stop};
+use crate::schedule;
+use deadheat_record::End;
+
+/// A command that measures something may take so long.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// How often it is looked whether it has ended.
+const GLANCE: Duration = Duration::from_millis(5);
+/// Units of time, in nanoseconds.
+const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+impl Race<'_> {
+    /// Rounds of single values until they are judged; before starts all contenders are compared once, side by side.
+    pub(crate) fn values(&mut self, leg: &Leg<'_>) -> Result<End, Stop> {
+        let method = leg.gate.plan.method_of(leg.scenario);
+        let bench = Bench::new(&method).map_err(RaceError::from)?;
+        let leg = Leg { bench: &bench, ..*leg };
+        if matches!(leg.scenario.shape, deadheat_record::Shape::Starts { .. }) {
+            let racing = self.record.racing(&leg.scenario.name);
+            let course = leg.course(racing, Duration::ZERO, 0, method.seed);
+            stop_all(course.line_up("before", "before the starts", self.observer)?.runners);
+        }
+        loop {
+            if let Some(end) = self.is_over(&leg)? {
+                return Ok(end);
+            }
+            self.epoch(&leg)?;
+        }
+    }
+}
+
+impl Course<'_> {
+    /// One fresh start of every contender, one after the other in random order, each alone on the cores; each is asked every
+    /// probe once it answered, and must meet the contract.
+    ///
+    /// # Errors
+    /// When one does not start, or answers otherwise than it should.
+    pub(crate) fn start_each(&self, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
+        self.round(observer, &|contender| {
+            let log = format!("start-{}", self.number);
+            let name = self.gate.plan.contenders[contender].name.clone();
+            let started = self.gate.start(contender, &self.scenario.limits, &log);
+            let runner = started.map_err(|error| out(&name, error))?;
+            let checked =
+                runner.running.thaw().map_err(|error| Broken::Failed(error.to_string())).and_then(|()| {
+                    let asked = [Asked { name: &name, address: runner.running.address() }];
+                    let checked =
+                        self.contract.check(&asked, &format!("start {}", self.number), self.gate.stopped);
+                    checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)
+                });
+            let part = ContenderEpoch {
+                contender,
+                cold_start_ns: runner.cold_start.as_nanos() as u64,
+                usage: usage(&runner.running),
+                log: runner.running.log().into(),
+                ..ContenderEpoch::default()
+            };
+            stop_all(vec![runner]);
+            match checked? {
+                parity if parity.differences.is_empty() => Ok(part),
+                parity => Err(Broken::Parity(parity.differences)),
+            }
+        })
+    }
+
+    /// One run of the command `measure` of every contender, in random order.
+    ///
+    /// # Errors
+    /// When one fails, or prints no value.
+    pub(crate) fn measure_each(&self, measure: &str, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
+        self.round(observer, &|contender| self.measured(contender, measure))
+    }
+
+    fn round(
+        &self,
+        observer: &mut dyn Observer,
+        value: &dyn Fn(usize) -> Result<ContenderEpoch, Broken>,
+    ) -> Result<Epoch, Broken> {
+        let (started, started_unix_ms) = (Instant::now(), crate::race::unix_ms());
+        let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();
+        let before = self.watch.moment(services());
+        let mut contenders = Vec::new();
+        let order = schedule::shuffled(&self.racing, self.seed);
+        for (place, contender) in order.iter().enumerate() {
+            let name = &self.gate.plan.contenders[*contender].name;
+            let doing = format!("round {}: {name} ({} of {})", self.number, place + 1, order.len());
+            observer.event(&Event::Doing(&doing));
+            contenders.push(value(*contender)?);
+        }
+        // What has ended is not in any group any more: its CPU time was read before.
+        let used: u64 = contenders.iter().map(|part| part.usage.cpu_ns).sum();
+        let seen = self.watch.between(&before, &self.watch.moment(services() + used));
+        contenders.sort_by_key(|part| part.contender);
+        Ok(Epoch {
+            scenario: self.scenario.name.clone(),
+            number: self.number,
+            started_unix_ms,
+            took_ns: started.elapsed().as_nanos() as u64,
+            contenders,
+            rounds: vec![Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) }],
+            findings: Vec::new(),
+        })
+    }
+
+    /// Runs a contender's command to its end, on the contenders' cores and within the scenario's limits.
+    fn measured(&self, contender: usize, measure: &str) -> Result<ContenderEpoch, Broken> {
+        let one = &self.gate.plan.contenders[contender];
+        let command = one.measures.get(measure).map_or("", String::as_str);
+        let start = Start {
+            name: &one.name,
+            command,
+            folder: &one.folder,
+            env: &one.env,
+            listen: &Listen::FreePort,
+            cpus: &self.gate.plan.pinning.server_cpus,
+            limits: &self.scenario.limits,
+            log: self.gate.logs.join(format!("{contender}-measure-{}.log", self.number)),
+            values: &self.gate.values,
+            sockets: &self.gate.plan.work,
+        };
+        let running = Running::start(&start, self.gate.run).map_err(|error| out(&one.name, error))?;
+        let begun = Instant::now();
+        while running.exited().is_none() {
+            if (self.gate.stopped)() {
+                running.stop();
+                return Err(Broken::Interrupted);
+            }
+            if begun.elapsed() > PATIENCE {
+                let why = format!("{}: `{measure}` took over {} s", one.name, PATIENCE.as_secs());
+                running.stop();
+                return Err(Broken::Out(one.name.clone(), why));
+            }
+            // Where no group counts it, the CPU time of what ends is gone with it.
+            running.cpu_ns();
+            std::thread::sleep(GLANCE);
+        }
+        let (usage, log) = (usage(&running), running.log().to_owned());
+        let ended = running.exited().unwrap_or_default();
+        let tail = running.tail();
+        running.stop();
+        let printed = std::fs::read_to_string(&log).unwrap_or_default();
+        let Some(value) = value(&printed) else {
+            let why = format!("{}: `{measure}` ended with {ended} and printed no value{tail}", one.name);
+            return Err(Broken::Out(one.name.clone(), why));
+        };
+        Ok(ContenderEpoch { contender, measured: Some(value), usage, log, ..ContenderEpoch::default() })
+    }
+}
+
+fn out(name: &str, error: StartError) -> Broken {
+    match error {
+        StartError::Interrupted => Broken::Interrupted,
+        other => Broken::Out(name.into(), other.to_string()),
+    }
+}
+
+fn usage(running: &Running) -> Usage {
+    let (cpu_ns, cpu_source) = running.cpu_ns();
+    let pss_bytes = running.pss_bytes();
+    let processes = running.processes().len();
+    Usage { cpu_ns, cpu_source: cpu_source.into(), pss_bytes, peak_pss_bytes: pss_bytes, processes }
+}
+
+/// The value on the last line, `{"value": 1.28, "unit": "s"}`: times in nanoseconds, others as they are. Above 0 and finite.
+fn value(printed: &str) -> Option<f64> {
+    let line = printed.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    let line: Value = serde_json::from_str(line).ok()?;
+    let unit = line.get("unit").and_then(Value::as_str).unwrap_or_default();
+    let size = UNITS.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, size)| *size);
+    line.get("value")?.as_f64().map(|value| value * size).filter(|value| value.is_finite() && *value > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value;
+
+    #[test]
+    fn the_last_line_has_the_value() {
+        assert_eq!(value("warm\n{\"value\": 1.5, \"unit\": \"s\"}\n\n"), Some(1.5e9));
+        assert_eq!(value("{\"value\": 2, \"unit\": \"us\"}"), Some(2_000.0));
+        assert_eq!(value("{\"value\": 7}"), Some(7.0));
+        for printed in [
+            "",
+            "1.5",
+            "{\"value\": \"1\"}",
+            "{\"value\": 0, \"unit\": \"s\"}",
+            "{\"value\": -1}",
+            "{}\nError: x",
+        ] {
+            assert_eq!(value(printed), None, "{printed}");
+        }
+    }
+}
