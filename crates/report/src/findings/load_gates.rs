@@ -3,13 +3,13 @@
 //! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
 
 use deadheat_record::{
-    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Finding, HostReading, PilotContender, Shape,
+    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, HostReading, PilotContender, Severity, Shape,
     Throttling,
 };
 use hdrhistogram::Histogram;
 
-use super::Scene;
 use super::gates::{AT_LIMIT, Limits};
+use super::{Reading, Scene};
 use crate::number::{percent, three_digits, time_ns, whole};
 
 const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
@@ -29,12 +29,12 @@ const STANDARD_ERRORS: f64 = 2.0;
 const GRAIN_NS: f64 = 1_024.0;
 
 /// Gates that are about the whole scenario.
-pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Finding> {
+pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
     [held_back(scene), swap(scene)].into_iter().flatten().collect()
 }
 
 /// Gates that are about one contender.
-pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Finding> {
+pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Reading> {
     let Some(contender) = scene.index_of(&result.contender) else { return Vec::new() };
     let parts: Vec<&ContenderEpoch> = scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
     let gates = [
@@ -57,7 +57,7 @@ fn is_closed(scene: &Scene<'_>) -> bool {
 
 /// How long the generator's threads could have run and did not, of the rounds that count. A contender at its own limit under a
 /// closed load is what set the rate: a generator that sleeps between answers has a delay at every waking, also on a quiet core.
-fn run_delay(scene: &Scene<'_>, contender: usize, result: &ContenderResult) -> Option<Finding> {
+fn run_delay(scene: &Scene<'_>, contender: usize, result: &ContenderResult) -> Option<Reading> {
     if is_closed(scene) && result.cpu_share.is_some_and(|share| share >= AT_LIMIT) {
         return None;
     }
@@ -77,7 +77,7 @@ fn run_delay(scene: &Scene<'_>, contender: usize, result: &ContenderResult) -> O
 }
 
 /// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing.
-fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
     }
@@ -110,7 +110,7 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
 
 /// A contender that falls behind answers the last requests of its slices later than nearly all others, and the later the
 /// longer a slice is; one that keeps up answers them like any other.
-fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
     }
@@ -134,7 +134,7 @@ fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&Contender
 }
 
 /// The worst of the epochs: what is counted in two ways must agree in every one.
-fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let read = parts.iter().filter_map(|part| {
         let in_flight_ns = part.in_flight_ns.filter(|ns| *ns > 0)? as f64;
         let latency = part.latency.decode().ok().filter(|all| !all.is_empty())?;
@@ -161,7 +161,7 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> 
     )
 }
 
-fn ceiling(scene: &Scene<'_>, result: &ContenderResult, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn ceiling(scene: &Scene<'_>, result: &ContenderResult, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let ceiling = pilot.ceiling_rps.filter(|rate| *rate > 0.0)?;
     // Where every round was left out, what was answered says as much.
@@ -181,26 +181,29 @@ fn ceiling(scene: &Scene<'_>, result: &ContenderResult, parts: &[&ContenderEpoch
 }
 
 /// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.
-fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let of_contender = |one: &&PilotContender| one.contender == result.contender;
     let handicap = pilot.contenders.iter().find(of_contender)?.handicap?;
     let slower = 1.0 - handicap.ratio;
-    (slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP).then(|| {
-        Finding::warn(
-            "handicap",
-            format!(
-                "{} slower when the generator works {} longer on every request: the generator is on the critical path",
-                percent(slower),
-                time_ns(handicap.added_ns as f64)
-            ),
-            "give the generator more cores with --load-cpus, or raise the number of connections",
-        )
+    let critical = slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP;
+    let word = if slower < 0.0 { "faster" } else { "slower" };
+    let so = if critical { ": the generator is on the critical path" } else { "" };
+    Some(Reading {
+        severity: critical.then_some(Severity::Warn),
+        code: "handicap",
+        contender: None,
+        message: format!(
+            "{} {word} when the generator works {} longer on every request{so}",
+            percent(slower.abs()),
+            time_ns(handicap.added_ns as f64)
+        ),
+        remedy: "give the generator more cores with --load-cpus, or raise the number of connections",
     })
 }
 
 /// Groups that hold the contender alone, unless the scenario asked for it.
-fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if scene.plan.limits.cpus.is_some() {
         return None;
     }
@@ -218,7 +221,7 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
 }
 
 /// Groups that hold deadheat itself, and with it the generator.
-fn held_back(scene: &Scene<'_>) -> Option<Finding> {
+fn held_back(scene: &Scene<'_>) -> Option<Reading> {
     let parts = || scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let all = parts().filter_map(|part| part.host.throttled).reduce(Throttling::plus)?;
     let loaded_ns: u64 = parts().map(|part| part.loaded_ns).sum();
@@ -236,7 +239,7 @@ fn held_back(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
     let count =
         |reading: &HostReading| Some(reading.listen_overflows?.max(reading.listen_drops.unwrap_or(0)));
     let dropped: u64 = parts.iter().filter_map(|part| count(&part.host)).sum();
@@ -248,7 +251,7 @@ fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Finding> {
     )
 }
 
-fn retransmits(parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn retransmits(parts: &[&ContenderEpoch]) -> Option<Reading> {
     let segments: u64 = parts.iter().filter_map(|part| part.host.retransmitted_segments).sum();
     ANY.judge(
         "retransmits",
@@ -258,7 +261,7 @@ fn retransmits(parts: &[&ContenderEpoch]) -> Option<Finding> {
     )
 }
 
-fn swap(scene: &Scene<'_>) -> Option<Finding> {
+fn swap(scene: &Scene<'_>) -> Option<Reading> {
     let parts = scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let pages = |part: &ContenderEpoch| Some(part.host.swapped_in_pages? + part.host.swapped_out_pages?);
     let swapped: u64 = parts.filter_map(pages).sum();
