@@ -45,7 +45,7 @@ function laidOut(chart: RowChart, narrow: boolean): { rows: Placed[]; titles: { 
       const height = Math.max(chart.height ?? 26, row.dots.length > 1 ? Math.min(44, 14 + row.dots.length * 2.4) : 0);
       const label = narrow ? 20 : 0;
       rows.push({ row, top: y + label, middle: y + label + height / 2, height });
-      y += height + label + (narrow ? 6 : 0);
+      y += height + label + (narrow ? 8 : row.dots.length > 1 ? 12 : 0);
     }
     y += 6;
   }
@@ -67,6 +67,7 @@ export function rowChart(chart: RowChart, width: number): Drawing {
     ...dot, y: dotY(place, at, place.row.dots.length), color: place.row.color, symbol: place.row.symbol ?? "circle",
   })));
   const marks = rows.filter(({ row }) => row.mark);
+  const dotted = rows.filter(({ row }) => row.dots.length > 1);
   const bottom = height + 2;
   const { svg, x } = plotted({
     width, height: height + 44, marginTop: 0, marginBottom: 42, marginLeft: left, marginRight: right,
@@ -75,28 +76,29 @@ export function rowChart(chart: RowChart, width: number): Drawing {
     marks: [
       chart.band ? Plot.rect([chart.band], { x1: "0", x2: "1", y1: () => 0, y2: () => bottom, fill: band }) : null,
       Plot.gridX(chart.scale.ticks, { stroke: line, strokeOpacity: 1 }),
+      Plot.ruleY(dotted.slice(1), { y: (one: Placed) => one.top - (narrow ? 26 : 6), stroke: line, strokeOpacity: 0.8 }),
       chart.rule === undefined ? null : Plot.ruleX([chart.rule], { stroke: ink, strokeWidth: 1.25 }),
       Plot.link(rows.filter(({ row }) => row.interval), {
         x1: (one: Placed) => one.row.interval!.low, x2: (one: Placed) => one.row.interval!.high,
         y1: (one: Placed) => one.middle, y2: (one: Placed) => one.middle,
-        stroke: (one: Placed) => one.row.color, strokeWidth: 2.5, strokeLinecap: "round", ariaLabel: "interval",
+        stroke: (one: Placed) => one.row.color, strokeWidth: 2.5, strokeLinecap: "round", className: "interval",
       }),
       Plot.link(marks.filter(({ row }) => row.dots.length > 0), {
         x1: (one: Placed) => one.row.mark!.value, x2: (one: Placed) => one.row.mark!.value,
         y1: (one: Placed) => one.top + 2, y2: (one: Placed) => one.top + one.height - 2,
-        stroke: (one: Placed) => one.row.color, strokeWidth: 2, ariaLabel: "summary",
+        stroke: (one: Placed) => one.row.color, strokeWidth: 2, className: "summary",
       }),
       Plot.dot(marks.filter(({ row }) => row.dots.length === 0), {
         x: (one: Placed) => one.row.mark!.value, y: "middle", r: 5, stroke: (one: Placed) => one.row.color, strokeWidth: 2,
         fill: (one: Placed) => (one.row.mark!.hollow ? paper : one.row.color),
-        title: (one: Placed) => one.row.mark!.text, ariaLabel: "value",
+        title: (one: Placed) => one.row.mark!.text, className: "value",
       }),
       Plot.dot(dots, {
-        x: "value", y: "y", r: 3, stroke: "color", strokeWidth: 1.25, symbol: "symbol", title: "text", ariaLabel: "epochs",
+        x: "value", y: "y", r: 3, stroke: "color", strokeWidth: 1.25, symbol: "symbol", title: "text", className: "epochs",
         fill: (one: { hollow?: boolean; color: string }) => (one.hollow ? paper : one.color),
         fillOpacity: 0.75,
       }),
-      Plot.axisX(chart.scale.ticks, { tickFormat: chart.scale.format, tickSize: 0, anchor: "bottom", tickPadding: 8 } as object),
+      Plot.axisX(chart.scale.ticks, { tickFormat: chart.scale.format, tickSize: 0, ticks: Infinity, tickPadding: 8 }),
     ],
   });
   for (const { text, y } of titles) write(svg, narrow ? 0 : 0, y, shortened(text, Math.floor(width / 7)), { fill: ink, bold: true, size: 13 });

@@ -317,6 +317,9 @@ pub struct Fit {
     pub peak_at: Option<f64>,
     /// Share of the variance that the law explains.
     pub r2: Option<f64>,
+    /// The law between the first and the last point: value of the axis, requests per second.
+    #[serde(default)]
+    pub curve: Vec<(f64, f64)>,
 }
 
 /// Scenarios that differ in one setting.

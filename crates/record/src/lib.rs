@@ -32,7 +32,8 @@ pub use doctor::{
 };
 pub use document::{
     Comparison, ContenderSummary, Document, EpochFigures, Figure, Fit, GateReading, GateWord, ParitySummary,
-    Quantiles, Ranked, Ranking, Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord, schema_json,
+    Quantiles, Ranked, Ranking, Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord,
+    schema_json,
 };
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, Outcomes, Pilot, PilotContender, Round, Slice, Usage,

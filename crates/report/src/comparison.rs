@@ -24,6 +24,7 @@ pub use alike::CODES;
 pub use conditions::of_race as race_conditions;
 pub use loads::loads;
 pub use markdown::markdown;
+pub(crate) use markdown::{code, text};
 pub use races::races;
 pub(crate) use words::{label, quotient, sentence, shape, value};
 

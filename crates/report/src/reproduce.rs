@@ -12,7 +12,11 @@ const TYPED: &str = "ad-hoc";
 /// One line for a POSIX shell. Files that commands and studies name are looked for from the folder where it is run.
 pub(crate) fn command(plan: &Plan) -> String {
     let mut words = Words(vec!["deadheat".into(), "race".into()]);
-    if plan.study == TYPED { typed(plan, &mut words) } else { study(plan, &mut words) }
+    if plan.study == TYPED {
+        typed(plan, &mut words)
+    } else {
+        study(plan, &mut words)
+    }
     let method = &plan.method;
     if !method.all_pairs {
         words.option("--baseline", &method.baseline);

@@ -76,7 +76,7 @@ function stack(one: Ladder): Figure {
           Plot.gridX(zeroTicks(high, 5), { stroke: line, strokeOpacity: 1 }),
           Plot.rect(parts, {
             x1: "from", x2: "to", y1: (part: { row: number }) => top(part.row), y2: (part: { row: number }) => top(part.row) + bar,
-            fill: (part: { name: string }) => tint(part.name), stroke: paper, title: text, ariaLabel: "parts",
+            fill: (part: { name: string }) => tint(part.name), stroke: paper, title: text, className: "parts",
           }),
           Plot.axisX(zeroTicks(high, narrow ? 4 : 6), { tickFormat: (us: number) => (us === 0 ? "0" : timeNs(us * 1e3)), tickSize: 0, tickPadding: 8 }),
         ],

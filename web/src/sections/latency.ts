@@ -88,13 +88,13 @@ export function drawCurves(context: Context, curves: Curve[], width: number): Dr
     marks: [
       Plot.gridX(shown.map(nines), { stroke: line, strokeOpacity: 1 }),
       Plot.gridY(ticks, { stroke: line, strokeOpacity: 1 }),
-      Plot.line(rows, { x: "x", y: "ns", z: "name", stroke: color, strokeWidth: 2, ariaLabel: "curves" }),
+      Plot.line(rows, { x: "x", y: "ns", z: "name", stroke: color, strokeWidth: 2, className: "curves" }),
       Plot.dot(named, {
-        x: "x", y: "ns", r: 3.5, fill: color, symbol: (one: { name: string }) => context.series.symbol(one.name), ariaLabel: "percentiles",
+        x: "x", y: "ns", r: 3.5, fill: color, symbol: (one: { name: string }) => context.series.symbol(one.name), className: "percentiles",
         title: (one: { name: string; q: number; ns: number }) => `${plain(one.name)}, ${quantileName(one.q)}: ${timeNs(one.ns)}`,
       }),
       Plot.axisX(shown.map(nines), { tickFormat: (_: number, at: number) => `${Number((shown[at]! * 100).toFixed(4))} %`, tickSize: 0, tickPadding: 8 }),
-      Plot.axisY(ticks, { tickFormat: (ns: number) => timeNs(ns).replace(/\.0+ /, " ").replace(/(\.\d*?)0+ /, "$1 "), tickSize: 0, tickPadding: 6 }),
+      Plot.axisY(ticks, { tickFormat: (ns: number) => timeNs(ns).replace(/\.0+ /, " ").replace(/(\.\d*?)0+ /, "$1 "), tickSize: 0, ticks: Infinity, tickPadding: 6 }),
     ],
   });
   write(svg, 62, (narrow ? 300 : 380) - 6, "share of requests answered within the time", { fill: theme().muted });

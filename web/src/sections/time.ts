@@ -92,7 +92,7 @@ function drawTimeline(context: Context, names: string[], line: Timeline, width: 
     marks: [
       Plot.rect(panels, {
         x1: "from", x2: "load", y1: (one: { name: string }) => base(one.name) - PANEL, y2: (one: { name: string }) => base(one.name),
-        fill: colors.warm, ariaLabel: "warm-up",
+        fill: colors.warm, className: "warm-up",
       }),
       Plot.link(names.flatMap((name) => ticks.map((rate) => ({ name, rate }))), {
         x1: 0, x2: line.end, y1: (one: { name: string; rate: number }) => up(one.name, one.rate), y2: (one: { name: string; rate: number }) => up(one.name, one.rate),
@@ -100,13 +100,13 @@ function drawTimeline(context: Context, names: string[], line: Timeline, width: 
       }),
       Plot.line(seen.filter((one) => !one.dropped), {
         x: "at_s", y: (one: Dot) => up(one.contender, one.rate), z: (one: Dot) => `${one.contender} ${one.epoch}`,
-        stroke: (one: Dot) => context.series.color(one.contender), strokeOpacity: 0.45, strokeWidth: 1, ariaLabel: "epochs",
+        stroke: (one: Dot) => context.series.color(one.contender), strokeOpacity: 0.45, strokeWidth: 1, className: "epochs",
       }),
       Plot.dot(seen, {
         x: "at_s", y: (one: Dot) => up(one.contender, one.rate), r: line.dots.length > 2000 ? 1.4 : 2.2,
         symbol: (one: Dot) => (one.dropped ? "times" : "circle"),
         stroke: (one: Dot) => (one.dropped ? colors.bad : context.series.color(one.contender)),
-        fill: (one: Dot) => (one.dropped ? "none" : context.series.color(one.contender)), ariaLabel: "slices",
+        fill: (one: Dot) => (one.dropped ? "none" : context.series.color(one.contender)), className: "slices",
       }),
       Plot.axisX({ tickFormat: (s: number) => `${s} s`, tickSize: 0, tickPadding: 8, ticks: Math.max(3, Math.floor(width / 110)) }),
     ],

@@ -128,7 +128,7 @@ fn foot(document: &CompareDocument) -> String {
 }
 
 /// A name as code: nothing in it is a link, a mention, a cell's end or HTML.
-fn code(name: &str) -> String {
+pub(crate) fn code(name: &str) -> String {
     let name = plain(name);
     let harmless = |one: char| one.is_ascii_alphanumeric() || " ._/:@#+=,~%()'\"-?&!*;".contains(one);
     if !name.is_empty() && name.chars().all(harmless) && name.trim() == name {
@@ -148,7 +148,7 @@ fn code(name: &str) -> String {
 }
 
 /// Prose with names in it: whatever Markdown would act on is spelt out.
-fn text(prose: &str) -> String {
+pub(crate) fn text(prose: &str) -> String {
     let mut out = String::new();
     for one in plain(prose).replace("://", ":\u{0}//").replace("www.", "www\u{0}.").chars() {
         match one {
