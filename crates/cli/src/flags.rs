@@ -10,6 +10,7 @@ mod fail_if;
 mod input;
 mod load;
 mod null;
+mod report;
 mod values;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub(crate) use doctor::DoctorFlags;
 pub(crate) use input::{AdHoc, Input};
 pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
+pub(crate) use report::ReportFlags;
 pub(crate) use values::{CpuList, EpochRange, Header, Output};
 
 /// Wrong usage: what is wrong and what to do about it. Exit status 2.
@@ -50,6 +52,7 @@ Examples:
   deadheat race studies/trending --only bun,node26 --scenario steady
   deadheat check studies/trending
   deadheat load -r 2000 http://127.0.0.1:8080/x
+  deadheat report trending.jsonl --html trending.html
   deadheat compare main.jsonl branch.jsonl --fail-if 'slower by 3%'
   deadheat audit studies/trending --self-test
   deadheat doctor
@@ -78,7 +81,7 @@ pub(crate) enum Command {
     Doctor(Box<DoctorFlags>),
     /// Hold a study's published figures against each other, their generator and this machine
     Audit(Box<AuditFlags>),
-    /// Show a record again
+    /// Show a record again, or write it as a page, Markdown, CSV, figures and what trackers of benchmarks read
     Report(ReportFlags),
     /// Compare two records: did the service become slower?
     Compare(Box<CompareFlags>),
@@ -108,6 +111,9 @@ pub(crate) struct RaceFlags {
     /// Write the record with its results as JSON; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,
+    /// Write a page that holds the record and everything that shows it, at the race's end; `-` for standard output
+    #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
+    pub(crate) html: Option<Output>,
     /// Write the journal there [default: deadheat-records/NAME-YYYYMMDD-HHMMSS.jsonl]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
@@ -268,17 +274,6 @@ impl CheckFlags {
         };
         Choices { selection, load, ..Choices::default() }
     }
-}
-
-/// Options of `report`.
-#[derive(Debug, Args)]
-pub(crate) struct ReportFlags {
-    /// The journal that a race wrote
-    #[arg(value_name = "RECORD")]
-    pub(crate) record: PathBuf,
-    /// Write the record with its results as JSON; `-` for standard output
-    #[arg(long, value_name = "FILE", value_parser = Output::parse)]
-    pub(crate) json: Option<Output>,
 }
 
 /// What is compared, as it is typed.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Axis, Finding, Machine, Metric, Outcomes, Record, Shape};
+use crate::{Axis, Finding, Machine, Metric, Outcomes, Record, Severity, Shape};
 
 /// The record with what was derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +33,9 @@ pub struct Document {
     pub findings: Vec<Finding>,
     /// Whether the race came to its planned end; false while it runs and after an interruption.
     pub complete: bool,
+    /// The command that runs the same plan again, ready for a shell.
+    #[serde(default)]
+    pub reproduce: String,
     /// Everything planned and observed, raw.
     pub record: Record,
 }
@@ -147,6 +150,66 @@ pub struct Result {
     pub figures: Vec<Figure>,
     /// Compact letters in the scenario's first metric, best first: contenders that share one are not told apart.
     pub letters: String,
+    /// Latency of all requests of all epochs: quantile, from 0 to 1, and nanoseconds, ascending; as far as there are 100 requests
+    /// beyond.
+    #[serde(default)]
+    pub latency_curve: Vec<(f64, u64)>,
+    /// One entry per epoch that it took part in, in time order.
+    #[serde(default)]
+    pub epochs: Vec<EpochFigures>,
+}
+
+/// What one contender did in one epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EpochFigures {
+    /// From 1, within the scenario.
+    pub epoch: usize,
+    /// Mean of the rates of the slices that were kept; none where a peak is looked for.
+    pub throughput_rps: Option<f64>,
+    /// CPU time of the whole process tree per completion, in microseconds.
+    pub cpu_us_per_request: Option<f64>,
+    /// Proportional set size of the tree at the end of the epoch.
+    pub rss_bytes: Option<u64>,
+    /// Highest proportional set size of the tree seen in the epoch.
+    pub peak_rss_bytes: Option<u64>,
+    /// From spawn to the first complete answer.
+    pub cold_start_ns: u64,
+}
+
+/// What a gate says of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GateWord {
+    /// The reading is within its limits.
+    Pass,
+    /// The number stands, with a finding beside it.
+    Warn,
+    /// The number does not measure what it claims to.
+    Invalid,
+}
+
+impl From<Option<Severity>> for GateWord {
+    fn from(severity: Option<Severity>) -> Self {
+        match severity {
+            None => Self::Pass,
+            Some(Severity::Warn) => Self::Warn,
+            Some(Severity::Invalid) => Self::Invalid,
+        }
+    }
+}
+
+/// What a gate read, also where the reading is within its limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateReading {
+    /// The code of the finding that it makes when the reading is over a limit.
+    pub code: String,
+    /// The contender that it is about; none when it is about the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contender: Option<String>,
+    /// What it says.
+    pub state: GateWord,
+    /// What was read, with its figure first.
+    pub reading: String,
 }
 
 /// A contender's place in one metric.
@@ -165,6 +228,9 @@ pub struct Ranking {
     pub metric: Metric,
     /// Best first.
     pub contenders: Vec<Ranked>,
+    /// The verdict as a sentence.
+    #[serde(default)]
+    pub headline: String,
 }
 
 /// The five verdicts.
@@ -245,6 +311,9 @@ pub struct ScenarioResult {
     pub rankings: Vec<Ranking>,
     /// What weakens the numbers.
     pub findings: Vec<Finding>,
+    /// What every gate read that follows from the record's figures.
+    #[serde(default)]
+    pub gates: Vec<GateReading>,
     /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
     pub ended: String,
 }
@@ -264,6 +333,9 @@ pub struct Fit {
     pub peak_at: Option<f64>,
     /// Share of the variance that the law explains.
     pub r2: Option<f64>,
+    /// The law between the first and the last point: value of the axis, requests per second.
+    #[serde(default)]
+    pub curve: Vec<(f64, f64)>,
 }
 
 /// Scenarios that differ in one setting.

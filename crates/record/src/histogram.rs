@@ -58,6 +58,21 @@ impl Quantiles {
     }
 }
 
+/// Steps of [`curve`] for each nine: 0.9, 0.99, 0.999.
+const STEPS: i32 = 20;
+
+/// Quantile, from 0 to 1, and nanoseconds, ascending, in equal steps of the nines (of the logarithm of what lies beyond), as
+/// far as there are [`BEYOND`] requests beyond; the quantiles of [`QUANTILES`] are among them.
+pub fn curve(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
+    let count = histogram.len() as f64;
+    let enough = |q: &f64| count * (1.0 - q) >= BEYOND - 1e-6;
+    let steps = (0..).map(|step| 1.0 - 10_f64.powf(-f64::from(step) / f64::from(STEPS))).take_while(enough);
+    let mut all: Vec<f64> = QUANTILES.iter().map(|(_, q)| *q).filter(enough).chain(steps).collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup_by(|one, before| (*one - *before).abs() < 1e-9 * (1.0 - *before));
+    all.into_iter().map(|q| (q, histogram.value_at_quantile(q))).collect()
+}
+
 impl EncodedHistogram {
     /// Encodes a histogram of nanoseconds.
     pub fn encode(histogram: &Histogram<u64>) -> Result<Self, HistogramError> {

@@ -38,15 +38,16 @@ pub use doctor::{
     ProofRace, ProofRow, Resolution, doctor_schema_json,
 };
 pub use document::{
-    Comparison, ContenderSummary, Document, Figure, Fit, ParitySummary, Quantiles, Ranked, Ranking,
-    Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord, schema_json,
+    Comparison, ContenderSummary, Document, EpochFigures, Figure, Fit, GateReading, GateWord, ParitySummary,
+    Quantiles, Ranked, Ranking, Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord,
+    schema_json,
 };
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, Outcomes, Pilot, PilotContender, Round,
     Slice, Usage,
 };
 pub use finding::{Finding, Severity};
-pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES};
+pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES, curve};
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
 pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadLimits, LoadMismatch,

@@ -41,6 +41,7 @@ fn document(record: &Record) -> Document {
         sweeps: vec![],
         findings: vec![],
         complete: record.done,
+        reproduce: String::new(),
         record: record.clone(),
     }
 }

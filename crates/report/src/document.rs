@@ -23,6 +23,7 @@ pub fn document(record: &Record) -> Result<Document, ReportError> {
         sweeps: view.sweeps,
         findings: view.findings,
         complete: view.complete,
+        reproduce: view.reproduce,
         record: record.clone(),
     })
 }

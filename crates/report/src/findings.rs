@@ -35,7 +35,9 @@ mod gates;
 mod load_gates;
 mod metrics;
 
-use deadheat_record::{ContenderResult, Contest, Epoch, Finding, Record, ScenarioPlan};
+use deadheat_record::{
+    ContenderResult, Contest, Epoch, Finding, GateReading, Record, ScenarioPlan, Severity,
+};
 use deadheat_stats::Judgement;
 
 /// Every code that this crate gives; the race may notice more.
@@ -97,35 +99,63 @@ pub(crate) fn of_race(record: &Record) -> Vec<Finding> {
     merged(noted.map(|one| (None, one)).chain(gates::not_pinned(record).map(|one| (None, one))).collect())
 }
 
-/// Findings about one scenario: those that the race and its epochs noted, and those that follow from the figures.
+/// What a gate read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reading {
+    /// How much it weakens the number; none where it is within its limits.
+    severity: Option<Severity>,
+    code: &'static str,
+    contender: Option<String>,
+    message: String,
+    remedy: &'static str,
+}
+
+impl Reading {
+    fn about(self, contender: &str) -> Self {
+        Self { contender: Some(contender.into()), ..self }
+    }
+
+    fn finding(&self) -> Option<Finding> {
+        Some(Finding {
+            code: self.code.into(),
+            severity: self.severity?,
+            contender: self.contender.clone(),
+            message: self.message.clone(),
+            remedy: self.remedy.into(),
+        })
+    }
+
+    /// As the document has it.
+    pub(crate) fn shown(self) -> GateReading {
+        GateReading {
+            code: self.code.into(),
+            contender: self.contender,
+            state: self.severity.into(),
+            reading: self.message,
+        }
+    }
+}
+
+/// Findings about one scenario: those that the race and its epochs noted, and those that follow from the figures; and
+/// what the gates read.
 pub(crate) fn of_scenario(
     record: &Record,
     plan: &ScenarioPlan,
     results: &[ContenderResult],
     contests: &[Contest],
     judgement: Option<&Judgement>,
-) -> Vec<Finding> {
+) -> (Vec<Finding>, Vec<Reading>) {
     let epochs: Vec<&Epoch> = record.epochs_of(&plan.name).collect();
     let noted = record.findings.iter().filter(|(scenario, _)| scenario.as_ref() == Some(&plan.name));
     let in_epochs =
         epochs.iter().flat_map(|epoch| epoch.findings.iter().map(|one| (Some(epoch.number), one.clone())));
     let mut all: Vec<(Option<usize>, Finding)> =
         noted.map(|(_, one)| (None, one.clone())).chain(in_epochs).collect();
-    all.extend(derived(record, plan, results, contests, judgement).into_iter().map(|one| (None, one)));
-    merged(all)
-}
-
-/// Only those that follow from the record's figures.
-pub(crate) fn derived(
-    record: &Record,
-    plan: &ScenarioPlan,
-    results: &[ContenderResult],
-    contests: &[Contest],
-    judgement: Option<&Judgement>,
-) -> Vec<Finding> {
-    let epochs = record.epochs_of(&plan.name).collect();
     let scene = Scene { record, plan, epochs, results, contests, judgement };
-    gates::all(&scene).into_iter().chain(metrics::unavailable(&scene)).collect()
+    let readings = gates::all(&scene);
+    let derived = readings.iter().filter_map(Reading::finding).chain(metrics::unavailable(&scene));
+    all.extend(derived.map(|one| (None, one)));
+    (merged(all), readings)
 }
 
 /// At most so many different messages of one code about one contender are shown.

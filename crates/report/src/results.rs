@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    ContenderEpoch, ContenderResult, EncodedHistogram, Figure, HistogramError, Metric, Outcomes, Quantiles,
-    Record, Shape, Values,
+    ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, EpochFigures, Figure, HistogramError, Metric,
+    Outcomes, Quantiles, Record, Shape, Values, curve,
 };
 use deadheat_stats::Sample;
 
@@ -60,8 +60,9 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         throughput_rps: if searched { None } else { throughput(&record.rates(scenario, contender)) },
         peak_rps: geometric_mean(parts.iter().filter_map(|part| part.peak?.found())),
         offered_rps: offered(record, scenario, parts.len(), outcomes.total()),
-        latency_ns: merged.map_or_else(Quantiles::default, |all| Quantiles::of(&all)),
-        cpu_us_per_request: (completions > 0).then(|| cpu_ns as f64 / completions as f64 / 1e3),
+        latency_ns: merged.as_ref().map_or_else(Quantiles::default, Quantiles::of),
+        latency_curve: merged.as_ref().map_or_else(Vec::new, curve),
+        cpu_us_per_request: cpu_us(cpu_ns, completions),
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
@@ -79,7 +80,26 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         ),
         figures: figures(record, scenario, contender)?,
         letters: String::new(),
+        epochs: record
+            .epochs_of(scenario)
+            .filter_map(|epoch| Some(in_epoch(epoch, epoch.of(contender)?, searched)))
+            .collect(),
     })
+}
+
+fn cpu_us(cpu_ns: u64, completions: u64) -> Option<f64> {
+    (completions > 0).then(|| cpu_ns as f64 / completions as f64 / 1e3)
+}
+
+fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigures {
+    EpochFigures {
+        epoch: epoch.number,
+        throughput_rps: mean(&epoch.rates(part.contender)).filter(|_| !searched),
+        cpu_us_per_request: cpu_us(part.usage.cpu_ns, part.completions),
+        rss_bytes: part.usage.pss_bytes,
+        peak_rss_bytes: part.usage.peak_pss_bytes,
+        cold_start_ns: part.cold_start_ns,
+    }
 }
 
 /// Two-sided error rate of the interval of one contender's figure.

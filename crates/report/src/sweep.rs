@@ -3,7 +3,7 @@
 //! Owns: which scenarios belong to a sweep, and the law fitted to their rates. Must not know how a sweep is shown.
 
 use deadheat_record::{Fit, Metric, Record, ScenarioResult, SweepResult};
-use deadheat_stats::usl;
+use deadheat_stats::{Usl, usl};
 
 /// The sweeps of a record, in plan order.
 pub(crate) fn all(record: &Record, scenarios: &[&ScenarioResult]) -> Vec<SweepResult> {
@@ -45,5 +45,17 @@ fn fit(sweep: &SweepResult, scenarios: &[&ScenarioResult], contender: &str) -> O
         kappa: law.kappa,
         peak_at: law.peak_n(),
         r2: law.r2,
+        curve: curve(&law, &points),
     })
+}
+
+/// Steps of a law's curve between the first and the last point.
+const STEPS: i32 = 40;
+
+/// The law at equal steps of the axis's logarithm.
+fn curve(law: &Usl, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let first = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let last = points.iter().map(|point| point.0).fold(0.0, f64::max);
+    let at = |step: i32| first * (last / first).powf(f64::from(step) / f64::from(STEPS));
+    (0..=STEPS).map(|step| (at(step), law.throughput(at(step)))).collect()
 }

@@ -21,7 +21,7 @@ pub(crate) use bar::{Bar, bar};
 pub use comparison::{comparison, conditions};
 pub(crate) use findings::lines as finding_lines;
 pub use parity::parity;
-pub(crate) use scenario::verdict;
+pub(crate) use scenario::{title as metric_title, verdict};
 
 /// The whole View, each line at most as wide as the style says.
 pub fn render(view: &View, style: &Style) -> String {

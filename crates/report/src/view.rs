@@ -8,7 +8,7 @@ use deadheat_record::{
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
-use crate::{compare, findings, headline, results, sweep};
+use crate::{compare, findings, headline, reproduce, results, sweep};
 
 /// Everything that is shown of a race. Texts are as the record has them: renderers escape.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +49,8 @@ pub struct View {
     pub findings: Vec<Finding>,
     /// Whether the race came to its planned end.
     pub complete: bool,
+    /// The command that runs the same plan again, ready for a shell.
+    pub reproduce: String,
 }
 
 /// One scenario.
@@ -112,6 +114,17 @@ pub enum ReportError {
     /// The document could not be written as JSON.
     #[error("the report could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// A table could not be written as CSV.
+    #[error("the report could not be written as CSV: {0}")]
+    Csv(#[from] csv::Error),
+    /// A figure could not be drawn.
+    #[error("the figure {figure} could not be drawn: {problem}")]
+    Figure {
+        /// Its file.
+        figure: String,
+        /// What went wrong.
+        problem: String,
+    },
 }
 
 /// Derives everything from the record.
@@ -147,6 +160,7 @@ pub fn view(record: &Record) -> Result<View, ReportError> {
         scenarios,
         findings: race_findings,
         complete: record.done,
+        reproduce: reproduce::command(&record.plan),
     })
 }
 
@@ -167,7 +181,7 @@ fn scenario_view(
     let mut results = results::of(record, name).map_err(damaged)?;
     let epochs = compare::epoch_ratios(record, name, &contests).map_err(damaged)?;
     let judgement = compare::judge(record, name, referee, &contests, &epochs)?;
-    let findings = findings::of_scenario(record, scenario, &results, &contests, judgement.as_ref());
+    let (findings, gates) = findings::of_scenario(record, scenario, &results, &contests, judgement.as_ref());
     let invalid = |contender: &str| {
         let about = |finding: &Finding| finding.contender.as_deref().is_none_or(|who| who == contender);
         findings.iter().chain(race_findings).any(|one| one.severity == Severity::Invalid && about(one))
@@ -181,7 +195,7 @@ fn scenario_view(
             .zip(&first.letters)
             .for_each(|(result, letters)| result.letters.clone_from(letters));
     }
-    let result = ScenarioResult {
+    let mut result = ScenarioResult {
         name: name.clone(),
         shape: scenario.shape.clone(),
         epochs: record.epochs_of(name).count(),
@@ -189,6 +203,7 @@ fn scenario_view(
         results,
         comparisons,
         findings,
+        gates: gates.into_iter().map(findings::Reading::shown).collect(),
         ended: ended(record.end_of(name)).into(),
     };
     let margin = record.plan.method.margin;
@@ -197,6 +212,9 @@ fn scenario_view(
         MetricView { metric, headline, order, letters }
     };
     let metrics: Vec<MetricView> = rankings.into_iter().map(metric).collect();
+    for (ranking, metric) in result.rankings.iter_mut().zip(&metrics) {
+        ranking.headline.clone_from(&metric.headline);
+    }
     let (headline, order) =
         metrics.first().map(|first| (first.headline.clone(), first.order.clone())).unwrap_or_default();
     let baseline = record.pairs(name).first().map(|(one, _)| record.plan.contenders[*one].name.clone());
@@ -216,7 +234,8 @@ impl Standing {
             contender: results[*index].contender.clone(),
             letters: self.letters[*index].clone(),
         };
-        Ranking { metric: self.metric, contenders: self.order.iter().map(ranked).collect() }
+        let contenders = self.order.iter().map(ranked).collect();
+        Ranking { metric: self.metric, contenders, headline: String::new() }
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn doctor(flags: &DoctorFlags, console: &mut Console) -> Result<u8, F
     let topology = Topology::of_machine();
     topology.divide(flags.machine.server_cpus.as_ref(), flags.machine.load_cpus.as_ref())?;
     if let Some(Output::File(path)) = &flags.json {
-        writable(path)?;
+        writable(path, "--json")?;
     }
     let (run, hierarchy, interrupt) = (RunId::current(), Hierarchy::detect(), Interrupt::listen()?);
     let start = Instant::now();

@@ -30,7 +30,7 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
     let here = Surroundings { seed: plan::fresh_seed(), cpus, open_files };
     let plan = LoadPlan::of(flags, &here)?;
     if let Some(Output::File(path)) = &flags.json {
-        writable(path)?;
+        writable(path, "--json")?;
     }
     let interrupt = Interrupt::listen()?;
     let record = match connect(&plan, &|| interrupt.asked())? {

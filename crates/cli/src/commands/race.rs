@@ -8,8 +8,9 @@ use deadheat_report::terminal;
 use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms};
 use jiff::Zoned;
 
+use super::Failure;
 use super::compare::{askable, told};
-use super::{Failure, write_atomically};
+use super::report::write;
 use crate::console::{Console, lines_plain};
 use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
 use crate::interrupt::Interrupt;
@@ -25,7 +26,12 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
 
 /// The same; the exit status, what was recorded, and where.
 pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Record, PathBuf), Failure> {
-    if flags.json == Some(Output::Standard) {
+    let standard = [&flags.json, &flags.html].map(|to| *to == Some(Output::Standard));
+    if standard == [true, true] {
+        let problem = "--json and --html both go to standard output";
+        return Err(UsageError::new(problem, "give one of them a file").into());
+    }
+    if standard.contains(&true) {
         console.keep_output_for_data();
     }
     raise_open_files()?;
@@ -39,9 +45,12 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         Input::Resume(path) => resumed(&path, &flags.fail_if, console, &hierarchy)?,
     };
     let json = match &flags.json {
-        Some(Output::File(path)) => Some(writable(path)?),
+        Some(Output::File(path)) => Some(writable(path, "--json")?),
         _ => None,
     };
+    if let Some(Output::File(path)) = &flags.html {
+        writable(path, "--html")?;
+    }
     let path = stage.journal.path().to_owned();
     console.note(&format!("record: {}", lines_plain(&path.display().to_string())));
     let interrupt = Interrupt::listen()?;
@@ -65,7 +74,12 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let view = deadheat_report::view(&record)?;
     console.result(&terminal::render(&view, &console.output));
     let failed = told(&view, &flags.fail_if, console);
-    write_json(flags.json.as_ref(), &record, console)?;
+    if let Some(to) = &flags.json {
+        write(to, "--json", &deadheat_report::json(&record)?, console)?;
+    }
+    if let Some(to) = &flags.html {
+        write(to, "--html", &deadheat_report::html(&record)?, console)?;
+    }
     if let Some(trouble) = trouble.filter(|_| json.is_some()) {
         console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
     }
@@ -223,22 +237,13 @@ fn is_journal(path: &Path) -> bool {
 }
 
 /// The file, if it can be written: better known before a race than after it.
-pub(super) fn writable(path: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn writable(path: &Path, option: &'static str) -> Result<PathBuf, Failure> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let test = folder.join(format!(".deadheat-{}.tmp", std::process::id()));
     std::fs::write(&test, "").and_then(|()| std::fs::remove_file(&test)).map_err(|source| Failure::File {
         path: path.into(),
-        option: "--json",
+        option,
         source,
     })?;
     Ok(path.into())
-}
-
-fn write_json(to: Option<&Output>, record: &Record, console: &Console) -> Result<(), Failure> {
-    match to {
-        None => Ok(()),
-        Some(Output::Standard) => Ok(console.data(&deadheat_report::json(record)?)?),
-        Some(Output::File(path)) => write_atomically(path, &deadheat_report::json(record)?)
-            .map_err(|source| Failure::File { path: path.clone(), option: "--json", source }),
-    }
 }

@@ -1,23 +1,109 @@
-//! `deadheat report`: a record shown again.
+//! `deadheat report`: a record shown again, or written in a form that others read.
 
-use deadheat_report::terminal;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
 
+use deadheat_record::{AnyRecord, LoadRecord, Record, read_any};
+use deadheat_report::{BENCHMARK_FILES, CSV_FILES, terminal};
+
+use super::load::write_json;
 use super::{Failure, write_atomically};
 use crate::console::Console;
-use crate::flags::{Output, ReportFlags};
+use crate::flags::{Output, ReportFlags, UsageError};
 
-/// Shows a record, or writes it as JSON.
+/// Shows a record, or writes it as was asked.
 pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, Failure> {
-    let record = deadheat_record::read(&flags.record)?;
-    let json = || deadheat_report::json(&record);
-    match &flags.json {
-        Some(Output::Standard) => console.data(&json()?)?,
-        Some(Output::File(path)) => write_atomically(path, &json()?).map_err(|source| Failure::File {
-            path: path.clone(),
-            option: "--json",
-            source,
-        })?,
-        None => console.result(&terminal::render(&deadheat_report::view(&record)?, &console.output)),
+    if flags.to_standard()? {
+        console.keep_output_for_data();
+    }
+    match read_any(&flags.record)? {
+        AnyRecord::Race(record) => race(flags, &record, console)?,
+        AnyRecord::Load(record) => load(flags, &record, console)?,
     }
     Ok(0)
+}
+
+fn load(flags: &ReportFlags, record: &LoadRecord, console: &Console) -> Result<(), Failure> {
+    if let Some(option) = flags.of_races_only() {
+        let problem = format!("{option}: {} is of a load, not of a race", flags.record.display());
+        return Err(UsageError::new(problem, "leave it out, or report the record of a race").into());
+    }
+    if !flags.writes() {
+        console.result(&deadheat_report::load::summary(record, &console.output));
+    }
+    write_json(flags.json.as_ref(), record, console)
+}
+
+fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), Failure> {
+    if !flags.writes() {
+        console.result(&terminal::render(&deadheat_report::view(record)?, &console.output));
+        return Ok(());
+    }
+    if let Some(to) = &flags.json {
+        write(to, "--json", &deadheat_report::json(record)?, console)?;
+    }
+    if let Some(to) = &flags.html {
+        write(to, "--html", &deadheat_report::html(record)?, console)?;
+    }
+    let document = deadheat_report::document(record)?;
+    if let Some(to) = &flags.markdown {
+        let text = deadheat_report::markdown(&document);
+        match to {
+            Output::File(path) if is_summary(path) => append(path, &text)?,
+            to => write(to, "--markdown", &text, console)?,
+        }
+    }
+    if let Some(to) = &flags.bencher {
+        let text = deadheat_report::bencher(&document).map_err(std::io::Error::other)?;
+        write(to, "--bencher", &text, console)?;
+    }
+    if let Some(folder) = &flags.csv {
+        fill(folder, "--csv", CSV_FILES.iter().zip(deadheat_report::csv(&document)?))?;
+    }
+    if let Some(folder) = &flags.svg {
+        fill(folder, "--svg", deadheat_report::svg(&document)?)?;
+    }
+    if let Some(folder) = &flags.benchmark_action {
+        let texts = deadheat_report::benchmark_action(&document).map_err(std::io::Error::other)?;
+        fill(folder, "--benchmark-action", BENCHMARK_FILES.iter().zip(texts))?;
+    }
+    Ok(())
+}
+
+/// Writes one text where it was asked for.
+pub(super) fn write(to: &Output, option: &'static str, text: &str, console: &Console) -> Result<(), Failure> {
+    match to {
+        Output::Standard => Ok(console.data(text)?),
+        Output::File(path) => write_atomically(path, text).map_err(failed(path, option)),
+    }
+}
+
+/// Writes files into a folder, which is made where it is missing.
+fn fill<N: AsRef<OsStr>>(
+    folder: &Path,
+    option: &'static str,
+    files: impl IntoIterator<Item = (N, String)>,
+) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(failed(folder, option))?;
+    for (name, text) in files {
+        let path = folder.join(name.as_ref());
+        write_atomically(&path, &text).map_err(failed(&path, option))?;
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, option: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
+    move |source| Failure::File { path: path.into(), option, source }
+}
+
+/// The file that a workflow of GitHub shows; others of its steps may write to it, too.
+fn is_summary(path: &Path) -> bool {
+    std::env::var_os("GITHUB_STEP_SUMMARY").is_some_and(|summary| !summary.is_empty() && summary == path)
+}
+
+fn append(path: &Path, text: &str) -> Result<(), Failure> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed(path, "--markdown"))
 }

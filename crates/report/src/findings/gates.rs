@@ -3,10 +3,10 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{ContenderResult, Finding, Record, Shape, Slice};
+use deadheat_record::{ContenderResult, Finding, Record, Severity, Shape, Slice};
 use deadheat_stats::climbs;
 
-use super::{Scene, load_gates};
+use super::{Reading, Scene, load_gates};
 use crate::number::{percent, whole};
 
 /// A contender that uses less of its cores than this is not at its limit.
@@ -30,20 +30,25 @@ const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
 
 impl Limits {
-    /// A finding if the reading is over a limit.
-    pub(super) fn judge(&self, code: &str, reading: f64, message: String, remedy: &str) -> Option<Finding> {
-        if reading > self.invalid {
-            Some(Finding::invalid(code, message, remedy))
-        } else if reading > self.warn {
-            Some(Finding::warn(code, message, remedy))
+    /// What the gate says of the reading; a finding comes of it if that is over a limit.
+    pub(super) fn judge(
+        &self,
+        code: &'static str,
+        reading: f64,
+        message: String,
+        remedy: &'static str,
+    ) -> Option<Reading> {
+        let severity = if reading > self.invalid {
+            Some(Severity::Invalid)
         } else {
-            None
-        }
+            (reading > self.warn).then_some(Severity::Warn)
+        };
+        Some(Reading { severity, code, contender: None, message, remedy })
     }
 }
 
 /// All gates of a scenario.
-pub(super) fn all(scene: &Scene<'_>) -> Vec<Finding> {
+pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
     if scene.epochs.is_empty() {
         return Vec::new();
     }
@@ -66,7 +71,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Finding> {
         let of_rates = of_rates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
         let of_rates = of_rates.filter(|_| !searched);
         let all = of_rates.chain(of_any.into_iter().flatten());
-        all.map(|finding| finding.about(&result.contender)).collect::<Vec<_>>()
+        all.map(|reading| reading.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
     let of_load = load_gates::of_scenario(scene);
@@ -85,32 +90,41 @@ pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     })
 }
 
-fn few_epochs(scene: &Scene<'_>) -> Option<Finding> {
+fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
     let first = *scene.record.plan.method.looks.first()?;
     let epochs = scene.epochs.len();
-    (epochs < first).then(|| {
-        Finding::warn(
-            "few-epochs",
-            format!("{epochs} of the {first} epochs of a first look measured: only large differences can be told apart"),
-            "go on with --resume, or give the race more time with --budget",
-        )
+    Some(Reading {
+        severity: (epochs < first).then_some(Severity::Warn),
+        code: "few-epochs",
+        contender: None,
+        message: match epochs < first {
+            true => format!(
+                "{epochs} of the {first} epochs of a first look measured: only large differences can be told apart"
+            ),
+            false => format!("{epochs} epochs measured, and {first} are the least"),
+        },
+        remedy: "go on with --resume, or give the race more time with --budget",
     })
 }
 
 /// Only for a closed load on cores of its own: an open load asks for no more than its rate.
-fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let closed = matches!(scene.plan.shape, Shape::Closed { .. });
-    let share = result.cpu_share.filter(|share| closed && *share < AT_LIMIT)?;
-    Some(Finding::warn(
-        "not-server-bound",
-        format!("{} of its cores used at full load: something else limits the rate", percent(share)),
-        "raise the number of connections, or look for what it waits for: a lock, a disk, a database, one thread",
-    ))
+    let share = result.cpu_share.filter(|_| closed)?;
+    let idle = share < AT_LIMIT;
+    let so = if idle { ": something else limits the rate" } else { "" };
+    Some(Reading {
+        severity: idle.then_some(Severity::Warn),
+        code: "not-server-bound",
+        contender: None,
+        message: format!("{} of its cores used at full load{so}", percent(share)),
+        remedy: "raise the number of connections, or look for what it waits for: a lock, a disk, a database, one thread",
+    })
 }
 
 /// The generator's share of its cores while it loaded this contender. Under a closed load, a contender at its own limit is
 /// what set the rate, however busy the generator was.
-fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
     let cores = scene.record.plan.pinning.load_cpus.len() as f64;
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
@@ -141,7 +155,7 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Fi
     )
 }
 
-fn mismatch(result: &ContenderResult) -> Option<Finding> {
+fn mismatch(result: &ContenderResult) -> Option<Reading> {
     let (wrong, total) = (result.outcomes.wrong(), result.outcomes.total());
     WRONG.judge(
         "mismatch",
@@ -151,7 +165,7 @@ fn mismatch(result: &ContenderResult) -> Option<Finding> {
     )
 }
 
-fn errors(result: &ContenderResult) -> Option<Finding> {
+fn errors(result: &ContenderResult) -> Option<Reading> {
     let outcomes = &result.outcomes;
     let kinds = [
         ("connect", outcomes.connect),
@@ -163,15 +177,16 @@ fn errors(result: &ContenderResult) -> Option<Finding> {
     let failed: u64 = kinds.iter().map(|(_, count)| count).sum();
     let seen: Vec<String> =
         kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", whole(*n))).collect();
+    let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
     WRONG.judge(
         "errors",
         failed as f64 / outcomes.total().max(1) as f64,
-        format!("{} of {} requests failed ({})", whole(failed), whole(outcomes.total()), seen.join(", ")),
+        format!("{} of {} requests failed{seen}", whole(failed), whole(outcomes.total())),
         "look into the contender's log; lower the number of connections or the rate until all are answered",
     )
 }
 
-fn steal(scene: &Scene<'_>) -> Option<Finding> {
+fn steal(scene: &Scene<'_>) -> Option<Reading> {
     let share = mean(kept(scene).map(|round| round.external.steal_share))?;
     STEAL.judge(
         "steal",
@@ -181,7 +196,7 @@ fn steal(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn foreign_cpu(scene: &Scene<'_>) -> Option<Finding> {
+fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
     let share = mean(kept(scene).filter_map(|round| round.external.foreign_share))?;
     FOREIGN.judge(
         "foreign-cpu",
@@ -191,32 +206,38 @@ fn foreign_cpu(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn dropped_rounds(scene: &Scene<'_>) -> Option<Finding> {
+fn dropped_rounds(scene: &Scene<'_>) -> Option<Reading> {
     let rounds: usize = scene.epochs.iter().map(|epoch| epoch.rounds.len()).sum();
     let dropped = rounds - kept(scene).count();
+    let share = dropped as f64 / rounds.max(1) as f64;
+    let so = if share > DROPPED.warn { ": the machine is too noisy" } else { "" };
     DROPPED.judge(
         "dropped-rounds",
-        dropped as f64 / rounds.max(1) as f64,
-        format!("{dropped} of {rounds} rounds left out because of disturbances: the machine is too noisy"),
+        share,
+        format!("{dropped} of {rounds} rounds left out because of disturbances{so}"),
         "use a quieter machine; `deadheat doctor` shows what disturbs this one",
     )
 }
 
-fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
     let rates = scene.record.rates(&scene.plan.name, contender);
-    let climb = climbs(&rates, STEADY, STEADY_ALPHA).filter(|climb| climb.climbs)?;
-    Some(Finding::invalid(
-        "no-steady-state",
-        format!(
-            "{} faster at the end of an epoch than at its beginning: not yet warm",
-            percent(climb.change)
+    let climb = climbs(&rates, STEADY, STEADY_ALPHA)?;
+    let (word, so) = if climb.change < 0.0 { ("slower", "") } else { ("faster", ": not yet warm") };
+    let so = if climb.climbs { so } else { "" };
+    Some(Reading {
+        severity: climb.climbs.then_some(Severity::Invalid),
+        code: "no-steady-state",
+        contender: None,
+        message: format!(
+            "{} {word} at the end of an epoch than at its beginning{so}",
+            percent(climb.change.abs())
         ),
-        "give it a longer warm-up, or find out what it keeps on doing (compiling, caching, growing)",
-    ))
+        remedy: "give it a longer warm-up, or find out what it keeps on doing (compiling, caching, growing)",
+    })
 }
 
-fn too_noisy(scene: &Scene<'_>) -> Option<Finding> {
+fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
     let noisy = scene.judgement?.too_noisy?;
     let margin = percent(scene.record.plan.method.margin);
     let of_several =
@@ -230,14 +251,16 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Finding> {
         Some(epochs) => format!(", and {margin} would take {} epochs", whole(epochs as u64)),
         None => String::new(),
     };
-    Some(Finding::warn(
-        "too-noisy",
-        format!("too noisy for {margin}{metric} here; {seen}{needed}"),
-        "use a quieter machine, ask for a wider --margin, or allow more epochs with --epochs",
-    ))
+    Some(Reading {
+        severity: Some(Severity::Warn),
+        code: "too-noisy",
+        contender: None,
+        message: format!("too noisy for {margin}{metric} here; {seen}{needed}"),
+        remedy: "use a quieter machine, ask for a wider --margin, or allow more epochs with --epochs",
+    })
 }
 
-fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
     let parts = scene.epochs.iter().filter_map(|epoch| epoch.of(contender));
     let (closed, completions) =
@@ -251,7 +274,7 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding>
     )
 }
 
-fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
+fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
     let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
     let slow = scene.contests.iter().zip(judged).filter(|(_, judged)| judged.intermittent);
     slow.map(|(contest, judged)| {
@@ -259,40 +282,41 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Finding> {
         let shown =
             |ratio: Option<f64>| ratio.map_or_else(|| "?".into(), |ratio| crate::number::ratio(ratio, 3));
         let (trimmed, total) = (shown(judged.ratio), shown(judged.total_ratio));
-        Finding::warn(
-            "intermittent-slow-slices",
-            format!(
+        Reading {
+            severity: Some(Severity::Warn),
+            code: "intermittent-slow-slices",
+            contender: Some(name(contest.contender).clone()),
+            message: format!(
                 "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
                 name(contest.baseline)
             ),
-            "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",
-        )
-        .about(name(contest.contender))
+            remedy: "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",
+        }
     })
     .collect()
 }
 
 /// Epochs that follow each other are fewer than they look, so that the interval is too narrow. All pairs are asked together, and
 /// the one that shows it most is told of.
-fn serial_correlation(scene: &Scene<'_>) -> Option<Finding> {
+fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
     let read =
         scene.contests.iter().zip(judged).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
     let (contest, serial) = read.max_by(|one, other| one.1.z.total_cmp(&other.1.z))?;
-    serial.is_significant(judged.len()).then(|| {
-        let name = |index: usize| &scene.record.plan.contenders[index].name;
-        Finding::warn(
-            "serial-correlation",
-            format!(
-                "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above \
-                 none: the interval is too narrow",
-                serial.lag1,
-                name(contest.baseline),
-                serial.z
-            ),
-            "race again at another hour or on a machine whose speed does not drift; take a verdict near its limit for nothing",
-        )
-        .about(name(contest.contender))
+    let name = |index: usize| &scene.record.plan.contenders[index].name;
+    let follow = serial.is_significant(judged.len());
+    let so = if follow { ": the interval is too narrow" } else { "" };
+    Some(Reading {
+        severity: follow.then_some(Severity::Warn),
+        code: "serial-correlation",
+        contender: Some(name(contest.contender).clone()),
+        message: format!(
+            "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above none{so}",
+            serial.lag1,
+            name(contest.baseline),
+            serial.z
+        ),
+        remedy: "race again at another hour or on a machine whose speed does not drift; take a verdict near its limit for nothing",
     })
 }
 

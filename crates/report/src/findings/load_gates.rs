@@ -3,13 +3,13 @@
 //! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
 
 use deadheat_record::{
-    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, Finding, HostReading, PilotContender,
+    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, PilotContender, Severity,
     Shape, Throttling,
 };
 use hdrhistogram::Histogram;
 
-use super::Scene;
 use super::gates::{AT_LIMIT, Limits};
+use super::{Reading, Scene};
 use crate::number::{percent, three_digits, time_ns, whole};
 
 const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
@@ -29,12 +29,12 @@ const STANDARD_ERRORS: f64 = 2.0;
 const GRAIN_NS: f64 = 1_024.0;
 
 /// Gates that are about the whole scenario.
-pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Finding> {
+pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
     [held_back(scene), swap(scene)].into_iter().flatten().collect()
 }
 
 /// Gates that are about one contender.
-pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Finding> {
+pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Reading> {
     let Some(contender) = scene.index_of(&result.contender) else { return Vec::new() };
     let parts: Vec<&ContenderEpoch> = scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
     let gates = [
@@ -51,7 +51,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<F
 }
 
 /// The gate on one contender that holds for a search as well.
-pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
     let parts: Vec<&ContenderEpoch> = scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
     throttled(scene, &parts)
@@ -73,7 +73,7 @@ fn run_delay(
     contender: usize,
     result: &ContenderResult,
     parts: &[&ContenderEpoch],
-) -> Option<Finding> {
+) -> Option<Reading> {
     if is_closed(scene) && result.cpu_share.is_some_and(|share| share >= AT_LIMIT) {
         return None;
     }
@@ -98,7 +98,7 @@ fn run_delay(
 }
 
 /// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing.
-fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
     }
@@ -142,7 +142,7 @@ fn median_latency_ns(parts: &[&ContenderEpoch]) -> Option<f64> {
 
 /// A contender that falls behind answers the last requests of its slices later than nearly all others, and the later the
 /// longer a slice is; one that keeps up answers them like any other.
-fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
     }
@@ -166,7 +166,7 @@ fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&Contender
 }
 
 /// The worst of the epochs: what is counted in two ways must agree in every one.
-fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let read = parts.iter().filter_map(|part| {
         let in_flight_ns = part.in_flight_ns.filter(|ns| *ns > 0)? as f64;
         let latency = part.latency.decode().ok().filter(|all| !all.is_empty())?;
@@ -194,7 +194,7 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> 
 }
 
 /// Each session's rate is held against its own ceiling, and the worst of them is told.
-fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Finding> {
+fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let of_session = |ceiling: Option<f64>| {
         let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
@@ -228,26 +228,29 @@ fn rate_in<'a>(epochs: impl Iterator<Item = &'a Epoch> + Clone, contender: usize
 }
 
 /// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.
-fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Finding> {
+fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let of_contender = |one: &&PilotContender| one.contender == result.contender;
     let handicap = pilot.contenders.iter().find(of_contender)?.handicap?;
     let slower = 1.0 - handicap.ratio;
-    (slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP).then(|| {
-        Finding::warn(
-            "handicap",
-            format!(
-                "{} slower when the generator works {} longer on every request: the generator is on the critical path",
-                percent(slower),
-                time_ns(handicap.added_ns as f64)
-            ),
-            "give the generator more cores with --load-cpus, or raise the number of connections",
-        )
+    let critical = slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP;
+    let word = if slower < 0.0 { "faster" } else { "slower" };
+    let so = if critical { ": the generator is on the critical path" } else { "" };
+    Some(Reading {
+        severity: critical.then_some(Severity::Warn),
+        code: "handicap",
+        contender: None,
+        message: format!(
+            "{} {word} when the generator works {} longer on every request{so}",
+            percent(slower.abs()),
+            time_ns(handicap.added_ns as f64)
+        ),
+        remedy: "give the generator more cores with --load-cpus, or raise the number of connections",
     })
 }
 
 /// Groups that hold the contender alone, unless the scenario asked for it.
-fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if scene.plan.limits.cpus.is_some() {
         return None;
     }
@@ -265,7 +268,7 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Finding> {
 }
 
 /// Groups that hold deadheat itself, and with it the generator.
-fn held_back(scene: &Scene<'_>) -> Option<Finding> {
+fn held_back(scene: &Scene<'_>) -> Option<Reading> {
     let parts = || scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let all = parts().filter_map(|part| part.host.throttled).reduce(Throttling::plus)?;
     let loaded_ns: u64 = parts().map(|part| part.loaded_ns).sum();
@@ -283,7 +286,7 @@ fn held_back(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
     let count =
         |reading: &HostReading| Some(reading.listen_overflows?.max(reading.listen_drops.unwrap_or(0)));
     let dropped: u64 = parts.iter().filter_map(|part| count(&part.host)).sum();
@@ -295,7 +298,7 @@ fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Finding> {
     )
 }
 
-fn retransmits(parts: &[&ContenderEpoch]) -> Option<Finding> {
+fn retransmits(parts: &[&ContenderEpoch]) -> Option<Reading> {
     let segments: u64 = parts.iter().filter_map(|part| part.host.retransmitted_segments).sum();
     ANY.judge(
         "retransmits",
@@ -305,7 +308,7 @@ fn retransmits(parts: &[&ContenderEpoch]) -> Option<Finding> {
     )
 }
 
-fn swap(scene: &Scene<'_>) -> Option<Finding> {
+fn swap(scene: &Scene<'_>) -> Option<Reading> {
     let parts = scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let pages = |part: &ContenderEpoch| Some(part.host.swapped_in_pages? + part.host.swapped_out_pages?);
     let swapped: u64 = parts.filter_map(pages).sum();

@@ -208,7 +208,7 @@ impl<'a> Sheet<'a> {
 }
 
 /// A metric as tables call it.
-pub(super) fn title(metric: Metric) -> &'static str {
+pub(crate) fn title(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "req/s",
         Metric::Cpu => "CPU/req",

@@ -1,0 +1,103 @@
+//! What `report` can be told.
+//!
+//! Owns: its options and which of them make no sense together. Must not know what is written.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Output, UsageError};
+
+const REPORT_HELP: &str = "\
+Examples:
+  deadheat report trending.jsonl
+  deadheat report trending.jsonl --html trending.html
+  deadheat report trending.jsonl --markdown \"$GITHUB_STEP_SUMMARY\" --benchmark-action bench/
+
+Without an option it is shown here. In a GitHub workflow, `--markdown -` writes to standard output as everywhere; the
+file that GITHUB_STEP_SUMMARY names is appended to, and every other file is replaced. Of a load's record there are a
+summary and the JSON only.";
+
+/// Options of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
+pub(crate) struct ReportFlags {
+    /// The journal that a race wrote, or the JSON of a race or a load
+    #[arg(value_name = "RECORD")]
+    pub(crate) record: PathBuf,
+    /// Write a page that holds the record and everything that shows it; `-` for standard output
+    #[arg(long, value_name = "FILE", value_parser = Output::parse)]
+    pub(crate) html: Option<Output>,
+    /// Write Markdown, for a pull request or a decision record; `-` for standard output
+    #[arg(long, value_name = "FILE", value_parser = Output::parse)]
+    pub(crate) markdown: Option<Output>,
+    /// Write the record with its results as JSON; `-` for standard output
+    #[arg(long, value_name = "FILE", value_parser = Output::parse)]
+    pub(crate) json: Option<Output>,
+    /// Write results.csv, comparisons.csv and epochs.csv there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write figures there: ratios with their intervals, latency by percentile
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write Bencher Metric Format (JSON); `-` for standard output
+    #[arg(long, value_name = "FILE", value_parser = Output::parse)]
+    pub(crate) bencher: Option<Output>,
+    /// Write bigger-is-better.json and smaller-is-better.json there, for github-action-benchmark's custom tools
+    #[arg(long, value_name = "DIR")]
+    pub(crate) benchmark_action: Option<PathBuf>,
+}
+
+impl ReportFlags {
+    /// What goes to one file each, or to standard output.
+    fn outputs(&self) -> [(&'static str, Option<&Output>); 4] {
+        [
+            ("--html", self.html.as_ref()),
+            ("--markdown", self.markdown.as_ref()),
+            ("--json", self.json.as_ref()),
+            ("--bencher", self.bencher.as_ref()),
+        ]
+    }
+
+    fn folders(&self) -> [(&'static str, Option<&PathBuf>); 3] {
+        [
+            ("--csv", self.csv.as_ref()),
+            ("--svg", self.svg.as_ref()),
+            ("--benchmark-action", self.benchmark_action.as_ref()),
+        ]
+    }
+
+    /// Whether anything is to be written; without, the record is shown.
+    pub(crate) fn writes(&self) -> bool {
+        self.outputs().iter().any(|(_, to)| to.is_some()) || self.folders().iter().any(|(_, to)| to.is_some())
+    }
+
+    /// Whether something goes to standard output.
+    ///
+    /// # Errors
+    /// When more than one thing does.
+    pub(crate) fn to_standard(&self) -> Result<bool, UsageError> {
+        let all: Vec<&str> = self
+            .outputs()
+            .iter()
+            .filter(|(_, to)| *to == Some(&Output::Standard))
+            .map(|(option, _)| *option)
+            .collect();
+        match all[..] {
+            [] => Ok(false),
+            [_] => Ok(true),
+            _ => Err(UsageError::new(
+                format!("{} all go to standard output", all.join(" and ")),
+                "give all but one of them a file",
+            )),
+        }
+    }
+
+    /// An option that only the record of a race has something for.
+    pub(crate) fn of_races_only(&self) -> Option<&'static str> {
+        let outputs = self.outputs().map(|(option, to)| (option, to.is_some()));
+        let folders = self.folders().map(|(option, to)| (option, to.is_some()));
+        let mut all = outputs.into_iter().chain(folders);
+        all.find(|(option, given)| *given && *option != "--json").map(|(option, _)| option)
+    }
+}

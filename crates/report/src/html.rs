@@ -1,0 +1,83 @@
+//! The report page: one HTML file that holds the record and everything that shows it.
+//!
+//! Owns: how the document gets into the page without being anything but data there. Must not know what the page shows:
+//! its source is in `web/`, built into `assets/report.html`.
+
+use std::io;
+
+use deadheat_record::Record;
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+
+use crate::{ReportError, document, plain};
+
+/// The page without its data; `npm run build` in `web/` writes it.
+const PAGE: &str = include_str!("../assets/report.html");
+/// Where the document goes: the whole content of a `<script type="application/json">`.
+const DATA: &str = "__DEADHEAT_DOCUMENT__";
+/// Where the page's title goes.
+const TITLE: &str = "__DEADHEAT_TITLE__";
+
+/// The page of a record: it opens from disk and asks for nothing from anywhere.
+///
+/// # Errors
+/// As [`document`].
+pub fn html(record: &Record) -> Result<String, ReportError> {
+    let document = document(record)?;
+    let mut data = Vec::new();
+    document.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter)))?;
+    let data = String::from_utf8_lossy(&data);
+    let title = escaped(&plain(&document.study));
+    // The data goes in last: a name in it that looks like a place is left alone.
+    let (head, rest) = PAGE.split_once(TITLE).unwrap_or((PAGE, ""));
+    let (middle, foot) = rest.split_once(DATA).unwrap_or((rest, ""));
+    Ok([head, &title, middle, &data, foot].concat())
+}
+
+/// JSON in which no character could end the element that it stands in, or a line of a script: those are escaped, so that it
+/// stays the same JSON.
+struct Harmless(CompactFormatter);
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+            self.0.write_string_fragment(writer, &rest[..at])?;
+            let found = rest[at..].chars().next().unwrap_or_default();
+            write!(writer, "\\u{:04x}", found as u32)?;
+            rest = &rest[at + found.len_utf8()..];
+        }
+        self.0.write_string_fragment(writer, rest)
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_one_place_for_each_thing() {
+        assert_eq!((PAGE.matches(TITLE).count(), PAGE.matches(DATA).count()), (1, 1));
+        assert!(PAGE.find(TITLE) < PAGE.find(DATA));
+        assert!(PAGE.len() < 1_000_000, "{}", PAGE.len());
+        assert!(PAGE.contains("Content-Security-Policy") && !PAGE.contains("unsafe-"));
+    }
+
+    #[test]
+    fn nothing_ends_the_data_but_its_end() {
+        let text = "</script><!--<script>&\u{2028}\u{2029}\"\\\n__DEADHEAT_DOCUMENT__ é";
+        let mut data = Vec::new();
+        text.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter))).unwrap();
+        let data = String::from_utf8(data).unwrap();
+        assert!(!data.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{data}");
+        assert_eq!(serde_json::from_str::<String>(&data).unwrap(), text);
+    }
+}

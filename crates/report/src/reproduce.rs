@@ -1,0 +1,161 @@
+//! The command that runs a record's plan again.
+//!
+//! Owns: which options say the same as the plan, and their quoting for a shell. Must not know what came of the race.
+
+use deadheat_record::{Plan, Probe, ScenarioPlan, Shape};
+
+use crate::number::quantile;
+
+/// What the plan calls a study that was typed.
+const TYPED: &str = "ad-hoc";
+
+/// One line for a POSIX shell. Files that commands and studies name are looked for from the folder where it is run.
+pub(crate) fn command(plan: &Plan) -> String {
+    let mut words = Words(vec!["deadheat".into(), "race".into()]);
+    if plan.study == TYPED {
+        typed(plan, &mut words)
+    } else {
+        study(plan, &mut words)
+    }
+    let method = &plan.method;
+    if !method.all_pairs {
+        words.option("--baseline", &method.baseline);
+    }
+    words.option("--profile", &method.profile);
+    words.option("--seed", &method.seed.to_string());
+    if let (Some(first), Some(last)) = (method.looks.first(), method.looks.last()) {
+        words.option("--epochs", &format!("{first}..{last}"));
+    }
+    words.option("--margin", &format!("{}%", shortest(method.margin * 100.0)));
+    words.option("--alpha", &shortest(method.alpha));
+    if let Some(budget) = method.budget_ns {
+        words.option("--budget", &time(budget));
+    }
+    if method.pilot_ns == 0 {
+        words.option("--warmup", &time(method.warmup_ns.1));
+    }
+    for (option, cpus) in
+        [("--server-cpus", &plan.pinning.server_cpus), ("--load-cpus", &plan.pinning.load_cpus)]
+    {
+        if !cpus.is_empty() {
+            words.option(option, &list(cpus.iter().map(usize::to_string)));
+        }
+    }
+    words.0.join(" ")
+}
+
+fn study(plan: &Plan, words: &mut Words) {
+    words.word(&plan.folder.display().to_string());
+    words.option("--only", &list(plan.contenders.iter().map(|one| one.name.clone())));
+    let name = |one: &ScenarioPlan| one.sweep.as_ref().map_or_else(|| one.name.clone(), |of| of.of.clone());
+    let mut names: Vec<String> = plan.scenarios.iter().map(name).collect();
+    names.dedup();
+    words.option("--scenario", &list(names));
+}
+
+fn typed(plan: &Plan, words: &mut Words) {
+    if let Some(probe) = plan.probes.first() {
+        request(probe, words);
+    }
+    if let Some(scenario) = plan.scenarios.first() {
+        load(plan, scenario, words);
+    }
+    for one in &plan.contenders {
+        words.option("-n", &one.name);
+    }
+    for one in &plan.contenders {
+        words.word(&one.command);
+    }
+}
+
+fn request(probe: &Probe, words: &mut Words) {
+    words.option("--url", &format!("http://127.0.0.1:{{port}}{}", probe.path));
+    if probe.method != "GET" {
+        words.option("-m", &probe.method);
+    }
+    for (name, value) in &probe.request_headers {
+        words.option("-H", &format!("{name}: {value}"));
+    }
+    if !probe.request_body.is_empty() {
+        words.option("-b", &probe.request_body);
+    }
+}
+
+fn load(plan: &Plan, scenario: &ScenarioPlan, words: &mut Words) {
+    words.option("-c", &scenario.shape.connections().to_string());
+    match &scenario.shape {
+        Shape::Closed { .. } => {}
+        Shape::Open { rate_per_s, .. } => words.option("-r", &shortest(*rate_per_s)),
+        Shape::Peak { objective, .. } => {
+            let (at, limit) = (quantile(objective.quantile), time(objective.limit_ns));
+            words.option("--slo", &format!("{at} < {limit}"));
+        }
+    }
+    if !matches!(scenario.shape, Shape::Peak { .. }) {
+        words.option("--metric", &list(plan.metrics(scenario).iter().map(|one| one.word().to_owned())));
+    }
+    let slices = plan.slices(scenario);
+    words.option("--slice", &time(slices.slice_ns));
+    words.option("--measure", &time(slices.measured_ns()));
+}
+
+/// A command line that grows.
+struct Words(Vec<String>);
+
+impl Words {
+    fn word(&mut self, text: &str) {
+        self.0.push(quoted(text));
+    }
+
+    fn option(&mut self, name: &str, value: &str) {
+        self.0.push(name.into());
+        self.word(value);
+    }
+}
+
+/// As one word of a POSIX shell.
+fn quoted(text: &str) -> String {
+    let harmless = |one: char| one.is_ascii_alphanumeric() || "-_./:=,%@+".contains(one);
+    if !text.is_empty() && text.chars().all(harmless) {
+        return text.into();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn list(words: impl IntoIterator<Item = String>) -> String {
+    words.into_iter().collect::<Vec<_>>().join(",")
+}
+
+/// A number without the dust of binary fractions.
+fn shortest(value: f64) -> String {
+    let text = format!("{value:.9}");
+    text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+fn time(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let whole = units.iter().find(|(size, _)| ns.is_multiple_of(*size));
+    whole.map_or_else(
+        || format!("{}us", shortest(ns as f64 / 1e3)),
+        |(size, unit)| format!("{}{unit}", ns / size),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("a/b-1.2"), "a/b-1.2");
+        assert_eq!(quoted("node a.mjs"), "'node a.mjs'");
+        assert_eq!(quoted("it's $x"), r"'it'\''s $x'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn numbers_and_times_are_typed_as_flags_read_them() {
+        assert_eq!([shortest(0.03 * 100.0), shortest(0.025), shortest(2_000.0)], ["3", "0.025", "2000"]);
+        assert_eq!([time(500_000_000), time(3_000_000_000), time(1_500)], ["500ms", "3s", "1.5us"]);
+    }
+}

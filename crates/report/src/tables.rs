@@ -1,0 +1,161 @@
+//! The tables of a race as CSV: results, comparisons, epochs.
+//!
+//! Owns: columns and the escaping of what a spreadsheet would take for a formula. Must not know files.
+
+use deadheat_record::{Comparison, ContenderResult, Document, EpochFigures, VerdictWord};
+
+use crate::ReportError;
+
+/// The tables, each with the name of the file that it goes into.
+pub const FILES: [&str; 3] = ["results.csv", "comparisons.csv", "epochs.csv"];
+
+const RESULTS: [&str; 22] = [
+    "scenario",
+    "contender",
+    "letters",
+    "throughput_rps",
+    "offered_rps",
+    "peak_rps",
+    "latency_min_ns",
+    "latency_mean_ns",
+    "latency_p50_ns",
+    "latency_p75_ns",
+    "latency_p90_ns",
+    "latency_p95_ns",
+    "latency_p99_ns",
+    "latency_p99_9_ns",
+    "latency_p99_99_ns",
+    "latency_max_ns",
+    "cpu_us_per_request",
+    "rss_bytes",
+    "peak_rss_bytes",
+    "cold_start_ns",
+    "ok",
+    "failed",
+];
+
+const COMPARISONS: [&str; 14] = [
+    "scenario",
+    "metric",
+    "baseline",
+    "contender",
+    "ratio",
+    "low",
+    "high",
+    "alpha",
+    "verdict",
+    "negligible",
+    "provisional",
+    "epochs",
+    "sd_log_ratio",
+    "detectable_ratio",
+];
+
+const EPOCHS: [&str; 8] = [
+    "scenario",
+    "contender",
+    "epoch",
+    "throughput_rps",
+    "cpu_us_per_request",
+    "rss_bytes",
+    "peak_rss_bytes",
+    "cold_start_ns",
+];
+
+/// The three tables, in the order of [`FILES`]. Text that a spreadsheet would take for a formula gets an apostrophe before it.
+///
+/// # Errors
+/// None in practice: they are written to memory.
+pub fn csv(document: &Document) -> Result<[String; 3], ReportError> {
+    let scenarios = || document.scenarios.iter();
+    let results = scenarios().flat_map(|one| one.results.iter().map(|each| result(&one.name, each)));
+    let comparisons =
+        scenarios().flat_map(|one| one.comparisons.iter().map(|each| comparison(&one.name, each)));
+    let epochs = scenarios().flat_map(|one| {
+        let of = |each: &ContenderResult| {
+            let rows = each.epochs.iter().map(|epoch| in_epoch(&one.name, &each.contender, epoch));
+            rows.collect::<Vec<_>>()
+        };
+        one.results.iter().flat_map(of).collect::<Vec<_>>()
+    });
+    Ok([table(&RESULTS, results)?, table(&COMPARISONS, comparisons)?, table(&EPOCHS, epochs)?])
+}
+
+fn table(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Result<String, ReportError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns)?;
+    for row in rows {
+        writer.write_record(row)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn result(scenario: &str, one: &ContenderResult) -> Vec<String> {
+    let latency = &one.latency_ns;
+    let times = [
+        latency.min,
+        latency.mean,
+        latency.p50,
+        latency.p75,
+        latency.p90,
+        latency.p95,
+        latency.p99,
+        latency.p99_9,
+        latency.p99_99,
+        latency.max,
+    ];
+    let mut row = vec![text(scenario), text(&one.contender), one.letters.clone()];
+    row.extend([one.throughput_rps, one.offered_rps, one.peak_rps].map(number));
+    row.extend(times.map(number));
+    row.push(number(one.cpu_us_per_request));
+    row.extend([one.rss_bytes, one.peak_rss_bytes, one.cold_start_ns].map(number));
+    row.extend([one.outcomes.ok, one.outcomes.failed()].map(|count| count.to_string()));
+    row
+}
+
+fn comparison(scenario: &str, one: &Comparison) -> Vec<String> {
+    let mut row = vec![text(scenario), one.metric.word().into(), text(&one.baseline), text(&one.contender)];
+    row.extend([one.ratio, one.low, one.high].map(number));
+    row.extend([one.alpha.to_string(), word(one.verdict).into()]);
+    row.extend([one.negligible.to_string(), one.provisional.to_string(), one.epochs.to_string()]);
+    row.extend([one.sd_log_ratio, one.detectable_ratio].map(number));
+    row
+}
+
+fn in_epoch(scenario: &str, contender: &str, one: &EpochFigures) -> Vec<String> {
+    let mut row = vec![text(scenario), text(contender), one.epoch.to_string()];
+    row.extend([one.throughput_rps, one.cpu_us_per_request].map(number));
+    row.extend([one.rss_bytes, one.peak_rss_bytes].map(number));
+    row.push(one.cold_start_ns.to_string());
+    row
+}
+
+/// A verdict as the document has it.
+fn word(verdict: VerdictWord) -> &'static str {
+    match verdict {
+        VerdictWord::Faster => "faster",
+        VerdictWord::Slower => "slower",
+        VerdictWord::Equivalent => "equivalent",
+        VerdictWord::Inconclusive => "inconclusive",
+        VerdictWord::Invalid => "invalid",
+    }
+}
+
+fn number<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn text(name: &str) -> String {
+    if name.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{name}") } else { name.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_formula_is_text() {
+        assert_eq!([text("=1+1"), text("@x"), text("bun -1")], ["'=1+1", "'@x", "bun -1"]);
+    }
+}

@@ -1,0 +1,172 @@
+// What the page reads of a record's document: schema `deadheat.record/1`, as crates/record writes it.
+import type { Future } from "./future";
+
+export type Metric = "throughput" | "cpu" | "p50" | "p99" | "peak";
+export type Verdict = "faster" | "slower" | "equivalent" | "inconclusive" | "invalid";
+export type Maybe<T> = T | null | undefined;
+
+export interface Quantiles {
+  min: Maybe<number>; mean: Maybe<number>; p50: Maybe<number>; p75: Maybe<number>; p90: Maybe<number>;
+  p95: Maybe<number>; p99: Maybe<number>; p99_9: Maybe<number>; p99_99: Maybe<number>; max: Maybe<number>;
+}
+
+export interface MetricFigure { metric: Metric; value: number; low: Maybe<number>; high: Maybe<number> }
+
+export interface EpochFigures {
+  epoch: number;
+  throughput_rps: Maybe<number>;
+  cpu_us_per_request: Maybe<number>;
+  rss_bytes: Maybe<number>;
+  peak_rss_bytes: Maybe<number>;
+  cold_start_ns: number;
+}
+
+export interface Result {
+  contender: string;
+  throughput_rps: Maybe<number>;
+  offered_rps?: Maybe<number>;
+  peak_rps?: Maybe<number>;
+  latency_ns: Quantiles;
+  latency_curve: [number, number][];
+  cpu_us_per_request: Maybe<number>;
+  cpu_share: Maybe<number>;
+  rss_bytes: Maybe<number>;
+  peak_rss_bytes: Maybe<number>;
+  cold_start_ns: Maybe<number>;
+  outcomes: Record<string, number>;
+  figures: MetricFigure[];
+  epochs: EpochFigures[];
+  letters: string;
+}
+
+export interface Comparison {
+  baseline: string;
+  contender: string;
+  metric: Metric;
+  ratio: Maybe<number>;
+  low: Maybe<number>;
+  high: Maybe<number>;
+  alpha: number;
+  verdict: Verdict;
+  negligible: boolean;
+  epochs: number;
+  detectable_ratio: Maybe<number>;
+  provisional: boolean;
+  epoch_ratios: number[];
+}
+
+export interface Finding {
+  code: string;
+  severity: "warn" | "invalid";
+  contender?: string;
+  message: string;
+  remedy: string;
+}
+
+export interface GateReading {
+  code: string;
+  contender?: string;
+  state: "pass" | "warn" | "invalid";
+  reading: string;
+}
+
+export type Shape =
+  | { kind: "closed"; connections: number }
+  | { kind: "open"; connections: number; rate_per_s: number; poisson: boolean }
+  | { kind: "peak"; connections: number; objective: { quantile: number; limit_ns: number } };
+
+export interface Ranking {
+  metric: Metric;
+  contenders: { contender: string; letters: string }[];
+  headline: string;
+}
+
+export interface Scenario {
+  name: string;
+  shape: Shape;
+  epochs: number;
+  results: Result[];
+  comparisons: Comparison[];
+  rankings: Ranking[];
+  findings: Finding[];
+  gates: GateReading[];
+  ended: string;
+}
+
+export interface Fit {
+  contender: string;
+  lambda: number;
+  sigma: number;
+  kappa: number;
+  peak_at: Maybe<number>;
+  r2: Maybe<number>;
+  curve?: [number, number][];
+}
+
+export interface Sweep { name: string; axis: string; points: [number, string][]; fits: Fit[] }
+
+export interface Slice {
+  contender: number;
+  start_ns: number;
+  elapsed_ns: number;
+  rate_per_s: Maybe<number>;
+  trial?: { rate_per_s: number; end: string };
+}
+
+export interface Epoch {
+  scenario: string;
+  number: number;
+  started_unix_ms: number;
+  took_ns: number;
+  contenders: { contender: number; warmup_ns: number; warmup_requests: number }[];
+  rounds: { slices: Slice[]; dropped?: Maybe<string> }[];
+}
+
+export interface Pilot {
+  scenario: string;
+  window_ns: number;
+  warmup_ns: number;
+  contenders: { contender: string; window_rates_per_s: number[]; cut_ns: Maybe<number> }[];
+}
+
+export interface Plan {
+  study: string;
+  title?: string;
+  contenders: { name: string; command: string; version?: string; env: Record<string, string> }[];
+  services: { name: string; command: string }[];
+  probes: { name: string; method: string; path: string }[];
+  scenarios: { name: string; shape: Shape; requests: { probe: string; weight: number }[] }[];
+  method: {
+    profile: string; seed: number; baseline: string; all_pairs: boolean; alpha: number; margin: number;
+    looks: number[]; slice_ns: number; settle_ns: number; rounds: number; timeout_ns: number;
+  };
+  pinning: { server_cpus: number[]; load_cpus: number[] };
+}
+
+export interface RaceRecord {
+  version: string;
+  started_unix_ms: number;
+  plan: Plan;
+  differences: { contender: string; probe: string; path: string; expected: string; got: string; against: string; when: string }[];
+  pilots: Pilot[];
+  epochs: Epoch[];
+  set_aside: Epoch[];
+  anew: [string, number, string][];
+  resumed_unix_ms: number[];
+  done: boolean;
+}
+
+export interface RaceDocument extends Future {
+  schema: string;
+  study: string;
+  seed: number;
+  machine: Record<string, unknown>;
+  contenders: { name: string; version: Maybe<string>; command: string; status: string }[];
+  parity: unknown[];
+  scenarios: Scenario[];
+  sweeps: Sweep[];
+  findings: Finding[];
+  complete: boolean;
+  reproduce: string;
+  record: RaceRecord;
+}

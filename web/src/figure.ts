@@ -1,0 +1,152 @@
+// A figure: its drawing, the values under the pointer or under the arrow keys, its menu, and the table behind it.
+import { h, plain, unique } from "./dom";
+import { saveMenu } from "./saving";
+import { tableElement, type Table } from "./table";
+import { onTheme } from "./theme";
+
+/** A value that can be pointed at: where it stands in the drawing, and what is read there. */
+export interface Point { x: number; y: number; text: string }
+
+export interface Drawing { svg: SVGSVGElement; points: Point[] }
+
+export interface LegendEntry { label: string; color(): string; symbol?: string }
+
+export interface Figure {
+  /** What kind of figure, for tests and styles. */
+  kind: string;
+  title: string;
+  note?: string;
+  legend?: LegendEntry[];
+  draw(width: number): Drawing;
+  table: Table;
+  /** The heading's level. */
+  level?: 3 | 4;
+}
+
+const drawers: (() => void)[] = [];
+let frame = 0;
+
+function redrawAll(): void {
+  for (const draw of drawers) draw();
+}
+
+onTheme(redrawAll);
+addEventListener("resize", () => {
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(redrawAll);
+});
+
+const REACH = 36;
+
+class Reader {
+  #points: Point[] = [];
+  #at = -1;
+  readonly #tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
+  readonly #ring = h("div", { class: "ring", "aria-hidden": "true", hidden: true });
+  readonly #said = h("p", { class: "unseen", "aria-live": "polite" });
+
+  constructor(private readonly canvas: HTMLElement) {
+    canvas.append(this.#ring, this.#tip, this.#said);
+    canvas.addEventListener("pointermove", (event) => this.#near(event));
+    canvas.addEventListener("pointerdown", (event) => this.#near(event));
+    canvas.addEventListener("pointerleave", () => this.#hide());
+    canvas.addEventListener("blur", () => this.#hide());
+    canvas.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  set points(points: Point[]) {
+    this.#points = points;
+    this.#hide();
+    this.#at = -1;
+  }
+
+  #near(event: PointerEvent): void {
+    const box = this.canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    let [best, distance] = [-1, REACH * REACH];
+    this.#points.forEach((point, at) => {
+      const apart = (point.x - x) ** 2 + (point.y - y) ** 2;
+      if (apart < distance) [best, distance] = [at, apart];
+    });
+    if (best < 0) this.#hide();
+    else this.#show(best, false);
+  }
+
+  #key(event: KeyboardEvent): void {
+    const last = this.#points.length - 1;
+    const steps: Record<string, number> = {
+      ArrowRight: this.#at + 1, ArrowDown: this.#at + 1, ArrowLeft: this.#at - 1, ArrowUp: this.#at - 1, Home: 0, End: last,
+    };
+    if (event.key === "Escape") return this.#hide();
+    const to = steps[event.key];
+    if (to === undefined || last < 0 || event.target !== this.canvas) return;
+    event.preventDefault();
+    this.#show(Math.min(last, Math.max(0, to)), true);
+  }
+
+  #show(at: number, aloud: boolean): void {
+    const point = this.#points[at]!;
+    this.#at = at;
+    this.#ring.hidden = this.#tip.hidden = false;
+    this.#ring.style.transform = `translate(${point.x}px, ${point.y}px)`;
+    this.#tip.textContent = point.text;
+    const room = this.canvas.clientWidth - this.#tip.offsetWidth;
+    const left = Math.max(0, Math.min(room, point.x - this.#tip.offsetWidth / 2));
+    const above = point.y - this.#tip.offsetHeight - 12;
+    this.#tip.style.transform = `translate(${left}px, ${above < -8 ? point.y + 14 : above}px)`;
+    if (aloud) this.#said.textContent = point.text;
+  }
+
+  #hide(): void {
+    this.#ring.hidden = this.#tip.hidden = true;
+  }
+}
+
+function legendElement(entries: LegendEntry[]): { element: HTMLElement; paint(): void } {
+  const items = entries.map((entry) => {
+    const swatch = h("span", { class: `swatch ${entry.symbol ?? "circle"}`, "aria-hidden": "true" });
+    return { entry, swatch, item: h("li", {}, swatch, plain(entry.label)) };
+  });
+  return {
+    element: h("ul", { class: "legend" }, ...items.map(({ item }) => item)),
+    paint: () => items.forEach(({ entry, swatch }) => swatch.style.setProperty("--swatch", entry.color())),
+  };
+}
+
+export function figureElement(figure: Figure): HTMLElement & { redraw?: () => void } {
+  const id = unique(`${figure.kind}-${figure.title}`);
+  let drawing: Drawing | undefined;
+  const canvas = h("div", {
+    class: "canvas", tabindex: "0", role: "group",
+    "aria-label": `${figure.title}. Arrow keys read the values; the table below the figure has them all.`,
+  });
+  const reader = new Reader(canvas);
+  const legend = figure.legend && figure.legend.length > 1 ? legendElement(figure.legend) : undefined;
+  const draw = () => {
+    const width = Math.floor(canvas.clientWidth);
+    if (width < 50) return;
+    drawing?.svg.remove();
+    drawing = figure.draw(width);
+    drawing.svg.setAttribute("aria-hidden", "true");
+    canvas.prepend(drawing.svg);
+    reader.points = drawing.points;
+    legend?.paint();
+  };
+  drawers.push(draw);
+  const element = h("figure", { class: "figure", id, "data-figure": figure.kind },
+    h("figcaption", {},
+      h(figure.level === 3 ? "h3" : "h4", {}, plain(figure.title)),
+      saveMenu(figure.title, id, () => drawing?.svg),
+      figure.note ? h("p", { class: "note" }, plain(figure.note)) : null),
+    legend?.element,
+    canvas,
+    h("details", { class: "behind" },
+      h("summary", {}, "Numbers", h("span", { class: "unseen" }, `: ${plain(figure.title)}`)),
+      tableElement(figure.table, id)));
+  return Object.assign(element, { redraw: draw });
+}
+
+/** Draws all figures that are in the page. */
+export function drawFigures(): void {
+  redrawAll();
+}

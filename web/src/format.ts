@@ -1,0 +1,93 @@
+// Numbers as they are read: three significant digits, thousands apart, a unit. The same rules as in the terminal.
+import type { Maybe, Metric, Result, Shape, Verdict } from "./document";
+
+const grouped = (digits: string): string => {
+  const [whole = "", fraction] = digits.split(".");
+  const apart = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return fraction === undefined ? apart : `${apart}.${fraction}`;
+};
+
+export function three(value: number): string {
+  if (value === 0) return "0";
+  if (!Number.isFinite(value)) return "–";
+  const rounded = Number(value.toPrecision(3));
+  const before = Math.floor(Math.log10(Math.abs(rounded))) + 1;
+  return grouped(rounded.toFixed(Math.min(9, Math.max(0, 3 - before))));
+}
+
+export const whole = (value: number): string => grouped(String(Math.round(value)));
+
+function scaled(value: number, units: [number, string, number][]): string {
+  const [, unit, size] = units.find(([limit]) => value * 1.0005 < limit) ?? units[units.length - 1]!;
+  return `${three(value / size)} ${unit}`;
+}
+
+export const timeNs = (ns: number): string =>
+  scaled(ns, [[1e3, "ns", 1], [1e6, "µs", 1e3], [1e9, "ms", 1e6], [Infinity, "s", 1e9]]);
+
+const K = 1024;
+export const bytes = (size: number): string =>
+  scaled(size, [[K, "B", 1], [K ** 2, "KiB", K], [K ** 3, "MiB", K ** 2], [Infinity, "GiB", K ** 3]]);
+
+export function percent(share: number): string {
+  const value = share * 100;
+  const digits = Math.abs(value) >= 99.95 || Math.abs(value - Math.round(value)) < 1e-9 ? 0 : Math.abs(value) >= 0.995 ? 1 : 2;
+  return `${value.toFixed(digits)} %`;
+}
+
+export const ratioDecimals = (low: Maybe<number>, high: Maybe<number>): number =>
+  low != null && high != null && high - low < 0.02 ? 3 : 2;
+
+export const ratio = (value: number, decimals: number): string =>
+  value >= 9.995 ? three(value) : value.toFixed(decimals);
+
+export function interval(low: Maybe<number>, high: Maybe<number>): string {
+  const decimals = ratioDecimals(low, high);
+  const end = (value: Maybe<number>) => (value == null ? "?" : ratio(value, decimals));
+  return `${end(low)} to ${end(high)}`;
+}
+
+export const rps = (rate: number): string => `${three(rate)}/s`;
+
+/** A quantile's name: p99.9. */
+export const quantileName = (q: number): string => `p${Number((q * 100).toFixed(4))}`;
+
+export const METRIC: Record<Metric, { title: string; unit: string; better: string; show(value: number): string }> = {
+  throughput: { title: "Throughput", unit: "requests per second", better: "higher is better", show: rps },
+  cpu: { title: "CPU time per request", unit: "microseconds", better: "lower is better", show: (us) => timeNs(us * 1e3) },
+  p50: { title: "Median latency", unit: "nanoseconds", better: "lower is better", show: timeNs },
+  p99: { title: "99th percentile of latency", unit: "nanoseconds", better: "lower is better", show: timeNs },
+  peak: { title: "Peak rate under the objective", unit: "requests per second", better: "higher is better", show: rps },
+};
+
+export const metricInfo = (metric: Metric) =>
+  METRIC[metric] ?? { title: String(metric), unit: "", better: "", show: three };
+
+export const MARK: Record<Verdict, string> = {
+  faster: "▲", slower: "▼", equivalent: "=", inconclusive: "?", invalid: "✕",
+};
+
+export function shapeText(shape: Shape): string {
+  const { connections } = shape;
+  const many = `${whole(connections)} connection${connections === 1 ? "" : "s"}`;
+  switch (shape.kind) {
+    case "closed": return `closed load, ${many}`;
+    case "open": return `open load, ${three(shape.rate_per_s)} requests/s${shape.poisson ? ", Poisson" : ""}, at most ${many}`;
+    case "peak": return `peak rate at ${quantileName(shape.objective.quantile)} under ${timeNs(shape.objective.limit_ns)}, at most ${many}`;
+    default: return "";
+  }
+}
+
+export const ENDED: Record<string, string> = {
+  decided: "decided", maximum: "went to the most epochs", budget: "ended by its budget", stopped: "stopped early",
+  unavailable: "contenders became unavailable", unfinished: "not finished",
+};
+
+export const date = (ms: number): string =>
+  new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(ms) + " UTC";
+
+/** What was answered, of everything that was due. */
+export function failures(result: Result): string {
+  const bad = Object.entries(result.outcomes).filter(([kind, count]) => kind !== "ok" && count > 0);
+  return bad.length ? bad.map(([kind, count]) => `${kind} ${whole(count)}`).join(", ") : "none";
+}

@@ -1,0 +1,68 @@
+// The page: reads the document that stands in it and shows it, section by section.
+import { Context } from "./context";
+import type { RaceDocument } from "./document";
+import { h, plain } from "./dom";
+import { drawFigures } from "./figure";
+import { date, percent } from "./format";
+import { gates, machine, parity, record, reproduce } from "./sections/basis";
+import { audit, coldStart, edgeCache, ladder } from "./sections/future";
+import { latency } from "./sections/latency";
+import { epochRatios, ratios } from "./sections/ratios";
+import { cpu, memory } from "./sections/resources";
+import { scaling } from "./sections/scaling";
+import { time } from "./sections/time";
+import { verdicts } from "./sections/verdicts";
+import { theme, toggleTheme, watchTheme } from "./theme";
+
+function head(context: Context): HTMLElement {
+  const { document: found } = context;
+  const { plan, version, started_unix_ms } = found.record;
+  const where = [found.machine["cpu_model"], found.machine["cpus"] && `${String(found.machine["cpus"])} logical CPUs`, found.machine["hypervisor"]]
+    .filter((one): one is string => typeof one === "string" && one !== "").map(plain).join(", ");
+  const button = h("button", { type: "button", class: "theme", click: () => {
+    toggleTheme();
+    label();
+  } });
+  const label = () => {
+    button.textContent = theme().name === "dark" ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Show this page ${theme().name === "dark" ? "light" : "dark"}`);
+  };
+  label();
+  return h("header", {},
+    h("div", { class: "bar" }, h("p", { class: "brand" }, "deadheat"), button),
+    h("h1", {}, plain(plan.title ?? (plan.study === "ad-hoc" ? context.names.join(" vs ") : plan.study))),
+    h("p", { class: "facts" }, [
+      plan.title || plan.study !== "ad-hoc" ? plain(plan.study) : null, date(started_unix_ms), where,
+      `margin ${percent(context.margin)}`, `deadheat ${plain(version)}`,
+    ].filter(Boolean).join(" · ")),
+    found.complete ? null : h("p", { class: "flag" }, "This race did not come to its planned end: what follows is what had been measured by then."));
+}
+
+function contents(sections: HTMLElement[]): HTMLElement {
+  return h("nav", { "aria-label": "Sections of this page" }, h("ul", {}, ...sections.map((one) =>
+    h("li", {}, h("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? one.id)))));
+}
+
+function show(): void {
+  const json = document.getElementById("document")?.textContent ?? "";
+  const context = new Context(JSON.parse(json) as RaceDocument);
+  watchTheme();
+  const sections = [
+    verdicts, ratios, epochRatios, latency, time, cpu, memory, coldStart, ladder, scaling, edgeCache, audit, parity, gates, machine, reproduce,
+  ].map((one) => one(context));
+  const all = [...sections, record(context, json)].filter((one): one is HTMLElement => one !== null);
+  document.body.append(
+    h("a", { class: "skip", href: "#main" }, "To the verdict"),
+    head(context), contents(all),
+    h("main", { id: "main", tabindex: "-1" }, ...all),
+    h("footer", {}, h("p", {}, "Made by deadheat from the record alone. This page asks nothing of anybody: it has no address of another machine in it.")));
+  drawFigures();
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+try {
+  show();
+} catch (error) {
+  document.body.append(h("p", { class: "noscript", role: "alert" }, `This page could not be drawn: ${String(error)}. The record is in this file nevertheless.`));
+  throw error;
+}

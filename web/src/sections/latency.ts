@@ -1,0 +1,109 @@
+// Latency by percentile, on an axis of nines: the tail has as much room as the rest.
+import { figure, section, under, type Context } from "../context";
+import type { Scenario } from "../document";
+import { plain } from "../dom";
+import type { Drawing, Figure, Point } from "../figure";
+import { quantileName, timeNs } from "../format";
+import { NARROW, Plot, plotted, textWidth, write } from "../plot";
+import { theme } from "../theme";
+
+/** One nine is one step. */
+const nines = (q: number): number => -Math.log10(1 - q);
+const NAMED = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
+const TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
+
+export interface Curve { name: string; points: [number, number][] }
+
+export function latency(context: Context): HTMLElement | null {
+  const some = context.measured.filter((one) => one.results.some((result) => result.latency_curve.length > 1));
+  return section("latency", "Latency",
+    "The share of all requests that were answered within a time, from the moment at which each was due. Every curve ends where fewer than 100 requests lie beyond it.",
+    ...some.map((one) => figure(ofScenario(context, one))));
+}
+
+function ofScenario(context: Context, scenario: Scenario): Figure {
+  const curves = scenario.results.filter((one) => one.latency_curve.length > 1)
+    .map((one) => ({ name: one.contender, points: one.latency_curve }));
+  const closed = scenario.shape.kind === "closed";
+  return {
+    kind: "latency", level: 3,
+    title: [under(context, scenario), "Latency by percentile"].filter(Boolean).join(": "),
+    note: closed ? "Closed load: each connection waits for its answer, so that these are latencies at saturation, not those of a user." : undefined,
+    legend: context.legend(curves.map((one) => one.name)),
+    draw: (width) => drawCurves(context, curves, width),
+    table: {
+      caption: `${plain(scenario.name)}: latency by percentile`,
+      columns: ["contender", ...NAMED.map((q) => `#${quantileName(q)}`), "#max"],
+      rows: scenario.results.map((one) => [
+        one.contender,
+        ...NAMED.map((q) => quantile(one.latency_curve, q)),
+        { text: one.latency_ns.max == null ? "–" : timeNs(one.latency_ns.max), value: one.latency_ns.max ?? null },
+      ]),
+    },
+  };
+}
+
+function quantile(curve: [number, number][], q: number) {
+  const found = curve.find(([at]) => Math.abs(at - q) < 1e-9);
+  return { text: found ? timeNs(found[1]) : "–", value: found ? found[1] : null };
+}
+
+/** The ends of a logarithmic axis of times, and its ticks: 1, 2 and 5 of each power of ten. */
+function times(values: number[]): { domain: [number, number]; ticks: number[] } {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const room = Math.max(1.08, (high / low) ** 0.05);
+  const domain: [number, number] = [low / room, high * room];
+  const all: number[] = [];
+  for (let power = Math.floor(Math.log10(domain[0])); power <= Math.log10(domain[1]); power += 1) {
+    for (const digit of [1, 2, 5]) all.push(digit * 10 ** power);
+  }
+  const within = all.filter((one) => one >= domain[0] && one <= domain[1]);
+  const tens = within.filter((one) => one.toExponential().startsWith("1e"));
+  return { domain, ticks: within.length > 9 && tens.length > 2 ? tens : within };
+}
+
+/** Moves labels apart that would stand on each other; they keep their order. */
+function apart(wanted: { y: number; name: string }[], least: number): { y: number; name: string }[] {
+  const sorted = [...wanted].sort((a, b) => a.y - b.y);
+  for (let at = 1; at < sorted.length; at += 1) {
+    sorted[at]!.y = Math.max(sorted[at]!.y, sorted[at - 1]!.y + least);
+  }
+  return sorted;
+}
+
+export function drawCurves(context: Context, curves: Curve[], width: number): Drawing {
+  const { ink, line } = theme();
+  const narrow = width < NARROW;
+  const wide = Math.min(190, Math.max(...curves.map((one) => textWidth(one.name))) + 18);
+  const last = Math.max(...curves.flatMap((one) => one.points.map(([q]) => nines(q))), 1);
+  const { domain, ticks } = times(curves.flatMap((one) => one.points.map(([, ns]) => Math.max(ns, 1))));
+  const rows = curves.flatMap((one) => one.points.map(([q, ns]) => ({ name: one.name, q, ns: Math.max(ns, 1), x: nines(q) })));
+  const named = rows.filter((one) => NAMED.some((q) => Math.abs(q - one.q) < 1e-9));
+  const color = (one: { name: string }) => context.series.color(one.name);
+  const shown = TICKS.filter((q) => nines(q) <= last + 0.05);
+  const { svg, x, y } = plotted({
+    width, height: narrow ? 300 : 380, marginTop: 14, marginBottom: 44, marginLeft: 62, marginRight: narrow ? 14 : wide,
+    x: { type: "linear", domain: [0, last * 1.02], label: null },
+    y: { type: "log", domain, label: null },
+    marks: [
+      Plot.gridX(shown.map(nines), { stroke: line, strokeOpacity: 1 }),
+      Plot.gridY(ticks, { stroke: line, strokeOpacity: 1 }),
+      Plot.line(rows, { x: "x", y: "ns", z: "name", stroke: color, strokeWidth: 2, className: "curves" }),
+      Plot.dot(named, {
+        x: "x", y: "ns", r: 3.5, fill: color, symbol: (one: { name: string }) => context.series.symbol(one.name), className: "percentiles",
+        title: (one: { name: string; q: number; ns: number }) => `${plain(one.name)}, ${quantileName(one.q)}: ${timeNs(one.ns)}`,
+      }),
+      Plot.axisX(shown.map(nines), { tickFormat: (_: number, at: number) => `${Number((shown[at]! * 100).toFixed(4))} %`, tickSize: 0, tickPadding: 8 }),
+      Plot.axisY(ticks, { tickFormat: (ns: number) => timeNs(ns).replace(/\.0+ /, " ").replace(/(\.\d*?)0+ /, "$1 "), tickSize: 0, ticks: Infinity, tickPadding: 6 }),
+    ],
+  });
+  write(svg, 62, (narrow ? 300 : 380) - 6, "share of requests answered within the time", { fill: theme().muted });
+  if (!narrow) {
+    const ends = curves.map((one) => ({ name: one.name, y: y(Math.max(one.points[one.points.length - 1]![1], 1)) }));
+    for (const end of apart(ends, 15)) write(svg, width - wide + 8, end.y, plain(end.name), { fill: ink });
+  }
+  const points: Point[] = rows.map((one) => ({
+    x: x(one.x), y: y(one.ns), text: `${plain(one.name)}, ${quantileName(one.q)}: ${timeNs(one.ns)}`,
+  }));
+  return { svg, points };
+}

@@ -1,0 +1,107 @@
+// What a request and a contender cost: CPU time, memory, cold starts; one dot per epoch.
+import { figure, section, type Context } from "../context";
+import type { EpochFigures, Maybe, Result } from "../document";
+import { plain } from "../dom";
+import type { Figure } from "../figure";
+import { bytes, timeNs } from "../format";
+import { NARROW } from "../plot";
+import { rowChart, type Group, type RowDot } from "../rows";
+import type { Cell } from "../table";
+import { zeroTicks } from "./time";
+
+interface Measure {
+  kind: string;
+  title: string;
+  label: string;
+  unit: string;
+  note?: string;
+  dots(epoch: EpochFigures): { value: Maybe<number>; name: string; hollow?: boolean }[];
+  summary(result: Result): Maybe<number>;
+  show(value: number): string;
+  /** Size of the unit in which ticks are round. */
+  tick: number;
+}
+
+const MEASURES: Record<"cpu" | "memory" | "cold", Measure> = {
+  cpu: {
+    kind: "cpu", title: "CPU time per request", label: "CPU time of the whole process tree for one answer; lower is better", unit: "µs",
+    dots: (one) => [{ value: one.cpu_us_per_request, name: "CPU per request" }],
+    summary: (one) => one.cpu_us_per_request, show: (us) => timeNs(us * 1e3), tick: 1,
+  },
+  memory: {
+    kind: "memory", title: "Memory", label: "proportional set size of the whole process tree; lower is better", unit: "bytes",
+    note: "Filled: at the end of an epoch. Hollow: the highest seen in it.",
+    dots: (one) => [
+      { value: one.rss_bytes, name: "at its end" }, { value: one.peak_rss_bytes, name: "at its highest", hollow: true },
+    ],
+    summary: (one) => one.rss_bytes, show: bytes, tick: 1024 ** 2,
+  },
+  cold: {
+    kind: "cold-start", title: "Cold start", label: "from spawn to the first complete answer; lower is better", unit: "ns",
+    note: "Every epoch starts every contender afresh, others beside it.",
+    dots: (one) => [{ value: one.cold_start_ns, name: "cold start" }],
+    summary: (one) => one.cold_start_ns, show: timeNs, tick: 1e6,
+  },
+};
+
+export const cpu = (context: Context): HTMLElement | null =>
+  section("cpu", "CPU per request", null, chart(context, MEASURES.cpu));
+export const memory = (context: Context): HTMLElement | null =>
+  section("memory", "Memory", null, chart(context, MEASURES.memory));
+export const coldStarts = (context: Context): HTMLElement | null =>
+  chart(context, MEASURES.cold);
+
+const MOST_ROWS = 40;
+
+function chart(context: Context, measure: Measure): HTMLElement | null {
+  const has = (one: Result) => one.epochs.some((epoch) => measure.dots(epoch).some(({ value }) => value != null));
+  const scenarios = context.measured.filter((one) => one.results.some(has));
+  const rows = scenarios.reduce((sum, one) => sum + one.results.length, 0);
+  if (rows === 0) return null;
+  const sets = rows > MOST_ROWS ? scenarios.map((one) => [one]) : [scenarios];
+  const figures = sets.map((set): Figure => {
+    const titled = context.measured.length > 1;
+    const groups = set.map((scenario): Group => ({
+      title: titled ? plain(scenario.name) : undefined,
+      rows: scenario.results.filter(has).map((one) => {
+        const summary = measure.summary(one);
+        const dots = one.epochs.flatMap((epoch) => measure.dots(epoch).flatMap(({ value, name, hollow }): RowDot[] => value == null ? [] : [
+          { value, hollow, text: `${plain(one.contender)}, epoch ${epoch.epoch}, ${name}: ${measure.show(value)}` }]));
+        return {
+          label: plain(one.contender), aside: summary == null ? "" : measure.show(summary),
+          color: context.series.color(one.contender), symbol: context.series.symbol(one.contender), dots,
+          mark: summary == null ? undefined : { value: summary, text: `${plain(one.contender)}, all epochs: ${measure.show(summary)}` },
+        };
+      }),
+    }));
+    const high = Math.max(...groups.flatMap((group) => group.rows.flatMap((row) => [row.mark?.value ?? 0, ...row.dots.map((dot) => dot.value)]))) * 1.05;
+    // Symbols and colours are the theme's at the time of drawing.
+    const painted = () => groups.map((group) => ({ ...group, rows: group.rows.map((row) => ({ ...row, color: context.series.color(named(context, row.label)) })) }));
+    return {
+      kind: measure.kind, level: 3, title: measure.title + (set.length < scenarios.length ? ` in ${plain(set[0]!.name)}` : ""), note: measure.note,
+      draw: (width) => rowChart({
+        groups: painted(), height: 26,
+        scale: {
+          type: "linear", domain: [0, high || 1], ticks: zeroTicks(high / measure.tick, width < NARROW ? 4 : 7).map((one) => one * measure.tick),
+          format: (value) => (value === 0 ? "0" : measure.show(value).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ")), label: measure.label,
+        },
+      }, width),
+      table: {
+        caption: `${measure.title}, epoch by epoch`,
+        columns: ["contender", "scenario", "#epoch", ...(measure.kind === "memory" ? ["#end, bytes", "#highest, bytes"] : [`#${measure.unit}`])],
+        rows: set.flatMap((scenario) => scenario.results.flatMap((one) => one.epochs.map((epoch): Cell[] => [
+          one.contender, scenario.name, { text: String(epoch.epoch), value: epoch.epoch },
+          ...measure.dots(epoch).map(({ value }): Cell => ({ text: value == null ? "–" : measure.show(value), value: value ?? null })),
+        ]))),
+      },
+    };
+  });
+  const [only, ...more] = figures.map(figure);
+  if (!only) return null;
+  if (more.length === 0) return only;
+  const all = document.createElement("div");
+  all.append(only, ...more);
+  return all;
+}
+
+const named = (context: Context, label: string): string => context.names.find((one) => plain(one) === label) ?? label;

@@ -1,0 +1,71 @@
+// The verdict of each scenario in a sentence, and the figures of all contenders.
+import { section, type Context } from "../context";
+import type { Result, Scenario } from "../document";
+import { h, plain } from "../dom";
+import { bytes, ENDED, failures, interval, metricInfo, percent, shapeText, three, timeNs } from "../format";
+import { tableElement, type Cell, type Table } from "../table";
+
+export function verdicts(context: Context): HTMLElement | null {
+  return section("verdict", "Verdict", null, ...context.document.scenarios.map((one) => verdict(context, one)));
+}
+
+function verdict(context: Context, scenario: Scenario): HTMLElement {
+  const [first, ...others] = scenario.rankings;
+  const invalid = scenario.findings.filter((one) => one.severity === "invalid").length;
+  const warnings = scenario.findings.length - invalid;
+  const facts = [
+    shapeText(scenario.shape), `${scenario.epochs} epoch${scenario.epochs === 1 ? "" : "s"}`,
+    ENDED[scenario.ended] ?? scenario.ended,
+  ].filter(Boolean).join(" · ");
+  const counted = [invalid && `${invalid} that take${invalid === 1 ? "s" : ""} numbers away`, warnings && `${warnings} warning${warnings === 1 ? "" : "s"}`];
+  return h("article", { class: "verdict", "data-scenario": plain(scenario.name) },
+    h("h3", {}, plain(scenario.name)),
+    h("p", { class: "facts" }, facts),
+    h("p", { class: "sentence" }, plain(first?.headline || "nothing was compared")),
+    others.length > 0 && h("ul", { class: "more" }, ...others.map((one) =>
+      h("li", {}, h("b", {}, `${metricInfo(one.metric).title}: `), plain(one.headline)))),
+    invalid + warnings > 0 && h("p", { class: invalid ? "flag invalid" : "flag" },
+      h("a", { href: "#gates" }, `Findings: ${counted.filter(Boolean).join(", ")}`)),
+    scenario.results.length > 0 && tableElement(results(context, scenario), `results-${scenario.name}`));
+}
+
+const cell = <T extends number>(value: T | null | undefined, show: (value: T) => string): Cell =>
+  value == null ? { text: "–", value: null } : { text: show(value), value };
+
+function results(context: Context, scenario: Scenario): Table {
+  const order = scenario.rankings[0]?.contenders.map((one) => one.contender) ?? [];
+  const place = (result: Result) => (order.includes(result.contender) ? order.indexOf(result.contender) : order.length);
+  const sorted = [...scenario.results].sort((a, b) => place(a) - place(b));
+  const lettered = sorted.some((one) => one.letters) && sorted.length > 2;
+  const closed = scenario.shape.kind === "closed";
+  const peak = scenario.shape.kind === "peak";
+  const at = closed ? ", at saturation" : "";
+  const columns: [string, (result: Result) => Cell][] = [
+    ["contender", (one) => one.contender],
+    ...(lettered ? [["rank", (one: Result) => one.letters] as [string, (result: Result) => Cell]] : []),
+    peak ? ["#peak, requests/s", (one) => cell(one.peak_rps, three)] : ["#requests/s", (one) => cell(one.throughput_rps, three)],
+    ["95 % interval", (one) => spread(one, peak ? "peak" : "throughput")],
+    ...(peak ? [] : [
+      [`#p50${at}`, (one: Result) => cell(one.latency_ns.p50, timeNs)],
+      [`#p99${at}`, (one: Result) => cell(one.latency_ns.p99, timeNs)],
+    ] as [string, (result: Result) => Cell][]),
+    ["#CPU per request", (one) => cell(one.cpu_us_per_request, (us) => timeNs(us * 1e3))],
+    ["#of its cores", (one) => cell(one.cpu_share, percent)],
+    ["#memory", (one) => cell(one.rss_bytes, bytes)],
+    ["failed", failures],
+  ];
+  const used = columns.filter(([title, show]) =>
+    title !== "95 % interval" || sorted.some((one) => show(one) !== "–"));
+  return {
+    caption: `${plain(scenario.name)}: what each contender did${context.document.complete ? "" : ", so far"}`,
+    columns: used.map(([title]) => title),
+    rows: sorted.map((one) => used.map(([, show]) => show(one))),
+  };
+}
+
+function spread(result: Result, metric: string): Cell {
+  const figure = result.figures.find((one) => one.metric === metric);
+  if (!figure || figure.low == null || figure.high == null) return "–";
+  if (figure.value > 100) return `${three(figure.low)} to ${three(figure.high)}`;
+  return interval(figure.low, figure.high);
+}
