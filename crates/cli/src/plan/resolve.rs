@@ -12,6 +12,7 @@ use toml::Spanned;
 use super::metrics::{in_reach, metrics};
 use super::places::Places;
 use super::profiles::{Profile, QUICK};
+use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
 use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
@@ -71,7 +72,7 @@ pub(crate) fn resolve(
     setting: &Setting,
 ) -> Result<Resolved, UsageError> {
     let (contenders, left_out) = contenders(study, skipped, &choices.selection, purpose)?;
-    let scenarios = scenarios(study, choices)?;
+    let mut scenarios = scenarios(study, choices)?;
     let method = method(choices, &contenders, &left_out, &scenarios, setting.seed)?;
     let (pinning, mut findings) = match purpose {
         Purpose::Race => {
@@ -81,6 +82,7 @@ pub(crate) fn resolve(
         Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
     };
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
+    findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
     let work = setting.places.work(study);
     let plan = Plan {
         study: study.name.clone(),

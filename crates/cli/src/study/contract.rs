@@ -49,7 +49,7 @@ pub(super) const SCENARIO: &[&str] = &[
 ];
 /// Keys of `[[claim]]`.
 pub(super) const CLAIM: &[&str] =
-    &["source", "contender", "baseline", "metric", "value", "low", "high", "unit", "scenario", "note"];
+    &["source", "contender", "baseline", "row", "metric", "value", "low", "high", "unit", "scenario", "note"];
 /// Keys of an entry of `volatile`.
 const VOLATILE: &[&str] = &["path", "pattern", "not", "agree"];
 /// Keys of an entry of `requests`.
@@ -292,6 +292,7 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
         source: source.into_inner(),
         contender,
         baseline,
+        row: fields.text("row").map(Spanned::into_inner),
         metric: metric.into_inner(),
         figure: figure(fields),
         unit: fields.text("unit").map(Spanned::into_inner),

@@ -142,7 +142,9 @@ pub(crate) struct Claim {
     pub(crate) contender: Option<Spanned<String>>,
     /// What the contender is compared with, for ratios.
     pub(crate) baseline: Option<Spanned<String>>,
-    /// What it measures: `throughput_rps`, `p99_ms`.
+    /// Which of several published runs it belongs to.
+    pub(crate) row: Option<String>,
+    /// What it measures: `throughput_rps`, `latency_p99_ms`; or a setting: `connections`, `duration_s`.
     pub(crate) metric: String,
     /// The number or range.
     pub(crate) figure: Figure,
