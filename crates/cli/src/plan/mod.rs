@@ -8,6 +8,7 @@ mod metrics;
 mod places;
 mod profiles;
 mod resolve;
+mod scaled;
 mod sweep;
 mod topology;
 

@@ -12,6 +12,7 @@ use toml::Spanned;
 use super::metrics::{in_reach, metrics};
 use super::places::Places;
 use super::profiles::{Profile, QUICK};
+use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
 use crate::flags::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
@@ -78,9 +79,10 @@ pub(crate) fn resolve(
         }
         Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
     };
-    let scenarios = scenarios(study, choices, &pinning.server_cpus, &mut findings)?;
+    let mut scenarios = scenarios(study, choices, &pinning.server_cpus, &mut findings)?;
     let method = method(choices, &contenders, &left_out, &scenarios, setting.seed)?;
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
+    findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
     let work = setting.places.work(study);
     let plan = Plan {
         study: study.name.clone(),

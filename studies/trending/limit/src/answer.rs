@@ -1,4 +1,6 @@
-//! The body of an answer: rows, JSON and token. Knows the database, not HTTP.
+//! Answers: rows, JSON and token. Knows the database; of HTTP, status and headers only.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,13 +8,19 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};
 use sha2::Sha256;
+use study_native::{Answer, Head, path_and_query, push_escaped, push_integer};
 
 use crate::contract;
-use crate::json::{push_escaped, push_integer};
 
 const QUERY: &str = "SELECT id, title, channel, score, thumb_base FROM videos \
                      WHERE region = ? ORDER BY score DESC, id LIMIT ?";
 const KEY: &[u8] = b"deadheat-trending";
+const FOUND: Head = Head {
+    status: "200 OK",
+    headers: "content-type: application/json\r\ncache-control: public, max-age=30, s-maxage=120\r\n",
+};
+const NOT_FOUND: Head = Head { status: "404 Not Found", headers: "content-type: application/json\r\n" };
+const FAILED: Head = Head { status: "500 Internal Server Error", ..NOT_FOUND };
 
 /// The prepared query and what the token is signed with.
 pub(crate) struct Trending<'db> {
@@ -56,6 +64,23 @@ impl<'db> Trending<'db> {
             count += 1;
         }
         Ok(count)
+    }
+}
+
+impl Answer for Trending<'_> {
+    fn answer(&mut self, target: &[u8], body: &mut Vec<u8>) -> Head {
+        let (path, query) = path_and_query(target);
+        if path != b"/api/trending" {
+            body.extend_from_slice(b"{\"error\":\"not found\"}");
+            return NOT_FOUND;
+        }
+        let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        if self.push(query, unix_s, body).is_ok() {
+            return FOUND;
+        }
+        body.clear();
+        body.extend_from_slice(b"{\"error\":\"database\"}");
+        FAILED
     }
 }
 

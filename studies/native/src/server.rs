@@ -1,17 +1,19 @@
-//! Sockets and epoll: one thread, keep-alive, pipelined requests answered in order. Knows no SQL and no JSON.
+//! Sockets and epoll: keep-alive, pipelined requests answered in order, each connection on one thread. Knows no study.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::net::{AddressFamily, SocketAddrV4, SocketFlags, SocketType, sockopt};
 
-use crate::answer::Trending;
 use crate::date::HttpDate;
 use crate::http::{self, Parsed};
 use crate::json::push_integer;
+use crate::{Answer, Head};
 
 /// The largest request head, in bytes.
 const INPUT_BYTES: usize = 16 * 1024;
@@ -19,13 +21,54 @@ const INPUT_BYTES: usize = 16 * 1024;
 const OUTPUT_BYTES: usize = 256 * 1024;
 const LISTENER: u64 = u64::MAX;
 
-/// Serves on 127.0.0.1 until an error of the listening socket or of epoll.
-pub(crate) fn serve(port: u16, trending: &mut Trending<'_>) -> io::Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-    listener.set_nonblocking(true)?;
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// Serves on 127.0.0.1 with the calling thread alone.
+///
+/// # Errors
+/// When the listening socket or epoll fails; else it never returns.
+pub fn serve(port: u16, answer: &mut impl Answer) -> io::Result<()> {
+    serve_listener(&listener(port)?, answer)
+}
+
+/// Serves on 127.0.0.1 with one thread for each core that the process may run on; the kernel spreads connections over
+/// them. All of them listen before the first serves.
+///
+/// # Errors
+/// As [`serve`], and when a thread's `answer` cannot be made.
+pub fn serve_on_cores<A: Answer>(
+    port: u16,
+    make_answer: impl Fn() -> io::Result<A> + Sync,
+) -> io::Result<()> {
+    let threads = thread::available_parallelism()?.get();
+    let listeners = (0..threads).map(|_| listener(port)).collect::<io::Result<Vec<_>>>()?;
+    thread::scope(|scope| {
+        let serving: Vec<_> = listeners
+            .iter()
+            .map(|listener| scope.spawn(|| serve_listener(listener, &mut make_answer()?)))
+            .collect();
+        serving.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("a serving thread panicked")))
+        })
+    })
+}
+
+/// A socket that shares its port with the others of this process.
+fn listener(port: u16) -> io::Result<TcpListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(TcpListener::from(socket))
+}
+
+fn serve_listener(listener: &TcpListener, answer: &mut impl Answer) -> io::Result<()> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-    epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-    let mut answers = Answers { trending, date: HttpDate::new(), body: Vec::with_capacity(64 * 1024) };
+    epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+    let mut answers = Answers { answer, date: HttpDate::new(), body: Vec::with_capacity(64 * 1024) };
     let mut connections = Connections { epoll, slots: Vec::new() };
     let mut events = Vec::with_capacity(256);
     loop {
@@ -35,7 +78,7 @@ pub(crate) fn serve(port: u16, trending: &mut Trending<'_>) -> io::Result<()> {
         };
         for event in events.drain(..) {
             match event.data.u64() {
-                LISTENER => connections.accept(&listener)?,
+                LISTENER => connections.accept(listener)?,
                 slot => connections.advance(slot as usize, &mut answers)?,
             }
         }
@@ -72,7 +115,7 @@ impl Connections {
         }
     }
 
-    fn advance(&mut self, slot: usize, answers: &mut Answers<'_, '_>) -> io::Result<()> {
+    fn advance(&mut self, slot: usize, answers: &mut Answers<'_, impl Answer>) -> io::Result<()> {
         let Some(connection) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return Ok(()) };
         // An error of one connection, such as a reset by the client, ends that connection only.
         let Ok(Some(wanted)) = connection.advance(answers) else {
@@ -112,7 +155,7 @@ impl Connection {
     }
 
     /// Reads once, answers and sends what it can; says what to wait for next, or nothing when it is over.
-    fn advance(&mut self, answers: &mut Answers<'_, '_>) -> io::Result<Option<EventFlags>> {
+    fn advance(&mut self, answers: &mut Answers<'_, impl Answer>) -> io::Result<Option<EventFlags>> {
         let mut has_read = false;
         loop {
             if !self.flush()? {
@@ -138,7 +181,7 @@ impl Connection {
     }
 
     /// Answers the complete requests of the input; says whether there is something to send.
-    fn answer_buffered(&mut self, answers: &mut Answers<'_, '_>) -> bool {
+    fn answer_buffered(&mut self, answers: &mut Answers<'_, impl Answer>) -> bool {
         let mut used = 0;
         while !self.closing && self.output.len() < OUTPUT_BYTES {
             match http::parse(&self.input[used..self.filled]) {
@@ -176,34 +219,22 @@ impl Connection {
 }
 
 /// Whole answers, head and body.
-struct Answers<'a, 'db> {
-    trending: &'a mut Trending<'db>,
+struct Answers<'a, A> {
+    answer: &'a mut A,
     date: HttpDate,
     body: Vec<u8>,
 }
 
-impl Answers<'_, '_> {
+impl<A: Answer> Answers<'_, A> {
     /// Appends the answer to a request for `target`.
     fn push(&mut self, target: &[u8], keep_alive: bool, out: &mut Vec<u8>) {
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let (path, query) = http::path_and_query(target);
         self.body.clear();
-        let (status, found) = if path != b"/api/trending" {
-            self.body.extend_from_slice(b"{\"error\":\"not found\"}");
-            ("404 Not Found", false)
-        } else if self.trending.push(query, unix_s, &mut self.body).is_ok() {
-            ("200 OK", true)
-        } else {
-            self.body.clear();
-            self.body.extend_from_slice(b"{\"error\":\"database\"}");
-            ("500 Internal Server Error", false)
-        };
+        let Head { status, headers } = self.answer.answer(target, &mut self.body);
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(status.as_bytes());
-        out.extend_from_slice(b"\r\ncontent-type: application/json\r\n");
-        if found {
-            out.extend_from_slice(b"cache-control: public, max-age=30, s-maxage=120\r\n");
-        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(headers.as_bytes());
         if !keep_alive {
             out.extend_from_slice(b"connection: close\r\n");
         }

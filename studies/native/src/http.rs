@@ -51,7 +51,7 @@ fn connection_header(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// A target cut at its first question mark.
-pub(crate) fn path_and_query(target: &[u8]) -> (&[u8], &[u8]) {
+pub fn path_and_query(target: &[u8]) -> (&[u8], &[u8]) {
     match target.iter().position(|&byte| byte == b'?') {
         Some(mark) => (&target[..mark], &target[mark + 1..]),
         None => (target, &[]),

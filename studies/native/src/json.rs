@@ -1,7 +1,7 @@
 //! JSON strings as `JSON.stringify` writes them: what must be escaped and nothing else.
 
 /// Appends `text` without its quotes. The bytes are taken to be UTF-8, as SQLite stores them.
-pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
+pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     // Without a branch per byte, so that it becomes vector instructions: most texts need no escape at all.
     if !text.iter().fold(false, |found, &byte| found | must_escape(byte)) {
         out.extend_from_slice(text);
@@ -35,7 +35,7 @@ fn push_escape(out: &mut Vec<u8>, byte: u8) {
 }
 
 /// Appends a decimal integer.
-pub(crate) fn push_integer(out: &mut Vec<u8>, value: i64) {
+pub fn push_integer(out: &mut Vec<u8>, value: i64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();

@@ -1,0 +1,65 @@
+//! Owns: what becomes of a scenario that asks for more cores than contenders have here. Must not know: the study's file.
+
+use deadheat_record::{Finding, Pinning, ScenarioPlan};
+
+/// Scales a quota of more cores than contenders may run on down to those, and says so. Nothing is done where it is not
+/// known on which cores they run.
+pub(super) fn scale(scenario: &mut ScenarioPlan, pinning: &Pinning) -> Option<Finding> {
+    let asked = scenario.limits.cpus?;
+    let own = &scenario.limits.cpuset;
+    let cores = if own.is_empty() { pinning.server_cpus.len() } else { own.len() };
+    if cores == 0 || asked <= cores as f64 {
+        return None;
+    }
+    scenario.limits.cpus = Some(cores as f64);
+    Some(Finding::warn(
+        "fewer-cores",
+        format!(
+            "scenario `{}` asks for {asked} cores and contenders have {cores} here: it was scaled down to that, and says \
+             nothing about {asked} cores",
+            scenario.name
+        ),
+        "race it on a machine with more cores, or give contenders more with --server-cpus",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use deadheat_record::{Limits, Shape};
+
+    use super::*;
+
+    fn scenario(cpus: Option<f64>, cpuset: Vec<usize>) -> ScenarioPlan {
+        ScenarioPlan {
+            name: "s".into(),
+            shape: Shape::Closed { connections: 1 },
+            requests: Vec::new(),
+            limits: Limits { cpus, cpuset, memory_bytes: None },
+            metrics: Vec::new(),
+            slices: None,
+            sweep: None,
+        }
+    }
+
+    #[test]
+    fn a_quota_is_scaled_to_the_cores_that_there_are() {
+        let scaled = |cpus, cpuset: Vec<usize>, servers: usize| {
+            let mut scenario = scenario(cpus, cpuset);
+            let pinning = Pinning { server_cpus: (0..servers).collect(), load_cpus: vec![7] };
+            let said = scale(&mut scenario, &pinning).map(|finding| finding.message);
+            (scenario.limits.cpus, said)
+        };
+        let (cpus, said) = scaled(Some(4.0), vec![], 1);
+        assert_eq!(cpus, Some(1.0));
+        assert!(said.unwrap().contains("asks for 4 cores and contenders have 1 here"));
+        assert_eq!(scaled(Some(4.0), vec![2, 3], 8).0, Some(2.0));
+        for fits in [
+            scaled(Some(4.0), vec![], 4),
+            scaled(Some(0.5), vec![], 1),
+            scaled(Some(4.0), vec![], 0),
+            scaled(None, vec![], 1),
+        ] {
+            assert_eq!(fits.1, None);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+// Node's HTTP server around the answer; the single process and the workers of the cluster share it.
+
+import { createServer } from "node:http";
+import { answer } from "../shared/answer.mjs";
+
+/** Serves on 127.0.0.1:PORT; `opened` is waited for before the first answer. No timeouts: contenders are frozen at times. */
+export function serve(opened) {
+  let waiting = opened !== undefined;
+  opened?.then(() => (waiting = false));
+  const respond = (request, response) => {
+    const { status, headers, body } = answer(request.url);
+    response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+    response.end(body);
+  };
+  const server = createServer((request, response) => {
+    if (waiting) opened.then(() => respond(request, response));
+    else respond(request, response);
+  });
+  server.keepAliveTimeout = 0;
+  server.headersTimeout = 0;
+  server.requestTimeout = 0;
+  server.timeout = 0;
+  server.listen({ host: "127.0.0.1", port: Number(process.env.PORT), backlog: 4096 });
+}
