@@ -185,7 +185,7 @@ fn sweeps_go_over_cores_and_quotas() {
     });
     let cpusets: Vec<&[usize]> = own.plan.scenarios.iter().map(|one| &one.limits.cpuset[..]).collect();
     assert_eq!(cpusets, [&[0][..], &[0, 1]]);
-    assert!(own.findings.iter().any(|finding| finding.code == "too-few-cores"), "{:?}", own.findings);
+    assert!(own.findings.iter().any(|finding| finding.code == "fewer-cores"), "{:?}", own.findings);
     let most = sweep("cores = [32, 64]", |choices| {
         choices.machine.server_cpus = Some(CpuList(vec![0, 1]));
         choices.machine.load_cpus = Some(CpuList(vec![2]));

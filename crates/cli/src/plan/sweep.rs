@@ -5,7 +5,7 @@ use deadheat_record::{Axis, Finding, Limits, ScenarioPlan, Severity, Shape, Swee
 use crate::flags::{LoadChoices, UsageError};
 use crate::study::{Sweep, shown};
 
-/// The points of a sweep of `scenario`, in the order of its values. Of a sweep over cores, those that need more than
+/// The points of a sweep of `scenario`, in the order of its values. Of a sweep over cores or quotas, those that need more than
 /// `cores`, which are the contenders', are left out, and a finding says so.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub(super) fn points(
     };
     let values = within(sweep, cores);
     if values.len() < sweep.values.len() {
-        findings.push(too_few_cores(&scenario.name, cores.len()));
+        findings.push(fewer_cores(&scenario.name, cores.len()));
     }
     Ok(values.iter().map(point).collect())
 }
@@ -42,7 +42,7 @@ pub(super) fn points(
 /// The values that the machine has cores for; all cores where there is none.
 fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
     // Without a division of the cores nothing is raced, and any value will do.
-    if sweep.axis != Axis::Cores || cores.is_empty() {
+    if sweep.axis == Axis::Connections || cores.is_empty() {
         return sweep.values.clone();
     }
     let count = cores.len() as f64;
@@ -50,10 +50,10 @@ fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
     if fit.is_empty() { vec![count] } else { fit }
 }
 
-fn too_few_cores(scenario: &str, count: usize) -> Finding {
+fn fewer_cores(scenario: &str, count: usize) -> Finding {
     Finding {
         contender: None,
-        code: "too-few-cores".into(),
+        code: "fewer-cores".into(),
         severity: Severity::Warn,
         message: format!(
             "{}: only {count} {} the contenders' here, so that larger values of its sweep are left out",
