@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Axis, Finding, Machine, Metric, Outcomes, Record, Shape};
+use crate::{Axis, EdgeCache, Finding, Machine, Metric, Outcomes, Record, Shape};
 
 /// The record with what was derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -238,6 +238,9 @@ pub struct ScenarioResult {
     pub rankings: Vec<Ranking>,
     /// What weakens the numbers.
     pub findings: Vec<Finding>,
+    /// What users would see behind the cache that the study speaks of: a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_cache: Option<EdgeCache>,
     /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
     pub ended: String,
 }

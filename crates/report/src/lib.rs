@@ -10,6 +10,7 @@ mod compare;
 pub mod comparison;
 pub mod doctor;
 mod document;
+mod edge;
 mod findings;
 mod headline;
 pub mod live;

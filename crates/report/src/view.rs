@@ -8,7 +8,7 @@ use deadheat_record::{
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
-use crate::{compare, findings, headline, results, sweep};
+use crate::{compare, edge, findings, headline, results, sweep};
 
 /// Everything that is shown of a race. Texts are as the record has them: renderers escape.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,6 +189,7 @@ fn scenario_view(
         results,
         comparisons,
         findings,
+        edge_cache: edge::of(record, scenario).map_err(damaged)?,
         ended: ended(record.end_of(name)).into(),
     };
     let margin = record.plan.method.margin;
