@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Axis, Finding, Machine, Metric, Outcomes, Record, Severity, Shape};
+use crate::{Axis, EdgeCache, Finding, Machine, Metric, Outcomes, Record, Severity, Shape};
 
 /// The record with what was derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -314,6 +314,9 @@ pub struct ScenarioResult {
     /// What every gate read that follows from the record's figures.
     #[serde(default)]
     pub gates: Vec<GateReading>,
+    /// What users would see behind the cache that the study speaks of: a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_cache: Option<EdgeCache>,
     /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
     pub ended: String,
 }

@@ -11,6 +11,7 @@ mod claim;
 mod compare;
 mod doctor;
 mod document;
+mod edge;
 mod epoch;
 mod finding;
 mod histogram;
@@ -42,6 +43,7 @@ pub use document::{
     Quantiles, Ranked, Ranking, Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord,
     schema_json,
 };
+pub use edge::{EdgeCache, EdgeUser};
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, Outcomes, Pilot, PilotContender, Round,
     Slice, Usage,

@@ -11,6 +11,7 @@ mod compare;
 pub mod comparison;
 pub mod doctor;
 mod document;
+mod edge;
 mod findings;
 mod headline;
 mod html;

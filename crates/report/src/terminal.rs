@@ -6,6 +6,7 @@
 mod audit;
 mod bar;
 mod comparison;
+mod edge;
 mod findings;
 mod parity;
 mod scenario;

@@ -8,7 +8,7 @@ use deadheat_record::{
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
-use crate::{compare, findings, headline, reproduce, results, sweep};
+use crate::{compare, edge, findings, headline, reproduce, results, sweep};
 
 /// Everything that is shown of a race. Texts are as the record has them: renderers escape.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,6 +204,7 @@ fn scenario_view(
         comparisons,
         findings,
         gates: gates.into_iter().map(findings::Reading::shown).collect(),
+        edge_cache: edge::of(record, scenario).map_err(damaged)?,
         ended: ended(record.end_of(name)).into(),
     };
     let margin = record.plan.method.margin;

@@ -25,6 +25,7 @@ pub mod condition;
 pub mod holm;
 pub mod interval;
 pub mod letters;
+pub mod mixture;
 pub mod peak;
 pub mod published;
 pub mod quantile;

@@ -18,6 +18,12 @@ const query = "SELECT id, title, channel, score, thumb_base FROM videos" +
 	" WHERE region = ? ORDER BY score DESC, id LIMIT ?"
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "serialize" {
+		if err := serialize(os.Args[2]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	statement, err := prepare(os.Getenv("TRENDING_DB"))
 	if err != nil {
 		log.Fatal(err)

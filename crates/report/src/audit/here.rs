@@ -4,7 +4,8 @@
 //! compared as a ratio between two contenders only. Must not know how anything was measured.
 
 use deadheat_record::{
-    AuditRecord, Claim, ClaimHere, ClaimVerdict, Epoch, HistogramError, Metric, Record, Values, VerdictWord,
+    AuditRecord, Claim, ClaimHere, ClaimVerdict, Epoch, HistogramError, Metric, Record, ScenarioPlan, Shape,
+    Values, VerdictWord,
 };
 use deadheat_stats::{EpochRatio, LogInterval, Published, Sample, epoch_log_ratio};
 
@@ -105,7 +106,7 @@ impl Race<'_> {
             one.note = Some(why);
             Ok(Some(one))
         };
-        let Some(wanted) = wanted(&claim.metric) else {
+        let Some(wanted) = self.wanted(&claim.metric) else {
             return untestable(one, "deadheat does not measure this".into());
         };
         let Some((contender, stated)) = claim.contender.as_deref().zip(figure(claim)) else {
@@ -152,13 +153,32 @@ impl Race<'_> {
         }
     }
 
-    /// The scenario in which a claim is looked for: its own, else the first one.
+    /// The scenario in which a claim is looked for: its own, else the first that is made for it, else the first load.
     fn scenario<'s>(&'s self, claim: &'s Claim) -> Option<&'s str> {
-        let raced = |name: &str| self.record.epochs_of(name).next().is_some();
-        match &claim.scenario {
-            Some(name) => raced(name).then_some(name.as_str()),
-            None => self.record.plan.scenarios.iter().map(|one| one.name.as_str()).find(|name| raced(name)),
-        }
+        let raced = |one: &&ScenarioPlan| self.record.epochs_of(&one.name).next().is_some();
+        let all = || self.record.plan.scenarios.iter().filter(raced);
+        let found = match &claim.scenario {
+            Some(name) => all().find(|one| one.name == *name),
+            None => {
+                let made_for = all().find(|one| match &one.shape {
+                    Shape::Starts { .. } => claim.metric.starts_with("cold_start"),
+                    Shape::Measure { measure } => is_of(&claim.metric, measure),
+                    _ => false,
+                });
+                made_for.or_else(|| all().find(|one| one.shape.is_load()))
+            }
+        };
+        found.map(|one| one.name.as_str())
+    }
+
+    /// What is taken from the record for a metric: what contenders measure themselves is known by its name.
+    fn wanted(&self, metric: &str) -> Option<Wanted> {
+        let measures = self.record.plan.scenarios.iter().filter_map(|one| match &one.shape {
+            Shape::Measure { measure } => Some(measure),
+            _ => None,
+        });
+        let own = measures.into_iter().any(|measure| is_of(metric, measure));
+        if own { Some(Wanted::Of(Metric::Measure)) } else { wanted(metric) }
     }
 
     /// By whose figure of the same row a figure is divided: the race's baseline's if that was published and raced, else the
@@ -225,6 +245,7 @@ impl Race<'_> {
     fn compared(&self, scenario: &str, contender: &str, baseline: &str, wanted: Wanted) -> Option<Found> {
         let metric = match wanted {
             Wanted::Of(metric) => metric,
+            Wanted::ColdStart => Metric::ColdStart,
             Wanted::Latency(Place::Quantile(at)) => Metric::ALL
                 .into_iter()
                 .find(|one| one.quantile().is_some_and(|share| (share - at).abs() < 1e-9))?,
@@ -271,6 +292,11 @@ fn ratios(interval: LogInterval) -> Option<(f64, f64)> {
     low.zip(high)
 }
 
+/// `serialize_million_s` is of `serialize`.
+fn is_of(metric: &str, measure: &str) -> bool {
+    metric.strip_prefix(measure).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+}
+
 /// What a metric's name asks for; that of a ratio what the ratio is of.
 fn wanted(metric: &str) -> Option<Wanted> {
     let of = metric.strip_suffix("_ratio").unwrap_or(metric);
@@ -297,7 +323,7 @@ fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, H
             Values::PerRound(rates) => rates,
             Values::PerEpoch(value) => value.into_iter().collect(),
         }),
-        Wanted::ColdStart => one(Some(part.cold_start_ns as f64)),
+        Wanted::ColdStart => one(Some(part.cold_start_ns as f64).filter(|ns| *ns > 0.0)),
         Wanted::Memory => one(part.usage.pss_bytes.map(|bytes| bytes as f64)),
         Wanted::Latency(place) => {
             if part.latency.0.is_empty() {

@@ -1,0 +1,58 @@
+//! The model of an edge cache on a terminal: one table below a scenario's own.
+//!
+//! Owns its columns and the sentence that says what it assumes.
+
+use deadheat_record::{EdgeCache, EdgeUser};
+
+use super::indented;
+use super::table::{self, Cell, Column};
+use crate::number::{percent, three_digits, time_ns};
+use crate::style::{Style, Tone};
+use crate::text::plain;
+
+/// The table, an empty line before it; `baseline` is whom ratios are to.
+pub(super) fn lines(cache: &EdgeCache, baseline: Option<&str>, closed: bool, style: &Style) -> Vec<String> {
+    let saturation = if closed { ", with the origin's latencies at saturation" } else { "" };
+    let about = format!(
+        "a model of users behind an edge cache: {} hits of {}, and misses that wait for the origin as well{saturation}",
+        percent(cache.hit_rate),
+        time_ns(cache.edge_latency_ns as f64)
+    );
+    let mut lines = vec![String::new()];
+    lines.extend(indented(&about, 2, Tone::Quiet, style));
+    let base = cache.users.iter().find(|one| Some(one.contender.as_str()) == baseline);
+    let column =
+        |group: &'static str, title: &str, keep: Option<u8>, cell: &dyn Fn(&EdgeUser) -> String| Column {
+            group,
+            title: title.into(),
+            left: title == "contender",
+            keep,
+            cells: cache
+                .users
+                .iter()
+                .map(|one| Cell { text: style.spell(&cell(one)), tone: Tone::Plain })
+                .collect(),
+        };
+    let time = |ns: u64| time_ns(ns as f64);
+    let over = |one: u64, other: Option<u64>| {
+        other
+            .filter(|other| *other > 0)
+            .map_or_else(String::new, |other| three_digits(one as f64 / other as f64))
+    };
+    let columns = vec![
+        column("", "contender", None, &|one| plain(&one.contender)),
+        column("user", "p50", Some(7), &|one| time(one.p50_ns)),
+        column("user", "p95", None, &|one| time(one.p95_ns)),
+        column("user", "p99", None, &|one| time(one.p99_ns)),
+        column("user, of baseline's", "p95 ", Some(5), &|one| over(one.p95_ns, base.map(|base| base.p95_ns))),
+        column("user, of baseline's", "p99 ", Some(6), &|one| over(one.p99_ns, base.map(|base| base.p99_ns))),
+        column("origin, of baseline's", " p95", Some(3), &|one| {
+            over(one.origin_p95_ns, base.map(|base| base.origin_p95_ns))
+        }),
+        column("origin, of baseline's", " p99", Some(4), &|one| {
+            over(one.origin_p99_ns, base.map(|base| base.origin_p99_ns))
+        }),
+    ];
+    lines.extend(table::lines(columns, 0, 2, style));
+    lines
+}
