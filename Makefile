@@ -1,11 +1,12 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
-.PHONY: help setup race test fuzz simulate
+.PHONY: help setup race test fuzz simulate web
 
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
 	@echo 'make race    race the contenders of studies/trending and give a verdict'
 	@echo 'make test    formatting, lints, all tests and a little fuzzing'
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
+	@echo 'make web     build the report page from web/ into the file that the program embeds'
 	@echo 'make simulate   how often verdicts err, in simulated races: the tables of docs/simulations.md, minutes'
 
 setup:
@@ -20,7 +21,11 @@ test: setup
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo test --workspace --locked
+	web/test.sh
 	fuzz/run.sh 5
+
+web: setup
+	@cd web && npm run --silent build
 
 fuzz: setup
 	@fuzz/run.sh 20

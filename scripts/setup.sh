@@ -22,6 +22,7 @@ main() {
     check_essentials
     link_php
     install_npm_packages
+    install_web_packages
     build_go_contender
     install_clients
     report
@@ -70,6 +71,7 @@ wanted_packages() {
     has wrk || echo wrk
     has npm || echo nodejs npm
     python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+    has chromium || echo chromium
     go_is_ready || echo golang-go
 }
 
@@ -147,6 +149,7 @@ check_essentials() {
     done
     has c++ || lacks c++ "the parsers are not fuzzed"
     has wrk || lacks wrk "the generator is not compared with wrk"
+    has chromium || lacks chromium "the report page is not tested in a browser"
     # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
     if has rustup && ! cargo --version >/dev/null 2>&1; then
         rustup toolchain install >"$log" 2>&1
@@ -226,6 +229,25 @@ install_npm_packages() {
     fi
     npm_versions "$bin"
     say "npm packages" "$versions"
+}
+
+# What builds and tests the report page.
+install_web_packages() {
+    local stamp=web/node_modules/.installed sum
+    sum=$(cd web && cksum package.json package-lock.json .npmrc)
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$sum" ]; then
+        if ! has npm; then
+            lacks npm "the report page cannot be built or tested"
+            return
+        fi
+        (cd web && npm ci --loglevel=error --no-progress) >"$log" 2>&1 || {
+            say web "npm ci failed: $(grep -m 1 -v '^$' "$log")"
+            lacks "packages of web" "the report page cannot be built or tested"
+            return
+        }
+        echo "$sum" >"$stamp"
+    fi
+    say web ready
 }
 
 # The package of the platform is used by itself, without the installer around it; so it has no link of its own.

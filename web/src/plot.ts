@@ -44,7 +44,7 @@ type Place = { fill: string; anchor?: "start" | "middle" | "end"; size?: number;
 export function write(svg: SVGSVGElement, x: number, y: number, text: string, { fill, anchor = "start", size = 12, bold }: Place): void {
   svg.append(s("text", {
     x: x.toFixed(1), y: y.toFixed(1), dy: "0.32em", fill, "text-anchor": anchor, "font-size": size, "font-weight": bold ? 600 : null,
-    "font-variant-numeric": "tabular-nums",
+    "font-variant-numeric": "tabular-nums", stroke: theme().paper, "stroke-width": 3, "stroke-linejoin": "round", "paint-order": "stroke",
   }, text));
 }
 

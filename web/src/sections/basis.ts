@@ -57,7 +57,9 @@ type Row = [string, string | null | undefined];
 
 function facts(caption: string, rows: Row[], name: string): HTMLElement {
   const known = rows.filter((row): row is [string, string] => row[1] != null && row[1] !== "");
-  return tableElement({ caption, columns: ["what", "value"], rows: known }, name);
+  const table = tableElement({ caption, columns: ["what", "value"], rows: known }, name);
+  table.classList.add("facts-table");
+  return table;
 }
 
 /** Anything that a machine was read to be, as text. */
@@ -69,20 +71,25 @@ function text(value: unknown): string {
   return String(value);
 }
 
+/** What a reader asks of a machine first. */
+const MAIN = ["cpu_model", "cpus", "memory_bytes", "os", "kernel", "hypervisor", "clock_source", "governor", "load_average", "cgroup"];
+
 export function machine(context: Context): HTMLElement | null {
   const { record, contenders } = context.document;
   const { method, pinning } = record.plan;
   const machine = context.document.machine;
   const known = (key: string, value: unknown): string =>
     /_bytes$/.test(key) && typeof value === "number" ? bytes(value) : text(value);
+  const read = (keys: string[]) => keys.map((key): Row => [key.replace(/_bytes$/, "").replace(/_/g, " "), known(key, machine[key])]);
   const cores = (list: number[]) => (list.length ? list.join(", ") : "not pinned");
   return section("machine", "Machine, versions, method", null,
     tableElement({
       caption: "Contenders", columns: ["contender", "version", "command", "status"],
       rows: contenders.map((one) => [one.name, one.version ?? "–", one.command || "–", one.status]),
     }, "contenders"),
-    facts("Machine", Object.entries(machine).map(([key, value]): Row =>
-      [key.replace(/_bytes$/, "").replace(/_/g, " "), known(key, value)]), "machine"),
+    facts("Machine", read(MAIN), "machine"),
+    h("details", { class: "behind" },
+      h("summary", {}, "Everything that was read of the machine"), facts("Machine, all of it", read(Object.keys(machine)), "machine-all")),
     facts("Method", [
       ["deadheat", plain(record.version)],
       ["begun", date(record.started_unix_ms)],

@@ -80,7 +80,7 @@ export function drawCurves(context: Context, curves: Curve[], width: number): Dr
   const rows = curves.flatMap((one) => one.points.map(([q, ns]) => ({ name: one.name, q, ns: Math.max(ns, 1), x: nines(q) })));
   const named = rows.filter((one) => NAMED.some((q) => Math.abs(q - one.q) < 1e-9));
   const color = (one: { name: string }) => context.series.color(one.name);
-  const shown = TICKS.filter((q) => nines(q) <= last + 0.05);
+  const shown = TICKS.filter((q) => nines(q) <= last + 0.05 && !(narrow && q === 0));
   const { svg, x, y } = plotted({
     width, height: narrow ? 300 : 380, marginTop: 14, marginBottom: 44, marginLeft: 62, marginRight: narrow ? 14 : wide,
     x: { type: "linear", domain: [0, last * 1.02], label: null },

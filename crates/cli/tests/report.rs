@@ -1,0 +1,88 @@
+//! `deadheat report`: every form that a record can be written in, and where it goes.
+#![allow(clippy::unwrap_used)]
+
+use deadheat_testkit::{Kit, TestServer, server_line, turn};
+use serde_json::Value;
+
+const RECORD: &str = include_str!("../../record/tests/fixtures/example.json");
+
+fn kit() -> Kit {
+    let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
+    kit.file("race.json", RECORD);
+    kit
+}
+
+#[test]
+fn a_race_is_written_in_every_form() {
+    let kit = kit();
+    let all = "--html r.html --markdown r.md --json r.json --csv tables --svg figures --bencher b.json --benchmark-action bench";
+    let outcome = kit.deadheat(["report", "race.json"]).args(all.split_whitespace()).run();
+    assert_eq!(outcome.assert_status(0).stdout, "");
+    assert!(kit.read("r.html").contains("<script type=\"application/json\" id=\"document\">{\"schema\":"));
+    assert!(kit.read("r.md").starts_with("## deadheat: The same endpoint everywhere"));
+    assert_eq!(kit.read("r.json"), RECORD);
+    for file in ["results", "comparisons", "epochs"] {
+        assert!(kit.read(format!("tables/{file}.csv")).lines().count() > 1, "{file}");
+    }
+    for file in ["ratios-closed-64-throughput", "latency-closed-64"] {
+        assert!(kit.read(format!("figures/{file}.svg")).starts_with("<svg "), "{file}");
+    }
+    let bencher: Value = serde_json::from_str(&kit.read("b.json")).unwrap();
+    assert!(bencher["closed-64/bun"]["throughput"]["lower_value"].as_f64().unwrap() > 10_000.0);
+    for (file, slug) in [("bigger", "throughput"), ("smaller", "latency")] {
+        let entries: Value =
+            serde_json::from_str(&kit.read(format!("bench/{file}-is-better.json"))).unwrap();
+        assert_eq!(entries[0]["name"], format!("closed-64/node: {slug}"));
+    }
+}
+
+#[test]
+fn without_an_option_it_is_shown_and_one_thing_goes_to_standard_output() {
+    let kit = kit();
+    kit.deadheat(["report", "race.json"]).run().assert_status(0).assert_stdout_has("bun is 1.51x as fast");
+    let page = kit.deadheat(["report", "race.json", "--html", "-"]).run();
+    page.assert_status(0);
+    assert!(page.stdout.starts_with("<!doctype html>") && page.stdout.ends_with("</html>\n"));
+    let two = kit.deadheat(["report", "race.json", "--html", "-", "--markdown", "-"]).run();
+    two.assert_status(2).assert_stderr_has("--html and --markdown");
+}
+
+#[test]
+fn the_summary_of_a_workflow_is_appended_to_and_other_files_are_replaced() {
+    let kit = kit();
+    let summary = kit.file("summary.md", "before\n");
+    let run = |file: &str| {
+        let call = kit.deadheat(["report", "race.json", "--markdown", file]);
+        call.env("GITHUB_STEP_SUMMARY", &summary).run().assert_status(0).stdout.clone()
+    };
+    run(summary.to_str().unwrap());
+    assert!(kit.read("summary.md").starts_with("before\n## deadheat"));
+    assert!(run("-").starts_with("## deadheat"), "standard output is standard output");
+    kit.file("other.md", "before\n");
+    run("other.md");
+    assert!(kit.read("other.md").starts_with("## deadheat"));
+}
+
+#[test]
+fn a_load_is_shown_again() {
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--json"]));
+    let load = kit.deadheat(["load", "-n200", "-c2", "-t1", "--json", "load.json", &server.url("/x")]).run();
+    assert!(matches!(load.status(), Some(0 | 3)), "{load}");
+    let again = kit.deadheat(["report", "load.json"]).run();
+    assert_eq!(again.assert_status(0).stdout, load.stdout);
+    let json = kit.deadheat(["report", "load.json", "--json", "-"]).run();
+    assert_eq!(json.stdout, kit.read("load.json"));
+    let page = kit.deadheat(["report", "load.json", "--html", "x.html"]).run();
+    page.assert_status(2).assert_stderr_has("--html").assert_stderr_has("of a load");
+}
+
+#[test]
+fn a_race_writes_its_page() {
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json"]);
+    let race = kit.race().contender("one", &server).contender("two", &server);
+    let short = ["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "--record", "r.jsonl"];
+    let outcome = race.args(short).args(["--html", "r.html"]).run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    assert!(kit.read("r.html").contains("\"contender\":\"two\""));
+}

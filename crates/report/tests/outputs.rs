@@ -1,0 +1,142 @@
+//! What is made of the document: page, Markdown, CSV, figures, forms for trackers.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use std::time::Instant;
+
+use deadheat_record::{Document, GateWord, Metric};
+use deadheat_report::{bencher, benchmark_action, csv, document, html, json, markdown, svg};
+use fixture::{Race, Racer};
+
+fn two() -> Race {
+    Race {
+        metrics: vec![Metric::Throughput, Metric::P50],
+        ..Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)])
+    }
+}
+
+fn hostile() -> Race {
+    let names = ["</script><img src=x onerror=a()>", "=1+1|`x`\u{202e}\u{1b}[31m"];
+    Race { racers: names.iter().map(|name| Racer::new(name, 11_000.0)).collect(), ..two() }
+}
+
+/// The document that stands in a page.
+fn embedded(page: &str) -> Document {
+    let (_, rest) = page.split_once("id=\"document\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn the_page_holds_the_document_whatever_names_are() {
+    for race in [two(), hostile()] {
+        let record = race.record();
+        let page = html(&record).unwrap();
+        assert_eq!(embedded(&page), document(&record).unwrap());
+        assert!(!page.contains("<img"));
+        assert_eq!(page.matches("</script>").count(), 2);
+    }
+}
+
+#[test]
+fn the_document_says_what_the_page_shows() {
+    let document = document(&two().record()).unwrap();
+    let scenario = &document.scenarios[0];
+    assert!(scenario.rankings[0].headline.starts_with("bun is 1.5"), "{}", scenario.rankings[0].headline);
+    for result in &scenario.results {
+        let at = |q: f64| result.latency_curve.iter().find(|(one, _)| *one == q).map(|(_, ns)| *ns);
+        assert_eq!((at(0.5), at(0.99)), (result.latency_ns.p50, result.latency_ns.p99));
+        assert!(at(0.5).is_some() && result.latency_curve.is_sorted());
+        let (last, _) = result.latency_curve.last().unwrap();
+        assert!(result.outcomes.ok as f64 * (1.0 - last) >= 99.9, "100 requests lie beyond");
+        assert_eq!(result.epochs.len(), 6);
+        let mean = result.epochs.iter().filter_map(|one| one.throughput_rps).sum::<f64>() / 6.0;
+        assert!((mean - result.throughput_rps.unwrap()).abs() < 1e-6);
+    }
+    let reproduce = &document.reproduce;
+    assert!(reproduce.starts_with("deadheat race studies/trending --only node,bun "), "{reproduce}");
+    assert!(reproduce.contains(" --seed 42 "), "{reproduce}");
+}
+
+#[test]
+fn every_gate_says_what_it_read_and_what_is_over_a_limit_is_a_finding() {
+    let noisy = Race { steal_share: 0.02, ..two() };
+    for (race, state) in [(two(), GateWord::Pass), (noisy, GateWord::Warn)] {
+        let scenario = document(&race.record()).unwrap().scenarios.remove(0);
+        let gate = scenario.gates.iter().find(|one| one.code == "steal").unwrap();
+        assert_eq!(gate.state, state);
+        assert!(gate.reading.contains("% of the time taken from our cores"), "{}", gate.reading);
+        let found = scenario.findings.iter().any(|one| one.code == "steal");
+        assert_eq!(found, state != GateWord::Pass);
+        let about = |code: &str| scenario.gates.iter().filter(|one| one.code == code).count();
+        assert_eq!([about("not-server-bound"), about("mismatch"), about("few-epochs")], [2, 2, 1]);
+    }
+}
+
+#[test]
+fn markdown_of_a_race() {
+    insta::assert_snapshot!(markdown(&document(&two().record()).unwrap()));
+}
+
+#[test]
+fn hostile_names_stay_text_everywhere() {
+    let document = document(&hostile().record()).unwrap();
+    let text = markdown(&document);
+    assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
+    // What stands in the block of code is text, whatever it is.
+    let (prose, code) = text.split_once("```sh\n").unwrap();
+    assert!(!prose.contains("<img") && !prose.contains("</script"), "{prose}");
+    assert_eq!(code.matches("```").count(), 1, "{code}");
+    let [results, comparisons, epochs] = csv(&document).unwrap();
+    assert!(results.contains("'=1+1") && comparisons.contains("'=1+1") && epochs.contains("'=1+1"));
+    for (name, figure) in svg(&document).unwrap() {
+        assert!(!figure.contains("<img") && !figure.contains(['\u{202e}', '\u{1b}']), "{name}");
+    }
+}
+
+#[test]
+fn tables_have_a_row_for_everything() {
+    let document = document(&two().record()).unwrap();
+    let lines = csv(&document).unwrap().map(|table| table.lines().count());
+    assert_eq!(lines, [1 + 2, 1 + 2, 1 + 2 * 6]);
+}
+
+#[test]
+fn figures_are_drawn_of_the_documents_numbers() {
+    let document = document(&two().record()).unwrap();
+    let figures = svg(&document).unwrap();
+    let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["ratios-closed-64-throughput.svg", "ratios-closed-64-p50.svg", "latency-closed-64.svg"]);
+    let one = &document.scenarios[0].comparisons[0];
+    let circles = figures[0].1.matches("<circle").count();
+    assert_eq!(circles, 1 + one.epoch_ratios.len());
+    assert!(figures[0].1.contains(&format!("{:.2} (", one.ratio.unwrap())), "{}", figures[0].1);
+    assert!(figures.iter().all(|(_, text)| text.starts_with("<svg ") && text.trim_end().ends_with("</svg>")));
+    // Twice the same is the same: figures can be committed.
+    assert_eq!(svg(&document).unwrap(), figures);
+}
+
+#[test]
+fn trackers_get_figures_with_their_intervals() {
+    let document = document(&two().record()).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&bencher(&document).unwrap()).unwrap();
+    let of = &value["closed-64/bun"]["throughput"];
+    let figure = &document.scenarios[0].results[1].figures[0];
+    assert_eq!(of["value"].as_f64(), Some(figure.value));
+    assert_eq!((of["lower_value"].as_f64(), of["upper_value"].as_f64()), (figure.low, figure.high));
+    let [bigger, smaller] = benchmark_action(&document).unwrap();
+    let count = |text: &str| serde_json::from_str::<Vec<serde_json::Value>>(text).unwrap().len();
+    assert_eq!([count(&bigger), count(&smaller)], [2, 2 * 3]);
+}
+
+/// Only a loose bound: machines and builds differ. The time is what `--nocapture` is for.
+#[test]
+fn the_page_of_a_long_race_is_written_soon() {
+    let racers = (0..7).map(|n| Racer::new(&format!("contender-{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
+    let record = Race { racers, epochs: 30, rounds: 20, ..two() }.record();
+    let begun = Instant::now();
+    let page = html(&record).unwrap();
+    println!("{} bytes in {:?}", page.len(), begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 20 && page.len() > json(&record).unwrap().len() / 4);
+}

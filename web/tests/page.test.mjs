@@ -1,0 +1,234 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, describe, it } from "node:test";
+import { Bench, drawn, place } from "./browser.mjs";
+import { FUTURE, HOSTILE } from "./generate.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let bench;
+before(async () => { bench = await Bench.open(); });
+after(() => bench.close());
+
+/** Opens, asks, closes; nothing may be complained of and nothing asked for but the file itself. */
+async function on(kind, options, ask) {
+  const opened = await bench.open(kind, options);
+  try {
+    await ask(opened);
+    assert.deepEqual(opened.seen.complaints, []);
+    assert.deepEqual(opened.seen.requests.filter((url) => !/^(file|data|blob):/.test(url)), []);
+    assert.equal(opened.seen.requests.filter((url) => url.startsWith("file:")).length, 1);
+  } finally {
+    await opened.close();
+  }
+}
+
+const SECTIONS = ["verdict", "ratios", "epochs", "latency", "time", "cpu", "memory", "cold-start", "ladder", "scaling", "edge-cache", "audit", "parity", "gates", "machine", "reproduce", "record"];
+const sections = (page) => page.$$eval("[data-section]", (all) => all.map((one) => one.dataset.section));
+
+describe("the page", () => {
+  it("has its sections in order, and none without data", () => on("small", {}, async ({ page }) => {
+    assert.deepEqual(await sections(page), SECTIONS.filter((one) => !["ladder", "scaling", "edge-cache", "audit"].includes(one)));
+    assert.equal(await page.$$eval("section", (all) => all.filter((one) => one.children.length < 2).length), 0);
+  }));
+
+  it("shows what later records have", () => on("several", { more: FUTURE }, async ({ page }) => {
+    assert.deepEqual(await sections(page), SECTIONS);
+    assert.match(await page.textContent("#audit"), /not reproduced/);
+    assert.equal(await page.$$eval("#ladder svg rect title", (all) => all.length), 12);
+    assert.equal((await drawn(page, "cold-start")).marks.length, 60);
+  }));
+
+  it("says the record's verdicts", () => on("several", {}, async ({ page, document }) => {
+    const said = await page.$$eval(".verdict .sentence", (all) => all.map((one) => one.textContent));
+    assert.deepEqual(said, document.scenarios.map((one) => one.rankings[0].headline));
+    assert.ok(said.every((one) => one.length > 20));
+    assert.match(await page.textContent("#reproduce pre"), /^deadheat race .*--seed 42/);
+  }));
+
+  it("holds the record", () => on("small", { downloads: true }, async ({ page, json }) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#record .primary")]);
+    assert.equal(readFileSync(await download.path(), "utf8"), json);
+  }));
+});
+
+/** Every mark stands where its value is, and its text says the value. */
+function stands(figure, wanted, axis = "x") {
+  assert.equal(figure.marks.length, wanted.length);
+  wanted.forEach(({ value, text }, at) => {
+    const mark = figure.marks[at];
+    assert.ok(Math.abs(mark.x - place(figure[axis], value)) < 1, `${mark.text}: at ${mark.x}, not at ${place(figure[axis], value)}`);
+    assert.match(mark.text, text);
+  });
+}
+
+describe("figures are drawn with the record's numbers", () => {
+  const of = (document, metric) => document.scenarios.flatMap((one) => one.comparisons).filter((one) => one.metric === metric);
+
+  it("ratios with intervals", () => on("several", {}, async ({ page, document }) => {
+    const all = of(document, "throughput");
+    assert.equal(all.length, 6);
+    const figure = await drawn(page, "ratios");
+    stands(figure, all.map((one) => ({ value: one.ratio, text: new RegExp(`^${one.contender} / ${one.baseline}: ${one.ratio.toFixed(2)}`) })));
+    const lines = await page.$$eval('[data-figure="ratios"] svg', ([svg]) => [...svg.querySelectorAll(".interval path")].map((one) => one.getAttribute("d")));
+    all.forEach((one, at) => {
+      const [from, to] = lines[at].match(/[ML]([\d.]+),/g).map((step) => Number(step.slice(1, -1)));
+      assert.ok(Math.abs(from - place(figure.x, one.low)) < 1 && Math.abs(to - place(figure.x, one.high)) < 1, lines[at]);
+    });
+    const cells = await page.$$eval('[data-figure="ratios"] table', ([table]) => [...table.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("[data-value]")].map((one) => Number(one.dataset.value))));
+    assert.deepEqual(cells.map((row) => row.slice(0, 3)), all.map((one) => [one.ratio, one.low, one.high]));
+  }));
+
+  it("each epoch's ratio", () => on("several", {}, async ({ page, document }) => {
+    const all = of(document, "throughput").flatMap((one) => one.epoch_ratios.map((value) => ({ value, text: new RegExp(`${value.toFixed(3)}$`) })));
+    assert.equal(all.length, 36);
+    stands(await drawn(page, "epochs"), all);
+  }));
+
+  it("CPU, memory and cold starts", () => on("several", {}, async ({ page, document }) => {
+    const results = document.scenarios.flatMap((one) => one.results);
+    const epochs = results.flatMap((one) => one.epochs.map((epoch) => ({ ...epoch, who: one.contender })));
+    const wanted = (values) => epochs.flatMap((one) => values(one).map((value) => ({ value, text: new RegExp(`^${one.who}, epoch ${one.epoch}`) })));
+    stands(await drawn(page, "cpu"), wanted((one) => [one.cpu_us_per_request]));
+    stands(await drawn(page, "memory"), wanted((one) => [one.rss_bytes, one.peak_rss_bytes]));
+    stands(await drawn(page, "cold-start"), wanted((one) => [one.cold_start_ns]));
+  }));
+
+  it("latency by percentile, cut where there are too few", () => on("several", {}, async ({ page, document }) => {
+    const { results } = document.scenarios[0];
+    const named = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+    const wanted = results.flatMap((one) => one.latency_curve.filter(([q]) => named.some((each) => Math.abs(each - q) < 1e-9)).map(([q]) => ({ value: -Math.log10(1 - q), text: new RegExp(`^${one.contender}, p`) })));
+    const figure = await drawn(page, "latency");
+    stands(figure, wanted);
+    // 72,000 requests: 72 lie beyond p99.9, which is too few.
+    assert.ok(figure.marks.some(({ text }) => text.includes("p99:")) && !figure.marks.some(({ text }) => text.includes("p99.9")));
+    const p99 = await page.$$eval('[data-figure="latency"] table', ([table]) => [...table.querySelectorAll("tbody tr")].map((row) => Number(row.querySelector('[data-label="p99"]').dataset.value)));
+    assert.deepEqual(p99, results.map((one) => one.latency_ns.p99));
+  }));
+
+  it("throughput over time, with warm-up and rounds left out", () => on("several", {}, async ({ page, document }) => {
+    const { epochs } = document.record;
+    const slices = epochs.filter((one) => one.scenario === "steady").flatMap((one) => one.rounds.flatMap((round) => round.slices));
+    const counts = await page.$$eval('[data-figure="time"] svg', ([svg]) => ["slices", "warm-up"].map((name) => svg.querySelector(`.${name}`).children.length));
+    assert.deepEqual(counts, [slices.length, 6 * 3]);
+    await page.focus('[data-figure="time"] .canvas');
+    await page.keyboard.press("Home");
+    assert.match(await page.textContent('[data-figure="time"] .tip'), /^\S+, epoch 1, round 1: [\d,]+\/s$/);
+  }));
+});
+
+describe("values and files", () => {
+  it("reads values under the pointer and the arrow keys", () => on("small", {}, async ({ page, document }) => {
+    const [one] = document.scenarios[0].comparisons;
+    const canvas = page.locator('[data-figure="ratios"] .canvas').first();
+    await canvas.focus();
+    await page.keyboard.press("ArrowRight");
+    const text = `${one.contender} / ${one.baseline}: ${one.ratio.toFixed(2)}`;
+    assert.ok((await canvas.locator(".tip").textContent()).startsWith(text));
+    assert.ok((await canvas.locator("[aria-live]").textContent()).startsWith(text));
+    await page.keyboard.press("Escape");
+    assert.equal(await canvas.locator(".tip").isVisible(), false);
+    const box = await canvas.locator("svg circle").first().boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    assert.ok((await canvas.locator(".tip").textContent()).startsWith(text));
+  }));
+
+  it("gives every figure as SVG and PNG", () => on("several", { more: FUTURE, downloads: true }, async ({ page }) => {
+    const figures = await page.$$("figure");
+    assert.ok(figures.length > 12, String(figures.length));
+    for (const [at, figure] of figures.entries()) {
+      for (const kind of at < 3 ? ["SVG", "PNG"] : ["SVG"]) {
+        await (await figure.$(".menu summary")).click();
+        const [download] = await Promise.all([page.waitForEvent("download"), (await figure.$(`.items button:has-text("Download ${kind}")`)).click()]);
+        const bytes = readFileSync(await download.path());
+        if (kind === "PNG") {
+          assert.equal(bytes.subarray(1, 4).toString(), "PNG");
+          assert.ok(bytes.readUInt32BE(16) > 1000 && bytes.length > 4000, "a picture of some size");
+          continue;
+        }
+        const opened = await page.evaluate((text) => {
+          const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+          return { name: root.nodeName, title: root.querySelector("title")?.textContent, marks: root.querySelectorAll("path, circle, rect").length, var: text.includes("var(") };
+        }, bytes.toString());
+        assert.equal(opened.name, "svg");
+        assert.ok(opened.title && opened.marks > 2 && !opened.var, JSON.stringify(opened));
+      }
+    }
+  }));
+
+  it("gives tables as Markdown and CSV", () => on("small", { downloads: true }, async ({ page }) => {
+    const table = page.locator(".verdict .table").first();
+    const [download] = await Promise.all([page.waitForEvent("download"), table.getByText("Download CSV").click()]);
+    const lines = readFileSync(await download.path(), "utf8").split("\r\n");
+    assert.match(lines[0], /^contender,requests\/s,/);
+    assert.match(lines[1], /^bun,\d{4,}\.\d+/);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await table.getByText("Copy Markdown").click();
+    await page.waitForSelector(".notice.shown");
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^\| contender \| requests\/s \|.*\n\| --- \| --: \|/);
+  }));
+
+  it("moves with the slider", () => on("several", { more: FUTURE }, async ({ page }) => {
+    const seen = () => page.$$eval("#edge-cache div > .table tbody tr:first-child td", (all) => all.map((one) => one.dataset.value));
+    assert.equal(await page.inputValue("#hit-rate"), "92");
+    const before = await seen();
+    assert.equal(before[0], String(FUTURE.edge_cache.hit_ns), "with 92 % hits the median is a hit");
+    await page.fill("#hit-rate", "0");
+    const after = await seen();
+    assert.equal(Number(after[0]), FUTURE.edge_cache.contenders[0].quantiles[1][1], "without hits it is the origin's");
+    assert.equal(await page.textContent("#edge-cache output"), "0 %");
+  }));
+});
+
+describe("for everybody", () => {
+  it("is dark where that is preferred or asked for", () => on("small", { dark: true }, async ({ page }) => {
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const ink = () => page.getAttribute('[data-figure="ratios"] svg', "color");
+    const [dark, darkInk] = [await paper(), await ink()];
+    await page.click(".theme");
+    assert.notEqual(await paper(), dark);
+    assert.notEqual(await ink(), darkInk);
+    assert.match(dark, /rgb\((\d|[1-3]\d), /);
+  }));
+
+  for (const kind of ["several", "hostile"]) {
+    it(`needs no sideways scrolling at 390 px: ${kind}`, () => on(kind, { more: kind === "several" ? FUTURE : undefined, width: 390 }, async ({ page }) => {
+      await page.$$eval("details.behind", (all) => all.forEach((one) => { one.open = true; }));
+      const wide = await page.evaluate(() => ({
+        page: document.documentElement.scrollWidth,
+        inner: [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > 391 && !one.closest(".unseen, thead")).map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`),
+      }));
+      assert.deepEqual(wide, { page: 390, inner: [] });
+    }));
+  }
+
+  for (const dark of [false, true]) {
+    for (const width of [1280, 390]) {
+      it(`has nothing serious for axe: ${dark ? "dark" : "light"}, ${width} px`, () => on("several", { more: FUTURE, dark, width }, async ({ page }) => {
+        await page.$$eval("details", (all) => all.forEach((one) => { one.open = true; }));
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
+        assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`), []);
+      }));
+    }
+  }
+
+  it("treats hostile names as text", () => on("hostile", {}, async ({ page }) => {
+    assert.equal(await page.evaluate(() => window.owned), undefined);
+    assert.equal(await page.$$eval("img, iframe, object, embed, a[href^=javascript], [onerror], [onload]", (all) => all.length), 0);
+    assert.equal(await page.$$eval("script", (all) => all.length), 2);
+    const text = await page.evaluate(() => document.body.innerText);
+    assert.ok(text.includes(HOSTILE[0]), "shown as it is written");
+    assert.ok(text.includes("\\u{1b}[31mred") && text.includes("\\u{202e}gnp.exe"), "made visible");
+    const shown = await page.evaluate(() => [...document.querySelectorAll("main, header")].map((one) => one.textContent).join(""));
+    assert.doesNotMatch(shown, /[\u0000-\u0009\u000b-\u001f\u200b\u202a-\u202e\u2066-\u2069]/);
+  }));
+
+  it("is written and usable soon, also with 7 contenders, 5 scenarios and 30 epochs", () => on("large", {}, async ({ page, made }) => {
+    const ready_ms = Number(await page.evaluate(() => document.documentElement.dataset.ready));
+    console.log(`large record: page of ${(readFileSync(made.html).length / 1e6).toFixed(1)} MB written in ${made.written_ms.toFixed(0)} ms, usable after ${ready_ms} ms`);
+    assert.ok(made.written_ms < 10_000 && ready_ms < 10_000, "a loose bound: machines differ");
+    assert.equal(await page.$$eval(".verdict", (all) => all.length), 5);
+  }));
+});
