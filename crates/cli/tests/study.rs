@@ -63,6 +63,7 @@ mistakes!(
     same_port,
     sweeps,
     syntax,
+    traffic,
     unknown_keys,
     unknown_names,
     unused_probes,

@@ -54,7 +54,7 @@ fn study() -> Study {
 }
 
 fn setting() -> Setting {
-    let places = Places { cache: None, temporary: "/tmp".into(), user: 1, process: 2 };
+    let places = Places { cache: None, temporary: "/tmp".into(), memory: None, user: 1, process: 2 };
     Setting { topology: Topology::read(Path::new("/nowhere"), &[0, 1]), places, seed: 42 }
 }
 

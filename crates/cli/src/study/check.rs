@@ -147,7 +147,7 @@ fn placeholders(study: &Study, reading: &Reading<'_>) {
     }
     for service in &study.services {
         let context = Context { listen: Some(service.listen.get_ref()), ..idle };
-        let texts = std::iter::once(&service.command).chain(service.env.values());
+        let texts = std::iter::once(&service.command).chain(service.env.values()).chain(&service.ready);
         texts.for_each(|text| placeholder::check(reading, text, &context));
     }
     for contender in &study.contenders {

@@ -13,6 +13,8 @@ mod model;
 mod objective;
 mod parts;
 mod placeholder;
+mod services;
+mod traffic;
 mod values;
 mod words;
 
