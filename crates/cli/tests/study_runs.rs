@@ -48,7 +48,8 @@ fn a_service_says_when_it_is_ready_and_how_it_ends() {
         table("contender", name, &command) + "services = [\"slow\", \"told\"]\n"
     };
     let study = [
-        table("service", "slow", &slow) + "ready = \"test -e up-{port}\"\nsignal = \"USR1\"\ngrace = \"5s\"\n",
+        table("service", "slow", &slow)
+            + "ready = \"test -e up-{port}\"\nsignal = \"USR1\"\ngrace = \"5s\"\n",
         table("service", "told", &told) + "stop = \"echo {port} > told.txt; kill $(cat told.pid)\"\n",
         contender("a"),
         contender("b"),

@@ -206,7 +206,10 @@ fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
     let many = Probe { name: "m".into(), path: paths[0].clone(), paths, ..probe(&[]) };
     let contract = Contract::new(&[many], Duration::ZERO).unwrap();
     let asked: Vec<&str> = contract.probes.iter().map(|(one, _)| one.path.as_str()).collect();
-    assert_eq!((asked.len(), asked[0], asked[1], asked[SAMPLE - 1]), (SAMPLE, "/?id=0", "/?id=15", "/?id=984"));
+    assert_eq!(
+        (asked.len(), asked[0], asked[1], asked[SAMPLE - 1]),
+        (SAMPLE, "/?id=0", "/?id=15", "/?id=984")
+    );
     let mut parity = Parity::default();
     let key = "m /?id=15".to_owned();
     parity.statuses.insert(("up".into(), key.clone()), 200);

@@ -50,7 +50,9 @@ impl ReadyCommand {
             match child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(status)) => return Err(format!("`{}` says {status}", self.shell)),
-                Ok(None) if begin.elapsed() < patience.min(LONGEST) && !stopped() => std::thread::sleep(GLANCE),
+                Ok(None) if begin.elapsed() < patience.min(LONGEST) && !stopped() => {
+                    std::thread::sleep(GLANCE)
+                }
                 Ok(None) | Err(_) => {
                     let _ = child.kill();
                     let _ = child.wait();

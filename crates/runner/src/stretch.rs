@@ -211,7 +211,8 @@ impl Loaded {
         };
         let name = runner.running.name().to_owned();
         let stages = scenario.traffic.stages.as_deref().map(str::parse::<Rate>).transpose();
-        let stages = stages.and_then(|stages| pacer(&scenario.shape, stages.as_ref(), seed, 0).map(|_| stages));
+        let stages =
+            stages.and_then(|stages| pacer(&scenario.shape, stages.as_ref(), seed, 0).map(|_| stages));
         let stages = match stages {
             Ok(stages) => stages,
             Err(source) => return Err(Box::new((runner, StretchError::Rate { contender: name, source }))),

@@ -61,7 +61,8 @@ impl Places {
     pub(crate) fn dataset(&self, study: &Study, work: &Path) -> Option<PathBuf> {
         let dataset = study.dataset.as_ref()?;
         let memory = self.memory.as_ref().filter(|_| dataset.tmpfs);
-        let folder = memory.map(|memory| memory.join(format!("deadheat-{}-{}", self.user, mark(&study.folder))));
+        let folder =
+            memory.map(|memory| memory.join(format!("deadheat-{}-{}", self.user, mark(&study.folder))));
         Some(folder.as_deref().unwrap_or(work).join(dataset.output.get_ref()))
     }
 }
@@ -137,7 +138,9 @@ mod tests {
         };
         assert_eq!(path(false, &here), "/s/work/d.db");
         assert_eq!(path(true, &places("/c")), "/s/work/d.db", "there is no such place");
-        assert!(path(true, &here).starts_with("/dev/shm/deadheat-1000-") && path(true, &here).ends_with("/d.db"));
+        assert!(
+            path(true, &here).starts_with("/dev/shm/deadheat-1000-") && path(true, &here).ends_with("/d.db")
+        );
     }
 
     #[test]

@@ -7,8 +7,8 @@ use toml::de::DeTable;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
-use super::services::ending;
 use super::model::{Contender, Dataset, Need, NeedKind, Service};
+use super::services::ending;
 use super::values;
 use super::words::shown;
 

@@ -48,7 +48,8 @@ fn stages(fields: &Fields<'_, '_>, text: &Spanned<String>) -> Option<Written> {
         }
     };
     if rate.as_stages().iter().any(|stage| stage.duration.is_zero()) {
-        let title = "every stage of a scenario's rate needs a duration: together they are the length of a slice";
+        let title =
+            "every stage of a scenario's rate needs a duration: together they are the length of a slice";
         fields.complain(Complaint::new(text.span(), title, "the last stage has none").help(example));
         return None;
     }
@@ -66,7 +67,9 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
     }
     let cold = fields.flag("warm_up").is_some_and(|warm_up| !warm_up.into_inner());
     if let (true, Some(key)) = (cold, ["rate", "slo"].into_iter().find(|key| fields.get(key).is_some())) {
-        let title = format!("`warm_up = false` asks how fast a contender is at first: `{key}` has no place beside it");
+        let title = format!(
+            "`warm_up = false` asks how fast a contender is at first: `{key}` has no place beside it"
+        );
         fields.complain(
             Complaint::new(fields.key_span(key), title, "a rate of its own").help("keep one of the two"),
         );
@@ -100,7 +103,11 @@ pub(super) fn paths(fields: &Fields<'_, '_>) -> Vec<String> {
         }
     }
     if paths.is_empty() || paths.len() > MOST_PATHS {
-        complain(format!("`{}` has {} paths; it takes 1 to {MOST_PATHS}", shown(file.get_ref()), paths.len()));
+        complain(format!(
+            "`{}` has {} paths; it takes 1 to {MOST_PATHS}",
+            shown(file.get_ref()),
+            paths.len()
+        ));
         return Vec::new();
     }
     paths.into_iter().map(|(_, path)| path.to_owned()).collect()

@@ -9,7 +9,8 @@ use study_native::{Answer, Head, path_and_query, push_escaped, push_integer};
 
 use crate::contract::{matching, parameter};
 
-const VIDEO: &str = "SELECT id, title, channel, duration_s, published_at, thumb_json FROM videos WHERE id = ?";
+const VIDEO: &str =
+    "SELECT id, title, channel, duration_s, published_at, thumb_json FROM videos WHERE id = ?";
 const RELATED: &str = "SELECT id FROM video_related WHERE source_id = ? ORDER BY id LIMIT 8";
 const SEARCH: &str = "SELECT v.id, v.title, v.channel, v.duration_s FROM videos_fts f JOIN videos v ON v.rowid = f.rowid \
                       WHERE videos_fts MATCH ? ORDER BY f.rank, v.id LIMIT 10";
@@ -147,9 +148,8 @@ fn push_video(out: &mut Vec<u8>, row: &Row<'_>) -> Result<(), Failure> {
     out.extend_from_slice(b",\"text\":\"");
     push_duration(out, seconds);
     let at = text(row, 4)?;
-    let digits = |from: usize, to: usize| -> Option<i64> {
-        std::str::from_utf8(at.get(from..to)?).ok()?.parse().ok()
-    };
+    let digits =
+        |from: usize, to: usize| -> Option<i64> { std::str::from_utf8(at.get(from..to)?).ok()?.parse().ok() };
     let (year, month) = digits(0, 4).zip(digits(5, 7)).ok_or("published_at is no time")?;
     out.extend_from_slice(b"\"},\"published\":{\"at\":\"");
     push_escaped(out, at);
@@ -230,8 +230,10 @@ mod tests {
 
     fn database() -> Connection {
         let database = Connection::open_in_memory().unwrap();
-        let picture = |name: &str| format!("\"{name}\": {{\"url\": \"u/{name}\", \"width\": 2, \"height\": 1}}");
-        let pictures = ["default", "medium", "high", "standard", "maxres"].map(|name| picture(name)).join(", ");
+        let picture =
+            |name: &str| format!("\"{name}\": {{\"url\": \"u/{name}\", \"width\": 2, \"height\": 1}}");
+        let pictures =
+            ["default", "medium", "high", "standard", "maxres"].map(|name| picture(name)).join(", ");
         database
             .execute_batch(&format!(
                 "CREATE TABLE videos(id TEXT PRIMARY KEY, title TEXT, channel TEXT, duration_s INTEGER, published_at TEXT, thumb_json TEXT);
@@ -271,11 +273,16 @@ mod tests {
     #[test]
     fn searches_need_all_words() {
         let database = database();
-        let item = "{\"id\":\"a\",\"title\":\"The \\\"quiet\\\" bridge\",\"channel\":\"k\",\"duration_s\":3723}";
+        let item =
+            "{\"id\":\"a\",\"title\":\"The \\\"quiet\\\" bridge\",\"channel\":\"k\",\"duration_s\":3723}";
         let one = format!("{{\"count\":1,\"items\":[{item}]}}");
         let none = "{\"count\":0,\"items\":[]}".to_owned();
         for (query, body) in [("quiet+bridge", &one), ("BRIDGE", &one), ("quiet+river", &none), ("", &none)] {
-            assert_eq!(asked(&database, &format!("/search?q={query}")), (FOUND.status, body.clone()), "{query}");
+            assert_eq!(
+                asked(&database, &format!("/search?q={query}")),
+                (FOUND.status, body.clone()),
+                "{query}"
+            );
         }
     }
 

@@ -65,9 +65,12 @@ mod tests {
 
     #[test]
     fn words_are_quoted() {
-        for (query, words) in
-            [("", ""), ("+-\"", ""), ("quiet+bridge", "\"quiet\" \"bridge\""), ("a\" OR b*", "\"a\" \"OR\" \"b\"")]
-        {
+        for (query, words) in [
+            ("", ""),
+            ("+-\"", ""),
+            ("quiet+bridge", "\"quiet\" \"bridge\""),
+            ("a\" OR b*", "\"a\" \"OR\" \"b\""),
+        ] {
             assert_eq!(matching(query.as_bytes()), words, "{query}");
         }
     }

@@ -82,7 +82,9 @@ mod tests {
 
     #[test]
     fn ages_change_on_birthdays() {
-        for (born, years) in [((2000, 7, 1), 25), ((2000, 7, 2), 24), ((1988, 2, 29), 37), ((2000, 12, 1), 24)] {
+        for (born, years) in
+            [((2000, 7, 1), 25), ((2000, 7, 2), 24), ((1988, 2, 29), 37), ((2000, 12, 1), 24)]
+        {
             assert_eq!(age(born), years, "{born:?}");
         }
     }
