@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prepares a machine to build, test and race: system packages, Rust, and what the trending study's contenders need.
+# Prepares a machine to build, test and race: system packages, Rust, and what the studies' contenders need.
 #
 #   scripts/setup.sh        asks for nothing, may be run again at any time, and is quick when there is nothing to do
 #
@@ -8,7 +8,7 @@
 # are missing; 1 when a C compiler, make, Python 3 or cargo is missing.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-study=studies/trending
+studies=(trending metadata hello compiled ssr)
 missing=() # rows of the closing table: what is missing | what that costs
 essential_missing=
 log=$(mktemp)
@@ -21,9 +21,10 @@ main() {
     install_packages
     check_essentials
     link_php
+    link_mariadb
     install_npm_packages
     install_web_packages
-    build_go_contender
+    build_go_contenders
     install_clients
     report
 }
@@ -67,6 +68,7 @@ wanted_packages() {
     has cargo || echo rustup
     php_is_ready || echo php-fpm php-sqlite3
     has nginx || echo nginx
+    has mariadbd || echo mariadb-server
     has sqlite3 || echo sqlite3
     has wrk || echo wrk
     has npm || echo nodejs npm
@@ -128,6 +130,7 @@ disable_services() {
     for package in "$@"; do
         case $package in
         nginx) as_root systemctl --quiet disable nginx.service >"$log" 2>&1 ;;
+        mariadb-server) as_root systemctl --quiet disable mariadb.service >"$log" 2>&1 ;;
         php-fpm)
             for unit in /lib/systemd/system/php*-fpm.service; do
                 as_root systemctl --quiet disable "${unit##*/}" >"$log" 2>&1
@@ -185,49 +188,60 @@ install_clients() {
     fi
 }
 
-# ------------------------------------------------------------------------------------- the study's contenders
+# ----------------------------------------------------------------------------------- the studies' contenders
 
 # Links with one name for every version, also for users whose PATH has no sbin.
 link_php() {
-    local name target found=yes
-    mkdir -p $study/php/bin
-    for name in php-fpm nginx; do
-        target=$(newest $name)
-        if [ -n "$target" ] && { [ $name = nginx ] || php_is_ready; }; then
-            ln -sfn "$(command -v "$target")" "$study/php/bin/$name"
-        else
-            rm -f "$study/php/bin/$name"
-            found=
-        fi
+    local study name target found=yes
+    for study in studies/trending studies/metadata; do
+        mkdir -p $study/php/bin
+        for name in php-fpm nginx; do
+            target=$(newest $name)
+            if [ -n "$target" ] && { [ $name = nginx ] || php_is_ready; }; then
+                ln -sfn "$(command -v "$target")" "$study/php/bin/$name"
+            else
+                rm -f "$study/php/bin/$name"
+                found=
+            fi
+        done
     done
     if [ -n "$found" ]; then
-        say php "$($study/php/serve.sh --version)"
+        say php "$(studies/trending/php/serve.sh --version)"
     else
         say php "not ready"
         lacks "php-fpm, nginx" "the contender php is skipped"
     fi
 }
 
-# Reinstalled when the lock file or the list of packages changed, or when a runtime is not there.
-install_npm_packages() {
-    local bin=$study/node_modules/.bin stamp=$study/node_modules/.installed sum versions
-    sum=$(cd $study && cksum package.json package-lock.json .npmrc)
-    if [ "$(cat "$stamp" 2>/dev/null)" != "$sum" ] || [ ! -x "$bin/bun" ]; then
-        if ! has npm; then
-            say npm "not here"
-            lacks npm "the contenders bun, deno and node are skipped"
-            return
+# The study starts a server of its own, with its own data; the system's is never touched.
+link_mariadb() {
+    local folder=studies/ssr/mariadb/bin name found=yes
+    mkdir -p $folder
+    for name in mariadbd mariadb mariadb-install-db; do
+        if has $name; then
+            ln -sfn "$(command -v $name)" "$folder/$name"
+        else
+            rm -f "$folder/$name"
+            found=
         fi
-        # better-sqlite3 asks for a newer Node than many a system has; the one installed beside it is what runs it.
-        (cd $study && npm ci --loglevel=error --no-progress) >"$log" 2>&1 || {
-            say npm "npm ci failed: $(grep -m 1 -v '^$' "$log")"
-            lacks "npm packages" "the contenders bun, deno and node are skipped"
-            return
-        }
-        link_deno "$bin"
-        echo "$sum" >"$stamp"
+    done
+    if [ -n "$found" ]; then
+        say mariadb "$($folder/mariadbd --version | sed 's/.*Ver \([^ ]*\).*/\1/')"
+    else
+        say mariadb "not ready"
+        lacks mariadb-server "the contenders of ssr are skipped"
     fi
-    npm_versions "$bin"
+}
+
+install_npm_packages() {
+    local study versions
+    if ! has npm; then
+        say npm "not here"
+        lacks npm "the contenders bun, deno and node are skipped"
+        return
+    fi
+    for study in "${studies[@]}"; do install_npm_packages_of "$study"; done
+    npm_versions "studies/${studies[0]}/node_modules/.bin"
     say "npm packages" "$versions"
 }
 
@@ -250,11 +264,26 @@ install_web_packages() {
     say web ready
 }
 
+# Reinstalled when the lock file or the list of packages changed, or when a runtime is not there.
+install_npm_packages_of() {
+    local study=studies/$1 bin=studies/$1/node_modules/.bin stamp=studies/$1/node_modules/.installed sum
+    sum=$(cd $study && cksum package.json package-lock.json .npmrc)
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ] && [ -x "$bin/bun" ]; then return; fi
+    # better-sqlite3 asks for a newer Node than many a system has; the one installed beside it is what runs it.
+    (cd $study && npm ci --loglevel=error --no-progress) >"$log" 2>&1 || {
+        say npm "npm ci failed in $study: $(grep -m 1 -v '^$' "$log")"
+        lacks "npm: $1" "its contenders bun, deno and node are skipped"
+        return
+    }
+    link_deno "$study" "$bin"
+    echo "$sum" >"$stamp"
+}
+
 # The package of the platform is used by itself, without the installer around it; so it has no link of its own.
 link_deno() {
     local deno
-    for deno in $study/node_modules/@deno/*/deno; do
-        if [ -x "$deno" ]; then ln -sfn "../${deno#"$study/node_modules/"}" "$1/deno"; fi
+    for deno in "$1"/node_modules/@deno/*/deno; do
+        if [ -x "$deno" ]; then ln -sfn "../${deno#"$1/node_modules/"}" "$2/deno"; fi
     done
 }
 
@@ -274,18 +303,21 @@ npm_versions() {
     done
 }
 
-build_go_contender() {
+# Built before each race as well; here, so that what is missing is told now and modules are fetched.
+build_go_contenders() {
+    local study
     if ! go_is_ready; then
         say go "1.21 or newer is not here"
         lacks "go 1.21+" "the contender go is skipped"
         return
     fi
-    if (cd $study/go && CGO_ENABLED=1 go build -buildvcs=false -trimpath -o bin/trending-go .) >"$log" 2>&1; then
-        say go "$(go env GOVERSION)"
-    else
-        say go "the build failed: $(tail -n 1 "$log")"
-        lacks "go contender" "the contender go is skipped"
-    fi
+    for study in trending metadata hello; do
+        (cd studies/$study/go && CGO_ENABLED=1 go build -buildvcs=false -trimpath -tags sqlite_fts5 -o bin/$study-go .) \
+            >"$log" 2>&1 && continue
+        say go "the build of $study failed: $(tail -n 1 "$log")"
+        lacks "go: $study" "its contender go is skipped"
+    done
+    say go "$(go env GOVERSION)"
 }
 
 # ------------------------------------------------------------------------------------------------------ the end

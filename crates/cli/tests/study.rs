@@ -63,6 +63,7 @@ mistakes!(
     same_port,
     sweeps,
     syntax,
+    traffic,
     unknown_keys,
     unknown_names,
     unused_probes,
@@ -107,6 +108,11 @@ fn every_key_is_read() {
     assert_eq!((study.name.as_str(), study.folder.as_path()), ("all", folder.as_path()));
     assert_eq!(study.dataset.as_ref().unwrap().inputs, [folder.join("rows.csv")]);
     assert_eq!(study.services[1].listen.get_ref(), &Listen::Socket);
+    let (db, cache) = (&study.services[0], &study.services[1]);
+    assert_eq!(db.ready.as_ref().unwrap().get_ref(), "db ping {port}");
+    assert_eq!((db.ending.signal.as_deref(), db.ending.grace_ns), (Some("INT"), Some(2_500_000_000)));
+    assert_eq!((cache.ending.command.as_deref(), cache.ending.grace_ns), (Some("cache stop"), None));
+    assert!(study.dataset.as_ref().unwrap().tmpfs);
     let first = &study.contenders[0];
     assert_eq!((first.folder.as_path(), first.needs.len()), (folder.join("sub").as_path(), 2));
     let env: Vec<&str> = first.env.values().map(|value| value.get_ref().as_str()).collect();
@@ -121,7 +127,12 @@ fn every_key_is_read() {
     assert_eq!(items.request_headers["Accept"], "application/json");
     assert_eq!(items.body.json[1].value, serde_json::json!({ "id": 1, "tags": ["a"], "price": 1.5 }));
     assert!(items.body.volatile[0].agree && items.body.volatile[0].not.is_some());
-    let exact = &study.probes[1].contract;
+    let many = &study.probes[1].contract;
+    assert_eq!(
+        (many.path.as_str(), &many.paths[1][..], many.paths.len()),
+        ("/items?limit=1", "/items?limit=2", 2)
+    );
+    let exact = &study.probes[2].contract;
     assert_eq!((exact.body.exact.as_deref(), exact.body.agree), (Some("{\"ok\":true}\n"), false));
     assert_eq!(study.scenarios[0].requests.as_ref().unwrap()[1].get_ref().weight, 5);
     assert_eq!(study.scenarios[1].shape, Shape::Open { connections: 64, rate_per_s: 2000.0, poisson: false });
@@ -132,9 +143,16 @@ fn every_key_is_read() {
     );
     assert!(study.scenarios[0].limits.is_none());
     assert_eq!(study.scenarios[1].metrics, [Metric::P99, Metric::Cpu]);
+    let popular = &study.scenarios[2].traffic;
+    assert_eq!((popular.zipf, popular.cold, popular.stages.as_deref()), (Some(0.9), true, None));
+    let spike = &study.scenarios[3];
+    // One second of 100 and half a second of 250 in the mean.
+    let mean = (100.0 + 125.0) / 1.5;
+    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: mean, poisson: true });
+    assert_eq!(spike.traffic.stages.as_deref(), Some("100:1s,100..400:500ms"));
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
-    assert_eq!(study.scenarios[2].shape, Shape::Peak { connections: 8, objective });
-    assert_eq!(study.scenarios[3].sweep.as_ref().unwrap().values, [1, 64]);
+    assert_eq!(study.scenarios[4].shape, Shape::Peak { connections: 8, objective });
+    assert_eq!(study.scenarios[5].sweep.as_ref().unwrap().values, [1.0, 64.0]);
     assert_eq!(study.claims[0].published().value, Some(41_900.0));
     assert_eq!(study.claims[0].published().half_digit, 0.5);
 }

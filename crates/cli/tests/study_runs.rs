@@ -34,6 +34,35 @@ fn a_service_is_found_by_its_port() {
     kit.assert_nothing_left();
 }
 
+/// A service is ready when its command says so, not when it listens, and is ended as the study says.
+#[test]
+fn a_service_says_when_it_is_ready_and_how_it_ends() {
+    let kit = kit();
+    let server = server_line(&[]);
+    let slow = format!(
+        "trap 'echo usr1 >> ended.txt; kill $pid; exit' USR1; {server} --port {{port}} & pid=$!; sleep 0.3; touch up-$PORT; wait"
+    );
+    let told = format!("echo $$ > told.pid; exec {server} --port {{port}}");
+    let contender = |name: &str| {
+        let command = format!("test -e up-{{slow.port}} && exec {server}");
+        table("contender", name, &command) + "services = [\"slow\", \"told\"]\n"
+    };
+    let study = [
+        table("service", "slow", &slow)
+            + "ready = \"test -e up-{port}\"\nsignal = \"USR1\"\ngrace = \"5s\"\n",
+        table("service", "told", &told) + "stop = \"echo {port} > told.txt; kill $(cat told.pid)\"\n",
+        contender("a"),
+        contender("b"),
+        "[[probe]]\npath = \"/\"\n".to_owned(),
+    ];
+    kit.file("study.toml", study.concat());
+    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "10s"]).run();
+    outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract");
+    assert_eq!(kit.read("ended.txt"), "usr1\n");
+    assert!(kit.read("told.txt").trim().parse::<u16>().is_ok());
+    kit.assert_nothing_left();
+}
+
 /// Contenders and generator may hold as many connections as the system allows, not as few as a shell's default.
 #[test]
 fn the_limit_of_open_files_is_raised() {

@@ -99,6 +99,33 @@ pub struct Service {
     pub env: BTreeMap<String, String>,
     /// Where it listens; it is ready when it accepts a connection there.
     pub listen: Listen,
+    /// A shell command that succeeds once it is ready; asked as soon as it accepts a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    /// How it is ended.
+    #[serde(default, skip_serializing_if = "Ending::is_usual")]
+    pub ending: Ending,
+}
+
+/// How a service is ended: it is asked, and killed if it still runs when its grace is over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ending {
+    /// A shell command that asks it to end; without one, a signal does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The signal: `TERM` (also where none is named), `INT`, `QUIT`, `HUP`, `USR1` or `USR2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// How long it may take; as long as contenders may where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ns: Option<u64>,
+}
+
+impl Ending {
+    /// Whether it is that of contenders.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Which statuses an answer may have.
@@ -130,6 +157,9 @@ pub struct Probe {
     pub method: String,
     /// Request target: path and query.
     pub path: String,
+    /// All request targets where the probe stands for many; `path` is the first of them. Empty where it is the only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
     /// Request headers.
     #[serde(default)]
     pub request_headers: BTreeMap<String, String>,
@@ -275,6 +305,31 @@ pub struct ScenarioPlan {
     /// The sweep that it is a point of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepPoint>,
+    /// What its load has beside its shape.
+    #[serde(default, skip_serializing_if = "Traffic::is_plain")]
+    pub traffic: Traffic,
+}
+
+/// What a load has beside its shape.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// The requests are drawn with a popularity that falls with their place in the list, from 1, to the power of minus this;
+    /// without it each comes in turn, or by weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zipf: Option<f64>,
+    /// Of an open load: the rate over the time of each slice, as `deadheat load --rate` writes it. The shape's rate is its mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<String>,
+    /// Nothing is warmed up: what is measured are a contender's first seconds under load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cold: bool,
+}
+
+impl Traffic {
+    /// Whether there is nothing to be said of it.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a scenario holds each of its contenders to, by control groups: what it does not name is not limited.

@@ -186,6 +186,8 @@ fn what_differs_is_found() {
         folder: ".".into(),
         env: Default::default(),
         listen: deadheat_record::Listen::FreePort,
+        ready: None,
+        ending: Default::default(),
     };
     expect(|new| new.plan.services.push(service), "different-services", Warn);
 }

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use deadheat_load::Address;
-use deadheat_record::{Limits, Listen};
+use deadheat_record::{Ending, Limits, Listen};
 use rustix::process::{Pid, Signal};
 
 use crate::cgroup::Cgroup;
@@ -96,6 +96,8 @@ pub(crate) struct Start<'a> {
     pub cpus: &'a [usize],
     /// What its tree is held to.
     pub limits: &'a Limits,
+    /// How it is ended, with placeholders.
+    pub ending: &'a Ending,
     /// Its log file.
     pub log: PathBuf,
     /// Values of the placeholders that do not depend on the start: `dataset`, `work`, `study`, `NAME.port`.
@@ -145,7 +147,11 @@ impl Running {
             cpus: if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec(),
             group: run.next_group(),
             limits: start.limits.clone(),
-            grace_ms: GRACE.as_millis() as u64,
+            ending: Ending {
+                command: start.ending.command.as_ref().map(|command| fill(command, &values)),
+                ..start.ending.clone()
+            },
+            grace_ms: start.ending.grace_ns.map_or(GRACE.as_millis() as u64, |ns| ns / 1_000_000),
         };
         Self::keep(start.name, &order, address, run.left_behind())
             .map_err(|error| spawn_error(error.to_string()))

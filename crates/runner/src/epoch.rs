@@ -28,6 +28,8 @@ const MOST_STEAL: f64 = 0.05;
 const MOST_FOREIGN: f64 = 0.10;
 /// A contender with more wrong answers than this share is put out of the race.
 const MOST_WRONG: f64 = 0.001;
+/// Positions of a drawn order of requests: so many that no slice repeats another's, the same for every contender.
+const POSITIONS: usize = 1 << 16;
 /// A warm-up goes on for the requests that it lacks at the most so many times as long.
 const WARMUP_STRETCH: u32 = 3;
 
@@ -154,16 +156,18 @@ impl Course<'_> {
         change: impl Fn(Prepared) -> Prepared,
     ) -> Result<Arc<Requests>, Broken> {
         let name = &self.plan().contenders[contender].name;
-        let shares = self.scenario.requests.iter().map(|share| {
+        let (mut all, mut weights) = (Vec::new(), Vec::new());
+        for share in &self.scenario.requests {
             let prepared = self.contract.prepared(name, &share.probe, parity);
             let prepared = prepared.map_err(|error| Broken::Failed(error.to_string()))?;
-            Ok((change(prepared), f64::from(share.weight)))
-        });
-        let shares = shares.collect::<Result<Vec<_>, Broken>>()?;
-        let requests = match shares.len() {
-            1 => Requests::in_turn(shares.into_iter().map(|(prepared, _)| prepared).collect()),
-            // Long enough that no slice repeats another's order, the same for every contender.
-            _ => Requests::weighted(shares, 1 << 16, self.plan().method.seed),
+            weights.extend(vec![f64::from(share.weight) / prepared.len() as f64; prepared.len()]);
+            all.extend(prepared.into_iter().map(&change));
+        }
+        let seed = self.plan().method.seed;
+        let requests = match (self.scenario.traffic.zipf, self.scenario.requests.len()) {
+            (Some(exponent), _) => Requests::zipf(all, exponent, POSITIONS, seed),
+            (None, 1) => Requests::in_turn(all),
+            (None, _) => Requests::weighted(all.into_iter().zip(weights).collect(), POSITIONS, seed),
         };
         Ok(Arc::new(requests.map_err(|error| Broken::Failed(error.to_string()))?))
     }
@@ -249,6 +253,9 @@ impl Course<'_> {
         observer: &mut dyn Observer,
     ) -> Result<Vec<Sum>, Broken> {
         let (count, mut sums) = (loaded.len(), Vec::new());
+        if self.scenario.traffic.cold {
+            return Ok(loaded.iter().map(|_| Sum::new()).collect());
+        }
         for (index, one) in loaded.iter_mut().enumerate() {
             let name = one.runner.running.name().to_owned();
             observer.event(&Event::Doing(&format!("warming up {name} ({} of {count})", index + 1)));
@@ -280,13 +287,14 @@ impl Course<'_> {
     /// Answers under load must be those of before: all by status, length and digest, some as a whole.
     fn check_answers(&self, one: &Loaded, sum: &Sum, parity: &Parity) -> Result<(), Broken> {
         let name = one.runner.running.name();
-        let probes: Vec<String> = self.scenario.requests.iter().map(|share| share.probe.clone()).collect();
-        let mut found = self.contract.check_samples(name, &probes, &sum.samples, parity);
+        let probes = || self.scenario.requests.iter().map(|share| share.probe.as_str());
+        let keys = self.contract.keys(probes());
+        let mut found = self.contract.check_samples(name, &keys, &sum.samples, parity);
         let (wrong, total) = (sum.outcomes.wrong(), sum.outcomes.total());
         if wrong as f64 > total as f64 * MOST_WRONG {
             found.push(Difference {
                 contender: name.into(),
-                probe: probes.join(", "),
+                probe: probes().collect::<Vec<_>>().join(", "),
                 path: "answers".into(),
                 expected: "status and body as before the load".into(),
                 got: format!(

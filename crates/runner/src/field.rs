@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use deadheat_load::{Address, Answer};
-use deadheat_record::{Limits, Listen, Plan};
+use deadheat_record::{Ending, Limits, Listen, Plan};
 
 use crate::ask::{Question, ask_all};
 use crate::ceiling::NULL_COMMAND;
-use crate::contender::{Running, Start, StartError};
+use crate::contender::{Running, Start, StartError, fill};
+use crate::ready::ReadyCommand;
 use crate::run::RunId;
 
 /// Statuses by which a proxy says that what is behind it is not up yet.
@@ -70,6 +71,7 @@ impl Gate<'_> {
             listen: if sockets { &Listen::Socket } else { &Listen::FreePort },
             cpus: &self.plan.pinning.server_cpus,
             limits: &Limits::default(),
+            ending: &Ending::default(),
             log: self.logs.join("null-server.log"),
             values: &BTreeMap::new(),
             sockets: &self.plan.work,
@@ -96,6 +98,7 @@ impl Gate<'_> {
             listen: &one.listen,
             cpus: &self.plan.pinning.server_cpus,
             limits,
+            ending: &Ending::default(),
             log: self.log(contender, when),
             values: &self.values,
             sockets: &self.plan.work,
@@ -138,14 +141,14 @@ impl Gate<'_> {
         self.logs.join(format!("{contender}-{name}-{when}.log"))
     }
 
-    /// Starts the plan's services in order and waits until each accepts a connection. Their ports and sockets are
-    /// added to the values of placeholders.
+    /// Starts the plan's services in order and waits until each is ready. Their ports and sockets are added to the values of
+    /// placeholders.
     ///
     /// # Errors
-    /// When one cannot be started or does not accept.
+    /// When one cannot be started or does not become ready.
     pub(crate) fn start_services(&mut self) -> Result<Vec<Running>, StartError> {
         let mut up = Vec::new();
-        for service in &self.plan.services {
+        for (index, service) in self.plan.services.iter().enumerate() {
             self.go_on()?;
             let start = Start {
                 name: &service.name,
@@ -155,18 +158,27 @@ impl Gate<'_> {
                 listen: &service.listen,
                 cpus: &self.plan.pinning.server_cpus,
                 limits: &Limits::default(),
-                log: self.logs.join(format!("service-{}.log", up.len())),
+                ending: &service.ending,
+                log: self.logs.join(format!("service-{index}.log")),
                 values: &self.values,
                 sockets: &self.plan.work,
             };
             let running = Running::start(&start, self.run)?;
             let address = running.address().clone();
-            let patience = Duration::from_nanos(self.plan.method.ready_ns);
-            running.wait_ready(patience, self.stopped, |_| accepts(&address))?;
             let (key, value) = match &address {
-                deadheat_load::Address::Tcp(address) => ("port", address.port().to_string()),
-                deadheat_load::Address::Unix(path) => ("socket", path.to_string_lossy().into_owned()),
+                Address::Tcp(address) => ("port", address.port().to_string()),
+                Address::Unix(path) => ("socket", path.to_string_lossy().into_owned()),
             };
+            let ready = service.ready.as_ref().map(|command| {
+                let mut values = self.values.clone();
+                values.insert(key.into(), value.clone());
+                ReadyCommand::new(&fill(command, &values), &service.folder, &values, &service.env)
+            });
+            let patience = Duration::from_nanos(self.plan.method.ready_ns);
+            running.wait_ready(patience, self.stopped, |left| {
+                accepts(&address)?;
+                ready.as_ref().map_or(Ok(()), |command| command.succeeds(left, self.stopped))
+            })?;
             self.values.insert(format!("{}.{key}", service.name), value);
             up.push(running);
         }
@@ -220,6 +232,8 @@ mod tests {
             folder: "/".into(),
             env: BTreeMap::new(),
             listen: deadheat_record::Listen::FreePort,
+            ready: None,
+            ending: Ending::default(),
         }];
         let mut gate = Gate {
             plan: &plan,

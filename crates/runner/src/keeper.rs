@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use deadheat_record::Limits;
+use deadheat_record::{Ending, Limits};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, wait,
@@ -55,7 +55,9 @@ pub struct Order {
     pub group: String,
     /// What the group is held to.
     pub limits: Limits,
-    /// How long it may take to end by itself after TERM.
+    /// How it is asked to end; a signal that is not known is TERM.
+    pub ending: Ending,
+    /// How long it may then take to end by itself.
     pub grace_ms: u64,
 }
 
@@ -114,7 +116,7 @@ fn keep_one() -> io::Result<()> {
     };
     say(&Message::Started { pid: Pid::from_child(&child).as_raw_nonzero().get(), group: group.clone() });
     wait_for_the_end(&child, signals)?;
-    let left = end_tree(group.as_ref(), Duration::from_millis(order.grace_ms));
+    let left = end_tree(group.as_ref(), &order);
     if let Some(group) = &group {
         let _ = group.remove();
     }
@@ -213,17 +215,40 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
+/// The command that asks for the end, in the contender's folder and environment; none where it cannot be run.
+fn ask_to_end(order: &Order) -> Option<Child> {
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log).ok()?;
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(order.ending.command.as_ref()?).current_dir(&order.folder);
+    shell.envs(order.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
+    shell.stdout(log.try_clone().ok()?).stderr(log).spawn().ok()
+}
+
+fn signal_of(ending: &Ending) -> Signal {
+    match ending.signal.as_deref() {
+        Some("INT") => Signal::INT,
+        Some("QUIT") => Signal::QUIT,
+        Some("HUP") => Signal::HUP,
+        Some("USR1") => Signal::USR1,
+        Some("USR2") => Signal::USR2,
+        _ => Signal::TERM,
+    }
+}
+
 /// Ends everything that is in the group or descends from the keeper. Returns what could not be ended.
-fn end_tree(group: Option<&Cgroup>, grace: Duration) -> Vec<Pid> {
+fn end_tree(group: Option<&Cgroup>, order: &Order) -> Vec<Pid> {
     let members = || {
         let mut all = tree::descendants(getpid());
         all.extend(group.map(Cgroup::processes).unwrap_or_default());
         all
     };
     let _ = group.map(Cgroup::thaw);
-    tree::signal(&members(), Signal::TERM);
+    // Whoever has a command for its end may take a signal amiss.
+    if ask_to_end(order).is_none() {
+        tree::signal(&members(), signal_of(&order.ending));
+    }
     tree::signal(&members(), Signal::CONT);
-    wait_until_empty(&members, grace);
+    wait_until_empty(&members, Duration::from_millis(order.grace_ms));
     let start = Instant::now();
     loop {
         reap();

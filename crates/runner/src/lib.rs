@@ -28,6 +28,7 @@ mod parity;
 mod peak;
 mod ports;
 mod race;
+mod ready;
 mod run;
 mod schedule;
 mod single;

@@ -15,10 +15,16 @@ use crate::compare::{BodyDifference, Rules, RulesError};
 /// Answers that must agree at the same moment are asked for again so often: the moment may have passed between two.
 const TRIES: usize = 3;
 
+/// Of a probe that stands for many requests, so many are asked, evenly spread over its list.
+const SAMPLE: usize = 64;
+
 /// A contract, ready for use.
 #[derive(Debug)]
 pub(crate) struct Contract {
+    /// What is asked. Of a probe with many paths a sample stands here, each path as a probe of its own.
     probes: Vec<(Probe, Rules)>,
+    /// Probes with many paths.
+    many: Vec<(Probe, Rules)>,
     timeout: Duration,
 }
 
@@ -74,12 +80,19 @@ impl Contract {
     /// # Errors
     /// When a path or pattern cannot be read.
     pub(crate) fn new(probes: &[Probe], timeout: Duration) -> Result<Self, ContractError> {
-        let ready = probes.iter().map(|probe| {
+        let mut contract = Self { probes: Vec::new(), many: Vec::new(), timeout };
+        for probe in probes {
             let rules = Rules::new(&probe.body)
                 .map_err(|source| ContractError { probe: probe.name.clone(), source })?;
-            Ok((probe.clone(), rules))
-        });
-        Ok(Self { probes: ready.collect::<Result<_, ContractError>>()?, timeout })
+            if probe.paths.is_empty() {
+                contract.probes.push((probe.clone(), rules));
+                continue;
+            }
+            let sample = sample(probe).map(|one| (one, rules.clone()));
+            contract.probes.extend(sample);
+            contract.many.push((probe.clone(), rules));
+        }
+        Ok(contract)
     }
 
     /// The first probe's request: what readiness is told by.
@@ -116,7 +129,7 @@ impl Contract {
         Ok(Some(parity))
     }
 
-    /// One contender's requests under load, in the plan's order of probes, with what it must answer.
+    /// One contender's requests of a probe under load, in the order of its paths, with what it must answer.
     ///
     /// # Errors
     /// When a probe cannot be written as an HTTP request.
@@ -125,11 +138,42 @@ impl Contract {
         contender: &str,
         probe: &str,
         parity: &Parity,
-    ) -> Result<Prepared, RequestError> {
-        let found = self.probes.iter().find(|(one, _)| one.name == probe);
-        let Question { bytes, head } = question(found.map(|(probe, _)| probe))?;
-        let rules = found.map(|(_, rules)| rules);
-        Ok(Prepared { bytes: bytes.to_vec(), head, expect: parity.expectation(contender, probe, rules) })
+    ) -> Result<Vec<Prepared>, RequestError> {
+        let one = |key: &str, probe: Option<&Probe>, rules: Option<&Rules>| {
+            let Question { bytes, head } = question(probe)?;
+            let mut expect = parity.expectation(contender, key, rules);
+            if let (deadheat_load::StatusRule::Any, Some(probe)) = (expect.status, probe) {
+                expect.status = allowed(&probe.status);
+            }
+            Ok(Prepared { bytes: bytes.to_vec(), head, expect })
+        };
+        let Some((many, rules)) = self.many.iter().find(|(one, _)| one.name == probe) else {
+            let found = self.probes.iter().find(|(one, _)| one.name == probe);
+            return Ok(vec![one(probe, found.map(|(probe, _)| probe), found.map(|(_, rules)| rules))?]);
+        };
+        let mut bare = Probe { paths: Vec::new(), ..many.clone() };
+        let prepared = many.paths.iter().map(|path| {
+            bare.path.clone_from(path);
+            one(&key(many, path), Some(&bare), Some(rules))
+        });
+        prepared.collect()
+    }
+
+    /// The names under which the requests of these probes are known, in the order of [`Self::prepared`].
+    pub(crate) fn keys<'p>(&self, probes: impl Iterator<Item = &'p str>) -> Vec<String> {
+        let keys = |probe: &'p str| match self.many.iter().find(|(one, _)| one.name == probe) {
+            Some((many, _)) => many.paths.iter().map(|path| key(many, path)).collect(),
+            None => vec![probe.to_owned()],
+        };
+        probes.flat_map(keys).collect()
+    }
+
+    /// A probe that is asked, or the one with many paths that it is one of.
+    fn known_as(&self, name: &str) -> Option<&(Probe, Rules)> {
+        let of_many = |(one, _): &&(Probe, Rules)| {
+            name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with(" /"))
+        };
+        self.probes.iter().find(|(one, _)| one.name == name).or_else(|| self.many.iter().find(of_many))
     }
 
     /// Differences of whole answers kept under load from what the contender itself answered before.
@@ -143,12 +187,12 @@ impl Contract {
         let mut found: Vec<Difference> = Vec::new();
         for sample in samples.iter().filter(|sample| !sample.truncated) {
             let Some(name) = probes.get(sample.request as usize) else { continue };
-            let Some((probe, rules)) = self.probes.iter().find(|(one, _)| &one.name == name) else {
-                continue;
-            };
+            let Some((probe, rules)) = self.known_as(name) else { continue };
             let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
             let mut here = match known.map(Vec::as_slice) {
-                None | Some([]) => continue,
+                None | Some([]) if probe.paths.is_empty() => continue,
+                // It was not in the sample: the contract's own demands are left.
+                None | Some([]) => Vec::new(),
                 // A body that nothing is demanded of may change from answer to answer.
                 Some([one, two]) if !probe.body.agree && !rules.between(one, two).is_empty() => Vec::new(),
                 Some([known, ..]) => rules.between(known, &sample.body),
@@ -262,6 +306,32 @@ impl Parity {
             _ => deadheat_load::BodyRule::Any,
         };
         Expectation { status, body }
+    }
+}
+
+/// The name of one of a probe's many requests.
+fn key(probe: &Probe, path: &str) -> String {
+    format!("{} {path}", probe.name)
+}
+
+/// Some of a probe's many requests, each as a probe of its own: evenly spread, the first among them.
+fn sample(probe: &Probe) -> impl Iterator<Item = Probe> {
+    let bare = Probe { paths: Vec::new(), ..probe.clone() };
+    let (count, most) = (probe.paths.len(), probe.paths.len().min(SAMPLE));
+    (0..most).map(move |place| {
+        let path = &probe.paths[place * count / most];
+        Probe { name: key(probe, path), path: path.clone(), ..bare.clone() }
+    })
+}
+
+/// What the contract says of statuses, as the engine has it.
+fn allowed(rule: &deadheat_record::StatusRule) -> deadheat_load::StatusRule {
+    match rule {
+        deadheat_record::StatusRule::OneOf(list) if list.len() == 1 => {
+            deadheat_load::StatusRule::Exact(list[0])
+        }
+        deadheat_record::StatusRule::Success => deadheat_load::StatusRule::Success,
+        deadheat_record::StatusRule::OneOf(_) => deadheat_load::StatusRule::Any,
     }
 }
 

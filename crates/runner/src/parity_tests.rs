@@ -11,6 +11,7 @@ fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
         name: "p".into(),
         method: "GET".into(),
         path: "/".into(),
+        paths: vec![],
         request_headers: BTreeMap::new(),
         request_body: String::new(),
         status: StatusRule::OneOf(vec![200]),
@@ -197,4 +198,31 @@ fn answers_kept_under_load_are_held_against_those_of_before() {
     let body = BodyRule { agree: false, ..probe(&[]).body };
     let free = Contract::new(&[Probe { body, ..probe(&[]) }], Duration::ZERO).unwrap();
     assert_eq!(free.check_samples("up", &["p".into()], &[sample("other")], &parity), []);
+}
+
+#[test]
+fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
+    let paths: Vec<String> = (0..1_000).map(|n| format!("/?id={n}")).collect();
+    let many = Probe { name: "m".into(), path: paths[0].clone(), paths, ..probe(&[]) };
+    let contract = Contract::new(&[many], Duration::ZERO).unwrap();
+    let asked: Vec<&str> = contract.probes.iter().map(|(one, _)| one.path.as_str()).collect();
+    assert_eq!(
+        (asked.len(), asked[0], asked[1], asked[SAMPLE - 1]),
+        (SAMPLE, "/?id=0", "/?id=15", "/?id=984")
+    );
+    let mut parity = Parity::default();
+    let key = "m /?id=15".to_owned();
+    parity.statuses.insert(("up".into(), key.clone()), 200);
+    let bodies = BTreeMap::from([(key.clone(), vec![b"x".to_vec(), b"x".to_vec()])]);
+    parity.answers.insert("up".into(), bodies);
+    let prepared = contract.prepared("up", "m", &parity).unwrap();
+    assert_eq!(prepared.len(), 1_000);
+    assert!(String::from_utf8_lossy(&prepared[16].bytes).starts_with("GET /?id=16 "));
+    assert!(matches!(prepared[15].expect.body, deadheat_load::BodyRule::Digest { length: 1, .. }));
+    assert_eq!(prepared[16].expect.body, deadheat_load::BodyRule::Any);
+    let keys = contract.keys(["m"].into_iter());
+    assert_eq!((keys.len(), &keys[15]), (1_000, &key));
+    let sample = |request, body: &str| Sample { request, ..sample(body) };
+    let wrong = contract.check_samples("up", &keys, &[sample(15, "y"), sample(16, "y")], &parity);
+    assert_eq!(wrong.iter().map(|one| one.probe.as_str()).collect::<Vec<_>>(), [key.as_str()]);
 }

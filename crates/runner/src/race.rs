@@ -274,7 +274,8 @@ impl Race<'_> {
             contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
         let (shortest, longest) = method.warmup_ns;
         let limits = WarmupLimits { shortest_s: shortest as f64 / 1e9, longest_s: longest as f64 / 1e9 };
-        let warmup_ns = (warmup_length_s(&cuts, limits) * 1e9) as u64;
+        let cold = leg.scenario.traffic.cold;
+        let warmup_ns = if cold { 0 } else { (warmup_length_s(&cuts, limits) * 1e9) as u64 };
         let scenario = leg.scenario.name.clone();
         self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
         let window_ns = window.as_nanos() as u64;
@@ -380,7 +381,7 @@ impl Race<'_> {
         let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
         // Trials at all kinds of rates say nothing of a climb.
         let searched = matches!(leg.scenario.shape, Shape::Peak { .. });
-        let chosen = leg.gate.plan.method.pilot_ns == 0 || searched;
+        let chosen = leg.gate.plan.method.pilot_ns == 0 || searched || leg.scenario.traffic.cold;
         if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
             return Ok(());
         }

@@ -180,6 +180,8 @@ pub(crate) struct Loaded {
     pub runner: Runner,
     session: Session,
     shape: Shape,
+    /// Of an open load: its rate over the time of a slice.
+    stages: Option<Rate>,
     seed: u64,
     settle: Duration,
 }
@@ -212,9 +214,13 @@ impl Loaded {
             max_samples_per_slice: MAX_SAMPLES,
         };
         let name = runner.running.name().to_owned();
-        if let Err(source) = pacer(&scenario.shape, seed, 0) {
-            return Err(Box::new((runner, StretchError::Rate { contender: name, source })));
-        }
+        let stages = scenario.traffic.stages.as_deref().map(str::parse::<Rate>).transpose();
+        let stages =
+            stages.and_then(|stages| pacer(&scenario.shape, stages.as_ref(), seed, 0).map(|_| stages));
+        let stages = match stages {
+            Ok(stages) => stages,
+            Err(source) => return Err(Box::new((runner, StretchError::Rate { contender: name, source }))),
+        };
         if let Err(source) = runner.running.thaw() {
             return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
         }
@@ -227,6 +233,7 @@ impl Loaded {
                 runner,
                 session,
                 shape: scenario.shape.clone(),
+                stages,
                 seed,
                 settle: Duration::from_nanos(plan.method.settle_ns),
             }),
@@ -240,8 +247,8 @@ impl Loaded {
     /// # Errors
     /// When the slice fails as a whole, or the contender cannot be frozen or let run.
     pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, StretchError> {
-        let shape = self.shape.clone();
-        self.slice_of(&shape, length, start)
+        let pacer = pacer(&self.shape, self.stages.as_ref(), self.seed, start);
+        self.slice_of(pacer, length, start)
     }
 
     /// As [`Self::slice`], at a rate of its own.
@@ -255,13 +262,17 @@ impl Loaded {
         start: u64,
     ) -> Result<Tally, StretchError> {
         let shape = Shape::Open { connections: self.shape.connections(), rate_per_s, poisson: true };
-        self.slice_of(&shape, length, start)
+        self.slice_of(pacer(&shape, None, self.seed, start), length, start)
     }
 
-    fn slice_of(&mut self, shape: &Shape, length: Duration, start: u64) -> Result<Tally, StretchError> {
+    fn slice_of(
+        &mut self,
+        pacer: Result<Pacer, RateError>,
+        length: Duration,
+        start: u64,
+    ) -> Result<Tally, StretchError> {
         let name = || self.runner.running.name().to_owned();
-        let pacer = pacer(shape, self.seed, start)
-            .map_err(|source| StretchError::Rate { contender: name(), source })?;
+        let pacer = pacer.map_err(|source| StretchError::Rate { contender: name(), source })?;
         let order = SliceOrder { pacer, limit: Limit::duration(length), settle: self.settle, start };
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         let tally = self.session.slice(&order);
@@ -293,7 +304,7 @@ impl Loaded {
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         loop {
             let (limit, start) = (Limit::duration(slice), sum.outcomes.total());
-            let pacer = pacer(&self.shape, self.seed, start)
+            let pacer = pacer(&self.shape, self.stages.as_ref(), self.seed, start)
                 .map_err(|source| StretchError::Rate { contender: name(), source })?;
             let order = SliceOrder { pacer, limit, settle: Duration::ZERO, start };
             let tally = self
@@ -313,12 +324,13 @@ impl Loaded {
 
 /// When requests of a slice are due: as random as any other slice's, and the same for all contenders of a round, whose
 /// slices have the epoch's seed and the same `start`.
-fn pacer(shape: &Shape, seed: u64, start: u64) -> Result<Pacer, RateError> {
+fn pacer(shape: &Shape, stages: Option<&Rate>, seed: u64, start: u64) -> Result<Pacer, RateError> {
     // Outside its trials, a contender whose peak is looked for is loaded as fast as it answers: that warms it up best.
     let Shape::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
     let seed = derive_seed(seed, usize::try_from(start).unwrap_or(usize::MAX), 0);
     let arrivals = if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };
-    Ok(Pacer::Open { rate: Rate::constant(*rate_per_s)?, arrivals })
+    let rate = stages.map_or_else(|| Rate::constant(*rate_per_s), |stages| Ok(stages.clone()))?;
+    Ok(Pacer::Open { rate, arrivals })
 }
 
 #[cfg(test)]
@@ -328,11 +340,18 @@ mod tests {
     #[test]
     fn every_slice_has_arrivals_of_its_own_and_all_contenders_of_a_round_the_same() {
         let shape = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
-        let first = |seed, start| pacer(&shape, seed, start).unwrap().due_times().unwrap().next().unwrap();
+        let first =
+            |seed, start| pacer(&shape, None, seed, start).unwrap().due_times().unwrap().next().unwrap();
         assert_eq!(first(7, 1_000), first(7, 1_000));
         let all = [first(7, 1_000), first(7, 2_000), first(8, 1_000)];
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "{all:?}");
         let even = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: false };
-        assert_eq!(pacer(&even, 7, 1_000), pacer(&even, 8, 2_000));
+        assert_eq!(pacer(&even, None, 7, 1_000), pacer(&even, None, 8, 2_000));
+        let stages: Rate = "10:1s,1000:1s,10:1s".parse().unwrap();
+        let due = pacer(&even, Some(&stages), 7, 0).unwrap().due_times().unwrap();
+        let within = |from_ns, to_ns| due.clone().filter(move |ns| (from_ns..to_ns).contains(ns));
+        let until = due.clone().take_while(|ns| *ns < 3_000_000_000).count();
+        assert_eq!(until, 1_020, "each slice has the whole of it");
+        assert_eq!(within(1_000_000_000, 2_000_000_000).take(1_000).count(), 1_000);
     }
 }

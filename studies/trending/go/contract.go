@@ -35,6 +35,23 @@ type item struct {
 	Thumbs  [2]string `json:"thumbs"`
 }
 
+// ladderItems are what the rung `json` of the ladder encodes: as many items as an answer has, made once.
+var ladderItems = func() []item {
+	items := make([]item, defaultLimit)
+	for n := range items {
+		number := strconv.Itoa(n)
+		base := "https://thumbs.trending.example/videos/de/la/ladder-" + number + "/still-1/1280x720"
+		items[n] = item{
+			ID:      "ladder-" + number,
+			Title:   "A title that is as long as those of the dataset, number " + number + " (full episode)",
+			Channel: "Channel " + number,
+			Score:   int64(100_000 - n),
+			Thumbs:  [2]string{base + "/hq.webp", base + "/sd.webp"},
+		}
+	}
+	return items
+}()
+
 // parameter gives the first value of name in a query string, percent-decoded; empty when it is missing.
 func parameter(query, name string) string {
 	for query != "" {

@@ -54,7 +54,7 @@ func (t trending) ServeHTTP(response http.ResponseWriter, request *http.Request)
 	headers := response.Header()
 	headers["Content-Type"] = []string{"application/json"}
 	if request.URL.EscapedPath() != "/api/trending" {
-		send(response, http.StatusNotFound, []byte(`{"error":"not found"}`))
+		t.rung(response, request)
 		return
 	}
 	region := regionOf(parameter(request.URL.RawQuery, "region"))
@@ -69,6 +69,33 @@ func (t trending) ServeHTTP(response http.ResponseWriter, request *http.Request)
 		return
 	}
 	headers["Cache-Control"] = []string{"public, max-age=30, s-maxage=120"}
+	send(response, http.StatusOK, body)
+}
+
+// rung answers a rung of the ladder: the server alone, with JSON, or with the query as well. Without a token.
+func (t trending) rung(response http.ResponseWriter, request *http.Request) {
+	items := ladderItems
+	switch request.URL.EscapedPath() {
+	case "/ladder/nothing":
+		send(response, http.StatusOK, []byte("{}"))
+		return
+	case "/ladder/json":
+	case "/ladder/query":
+		found, err := t.items(request.Context(), "DE", defaultLimit)
+		if err != nil {
+			http.Error(response, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		items = found
+	default:
+		send(response, http.StatusNotFound, []byte(`{"error":"not found"}`))
+		return
+	}
+	body, err := encoded(answer{"DE", len(items), "", items})
+	if err != nil {
+		http.Error(response, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	send(response, http.StatusOK, body)
 }
 

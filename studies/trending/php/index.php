@@ -9,7 +9,7 @@ const QUERY = 'SELECT id, title, channel, score, thumb_base FROM videos'
 
 [$path, $query] = explode('?', $_SERVER['REQUEST_URI'], 2) + [1 => ''];
 if ($path !== '/api/trending') {
-    send(404, '{"error":"not found"}');
+    rung($path);
 } else {
     $region = region_of(parameter($query, 'region'));
     $items = items($region, limit_of(parameter($query, 'limit')));
@@ -17,6 +17,39 @@ if ($path !== '/api/trending') {
     $answer = ['region' => $region, 'count' => $count, 'token' => token_of($region, $count), 'items' => $items];
     header('cache-control: public, max-age=30, s-maxage=120');
     send(200, json_encode($answer, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES | JSON_THROW_ON_ERROR));
+}
+
+/** A rung of the ladder: the server alone, with JSON, or with the query as well. Without a token. */
+function rung(string $path): void
+{
+    if ($path === '/ladder/nothing') {
+        send(200, '{}');
+    } elseif ($path === '/ladder/json' || $path === '/ladder/query') {
+        $items = $path === '/ladder/json' ? ladder_items() : items('DE', 24);
+        $answer = ['region' => 'DE', 'count' => count($items), 'token' => '', 'items' => $items];
+        send(200, json_encode($answer, JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES | JSON_THROW_ON_ERROR));
+    } else {
+        send(404, '{"error":"not found"}');
+    }
+}
+
+/** As many items as an answer has; PHP keeps nothing from request to request, so that it makes them anew. */
+function ladder_items(): array
+{
+    $items = [];
+    for ($n = 0; $n < 24; $n++) {
+        $base = "https://thumbs.trending.example/videos/de/la/ladder-$n/still-1/1280x720";
+        $title = "A title that is as long as those of the dataset, number $n (full episode)";
+        $thumbs = ["$base/hq.webp", "$base/sd.webp"];
+        $items[] = [
+            'id' => "ladder-$n",
+            'title' => $title,
+            'channel' => "Channel $n",
+            'score' => 100_000 - $n,
+            'thumbs' => $thumbs,
+        ];
+    }
+    return $items;
 }
 
 function send(int $status, string $body): void

@@ -73,12 +73,34 @@ export function itemsOf(rows) {
   }));
 }
 
+/** What the rung `json` of the ladder serialises: as many items as an answer has, made once. */
+const ITEMS = itemsOf(
+  Array.from({ length: DEFAULT_LIMIT }, (_, n) => ({
+    id: `ladder-${n}`,
+    title: `A title that is as long as those of the dataset, number ${n} (full episode)`,
+    channel: `Channel ${n}`,
+    score: 100_000 - n,
+    thumb_base: `https://thumbs.trending.example/videos/de/la/ladder-${n}/still-1/1280x720`,
+  })),
+);
+
+const LADDER_HEADERS = { "content-type": "application/json" };
+
+/** A rung of the ladder: the server alone, with JSON, or with the query as well. Without a token. */
+export function rung(path, all) {
+  if (path === "/ladder/nothing") return { status: 200, headers: LADDER_HEADERS, body: "{}" };
+  if (path !== "/ladder/json" && path !== "/ladder/query") return NOT_FOUND;
+  const items = path === "/ladder/json" ? ITEMS : itemsOf(all("DE", DEFAULT_LIMIT));
+  const body = JSON.stringify({ region: "DE", count: items.length, token: "", items });
+  return { status: 200, headers: LADDER_HEADERS, body };
+}
+
 /** A function from a request target to `{status, headers, body}`. */
 export function answering(all) {
   return (target) => {
     const mark = target.indexOf("?");
     const path = mark < 0 ? target : target.slice(0, mark);
-    if (path !== "/api/trending") return NOT_FOUND;
+    if (path !== "/api/trending") return rung(path, all);
     const query = mark < 0 ? "" : target.slice(mark + 1);
     const region = regionOf(parameter(query, "region"));
     const items = itemsOf(all(region, limitOf(parameter(query, "limit"))));

@@ -67,6 +67,7 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         name: PROBE_NAME.into(),
         method: ad_hoc.method.clone(),
         path: ad_hoc.path.clone(),
+        paths: Vec::new(),
         request_headers: headers.collect(),
         request_body: body(ad_hoc, folder)?,
         status: StatusRule::Success,

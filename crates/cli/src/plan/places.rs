@@ -18,6 +18,8 @@ pub(crate) struct Places {
     pub(crate) cache: Option<PathBuf>,
     /// For temporary files, short.
     pub(crate) temporary: PathBuf,
+    /// A folder whose files are in memory; none where there is none.
+    pub(crate) memory: Option<PathBuf>,
     /// This user.
     pub(crate) user: u32,
     /// This process.
@@ -31,6 +33,7 @@ impl Places {
         Self {
             cache: variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache"))),
             temporary: "/tmp".into(),
+            memory: Some(PathBuf::from("/dev/shm")).filter(|path| path.is_dir()),
             user: rustix::process::getuid().as_raw(),
             process: std::process::id(),
         }
@@ -51,6 +54,16 @@ impl Places {
         } else {
             self.temporary.join(format!("deadheat-{}-{}", self.user, mark(&study.folder)))
         }
+    }
+
+    /// The dataset's file: in the work folder, or in memory where the study says so and the machine has a place. It stays
+    /// there for the next race.
+    pub(crate) fn dataset(&self, study: &Study, work: &Path) -> Option<PathBuf> {
+        let dataset = study.dataset.as_ref()?;
+        let memory = self.memory.as_ref().filter(|_| dataset.tmpfs);
+        let folder =
+            memory.map(|memory| memory.join(format!("deadheat-{}-{}", self.user, mark(&study.folder))));
+        Some(folder.as_deref().unwrap_or(work).join(dataset.output.get_ref()))
     }
 }
 
@@ -77,7 +90,7 @@ mod tests {
     use crate::flags::AdHoc;
 
     fn places(cache: &str) -> Places {
-        Places { cache: Some(cache.into()), temporary: "/tmp".into(), user: 1000, process: 77 }
+        Places { cache: Some(cache.into()), temporary: "/tmp".into(), memory: None, user: 1000, process: 77 }
     }
 
     fn ad_hoc(folder: &str) -> Study {
@@ -108,6 +121,26 @@ mod tests {
         assert!(first.to_string_lossy().starts_with("/tmp/deadheat-1000-") && fits(&first), "{first:?}");
         assert_eq!(first, places("/other").work(&study(&long)), "the same study keeps its folder");
         assert_ne!(first, other);
+    }
+
+    #[test]
+    fn a_dataset_is_in_memory_where_the_study_says_so() {
+        let dataset = |tmpfs| crate::study::Dataset {
+            command: toml::Spanned::new(0..0, "make".into()),
+            inputs: Vec::new(),
+            output: toml::Spanned::new(0..0, "d.db".into()),
+            tmpfs,
+        };
+        let here = Places { memory: Some("/dev/shm".into()), ..places("/c") };
+        let path = |tmpfs, places: &Places| {
+            let study = Study { dataset: Some(dataset(tmpfs)), ..ad_hoc("/s") };
+            places.dataset(&study, Path::new("/s/work")).unwrap().display().to_string()
+        };
+        assert_eq!(path(false, &here), "/s/work/d.db");
+        assert_eq!(path(true, &places("/c")), "/s/work/d.db", "there is no such place");
+        assert!(
+            path(true, &here).starts_with("/dev/shm/deadheat-1000-") && path(true, &here).ends_with("/d.db")
+        );
     }
 
     #[test]

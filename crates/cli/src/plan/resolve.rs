@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, Hasher};
 use std::mem::discriminant;
 use std::time::Duration;
 
+use deadheat_load::Rate;
 use deadheat_record as record;
-use deadheat_record::{Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share, Slices};
+use deadheat_record::{Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share, Slices, Traffic};
 use toml::Spanned;
 
 use super::metrics::{in_reach, metrics};
@@ -24,6 +25,8 @@ const STEADY: &str = "steady";
 const ALPHA: f64 = 0.025;
 const MARGIN: f64 = 0.03;
 const READY: Duration = Duration::from_secs(30);
+/// The first seconds of a contender, where they are what is measured.
+const FIRST: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the plan is for.
@@ -88,7 +91,7 @@ pub(crate) fn resolve(
         study: study.name.clone(),
         title: study.title.clone(),
         folder: study.folder.clone(),
-        dataset: study.dataset.as_ref().map(|dataset| work.join(dataset.output.get_ref())),
+        dataset: setting.places.dataset(study, &work),
         work,
         services: services(study, &contenders),
         skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
@@ -169,6 +172,8 @@ fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
         folder: service.folder.clone(),
         env: plain(&service.env),
         listen: service.listen.get_ref().clone(),
+        ready: service.ready.as_ref().map(|command| command.get_ref().clone()),
+        ending: service.ending.clone(),
     };
     study.services.iter().filter(|service| used(service.name.get_ref())).map(service).collect()
 }
@@ -185,53 +190,79 @@ fn scenarios(
     cores: &[usize],
     findings: &mut Vec<Finding>,
 ) -> Result<Vec<ScenarioPlan>, UsageError> {
-    let Choices { selection, load, method, .. } = choices;
-    let plan = |name: &str, shape: &Shape, asked: &[Metric], requests: Vec<Share>, limits: Limits| {
-        let reshaped = reshaped(shape, load);
-        // What the study asks of another kind of load says nothing about this one.
-        let asked = if discriminant(&reshaped) == discriminant(shape) { asked } else { &[] };
-        let metrics = metrics(name, &reshaped, &method.metric, asked)?;
-        let profile = method.profile.map_or(&QUICK, Profile::of);
-        let slices = profile.slices(&reshaped, &metrics, method.slice, method.measure);
-        let slices = Some(slices).filter(|_| reshaped.is_load());
-        in_reach(name, &reshaped, &metrics, slices)?;
-        Ok(ScenarioPlan {
-            name: name.into(),
-            shape: reshaped,
-            requests,
-            limits,
-            metrics,
-            slices,
-            sweep: None,
-        })
-    };
+    let Choices { selection, load, .. } = choices;
     if study.scenarios.is_empty() {
         all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
         let shape = Shape::Closed { connections: study::CONNECTIONS };
-        return Ok(vec![plan(STEADY, &shape, &[], all_probes(study), Limits::default())?]);
+        let asked = Asked { shape: &shape, metrics: &[], traffic: &Traffic::default() };
+        return Ok(vec![scenario(STEADY, &asked, all_probes(study), Limits::default(), choices)?]);
     }
     let known: Vec<&str> = study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
     all_known("--scenario", "scenario", &selection.scenario, &known)?;
     let wanted = |name: &String| selection.scenario.is_empty() || selection.scenario.contains(name);
     let mut plans = Vec::new();
-    for scenario in study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())) {
-        let requests = match &scenario.requests {
+    for one in study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())) {
+        let requests = match &one.requests {
             Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
             None => all_probes(study),
         };
-        let one = plan(
-            scenario.name.get_ref(),
-            &scenario.shape,
-            &scenario.metrics,
-            requests,
-            scenario.limits.clone(),
-        )?;
-        match &scenario.sweep {
-            Some(sweep) => plans.extend(points(&one, sweep, load, cores, findings)?),
-            None => plans.push(one),
+        let asked = Asked { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
+        let planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
+        match &one.sweep {
+            Some(sweep) => plans.extend(points(&planned, sweep, load, cores, findings)?),
+            None => plans.push(planned),
         }
     }
     Ok(plans)
+}
+
+/// What a scenario of the study asks for, before anything that was typed.
+struct Asked<'s> {
+    shape: &'s Shape,
+    metrics: &'s [Metric],
+    traffic: &'s Traffic,
+}
+
+fn scenario(
+    name: &str,
+    asked: &Asked<'_>,
+    requests: Vec<Share>,
+    limits: Limits,
+    choices: &Choices,
+) -> Result<ScenarioPlan, UsageError> {
+    let Choices { load, method, .. } = choices;
+    let shape = reshaped(asked.shape, load);
+    let is_as_asked = discriminant(&shape) == discriminant(asked.shape);
+    // What the study asks of another kind of load says nothing about this one.
+    let metrics = metrics(name, &shape, &method.metric, if is_as_asked { asked.metrics } else { &[] })?;
+    let mut traffic = asked.traffic.clone();
+    traffic.stages.take_if(|_| load.rate.is_some() || !is_as_asked);
+    traffic.cold &= is_as_asked;
+    let profile = method.profile.map_or(&QUICK, Profile::of);
+    let slices = match staged(&traffic) {
+        // All that a contender does first is one slice.
+        _ if traffic.cold => Slices { slice_ns: nanos(method.measure.unwrap_or(FIRST)), rounds: 1 },
+        Some(whole) => profile.slices(&shape, &metrics, Some(whole), method.measure),
+        None => profile.slices(&shape, &metrics, method.slice, method.measure),
+    };
+    let slices = Some(slices).filter(|_| shape.is_load());
+    in_reach(name, &shape, &metrics, slices)?;
+    Ok(ScenarioPlan {
+        name: name.into(),
+        shape,
+        requests,
+        limits,
+        metrics,
+        slices,
+        sweep: None,
+        traffic,
+    })
+}
+
+/// How long a rate in stages takes, which a slice must have room for.
+fn staged(traffic: &Traffic) -> Option<Duration> {
+    let rate = traffic.stages.as_deref()?.parse::<Rate>().ok()?;
+    Some(rate.as_stages().iter().map(|stage| stage.duration).sum())
 }
 
 fn all_probes(study: &Study) -> Vec<Share> {

@@ -54,7 +54,7 @@ fn study() -> Study {
 }
 
 fn setting() -> Setting {
-    let places = Places { cache: None, temporary: "/tmp".into(), user: 1, process: 2 };
+    let places = Places { cache: None, temporary: "/tmp".into(), memory: None, user: 1, process: 2 };
     Setting { topology: Topology::read(Path::new("/nowhere"), &[0, 1]), places, seed: 42 }
 }
 
@@ -265,4 +265,26 @@ fn seeds_differ_and_fit_into_json() {
     let seeds: Vec<u64> = (0..4).map(|_| fresh_seed()).collect();
     assert!(seeds.iter().all(|seed| *seed < 1 << 32));
     assert!(seeds.windows(2).any(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn rates_in_stages_and_cold_loads_have_slices_of_their_own() {
+    let more = "[[scenario]]\nname = \"spike\"\nrate = \"100:1s,400:500ms,100:1s\"\nmetrics = [\"cpu\"]\n\
+                [[scenario]]\nname = \"cold\"\nwarm_up = false\nzipf = 1.0\n";
+    let study = study::parse(&format!("{STUDY}{more}"), "study.toml", Path::new("/s")).unwrap();
+    let planned = |choices: &Choices| {
+        let plan = resolve(&study, &[], choices, Purpose::Race, &setting()).unwrap().plan;
+        (plan.scenarios[2].clone(), plan.scenarios[3].clone())
+    };
+    let (spike, cold) = planned(&Choices::default());
+    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: 160.0, poisson: true });
+    assert_eq!(spike.traffic.stages.as_deref(), Some("100:1s,400:500ms,100:1s"));
+    assert_eq!(spike.slices, Some(Slices { slice_ns: 2_500_000_000, rounds: 4 }));
+    assert_eq!(cold.slices, Some(Slices { slice_ns: 10_000_000_000, rounds: 1 }));
+    assert_eq!(cold.traffic, Traffic { zipf: Some(1.0), stages: None, cold: true });
+    let mut choices = Choices::default();
+    choices.load.rate = Some(700.0);
+    let (spike, cold) = planned(&choices);
+    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: 700.0, poisson: true });
+    assert_eq!((spike.traffic.stages, cold.traffic.cold), (None, false), "another load was typed");
 }

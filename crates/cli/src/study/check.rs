@@ -167,7 +167,7 @@ fn placeholders(study: &Study, reading: &Reading<'_>) {
     study.generators.iter().for_each(|generator| placeholder::check(reading, &generator.command, &null));
     for service in &study.services {
         let context = Context { listen: Some(service.listen.get_ref()), ..idle };
-        let texts = std::iter::once(&service.command).chain(service.env.values());
+        let texts = std::iter::once(&service.command).chain(service.env.values()).chain(&service.ready);
         texts.for_each(|text| placeholder::check(reading, text, &context));
     }
     for contender in &study.contenders {

@@ -13,6 +13,7 @@ use super::complaint::Complaint;
 use super::fields::{Fields, whole};
 use super::limits::limits;
 use super::model::{Claim, Figure, Probe, Scenario};
+use super::traffic::{self, Written};
 use super::values;
 use super::words::{nearest, one_of, shown};
 
@@ -21,6 +22,7 @@ pub(super) const PROBE: &[&str] = &[
     "name",
     "method",
     "path",
+    "paths_from",
     "request_headers",
     "request_body",
     "status",
@@ -39,6 +41,8 @@ pub(super) const SCENARIO: &[&str] = &[
     "connections",
     "rate",
     "arrivals",
+    "zipf",
+    "warm_up",
     "requests",
     "metrics",
     "slo",
@@ -66,11 +70,14 @@ pub(crate) const AGREE_HEADERS: &[&str] = &["content-type"];
 
 pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
     let reading = fields.reading();
-    let path = fields.required_text("path", "path = \"/api/items?limit=10\"");
-    values::path(reading, &path);
+    let paths = traffic::paths(fields);
+    let path = path(fields, &paths);
     let method = fields.text("method");
     method.iter().for_each(|method| values::method(reading, method));
-    let name = fields.text("name").unwrap_or_else(|| path.clone());
+    let name = match fields.get("paths_from") {
+        Some(_) => fields.required_text("name", "name = \"lookup\""),
+        None => fields.text("name").unwrap_or_else(|| path.clone()),
+    };
     if fields.get("name").is_some() {
         values::name(reading, &name);
     }
@@ -78,6 +85,7 @@ pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
         name: name.get_ref().clone(),
         method: method.map_or_else(|| "GET".into(), Spanned::into_inner),
         path: path.into_inner(),
+        paths,
         request_headers: headers(fields, "request_headers").collect(),
         request_body: fields.text("request_body").map(Spanned::into_inner).unwrap_or_default(),
         status: status(fields),
@@ -87,6 +95,21 @@ pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
         under_load: fields.flag("under_load").is_none_or(Spanned::into_inner),
     };
     Probe { name, contract }
+}
+
+/// The path, or the first of `paths_from`.
+fn path(fields: &Fields<'_, '_>, paths: &[String]) -> Spanned<String> {
+    let Some(from) = fields.get("paths_from") else {
+        let path = fields.required_text("path", "path = \"/api/items?limit=10\"");
+        values::path(fields.reading(), &path);
+        return path;
+    };
+    if fields.get("path").is_some() {
+        let title = "`path` and `paths_from` exclude each other";
+        let complaint = Complaint::new(fields.key_span("path"), title, "a path beside a list of paths");
+        fields.complain(complaint.help("keep one of them"));
+    }
+    Spanned::new(from.span(), paths.first().cloned().unwrap_or_else(|| "/".into()))
 }
 
 fn headers(fields: &Fields<'_, '_>, key: &str) -> impl Iterator<Item = (String, String)> + use<> {
@@ -203,21 +226,29 @@ fn exact(fields: &Fields<'_, '_>) -> Option<String> {
 pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     let name = fields.required_text("name", "name = \"steady\"");
     values::name(fields.reading(), &name);
+    let rate = traffic::rate(fields);
+    let stages = match &rate {
+        Some(Written::Stages(_, stages)) => Some(stages.clone()),
+        _ => None,
+    };
     let without_load = asked::without_load(fields);
     let requests = if without_load.is_some() { Some(Vec::new()) } else { requests(fields) };
-    let shape = without_load.unwrap_or_else(|| shape(fields));
+    let shape = without_load.unwrap_or_else(|| shape(fields, rate));
     let metrics = asked::metrics(fields, &shape);
-    Scenario { name, metrics, shape, requests, limits: limits(fields), sweep: asked::sweep(fields) }
+    Scenario {
+        name,
+        metrics,
+        shape,
+        requests,
+        limits: limits(fields),
+        sweep: asked::sweep(fields),
+        traffic: traffic::traffic(fields, stages),
+    }
 }
 
-fn shape(fields: &Fields<'_, '_>) -> Shape {
+fn shape(fields: &Fields<'_, '_>, rate: Option<Written>) -> Shape {
     let connections =
         fields.whole("connections", 1, MOST_CONNECTIONS).map_or(CONNECTIONS, Spanned::into_inner);
-    let rate = fields.number("rate");
-    if let Some(rate) = rate.as_ref().filter(|rate| *rate.get_ref() <= 0.0) {
-        let title = "`rate` of [[scenario]] must be above 0 requests per second";
-        fields.complain(Complaint::new(rate.span(), title, format!("found {}", rate.get_ref())));
-    }
     let poisson = arrivals(fields);
     if let Some(objective) = asked::objective(fields) {
         return Shape::Peak { connections, objective };
@@ -230,7 +261,11 @@ fn shape(fields: &Fields<'_, '_>) -> Shape {
         }
         return Shape::Closed { connections };
     };
-    Shape::Open { connections, rate_per_s: rate.into_inner(), poisson }
+    let rate_per_s = match rate {
+        Written::Steady(rate) => rate.into_inner(),
+        Written::Stages(mean, _) => mean,
+    };
+    Shape::Open { connections, rate_per_s, poisson }
 }
 
 fn arrivals(fields: &Fields<'_, '_>) -> bool {

@@ -14,6 +14,8 @@ mod model;
 mod objective;
 mod parts;
 mod placeholder;
+mod services;
+mod traffic;
 mod values;
 mod words;
 

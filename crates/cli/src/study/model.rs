@@ -42,6 +42,8 @@ pub(crate) struct Dataset {
     pub(crate) inputs: Vec<PathBuf>,
     /// Its name in the work folder.
     pub(crate) output: Spanned<String>,
+    /// Whether it is kept in memory instead.
+    pub(crate) tmpfs: bool,
 }
 
 /// A program that contenders need and that is not raced.
@@ -57,6 +59,10 @@ pub(crate) struct Service {
     pub(crate) env: BTreeMap<String, Spanned<String>>,
     /// Where it listens.
     pub(crate) listen: Spanned<record::Listen>,
+    /// A shell command that succeeds once it is ready.
+    pub(crate) ready: Option<Spanned<String>>,
+    /// How it is ended.
+    pub(crate) ending: record::Ending,
 }
 
 /// One implementation that is raced.
@@ -128,6 +134,8 @@ pub(crate) struct Scenario {
     pub(crate) metrics: Vec<record::Metric>,
     /// Values of one setting, each of which makes a scenario.
     pub(crate) sweep: Option<Sweep>,
+    /// What its load has beside its shape.
+    pub(crate) traffic: record::Traffic,
 }
 
 /// One setting of a scenario in several values.

@@ -8,13 +8,15 @@ use toml::de::DeTable;
 use super::complaint::Complaint;
 use super::fields::Fields;
 use super::model::{Contender, Dataset, Need, NeedKind, Service};
+use super::services::ending;
 use super::values;
 use super::words::shown;
 
 /// Keys of `[dataset]`.
-pub(super) const DATASET: &[&str] = &["command", "inputs", "output"];
+pub(super) const DATASET: &[&str] = &["command", "inputs", "output", "tmpfs"];
 /// Keys of `[[service]]`.
-pub(super) const SERVICE: &[&str] = &["name", "command", "folder", "env", "port", "socket"];
+pub(super) const SERVICE: &[&str] =
+    &["name", "command", "folder", "env", "port", "socket", "ready", "stop", "signal", "grace"];
 /// Keys of `[[contender]]`.
 pub(super) const CONTENDER: &[&str] = &[
     "name", "command", "folder", "env", "needs", "version", "build", "services", "measures", "artefact",
@@ -54,6 +56,7 @@ pub(super) fn dataset(fields: &Fields<'_, '_>) -> Dataset {
         command: fields.required_text("command", "command = \"python3 make.py {output}\""),
         inputs: inputs.iter().map(|input| reading.path(input, "file", Path::is_file)).collect(),
         output,
+        tmpfs: fields.flag("tmpfs").is_some_and(Spanned::into_inner),
     }
 }
 
@@ -67,6 +70,8 @@ pub(super) fn service(fields: &Fields<'_, '_>) -> Service {
         folder: folder(fields),
         env: env(fields),
         listen: values::listen(fields),
+        ready: fields.text("ready"),
+        ending: ending(fields),
     }
 }
 

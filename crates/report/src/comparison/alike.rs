@@ -316,8 +316,19 @@ fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Find
     let message = unlike([
         ("load", shape(&then.shape), shape(&now.shape)),
         ("requests", requests(both.old, then), requests(both.new, now)),
+        ("traffic", traffic(then), traffic(now)),
     ])?;
     Some(Finding::invalid("different-load", message, "race both revisions under the same load"))
+}
+
+fn traffic(scenario: &ScenarioPlan) -> String {
+    let deadheat_record::Traffic { zipf, stages, cold } = &scenario.traffic;
+    let words = [
+        zipf.map(|exponent| format!("popularity by Zipf {exponent}")),
+        stages.as_ref().map(|stages| format!("rate {stages}")),
+        cold.then(|| "nothing warmed up".to_owned()),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn probe<'a>(record: &'a Record, name: &str) -> Option<&'a Probe> {
@@ -329,7 +340,11 @@ fn request(probe: &Probe) -> String {
     let headers: String =
         probe.request_headers.iter().map(|(name, value)| format!(" [{name}: {value}]")).collect();
     let body = if probe.request_body.is_empty() { String::new() } else { format!(" {}", probe.request_body) };
-    format!("{} {}{headers}{body}", probe.method, probe.path)
+    let more = match probe.paths.len() {
+        0 => String::new(),
+        _ => format!(" and {}", probe.paths[1..].join(" ")),
+    };
+    format!("{} {}{more}{headers}{body}", probe.method, probe.path)
 }
 
 /// What the answers of a scenario were held against.
@@ -341,6 +356,7 @@ fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<
             name: String::new(),
             method: String::new(),
             path: String::new(),
+            paths: Vec::new(),
             request_headers: Default::default(),
             request_body: String::new(),
             ..one

@@ -220,6 +220,10 @@ fn dropped_rounds(scene: &Scene<'_>) -> Option<Reading> {
 }
 
 fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
+    // Its first seconds are what such a scenario asks for.
+    if scene.plan.traffic.cold {
+        return None;
+    }
     let contender = scene.index_of(&result.contender)?;
     let rates = scene.record.rates(&scene.plan.name, contender);
     let climb = climbs(&rates, STEADY, STEADY_ALPHA)?;

@@ -20,6 +20,8 @@ const FOUND: Head = Head {
     headers: "content-type: application/json\r\ncache-control: public, max-age=30, s-maxage=120\r\n",
 };
 const NOT_FOUND: Head = Head { status: "404 Not Found", headers: "content-type: application/json\r\n" };
+/// The rungs of the ladder: the server alone, with JSON, with the query as well; none has a token.
+const RUNG: Head = Head { status: "200 OK", ..NOT_FOUND };
 const FAILED: Head = Head { status: "500 Internal Server Error", ..NOT_FOUND };
 
 /// The prepared query and what the token is signed with.
@@ -27,12 +29,34 @@ pub(crate) struct Trending<'db> {
     statement: Statement<'db>,
     mac: Hmac<Sha256>,
     items: Vec<u8>,
+    ladder: Vec<Item>,
+}
+
+/// An item of the ladder's rung `json`: id, title, channel and thumbnails' base, as they were before they are escaped.
+struct Item {
+    texts: [String; 4],
+    score: i64,
+}
+
+/// As many items as an answer has, made once.
+fn ladder() -> Vec<Item> {
+    let item = |n: i64| Item {
+        texts: [
+            format!("ladder-{n}"),
+            format!("A title that is as long as those of the dataset, number {n} (full episode)"),
+            format!("Channel {n}"),
+            format!("https://thumbs.trending.example/videos/de/la/ladder-{n}/still-1/1280x720"),
+        ],
+        score: 100_000 - n,
+    };
+    (0..24).map(item).collect()
 }
 
 impl<'db> Trending<'db> {
     /// Prepares the query on `database`.
     pub(crate) fn new(database: &'db Connection) -> rusqlite::Result<Self> {
-        Ok(Self { statement: database.prepare(QUERY)?, mac: keyed(), items: Vec::with_capacity(64 * 1024) })
+        let items = Vec::with_capacity(64 * 1024);
+        Ok(Self { statement: database.prepare(QUERY)?, mac: keyed(), items, ladder: ladder() })
     }
 
     /// Appends the answer to a request with this query string, as of `unix_s` seconds since 1970.
@@ -46,6 +70,28 @@ impl<'db> Trending<'db> {
         out.extend_from_slice(b",\"token\":\"");
         push_token(out, &self.mac, region.as_str(), count, unix_s);
         out.extend_from_slice(b"\",\"items\":[");
+        out.extend_from_slice(&self.items);
+        out.extend_from_slice(b"]}");
+        Ok(())
+    }
+
+    /// Appends the answer of the rung `json`, or `query` where the items come from the database.
+    fn push_ladder(&mut self, out: &mut Vec<u8>, queried: bool) -> rusqlite::Result<()> {
+        let count = if queried {
+            self.collect_items("DE", 24)?
+        } else {
+            self.items.clear();
+            for (place, item) in self.ladder.iter().enumerate() {
+                if place > 0 {
+                    self.items.push(b',');
+                }
+                push_parts(&mut self.items, &item.texts.each_ref().map(String::as_bytes), item.score);
+            }
+            self.ladder.len() as i64
+        };
+        out.extend_from_slice(b"{\"region\":\"DE\",\"count\":");
+        push_integer(out, count);
+        out.extend_from_slice(b",\"token\":\"\",\"items\":[");
         out.extend_from_slice(&self.items);
         out.extend_from_slice(b"]}");
         Ok(())
@@ -70,13 +116,22 @@ impl<'db> Trending<'db> {
 impl Answer for Trending<'_> {
     fn answer(&mut self, target: &[u8], body: &mut Vec<u8>) -> Head {
         let (path, query) = path_and_query(target);
-        if path != b"/api/trending" {
-            body.extend_from_slice(b"{\"error\":\"not found\"}");
-            return NOT_FOUND;
-        }
-        let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        if self.push(query, unix_s, body).is_ok() {
-            return FOUND;
+        let unix_s = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let (head, pushed) = match path {
+            b"/api/trending" => (FOUND, self.push(query, unix_s(), body)),
+            b"/ladder/nothing" => {
+                body.extend_from_slice(b"{}");
+                (RUNG, Ok(()))
+            }
+            b"/ladder/json" => (RUNG, self.push_ladder(body, false)),
+            b"/ladder/query" => (RUNG, self.push_ladder(body, true)),
+            _ => {
+                body.extend_from_slice(b"{\"error\":\"not found\"}");
+                (NOT_FOUND, Ok(()))
+            }
+        };
+        if pushed.is_ok() {
+            return head;
         }
         body.clear();
         body.extend_from_slice(b"{\"error\":\"database\"}");
@@ -85,22 +140,28 @@ impl Answer for Trending<'_> {
 }
 
 fn push_item(out: &mut Vec<u8>, row: &Row<'_>) -> rusqlite::Result<()> {
+    let texts = [text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 4)?];
+    push_parts(out, &texts, row.get_ref(3)?.as_i64()?);
+    Ok(())
+}
+
+/// Appends an item: id, title, channel and thumbnails' base, and its score.
+fn push_parts(out: &mut Vec<u8>, [id, title, channel, thumb_base]: &[&[u8]; 4], score: i64) {
     out.extend_from_slice(b"{\"id\":\"");
-    push_escaped(out, text(row, 0)?);
+    push_escaped(out, id);
     out.extend_from_slice(b"\",\"title\":\"");
-    push_escaped(out, text(row, 1)?);
+    push_escaped(out, title);
     out.extend_from_slice(b"\",\"channel\":\"");
-    push_escaped(out, text(row, 2)?);
+    push_escaped(out, channel);
     out.extend_from_slice(b"\",\"score\":");
-    push_integer(out, row.get_ref(3)?.as_i64()?);
+    push_integer(out, score);
     out.extend_from_slice(b",\"thumbs\":[\"");
     let start = out.len();
-    push_escaped(out, text(row, 4)?);
+    push_escaped(out, thumb_base);
     let thumb_base = start..out.len();
     out.extend_from_slice(b"/hq.webp\",\"");
     out.extend_from_within(thumb_base);
     out.extend_from_slice(b"/sd.webp\"]}");
-    Ok(())
 }
 
 fn text<'row>(row: &'row Row<'_>, column: usize) -> rusqlite::Result<&'row [u8]> {

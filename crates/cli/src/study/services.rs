@@ -1,0 +1,47 @@
+//! Reads how a service is ended: `stop`, `signal` and `grace`.
+
+use deadheat_record::Ending;
+use toml::Spanned;
+
+use super::complaint::Complaint;
+use super::fields::Fields;
+use super::words::{nearest, one_of, shown};
+
+/// Signals that ask for the end.
+const SIGNALS: [&str; 6] = ["TERM", "INT", "QUIT", "HUP", "USR1", "USR2"];
+/// The longest grace, in seconds.
+const LONGEST_S: f64 = 120.0;
+
+pub(super) fn ending(fields: &Fields<'_, '_>) -> Ending {
+    let (command, signal) = (fields.text("stop"), fields.text("signal"));
+    if let (Some(command), Some(signal)) = (&command, &signal) {
+        let complaint = Complaint::new(signal.span(), "`stop` and `signal` exclude each other", "the signal");
+        fields.complain(complaint.also(command.span(), "the command").help("keep one of them"));
+    }
+    if let Some(signal) = signal.as_ref().filter(|signal| !SIGNALS.contains(&signal.get_ref().as_str())) {
+        let title = format!("`{}` is no signal that asks for the end", shown(signal.get_ref()));
+        let complaint = Complaint::new(signal.span(), title, "this signal");
+        let meant = nearest(signal.get_ref().trim_start_matches("SIG"), SIGNALS);
+        fields.complain(complaint.meant(meant).help(format!("it is {}", one_of(SIGNALS))));
+    }
+    Ending {
+        command: command.map(Spanned::into_inner),
+        signal: signal.map(Spanned::into_inner),
+        grace_ns: fields.text("grace").and_then(|grace| grace_ns(fields, &grace)),
+    }
+}
+
+fn grace_ns(fields: &Fields<'_, '_>, grace: &Spanned<String>) -> Option<u64> {
+    let text = grace.get_ref().trim();
+    let seconds = match text.strip_suffix("ms") {
+        Some(number) => number.parse::<f64>().ok().map(|ms| ms / 1e3),
+        None => text.strip_suffix('s').and_then(|number| number.parse::<f64>().ok()),
+    };
+    let seconds = seconds.filter(|seconds| (0.0..=LONGEST_S).contains(seconds));
+    if seconds.is_none() {
+        let title = format!("`{}` is no time from 0s to {LONGEST_S}s", shown(grace.get_ref()));
+        let complaint = Complaint::new(grace.span(), title, "this time");
+        fields.complain(complaint.help("for example: grace = \"10s\""));
+    }
+    seconds.map(|seconds| (seconds * 1e9).round() as u64)
+}

@@ -1,0 +1,114 @@
+//! Reads what a load has beside its shape: lists of paths, popularity, a rate that changes, a cold start of the load.
+
+use std::fs;
+
+use deadheat_load::Rate;
+use deadheat_record::Traffic;
+use toml::Spanned;
+
+use super::complaint::Complaint;
+use super::fields::Fields;
+use super::values::path_problem;
+use super::words::shown;
+
+/// The steepest fall of popularity that makes sense.
+const STEEPEST: f64 = 10.0;
+/// The most paths of one probe: all of them are in the record.
+const MOST_PATHS: usize = 20_000;
+
+/// A rate as it may be written: a number, or stages.
+pub(super) enum Written {
+    /// Requests per second.
+    Steady(Spanned<f64>),
+    /// A mean rate, and the stages that it is the mean of.
+    Stages(f64, String),
+}
+
+/// `rate`; none where it is not given or makes no sense.
+pub(super) fn rate(fields: &Fields<'_, '_>) -> Option<Written> {
+    if fields.get("rate").is_some_and(|value| value.get_ref().is_str()) {
+        return stages(fields, &fields.text("rate")?);
+    }
+    let rate = fields.number("rate")?;
+    if *rate.get_ref() <= 0.0 {
+        let title = "`rate` of [[scenario]] must be above 0 requests per second";
+        fields.complain(Complaint::new(rate.span(), title, format!("found {}", rate.get_ref())));
+    }
+    Some(Written::Steady(rate))
+}
+
+fn stages(fields: &Fields<'_, '_>, text: &Spanned<String>) -> Option<Written> {
+    let example = "for example: rate = \"1000:2s,5000:1s,1000:2s\"; each slice has all of it";
+    let rate = match text.get_ref().parse::<Rate>() {
+        Ok(rate) => rate,
+        Err(error) => {
+            let complaint = Complaint::new(text.span(), error.to_string(), "this rate");
+            fields.complain(complaint.help(example));
+            return None;
+        }
+    };
+    if rate.as_stages().iter().any(|stage| stage.duration.is_zero()) {
+        let title =
+            "every stage of a scenario's rate needs a duration: together they are the length of a slice";
+        fields.complain(Complaint::new(text.span(), title, "the last stage has none").help(example));
+        return None;
+    }
+    let duration = rate.as_stages().iter().map(|stage| stage.duration).sum();
+    Some(Written::Stages(rate.mean_over(duration), text.get_ref().clone()))
+}
+
+/// `zipf` and `warm_up` of a scenario whose rate has those stages.
+pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffic {
+    let zipf = fields.number("zipf");
+    if let Some(zipf) = zipf.as_ref().filter(|zipf| !(0.0..=STEEPEST).contains(zipf.get_ref())) {
+        let title = format!("`zipf` of [[scenario]] must be from 0 (all alike) to {STEEPEST}");
+        let complaint = Complaint::new(zipf.span(), title, format!("found {}", zipf.get_ref()));
+        fields.complain(complaint.help("popularity of pages and files is often near 1: zipf = 1.0"));
+    }
+    let cold = fields.flag("warm_up").is_some_and(|warm_up| !warm_up.into_inner());
+    if let (true, Some(key)) = (cold, ["rate", "slo"].into_iter().find(|key| fields.get(key).is_some())) {
+        let title = format!(
+            "`warm_up = false` asks how fast a contender is at first: `{key}` has no place beside it"
+        );
+        fields.complain(
+            Complaint::new(fields.key_span(key), title, "a rate of its own").help("keep one of the two"),
+        );
+    }
+    Traffic { zipf: zipf.map(Spanned::into_inner), stages, cold }
+}
+
+/// `paths_from`: a file with a path on each line; empty lines and lines that begin with `#` are left out.
+pub(super) fn paths(fields: &Fields<'_, '_>) -> Vec<String> {
+    let Some(file) = fields.text("paths_from") else { return Vec::new() };
+    let complain = |title: String| {
+        let complaint = Complaint::new(file.span(), title, "this file");
+        fields.complain(complaint.help("a path on each line, such as /items?id=7; # begins a comment"));
+    };
+    let path = fields.reading().path(&file, "file", std::path::Path::is_file);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(_) if !path.is_file() => return Vec::new(),
+        Err(error) => {
+            complain(format!("cannot read `{}` as UTF-8 text: {error}", shown(file.get_ref())));
+            return Vec::new();
+        }
+    };
+    let lines = text.lines().map(str::trim).enumerate();
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let paths: Vec<(usize, &str)> = lines.collect();
+    for (at, path) in &paths {
+        if let Some(problem) = path_problem(path) {
+            complain(format!("line {} of `{}`: {problem}", at + 1, shown(file.get_ref())));
+            return Vec::new();
+        }
+    }
+    if paths.is_empty() || paths.len() > MOST_PATHS {
+        complain(format!(
+            "`{}` has {} paths; it takes 1 to {MOST_PATHS}",
+            shown(file.get_ref()),
+            paths.len()
+        ));
+        return Vec::new();
+    }
+    paths.into_iter().map(|(_, path)| path.to_owned()).collect()
+}

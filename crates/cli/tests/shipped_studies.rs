@@ -1,0 +1,123 @@
+//! The studies that ship, with their real runtimes: all contenders meet their contract, and a race that is killed leaves
+//! nothing of them behind. What a study needs and this machine lacks is skipped loudly.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use deadheat_testkit::{Kit, leftover_cgroups, skip_loudly, turn, wait_until};
+
+fn study(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(name).canonicalize().unwrap()
+}
+
+/// Why the study cannot run here; none where it can.
+fn lacks(study: &Path) -> Option<String> {
+    let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
+    let contenders = file["contender"].as_array().unwrap();
+    let needs =
+        contenders.iter().filter_map(|one| one.get("needs")).flat_map(|list| list.as_array().unwrap());
+    let missing = |need: &toml::Value| {
+        let there = match (need.get("file"), need.get("program")) {
+            (Some(file), _) => study.join(file.as_str().unwrap()).exists(),
+            (None, program) => {
+                let name = program.unwrap().as_str().unwrap();
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                std::env::split_paths(&path).any(|folder| folder.join(name).exists())
+            }
+        };
+        (!there).then(|| need.to_string())
+    };
+    needs.filter_map(missing).next()
+}
+
+/// All of a study's contenders, built and started as anybody would.
+fn meets_its_contract(name: &str) {
+    let study = study(name);
+    if let Some(need) = lacks(&study) {
+        skip_loudly!("{name} needs {need}: run `make setup`");
+    }
+    let text = std::fs::read_to_string(study.join("study.toml")).unwrap();
+    let count = text.matches("[[contender]]").count();
+    let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
+    let _turn = turn();
+    let outcome = kit
+        .deadheat(["check", study.to_str().unwrap(), "--ready-timeout", "60s"])
+        .limit(Duration::from_secs(600))
+        .run();
+    outcome.assert_status(0).assert_stdout_has(&format!("{count} of {count} contenders meet the contract"));
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn trending() {
+    meets_its_contract("trending");
+}
+
+#[test]
+fn metadata() {
+    meets_its_contract("metadata");
+}
+
+#[test]
+fn hello() {
+    meets_its_contract("hello");
+}
+
+#[test]
+fn compiled() {
+    meets_its_contract("compiled");
+}
+
+#[test]
+fn ssr() {
+    meets_its_contract("ssr");
+}
+
+/// A race of two contenders that is killed once its journal has its pilot; then nothing of it must be left.
+fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
+    let study = study(name);
+    if let Some(need) = lacks(&study) {
+        skip_loudly!("{name} needs {need}: run `make setup`");
+    }
+    let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
+    let _turn = turn();
+    let arguments = ["race", study.to_str().unwrap(), "--only", only, "--scenario", scenario];
+    let short = [
+        "--epochs",
+        "2..3",
+        "--warmup",
+        "200ms",
+        "--measure",
+        "400ms",
+        "--slice",
+        "20ms",
+        "--record",
+        "r.jsonl",
+    ];
+    let mut running = kit.deadheat(arguments).args(short).limit(Duration::from_secs(300)).spawn();
+    let record = kit.path().join("r.jsonl");
+    running.wait_for(&format!("a pilot in the record, and {alive:?} alive"), || {
+        let piloted = std::fs::read_to_string(&record).is_ok_and(|text| text.contains("{\"line\":\"pilot\""));
+        let all: String = kit.leftovers().iter().map(ToString::to_string).collect();
+        piloted && alive.iter().all(|what| all.contains(what))
+    });
+    let pid = running.pid();
+    running.kill_9();
+    let gone = wait_until(Duration::from_secs(30), || kit.leftovers().is_empty());
+    assert!(gone, "left: {:?}", kit.leftovers());
+    let no_group = || leftover_cgroups(&format!("deadheat-{pid}-")).is_empty();
+    assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", leftover_cgroups("deadheat-"));
+}
+
+#[test]
+fn a_killed_race_leaves_no_mariadbd_behind() {
+    dies_with_the_race("ssr", "node,limit", "connections-50", &["mariadbd"]);
+    // What it was killed in the middle of does not keep the next one from its data.
+    meets_its_contract("ssr");
+}
+
+#[test]
+fn a_killed_race_leaves_no_php_fpm_and_no_nginx_behind() {
+    dies_with_the_race("trending", "php,limit", "steady", &["php-fpm", "nginx"]);
+}

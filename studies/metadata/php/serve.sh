@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Contender `php`: php-fpm with OPcache behind nginx, both in the foreground, both ended with this shell.
+#
+#   PORT=8080 METADATA_DB=metadata.sqlite php/serve.sh     serve on 127.0.0.1:$PORT
+#   php/serve.sh --version                                 one line: the versions of both
+#
+# Every file they need is in a private folder below $DEADHEAT_WORK (or a temporary one), which goes when they end.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+workers=${PHP_WORKERS:-4}
+
+# The link that the set-up made, else the newest that the system has.
+program() {
+    if [ -x "$here/bin/$1" ]; then
+        echo "$here/bin/$1"
+    else
+        (PATH=$PATH:/usr/local/sbin:/usr/sbin; compgen -c "$1" | grep -xE "$1[0-9.]*" | sort -V | tail -n 1)
+    fi
+}
+fpm=$(program php-fpm)
+nginx=$(program nginx)
+PATH=$PATH:/usr/local/sbin:/usr/sbin
+if [ -z "$fpm" ] || [ -z "$nginx" ]; then
+    echo "php/serve.sh: php-fpm or nginx is missing: run \`make setup\`" >&2
+    exit 1
+fi
+
+if [ "${1:-}" = --version ]; then
+    echo "$("$fpm" --version | sed -n '1s/ (.*//p') nginx $("$nginx" -v 2>&1 | sed 's|.*/||')"
+    exit
+fi
+: "${PORT:?the port to serve on}" "${METADATA_DB:?the path of the dataset}"
+database=$(realpath "$METADATA_DB")
+
+# A socket's path has at most 107 bytes: too deep a work folder is not used.
+run=${DEADHEAT_WORK:+$(realpath -m "$DEADHEAT_WORK")/php-$PORT}
+if [ -z "$run" ] || [ ${#run} -gt 90 ]; then
+    run=$(mktemp -d "${TMPDIR:-/tmp}/metadata-php.XXXXXX")
+fi
+mkdir -p "$run/tmp"
+chmod 700 "$run"
+children=()
+stop() {
+    trap - TERM INT HUP EXIT
+    # One at a time, since one of them may have ended by itself.
+    for child in "${children[@]}"; do kill -TERM "$child" 2>/dev/null || true; done
+    wait || true
+    rm -rf "$run"
+}
+trap stop EXIT
+trap 'exit 0' TERM INT HUP
+
+as_root=
+if [ "$(id -u)" = 0 ]; then as_root=yes; fi
+
+cat >"$run/fpm.conf" <<FPM
+[global]
+pid = $run/fpm.pid
+error_log = $run/fpm.log
+log_level = warning
+daemonize = no
+
+[metadata]
+${as_root:+user = root
+group = root}
+listen = $run/fpm.sock
+listen.backlog = 1024
+pm = static
+pm.max_children = $workers
+pm.max_requests = 0
+catch_workers_output = yes
+FPM
+
+cat >"$run/nginx.conf" <<NGINX
+${as_root:+user root;}
+daemon off;
+worker_processes 1;
+pid $run/nginx.pid;
+error_log stderr warn;
+events {
+    worker_connections 4096;
+}
+http {
+    access_log off;
+    client_body_temp_path $run/tmp/body;
+    fastcgi_temp_path $run/tmp/fastcgi;
+    proxy_temp_path $run/tmp/proxy;
+    scgi_temp_path $run/tmp/scgi;
+    uwsgi_temp_path $run/tmp/uwsgi;
+
+    # No timeouts to speak of: a contender may be frozen between two slices of load.
+    keepalive_requests 1000000000;
+    keepalive_timeout 24h;
+    client_header_timeout 24h;
+    send_timeout 24h;
+    fastcgi_connect_timeout 1h;
+    fastcgi_read_timeout 1h;
+    fastcgi_send_timeout 1h;
+    fastcgi_buffer_size 32k;
+    fastcgi_buffers 8 32k;
+    fastcgi_max_temp_file_size 0;
+
+    server {
+        listen 127.0.0.1:$PORT backlog=1024;
+        location / {
+            fastcgi_pass unix:$run/fpm.sock;
+            fastcgi_param SCRIPT_FILENAME "$here/index.php";
+            fastcgi_param REQUEST_METHOD \$request_method;
+            fastcgi_param REQUEST_URI \$request_uri;
+            fastcgi_param QUERY_STRING \$query_string;
+            fastcgi_param METADATA_DB "$database";
+        }
+    }
+}
+NGINX
+
+"$fpm" --nodaemonize ${as_root:+--allow-to-run-as-root} --fpm-config "$run/fpm.conf" \
+    -d expose_php=0 -d opcache.enable=1 -d opcache.validate_timestamps=0 -d zlib.output_compression=0 &
+children+=($!)
+# nginx answers 502 until the workers listen, and a start counts as finished with the first answer.
+for _ in $(seq 200); do
+    if [ -S "$run/fpm.sock" ] || ! kill -0 "${children[0]}" 2>/dev/null; then break; fi
+    sleep 0.01
+done
+"$nginx" -e stderr -p "$run" -c "$run/nginx.conf" &
+children+=($!)
+
+# Neither is of use without the other.
+wait -n || true
+echo "php/serve.sh: php-fpm or nginx ended by itself" >&2
+tail -n 20 "$run/fpm.log" >&2 || true
+exit 1
