@@ -58,8 +58,8 @@ pub use load::{
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
-    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan, Service,
-    Shape, Share, Source, StatusRule, Traffic, Volatile,
+    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan,
+    Service, Shape, Share, Source, StatusRule, Traffic, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Contest, Slices, SweepPoint};

@@ -64,6 +64,8 @@ fn shape(shape: &Shape) -> String {
             quantile(objective.quantile),
             time_ns(objective.limit_ns as f64)
         ),
+        Shape::Starts { starts } => format!("{starts} fresh starts of each, by turns"),
+        Shape::Measure { measure } => format!("each contender's own `{}`, in fresh processes", code(measure)),
     }
 }
 

@@ -84,7 +84,8 @@ fn request(probe: &Probe, words: &mut Words) {
 fn load(plan: &Plan, scenario: &ScenarioPlan, words: &mut Words) {
     words.option("-c", &scenario.shape.connections().to_string());
     match &scenario.shape {
-        Shape::Closed { .. } => {}
+        // Only studies have scenarios without a load, and those are named and not spelt out.
+        Shape::Closed { .. } | Shape::Starts { .. } | Shape::Measure { .. } => {}
         Shape::Open { rate_per_s, .. } => words.option("-r", &shortest(*rate_per_s)),
         Shape::Peak { objective, .. } => {
             let (at, limit) = (quantile(objective.quantile), time(objective.limit_ns));

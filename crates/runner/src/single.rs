@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use deadheat_record::{ContenderEpoch, Epoch, Listen, Round, Usage};
+use deadheat_record::{ContenderEpoch, Ending, Epoch, Listen, Round, Usage};
 use serde_json::Value;
 
 use crate::contender::{Running, Start, StartError};
@@ -128,6 +128,7 @@ impl Course<'_> {
             folder: &one.folder,
             env: &one.env,
             listen: &Listen::FreePort,
+            ending: &Ending::default(),
             cpus: &self.gate.plan.pinning.server_cpus,
             limits: &self.scenario.limits,
             log: self.gate.logs.join(format!("{contender}-measure-{}.log", self.number)),

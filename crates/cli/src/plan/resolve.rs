@@ -247,16 +247,7 @@ fn scenario(
     };
     let slices = Some(slices).filter(|_| shape.is_load());
     in_reach(name, &shape, &metrics, slices)?;
-    Ok(ScenarioPlan {
-        name: name.into(),
-        shape,
-        requests,
-        limits,
-        metrics,
-        slices,
-        sweep: None,
-        traffic,
-    })
+    Ok(ScenarioPlan { name: name.into(), shape, requests, limits, metrics, slices, sweep: None, traffic })
 }
 
 /// How long a rate in stages takes, which a slice must have room for.
