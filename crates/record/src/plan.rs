@@ -218,6 +218,9 @@ pub struct Volatile {
     /// Whether contenders that are asked at the same moment must give the same value.
     #[serde(default)]
     pub agree: bool,
+    /// Whether each contender has one value of its own, which it gives in every answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// The form of a load.

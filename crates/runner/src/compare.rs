@@ -32,6 +32,7 @@ struct Volatile {
     pattern: Regex,
     not: Option<Regex>,
     agree: bool,
+    own: bool,
 }
 
 /// The rules for a probe's body, ready for use.
@@ -64,7 +65,7 @@ impl Rules {
         let volatile = rule.volatile.iter().map(|one| {
             let not = one.not.as_deref().map(Regex::new).transpose()?;
             let path = JsonPath::parse(&one.path)?;
-            Ok(Volatile { path, pattern: Regex::new(&one.pattern)?, not, agree: one.agree })
+            Ok(Volatile { path, pattern: Regex::new(&one.pattern)?, not, agree: one.agree, own: one.own })
         });
         Ok(Self {
             json: json.collect::<Result<_, RulesError>>()?,
@@ -75,9 +76,9 @@ impl Rules {
         })
     }
 
-    /// Whether any place may differ from answer to answer.
+    /// Whether any place may differ from answer to answer of one contender.
     pub fn has_volatile(&self) -> bool {
-        !self.volatile.is_empty()
+        self.volatile.iter().any(|one| !one.own)
     }
 
     /// Whether all bodies of one contender that keep these rules are of one length: nothing may change but places whose
@@ -285,7 +286,13 @@ mod tests {
     }
 
     fn token(agree: bool) -> VolatileRule {
-        VolatileRule { path: "$.token".into(), pattern: "^t[0-9]+$".into(), not: Some("9$".into()), agree }
+        VolatileRule {
+            path: "$.token".into(),
+            pattern: "^t[0-9]+$".into(),
+            not: Some("9$".into()),
+            agree,
+            own: false,
+        }
     }
 
     fn paths(found: &[BodyDifference]) -> Vec<&str> {

@@ -83,8 +83,13 @@ use crate::ask::tests::server;
 
 /// A contract of one probe whose `$.t` must be the same for all that are asked at the same moment.
 fn agreeing(under_load: bool) -> Contract {
-    let volatile =
-        deadheat_record::Volatile { path: "$.t".into(), pattern: "^[0-9]+$".into(), not: None, agree: true };
+    let volatile = deadheat_record::Volatile {
+        path: "$.t".into(),
+        pattern: "^[0-9]+$".into(),
+        not: None,
+        agree: true,
+        own: false,
+    };
     let body = BodyRule { volatile: vec![volatile], ..probe(&[]).body };
     let (headers, agree_headers) = (BTreeMap::new(), vec![]);
     let probe = Probe { body, headers, agree_headers, under_load, ..probe(&[]) };
@@ -167,13 +172,17 @@ fn what_is_expected_under_load_follows_from_two_answers() {
             pattern: pattern.into(),
             not: None,
             agree: false,
+            own: pattern.contains("name"),
         });
         let volatile = volatile.into_iter().collect();
         Rules::new(&BodyRule { json: vec![], volatile, exact: None, agree }).unwrap()
     };
     let (plain, free) = (rules(true, None), rules(false, None));
     let (token, uptime) = (rules(true, Some("^[0-9a-f]{8}$")), rules(true, Some("^[0-9]+$")));
+    let name = rules(true, Some("^my name$"));
     let body = |name: &str, rules| parity.expectation(name, "p", Some(rules)).body;
+    // A name that each contender has of its own is the same in all its answers.
+    assert!(matches!(body("same", &name), deadheat_load::BodyRule::Digest { length: 2, .. }));
     assert!(matches!(body("same", &plain), deadheat_load::BodyRule::Digest { length: 2, .. }));
     assert!(matches!(body("same", &token), deadheat_load::BodyRule::Length(2)));
     assert!(matches!(body("length", &plain), deadheat_load::BodyRule::Length(2)));
@@ -222,7 +231,7 @@ fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
     assert_eq!(prepared[16].expect.body, deadheat_load::BodyRule::Any);
     let keys = contract.keys(["m"].into_iter());
     assert_eq!((keys.len(), &keys[15]), (1_000, &key));
-    let sample = |request, body: &str| Sample { request, ..sample(body) };
+    let sample = |request, body: &str| Sample { request, status: 200, body: body.into(), truncated: false };
     let wrong = contract.check_samples("up", &keys, &[sample(15, "y"), sample(16, "y")], &parity);
     assert_eq!(wrong.iter().map(|one| one.probe.as_str()).collect::<Vec<_>>(), [key.as_str()]);
 }

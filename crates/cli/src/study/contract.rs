@@ -57,7 +57,7 @@ pub(super) const SCENARIO: &[&str] = &[
 pub(super) const CLAIM: &[&str] =
     &["source", "contender", "baseline", "row", "metric", "value", "low", "high", "unit", "scenario", "note"];
 /// Keys of an entry of `volatile`.
-const VOLATILE: &[&str] = &["path", "pattern", "not", "agree"];
+const VOLATILE: &[&str] = &["path", "pattern", "not", "agree", "own"];
 /// Keys of an entry of `requests`.
 const REQUEST: &[&str] = &["probe", "weight"];
 
@@ -198,6 +198,7 @@ fn volatile_entry(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: Range<usiz
         pattern: pattern.into_inner(),
         not: not.map(Spanned::into_inner),
         agree: fields.flag("agree").is_some_and(Spanned::into_inner),
+        own: fields.flag("own").is_some_and(Spanned::into_inner),
     }
 }
 
