@@ -34,11 +34,12 @@ impl Live {
             name,
             ..LiveRow::default()
         });
+        let looks = plan.scenarios.first().map(|one| plan.method_of(one).looks).unwrap_or_default();
         let state = LiveState {
             scenario: plan.scenarios.first().map(|one| one.name.clone()).unwrap_or_default(),
             epochs: 0,
-            next_look: plan.method.looks.first().copied(),
-            max_epochs: plan.method.looks.last().copied().unwrap_or(0),
+            next_look: looks.first().copied(),
+            max_epochs: looks.last().copied().unwrap_or(0),
             doing: String::new(),
             left_s: None,
             margin: plan.method.margin,
@@ -85,7 +86,8 @@ impl Live {
     fn stand(&mut self, record: &Record, scenario: &str) {
         let Ok(view) = deadheat_report::view(record) else { return };
         let Some(one) = view.scenarios.iter().find(|one| one.result.name == scenario) else { return };
-        let looks = &record.plan.method.looks;
+        let looks = looks(record, scenario);
+        self.state.max_epochs = looks.last().copied().unwrap_or(0);
         self.state.scenario = scenario.to_owned();
         self.state.epochs = one.result.epochs;
         self.state.next_look = looks.iter().copied().find(|look| *look > one.result.epochs);
@@ -136,11 +138,16 @@ impl Live {
     }
 }
 
+/// After how many epochs a scenario is looked at.
+fn looks(record: &Record, scenario: &str) -> Vec<usize> {
+    record.plan.scenario(scenario).map(|one| record.plan.method_of(one).looks).unwrap_or_default()
+}
+
 /// Seconds that are left at the most: epochs to the maximum at the pace so far, within the budget.
 fn left(record: &Record, scenario: &str) -> Option<u64> {
     let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
     let longest = took.iter().max()?;
-    let most = record.plan.method.looks.last()?.saturating_sub(took.len()) as u64 * longest;
+    let most = looks(record, scenario).last()?.saturating_sub(took.len()) as u64 * longest;
     let budget =
         record.plan.method.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(took.iter().sum()));
     Some(most.min(budget) / 1_000_000_000)

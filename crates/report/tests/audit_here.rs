@@ -1,0 +1,270 @@
+//! Claims against a race of this machine, a generator's ceiling, and what users see behind an edge cache.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use deadheat_record::{
+    AuditRecord, Claim, ClaimHere, ClaimVerdict, GeneratorAudit, Metric, Record, Shape, VerdictWord,
+};
+use deadheat_report::audit::{add_generator, add_race, json, markdown, published_connections, self_test};
+use deadheat_report::{ReportError, Style, document, terminal, view};
+use fixture::{Race, Racer};
+use serde_json::Value;
+
+const WIDE: Style = Style { color: false, width: 120, unicode: true };
+
+fn claim(contender: &str, metric: &str, value: f64) -> Claim {
+    let (contender, baseline) = contender.split_once('/').unwrap_or((contender, ""));
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Claim {
+        source: "article".into(),
+        contender: some(contender),
+        baseline: some(baseline),
+        metric: metric.into(),
+        value: Some(value),
+        ..Claim::default()
+    }
+}
+
+/// bun at 14,000/s, node at 10,000/s, limit at 40,000/s.
+fn race() -> Race {
+    let racers =
+        vec![Racer::new("node", 10_000.0), Racer::new("bun", 14_000.0), Racer::new("limit", 40_000.0)];
+    Race { epochs: 10, ..Race::of(racers) }
+}
+
+fn audited(claims: &[Claim], record: &Record) -> AuditRecord {
+    let mut audit = self_test("trending", None, 1, claims);
+    add_race(&mut audit, "race.jsonl", record, &view(record).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&deadheat_record::audit_schema_json().unwrap()).unwrap();
+    let value: Value = serde_json::from_str(&json(&audit).unwrap()).unwrap();
+    let errors: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|one| one.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    audit
+}
+
+fn says(claim: Claim) -> ClaimHere {
+    let audit = audited(&[claim], &race().record());
+    assert_eq!(audit.here.len(), 1, "{:?}", audit.here);
+    audit.here[0].clone()
+}
+
+#[test]
+fn a_stated_ratio_is_reproduced_or_not_or_contradicted() {
+    let verdict = |ratio| says(claim("bun/node", "throughput_ratio", ratio)).verdict;
+    assert_eq!(verdict(1.39), ClaimVerdict::Reproduced);
+    assert_eq!(verdict(1.42), ClaimVerdict::Reproduced);
+    assert_eq!(verdict(1.6), ClaimVerdict::NotReproduced);
+    assert_eq!(verdict(1.1), ClaimVerdict::NotReproduced);
+    assert_eq!(verdict(0.9), ClaimVerdict::Contradicted);
+    // The other way round it is the same claim.
+    assert_eq!(says(claim("node/bun", "throughput_ratio", 1.0 / 1.39)).verdict, ClaimVerdict::Reproduced);
+    assert_eq!(says(claim("node/bun", "throughput_ratio", 1.39)).verdict, ClaimVerdict::Contradicted);
+    let one = says(claim("bun/node", "throughput_ratio", 1.39));
+    let (low, here, high) = (one.low.unwrap(), one.here.unwrap(), one.high.unwrap());
+    assert!(low < here && here < high && (here - 1.4).abs() < 0.03, "{low} {here} {high}");
+}
+
+#[test]
+fn absolute_figures_are_compared_as_ratios_only() {
+    // Four times as fast a machine, yet the same ratio; the one they are divided by has no line of its own.
+    let claims = [claim("bun", "throughput_rps", 56_000.0), claim("node", "throughput_rps", 40_000.0)];
+    let audit = audited(&claims, &race().record());
+    assert_eq!(audit.here.len(), 1);
+    let one = &audit.here[0];
+    assert_eq!((one.verdict, one.baseline.as_deref()), (ClaimVerdict::Reproduced, Some("node")));
+    assert_eq!(one.claims, [0, 1]);
+    assert!((one.published.unwrap().0 - 1.4).abs() < 1e-9);
+    // Percentiles, memory and cold starts likewise, which this race did not compare itself.
+    for (metric, of_bun, of_node) in
+        [("latency_p99_ms", 1.0, 1.4), ("rss_mb", 70.0, 70.0), ("cold_start_ms", 50.0, 50.0)]
+    {
+        let audit =
+            audited(&[claim("bun", metric, of_bun), claim("node", metric, of_node)], &race().record());
+        assert_eq!(audit.here[0].verdict, ClaimVerdict::Reproduced, "{metric}: {:?}", audit.here);
+    }
+}
+
+#[test]
+fn what_cannot_be_tested_says_why() {
+    let why = |one: Claim| {
+        let one = says(one);
+        assert_eq!((one.verdict, one.here), (ClaimVerdict::NotTestable, None));
+        one.note.unwrap()
+    };
+    assert_eq!(
+        why(claim("bun", "throughput_rps", 5.0)),
+        "no other contender's figure was published that it could be divided by"
+    );
+    assert_eq!(why(claim("bun/php", "throughput_ratio", 2.0)), "php was not raced");
+    assert_eq!(why(claim("bun/node", "happiness_ratio", 2.0)), "deadheat does not measure this");
+    let elsewhere = Claim { scenario: Some("cloud".into()), ..claim("bun/node", "throughput_ratio", 2.0) };
+    assert_eq!(why(elsewhere), "its scenario cloud was not raced");
+    let settings = [claim("", "connections", 64.0), claim("", "edge_cache_hit_rate", 0.92)];
+    assert_eq!(audited(&settings, &race().record()).here, []);
+}
+
+#[test]
+fn an_invalid_race_tests_nothing_and_another_studys_record_is_refused() {
+    let mut record = Race { steal_share: 0.09, ..race() }.record();
+    let audit = audited(&[claim("bun/node", "throughput_ratio", 0.5)], &record);
+    assert_eq!(audit.here[0].verdict, ClaimVerdict::NotTestable);
+    assert!(!audit.contradicts());
+    record.plan.study = "another".into();
+    let mut audit = self_test("trending", None, 1, &[]);
+    let refused = add_race(&mut audit, "x", &record, &view(&record).unwrap()).unwrap_err();
+    assert!(matches!(refused, ReportError::OtherStudy { .. }), "{refused}");
+}
+
+#[test]
+fn one_table_in_the_terminal_and_in_markdown() {
+    let claims = [
+        claim("bun", "throughput_rps", 58_200.0),
+        claim("node", "throughput_rps", 41_900.0),
+        claim("bun/node", "latency_p99_ratio", 2.0),
+        claim("bun/node", "latency_p50_ratio", 0.2),
+        claim("bun/php", "throughput_ratio", 2.0),
+    ];
+    let audit = audited(&claims, &race().record());
+    insta::assert_snapshot!(terminal::audit(&audit, &WIDE));
+    insta::assert_snapshot!(markdown(&audit));
+}
+
+fn generator(runs: &[f64], published: bool) -> GeneratorAudit {
+    let mean = runs.iter().sum::<f64>() / runs.len().max(1) as f64;
+    GeneratorAudit {
+        name: "httpx".into(),
+        command: "python httpx_load.py".into(),
+        published,
+        connections: 64,
+        duration_s: 3.0,
+        cpus: vec![1],
+        runs_rps: runs.to_vec(),
+        throughput_rps: (!runs.is_empty()).then_some(mean),
+        low: (runs.len() > 1).then_some(mean * 0.97),
+        high: (runs.len() > 1).then_some(mean * 1.03),
+        skipped: runs.is_empty().then(|| "there is no venv: run `make setup`".into()),
+        beyond: vec![],
+        text: String::new(),
+    }
+}
+
+#[test]
+fn a_generator_that_is_slower_than_what_was_published_cannot_have_driven_it() {
+    let claims = [
+        claim("bun", "throughput_rps", 58_200.0),
+        claim("node", "throughput_rps", 510.0),
+        claim("", "connections", 64.0),
+    ];
+    let concluded = |generator| {
+        let mut audit = self_test("trending", None, 1, &claims);
+        add_generator(&mut audit, generator);
+        (audit.generators[0].text.clone(), audit.contradicts())
+    };
+    assert_eq!(concluded(generator(&[495.0, 500.0, 505.0], true)), (
+        "reaches 500/s (485 to 515, 3 runs) here with 64 connections against a server that does nothing on core 1, and \
+         cannot have driven 58,200/s on a machine like this one: that is 116 times as much".into(),
+        true
+    ));
+    let (text, contradicts) = concluded(generator(&[90_000.0, 91_000.0], true));
+    assert!(text.ends_with("; none of the published throughputs is beyond it") && !contradicts, "{text}");
+    let (text, contradicts) = concluded(generator(&[100.0, 101.0], false));
+    assert!(text.ends_with("; nothing was published with it, it stands beside") && !contradicts, "{text}");
+    let (text, contradicts) = concluded(generator(&[], true));
+    assert_eq!((text.as_str(), contradicts), ("not measured: there is no venv: run `make setup`", false));
+    assert_eq!(published_connections(&claims), Some(64));
+    assert_eq!(published_connections(&[claims[2].clone(), claim("", "connections", 9.0)]), None);
+}
+
+#[test]
+fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
+    let mut record = race().record();
+    assert_eq!(view(&record).unwrap().scenarios[0].result.edge_cache, None, "no hit rate is named");
+    record.plan.claims = vec![claim("", "edge_cache_hit_rate", 0.92), claim("", "edge_latency_ms", 20.0)];
+    let seen = view(&record).unwrap();
+    let cache = seen.scenarios[0].result.edge_cache.clone().unwrap();
+    assert_eq!((cache.hit_rate, cache.edge_latency_ns, cache.users.len()), (0.92, 20_000_000, 3));
+    for user in &cache.users {
+        assert_eq!(user.p50_ns, 20_000_000, "a hit");
+        assert!(user.p95_ns > 20_000_000 && user.p95_ns < 20_000_000 + user.origin_p50_ns);
+        assert!(
+            user.p99_ns < 20_000_000 + user.origin_p95_ns && user.p99_ns > 20_000_000 + user.origin_p50_ns
+        );
+        let mean = 20e6 + 0.08 * user.origin_mean_ns as f64;
+        assert!((user.mean_ns as f64 - mean).abs() < 2.0);
+    }
+    let text = terminal::render(&seen, &WIDE);
+    assert!(text.contains("92 % hits of 20.0 ms, and misses that wait for the origin as well"), "{text}");
+    let schema: Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
+    let value = serde_json::to_value(document(&record).unwrap()).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
+    assert_eq!(value["scenarios"][0]["edge_cache"]["hit_rate"], 0.92);
+}
+
+/// A race of starts, or of what contenders measure themselves: one value per epoch, the same load of nothing.
+fn single(shape: Shape, metric: Metric, disturbed: usize) -> Record {
+    let mut racers = vec![Racer::new("node", 10_000.0), Racer::new("bun", 14_000.0)];
+    racers[1].cold_start_ns = 20_000_000;
+    let mut record = Race {
+        shape: Shape::Closed { connections: 1 },
+        metrics: vec![metric],
+        epochs: 20,
+        ..Race::of(racers)
+    }
+    .record();
+    record.plan.scenarios[0].shape = shape;
+    for (at, epoch) in record.epochs.iter_mut().enumerate() {
+        epoch.rounds.truncate(1);
+        epoch.rounds[0].slices.clear();
+        epoch.rounds[0].dropped = (at < disturbed).then(|| "steal 9 %".into());
+        for part in &mut epoch.contenders {
+            part.latency = deadheat_record::EncodedHistogram::default();
+            part.measured = Some(1.5e9 - 1e9 * part.contender as f64 + 1e6 * at as f64);
+        }
+    }
+    for one in &mut record.plan.contenders {
+        one.measures.insert("serialize".into(), "x".into());
+        one.artefact_bytes = Some(5 << 20);
+    }
+    record
+}
+
+#[test]
+fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
+    let record = single(Shape::Starts { starts: 20 }, Metric::ColdStart, 0);
+    let seen = view(&record).unwrap();
+    let result = &seen.scenarios[0].result;
+    let pair = &result.comparisons[0];
+    assert_eq!((pair.verdict, pair.epochs, pair.metric), (VerdictWord::Faster, 20, Metric::ColdStart));
+    assert!(pair.ratio.unwrap() < 0.5 && pair.high.unwrap() < 0.5);
+    assert_eq!(result.results[1].cold_starts_ns.len(), 20);
+    assert_eq!(result.results[1].throughput_rps, None);
+    insta::assert_snapshot!(terminal::render(&seen, &WIDE));
+    let fewer = view(&single(Shape::Starts { starts: 20 }, Metric::ColdStart, 5)).unwrap();
+    let result = &fewer.scenarios[0].result;
+    assert_eq!((result.results[0].cold_starts_ns.len(), result.comparisons[0].epochs), (15, 15));
+    let audit = audited(&[claim("bun/node", "cold_start_ratio", 0.43)], &record);
+    assert_eq!((audit.here[0].verdict, audit.here[0].low), (ClaimVerdict::Reproduced, pair.low));
+}
+
+#[test]
+fn what_contenders_measure_themselves_is_compared_like_anything_else() {
+    let record = single(Shape::Measure { measure: "serialize".into() }, Metric::Measure, 0);
+    let seen = view(&record).unwrap();
+    let pair = &seen.scenarios[0].result.comparisons[0];
+    assert_eq!((pair.verdict, pair.metric), (VerdictWord::Faster, Metric::Measure));
+    let schema: Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
+    let value = serde_json::to_value(document(&record).unwrap()).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
+    assert_eq!(value["scenarios"][0]["comparisons"][0]["metric"], "measure");
+    // 1.28 s against 1.95 s was published; here it is a third.
+    let claims = [claim("bun", "serialize_million_s", 1.28), claim("node", "serialize_million_s", 1.95)];
+    let audit = audited(&claims, &record);
+    assert_eq!(audit.here[0].verdict, ClaimVerdict::NotReproduced);
+    // One that offers no such command is not in the scenario.
+    let mut record = record;
+    record.plan.contenders[1].measures.clear();
+    assert_eq!(record.racing("closed-64"), [0]);
+}
