@@ -1,7 +1,7 @@
 // A figure: its drawing, the values under the pointer or under the arrow keys, its menu, and the table behind it.
 import { h, plain, unique } from "./dom";
 import { saveMenu } from "./saving";
-import { tableElement, type Table } from "./table";
+import { behind, type Table } from "./table";
 import { onTheme } from "./theme";
 
 /** A value that can be pointed at: where it stands in the drawing, and what is read there. */
@@ -18,7 +18,7 @@ export interface Figure {
   note?: string;
   legend?: LegendEntry[];
   draw(width: number): Drawing;
-  table: Table;
+  table(): Table;
   /** The heading's level. */
   level?: 3 | 4;
 }
@@ -140,13 +140,22 @@ export function figureElement(figure: Figure): HTMLElement & { redraw?: () => vo
       figure.note ? h("p", { class: "note" }, plain(figure.note)) : null),
     legend?.element,
     canvas,
-    h("details", { class: "behind" },
-      h("summary", {}, "Numbers", h("span", { class: "unseen" }, `: ${plain(figure.title)}`)),
-      tableElement(figure.table, id)));
+    behind("Numbers", figure.table, id, plain(figure.title)));
   return Object.assign(element, { redraw: draw });
 }
 
-/** Draws all figures that are in the page. */
-export function drawFigures(): void {
-  redrawAll();
+/** For so long the page may draw before it answers again. */
+const FIRST_MS = 150;
+const THEN_MS = 40;
+
+/** Draws all figures that are in the page: the first ones now, the others while it can be used already. */
+export function drawFigures(done: () => void): void {
+  let next = 0;
+  const some = (most_ms: number) => {
+    const begun = performance.now();
+    while (next < drawers.length && performance.now() - begun < most_ms) drawers[next++]!();
+    if (next < drawers.length) setTimeout(() => some(THEN_MS));
+    else done();
+  };
+  some(FIRST_MS);
 }

@@ -56,8 +56,9 @@ function show(): void {
     head(context), contents(all),
     h("main", { id: "main", tabindex: "-1" }, ...all),
     h("footer", {}, h("p", {}, "Made by deadheat from the record alone. This page asks nothing of anybody: it has no address of another machine in it.")));
-  drawFigures();
-  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  const now = () => String(Math.round(performance.now()));
+  drawFigures(() => { document.documentElement.dataset.drawn = now(); });
+  document.documentElement.dataset.ready = now();
 }
 
 try {

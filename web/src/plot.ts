@@ -1,6 +1,6 @@
 // Observable Plot as this page uses it: no style element of its own, colours as attributes, scales read back.
 import * as Plot from "@observablehq/plot";
-import { s } from "./dom";
+import { s, shortened } from "./dom";
 import { theme } from "./theme";
 
 export { Plot };
@@ -48,8 +48,22 @@ export function write(svg: SVGSVGElement, x: number, y: number, text: string, { 
   }, text));
 }
 
-/** About how wide a text of 12 px is. */
-export const textWidth = (text: string): number => [...text].length * 6.7;
+const ruler = document.createElement("canvas").getContext("2d");
+if (ruler) ruler.font = "12px system-ui, sans-serif";
+
+/** How wide a text of 12 px is, in pixels. */
+export const textWidth = (text: string): number => ruler ? ruler.measureText(text).width : [...text].length * 7.5;
+
+/** The text, cut in its middle so that it is no wider than `most` pixels. */
+export function fitted(text: string, most: number): string {
+  let length = [...text].length;
+  let shown = text;
+  while (length > 3 && textWidth(shown) > most) {
+    length = Math.min(length - 1, Math.floor((length * most) / textWidth(shown)) + 1);
+    shown = shortened(text, length);
+  }
+  return shown;
+}
 
 /** Ticks of a ratio's axis, on a logarithmic scale: round numbers near 1, powers and halves of ten far from it. */
 export function ratioTicks([low, high]: [number, number], most: number): number[] {

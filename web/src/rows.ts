@@ -1,7 +1,6 @@
 // The drawing that most figures share: one row per contender or pair, values along one axis, groups under headings.
-import { shortened } from "./dom";
 import type { Drawing, Point } from "./figure";
-import { NARROW, Plot, plotted, textWidth, write } from "./plot";
+import { fitted, NARROW, Plot, plotted, textWidth, write } from "./plot";
 import { theme } from "./theme";
 
 export interface RowDot { value: number; text: string; hollow?: boolean }
@@ -69,8 +68,10 @@ export function rowChart(chart: RowChart, width: number): Drawing {
   const marks = rows.filter(({ row }) => row.mark);
   const dotted = rows.filter(({ row }) => row.dots.length > 1);
   const bottom = height + 2;
+  const axis = textWidth(chart.scale.label) < width - 24 ? [chart.scale.label] : chart.scale.label.split("; ");
+  const foot = 26 + axis.length * 16;
   const { svg, x } = plotted({
-    width, height: height + 44, marginTop: 0, marginBottom: 42, marginLeft: left, marginRight: right,
+    width, height: height + 2 + foot, marginTop: 0, marginBottom: foot, marginLeft: left, marginRight: right,
     x: { type: chart.scale.type, domain: chart.scale.domain, label: null },
     y: { type: "linear", domain: [0, bottom], range: [0, bottom], axis: null },
     marks: [
@@ -101,9 +102,9 @@ export function rowChart(chart: RowChart, width: number): Drawing {
       Plot.axisX(chart.scale.ticks, { tickFormat: chart.scale.format, tickSize: 0, ticks: Infinity, tickPadding: 8 }),
     ],
   });
-  for (const { text, y } of titles) write(svg, narrow ? 0 : 0, y, shortened(text, Math.floor(width / 7)), { fill: ink, bold: true, size: 13 });
+  for (const { text, y } of titles) write(svg, narrow ? 0 : 0, y, fitted(text, width * 0.9), { fill: ink, bold: true, size: 13 });
   for (const place of rows) annotate(svg, place, { narrow, left, width, muted, ink });
-  write(svg, (left + width - right) / 2, height + 37, chart.scale.label, { fill: muted, anchor: "middle" });
+  axis.forEach((line, at) => write(svg, (left + width - right) / 2, height + 37 + at * 16, line, { fill: muted, anchor: "middle" }));
   const points: Point[] = rows.flatMap((place) => [
     ...(place.row.mark ? [{ x: x(place.row.mark.value), y: place.middle, text: place.row.mark.text }] : []),
     ...place.row.dots.map((dot, at) => ({ x: x(dot.value), y: dotY(place, at, place.row.dots.length), text: dot.text })),
@@ -116,11 +117,10 @@ interface Side { narrow: boolean; left: number; width: number; muted: string; in
 function annotate(svg: SVGSVGElement, { row, middle, top }: Placed, { narrow, left, width, muted, ink }: Side): void {
   const aside = row.aside ?? "";
   if (narrow) {
-    const room = Math.max(8, Math.floor((width - textWidth(aside) - 14) / 6.7));
-    write(svg, 0, top - 6, shortened(row.label, room), { fill: ink });
+    write(svg, 0, top - 6, fitted(row.label, width - textWidth(aside) - 14), { fill: ink });
     if (aside) write(svg, width, top - 6, aside, { fill: muted, anchor: "end" });
     return;
   }
-  write(svg, left - 14, middle, shortened(row.label, Math.floor((left - 14) / 6.5)), { fill: ink, anchor: "end" });
+  write(svg, left - 14, middle, fitted(row.label, left - 16), { fill: ink, anchor: "end" });
   if (aside) write(svg, width, middle, aside, { fill: muted, anchor: "end" });
 }

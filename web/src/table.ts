@@ -65,7 +65,17 @@ export function tableElement(table: Table, name: string): HTMLElement {
       h("thead", { role: "rowgroup" }, head),
       h("tbody", { role: "rowgroup" }, ...body)),
     h("p", { class: "tools" },
-      h("button", { type: "button", "aria-label": `Copy as Markdown: ${table.caption}`, click: () => void copyText(tableMarkdown(table), "Markdown") }, "Copy Markdown"),
-      h("button", { type: "button", "aria-label": `Copy as CSV: ${table.caption}`, click: () => void copyText(tableCsv(table), "CSV") }, "Copy CSV"),
-      h("button", { type: "button", "aria-label": `Download as CSV: ${table.caption}`, click: () => download(new Blob([tableCsv(table)], { type: "text/csv" }), `${name}.csv`) }, "Download CSV")));
+      h("button", { type: "button", "aria-label": `Copy Markdown: ${table.caption}`, click: () => void copyText(tableMarkdown(table), "Markdown") }, "Copy Markdown"),
+      h("button", { type: "button", "aria-label": `Copy CSV: ${table.caption}`, click: () => void copyText(tableCsv(table), "CSV") }, "Copy CSV"),
+      h("button", { type: "button", "aria-label": `Download CSV: ${table.caption}`, click: () => download(new Blob([tableCsv(table)], { type: "text/csv" }), `${name}.csv`) }, "Download CSV")));
+}
+
+/** A table that is made when somebody opens it: long ones take their time. `unseen` is heard and not seen. */
+export function behind(label: string, table: () => Table, name: string, unseen = ""): HTMLElement {
+  const details = h("details", { class: "behind" },
+    h("summary", {}, label, unseen ? h("span", { class: "unseen" }, `: ${unseen}`) : null));
+  details.addEventListener("toggle", () => {
+    if (details.open && details.children.length === 1) details.append(tableElement(table(), name));
+  });
+  return details;
 }

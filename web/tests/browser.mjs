@@ -51,6 +51,22 @@ export class Bench {
     return this.files.get(key);
   }
 
+  /** Opens a saved SVG by itself, and says what is in it. */
+  async picture(bytes) {
+    const file = join(this.folder, "figure.svg");
+    writeFileSync(file, bytes);
+    const page = await this.browser.newPage();
+    try {
+      await page.goto(`file://${file}`);
+      return await page.evaluate(() => ({
+        name: document.documentElement.nodeName, title: document.querySelector("title")?.textContent,
+        marks: document.querySelectorAll("path, circle, rect").length, var: new XMLSerializer().serializeToString(document).includes("var("),
+      }));
+    } finally {
+      await page.close();
+    }
+  }
+
   /** Opens a page and keeps what it complains of and asks for. */
   async open(kind, { more, width = 1280, dark = false, downloads = false } = {}) {
     const made = this.page(kind, more);
@@ -63,9 +79,15 @@ export class Bench {
     page.on("pageerror", (error) => seen.complaints.push(String(error)));
     page.on("request", (request) => seen.requests.push(request.url()));
     await page.goto(`file://${made.html}`);
-    await page.waitForFunction(() => document.documentElement.dataset.ready);
+    await page.waitForFunction(() => document.documentElement.dataset.drawn);
     return { page, seen, document: made.document, json: made.json, made, close: () => context.close() };
   }
+}
+
+/** Opens everything that can be opened; tables are made then. */
+export async function unfold(page) {
+  await page.$$eval("details", (all) => all.forEach((one) => { one.open = true; }));
+  await page.waitForFunction(() => [...document.querySelectorAll("details.behind")].every((one) => one.querySelector("table")));
 }
 
 /** What stands before, in, and after the element with the document. */

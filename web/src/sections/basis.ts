@@ -1,10 +1,10 @@
 // What the numbers rest on: parity, gates, machine, commands, order, how to run it again, the record itself.
 import { section, type Context } from "../context";
 import type { Epoch, Finding } from "../document";
-import { h, plain } from "../dom";
+import { h, plain, unique } from "../dom";
 import { bytes, date, percent, timeNs, whole } from "../format";
 import { copyText, download } from "../saving";
-import { tableElement } from "../table";
+import { behind, tableElement } from "../table";
 
 export function parity(context: Context): HTMLElement | null {
   const { differences, plan } = context.document.record;
@@ -33,12 +33,10 @@ export function gates(context: Context): HTMLElement | null {
     : h("p", {}, "Nothing was found that weakens a number.");
   const tables = everywhere.filter((one) => one.gates.length > 0).map((scenario) => {
     const passed = scenario.gates.filter((one) => one.state === "pass").length;
-    return h("details", { class: "behind" },
-      h("summary", {}, `${plain(scenario.name)}: ${passed} of ${scenario.gates.length} readings within their limits`),
-      tableElement({
-        caption: `${plain(scenario.name)}: what every gate read`, columns: ["gate", "contender", "state", "reading"],
-        rows: scenario.gates.map((one) => [one.code, one.contender ?? "all", { text: STATE[one.state], class: one.state }, one.reading]),
-      }, `gates-${scenario.name}`));
+    return behind(`${plain(scenario.name)}: ${passed} of ${scenario.gates.length} readings within their limits`, () => ({
+      caption: `${plain(scenario.name)}: what every gate read`, columns: ["gate", "contender", "state", "reading"],
+      rows: scenario.gates.map((one) => [one.code, one.contender ?? "all", { text: STATE[one.state], class: one.state }, one.reading]),
+    }), unique(`gates-${scenario.name}`));
   });
   return section("gates", "Gates and findings",
     "A gate is a check on the generator, the machine or the answers. It passes, or it says what it found and what to do; what takes a number away leaves no verdict.",
@@ -112,16 +110,14 @@ function order(context: Context): HTMLElement | null {
   const all: [Epoch, string][] = [...epochs.map((one): [Epoch, string] => [one, "counts"]), ...set_aside.map((one): [Epoch, string] => [one, "set aside"])];
   if (all.length === 0) return null;
   const first = (epoch: Epoch) => epoch.rounds[0]?.slices.map((one) => context.names[one.contender] ?? "?").join(", ") ?? "–";
-  return h("details", { class: "behind" },
-    h("summary", {}, "The order in which everything ran"),
-    tableElement({
+  return behind("The order in which everything ran", () => ({
       caption: "Epochs in time order; each second round runs in the mirrored order of the one before",
       columns: ["scenario", "#epoch", "begun", "#took", "#rounds", "order of the first round", "counts"],
       rows: all.map(([one, counts]) => [
         one.scenario, { text: String(one.number), value: one.number }, date(one.started_unix_ms), { text: timeNs(one.took_ns), value: one.took_ns },
         { text: whole(one.rounds.length), value: one.rounds.length }, first(one), counts,
       ]),
-    }, "order"));
+    }), "order");
 }
 
 export function reproduce(context: Context): HTMLElement | null {

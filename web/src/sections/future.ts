@@ -4,7 +4,7 @@ import { h, plain } from "../dom";
 import type { Figure } from "../figure";
 import { percent, three, timeNs } from "../format";
 import type { Audit, ColdStart, EdgeCache, Ladder } from "../future";
-import { NARROW, Plot, plotted, textWidth, write } from "../plot";
+import { fitted, NARROW, Plot, plotted, textWidth, write } from "../plot";
 import { rowChart } from "../rows";
 import { tableElement } from "../table";
 import { theme } from "../theme";
@@ -34,11 +34,11 @@ function starts(context: Context, all: ColdStart[]): Figure {
         format: (ns) => (ns === 0 ? "0" : timeNs(ns)), label: "from spawn to the first complete answer; lower is better",
       },
     }, width),
-    table: {
+    table: () => ({
       caption: "Cold start: every fresh start", columns: ["contender", "#start", "#time"],
       rows: all.flatMap((one) => one.times_ns.map((ns, at) =>
         [one.contender, { text: String(at + 1), value: at + 1 }, { text: timeNs(ns), value: ns }])),
-    },
+    }),
   };
 }
 
@@ -82,15 +82,15 @@ function stack(one: Ladder): Figure {
         ],
       });
       one.contenders.forEach((each, row) => narrow
-        ? write(svg, 0, top(row) - 9, plain(each.contender), { fill: ink })
-        : write(svg, left - 12, top(row) + bar / 2, plain(each.contender), { fill: ink, anchor: "end" }));
+        ? write(svg, 0, top(row) - 9, fitted(plain(each.contender), width), { fill: ink })
+        : write(svg, left - 12, top(row) + bar / 2, fitted(plain(each.contender), left - 14), { fill: ink, anchor: "end" }));
       write(svg, left, bottom + 36, "time per request", { fill: muted });
       return { svg, points: parts.map((part) => ({ x: x((part.from + part.to) / 2), y: top(part.row) + bar / 2, text: text(part) })) };
     },
-    table: {
+    table: () => ({
       caption: `${plain(one.scenario)}: parts of a request`, columns: ["contender", "part", "#µs"],
       rows: parts.map((part) => [part.contender, part.name, { text: three(part.us), value: part.us }]),
-    },
+    }),
   };
 }
 
@@ -123,10 +123,10 @@ export function edgeCache(context: Context): HTMLElement | null {
     note: `A model: hits take ${timeNs(edge.hit_ns)}, misses what the origin was measured to take.`,
     legend: context.legend(edge.contenders.map((one) => one.contender)),
     draw: (width) => drawCurves(context, curves(), width),
-    table: {
+    table: () => ({
       caption: "Latency of the origin", columns: ["contender", "#quantile", "#time"],
       rows: edge.contenders.flatMap((one) => one.quantiles.map(([q, ns]) => [one.contender, { text: String(q), value: q }, { text: timeNs(ns), value: ns }])),
-    },
+    }),
   }) as HTMLElement & { redraw?: () => void };
   const output = h("output", { for: "hit-rate" }, percent(hits));
   const holder = h("div", {}, numbers());

@@ -4,7 +4,7 @@ import type { Scenario } from "../document";
 import { plain } from "../dom";
 import type { Drawing, Figure, Point } from "../figure";
 import { quantileName, timeNs } from "../format";
-import { NARROW, Plot, plotted, textWidth, write } from "../plot";
+import { fitted, NARROW, Plot, plotted, textWidth, write } from "../plot";
 import { theme } from "../theme";
 
 /** One nine is one step. */
@@ -31,7 +31,7 @@ function ofScenario(context: Context, scenario: Scenario): Figure {
     note: closed ? "Closed load: each connection waits for its answer, so that these are latencies at saturation, not those of a user." : undefined,
     legend: context.legend(curves.map((one) => one.name)),
     draw: (width) => drawCurves(context, curves, width),
-    table: {
+    table: () => ({
       caption: `${plain(scenario.name)}: latency by percentile`,
       columns: ["contender", ...NAMED.map((q) => `#${quantileName(q)}`), "#max"],
       rows: scenario.results.map((one) => [
@@ -39,7 +39,7 @@ function ofScenario(context: Context, scenario: Scenario): Figure {
         ...NAMED.map((q) => quantile(one.latency_curve, q)),
         { text: one.latency_ns.max == null ? "–" : timeNs(one.latency_ns.max), value: one.latency_ns.max ?? null },
       ]),
-    },
+    }),
   };
 }
 
@@ -100,7 +100,7 @@ export function drawCurves(context: Context, curves: Curve[], width: number): Dr
   write(svg, 62, (narrow ? 300 : 380) - 6, "share of requests answered within the time", { fill: theme().muted });
   if (!narrow) {
     const ends = curves.map((one) => ({ name: one.name, y: y(Math.max(one.points[one.points.length - 1]![1], 1)) }));
-    for (const end of apart(ends, 15)) write(svg, width - wide + 8, end.y, plain(end.name), { fill: ink });
+    for (const end of apart(ends, 15)) write(svg, width - wide + 8, end.y, fitted(plain(end.name), wide - 10), { fill: ink });
   }
   const points: Point[] = rows.map((one) => ({
     x: x(one.x), y: y(one.ns), text: `${plain(one.name)}, ${quantileName(one.q)}: ${timeNs(one.ns)}`,

@@ -96,7 +96,7 @@ function forest(context: Context, set: Set): Figure {
     draw: (width) => rowChart({
       groups: groups(set, context, row), band: context.band, rule: 1, scale: scale(domain, set.metric, width), height: 30,
     }, width),
-    table: comparisons(set),
+    table: () => comparisons(set),
   };
 }
 
@@ -131,11 +131,11 @@ function epochs(context: Context, set: Set): Figure {
     draw: (width) => rowChart({
       groups: groups(set, context, row), band: context.band, rule: 1, scale: scale(domain, set.metric, width), height: 30,
     }, width),
-    table: {
+    table: () => ({
       caption: `${metricTitle(set.metric)}: the ratio of each epoch`,
       columns: ["pair", "scenario", "#epoch", "#ratio"],
       rows: set.scenarios.flatMap((scenario) => of(scenario, set.metric).flatMap((one) => one.epoch_ratios.map((each, at) =>
         [pairName(one), scenario.name, { text: String(at + 1), value: at + 1 }, { text: ratio(each, 3), value: each }]))),
-    },
+    }),
   };
 }

@@ -24,12 +24,12 @@ interface Measure {
 
 const MEASURES: Record<"cpu" | "memory" | "cold", Measure> = {
   cpu: {
-    kind: "cpu", title: "CPU time per request", label: "CPU time of the whole process tree for one answer; lower is better", unit: "µs",
+    kind: "cpu", title: "CPU time per request", label: "CPU time of the process tree per answer; lower is better", unit: "µs",
     dots: (one) => [{ value: one.cpu_us_per_request, name: "CPU per request" }],
     summary: (one) => one.cpu_us_per_request, show: (us) => timeNs(us * 1e3), tick: 1,
   },
   memory: {
-    kind: "memory", title: "Memory", label: "proportional set size of the whole process tree; lower is better", unit: "bytes",
+    kind: "memory", title: "Memory", label: "proportional set size of the process tree; lower is better", unit: "bytes",
     note: "Filled: at the end of an epoch. Hollow: the highest seen in it.",
     dots: (one) => [
       { value: one.rss_bytes, name: "at its end" }, { value: one.peak_rss_bytes, name: "at its highest", hollow: true },
@@ -86,14 +86,14 @@ function chart(context: Context, measure: Measure): HTMLElement | null {
           format: (value) => (value === 0 ? "0" : measure.show(value).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ")), label: measure.label,
         },
       }, width),
-      table: {
+      table: () => ({
         caption: `${measure.title}, epoch by epoch`,
         columns: ["contender", "scenario", "#epoch", ...(measure.kind === "memory" ? ["#end, bytes", "#highest, bytes"] : [`#${measure.unit}`])],
         rows: set.flatMap((scenario) => scenario.results.flatMap((one) => one.epochs.map((epoch): Cell[] => [
           one.contender, scenario.name, { text: String(epoch.epoch), value: epoch.epoch },
           ...measure.dots(epoch).map(({ value }): Cell => ({ text: value == null ? "–" : measure.show(value), value: value ?? null })),
         ]))),
-      },
+      }),
     };
   });
   const [only, ...more] = figures.map(figure);

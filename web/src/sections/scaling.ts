@@ -58,11 +58,11 @@ function one(context: Context, sweep: Sweep, at: At[]): Figure {
       write(svg, 66, 334, `${plain(sweep.axis)}; requests per second`, { fill: muted });
       return { svg, points: at.map((each) => ({ x: x(each.n), y: y(each.value), text: text(each) })) };
     },
-    table: {
+    table: () => ({
       caption: `${plain(sweep.name)}: rates over ${plain(sweep.axis)}`,
       columns: ["contender", `#${plain(sweep.axis)}`, "#requests/s", "#low", "#high"],
       rows: at.map((each) => [each.name, { text: whole(each.n), value: each.n }, ...[each.value, each.low, each.high].map((value) =>
         ({ text: value == null ? "–" : three(value), value }))]),
-    },
+    }),
   };
 }

@@ -1,10 +1,10 @@
 // Throughput over time: every slice of every round, with starts and warm-ups between them; and the pilot's warm-up.
 import { figure, section, under, type Context } from "../context";
 import type { Epoch, Pilot, Scenario } from "../document";
-import { plain, shortened } from "../dom";
+import { plain } from "../dom";
 import type { Drawing, Figure, Point } from "../figure";
 import { rps, three, timeNs } from "../format";
-import { Plot, plotted, write } from "../plot";
+import { fitted, Plot, plotted, write } from "../plot";
 import { theme } from "../theme";
 
 const S = 1e9;
@@ -51,14 +51,14 @@ function ofScenario(context: Context, scenario: Scenario, line: Timeline): Figur
     title: [under(context, scenario), "Rate of every slice"].filter(Boolean).join(": "),
     note: dropped ? "Crosses are rounds that were left out for all contenders, because the machine was disturbed." : undefined,
     draw: (width) => drawTimeline(context, names, line, width),
-    table: {
+    table: () => ({
       caption: `${plain(scenario.name)}: mean rate of each epoch's slices that count`,
       columns: ["contender", "#epoch", "#requests/s"],
       rows: scenario.results.flatMap((one) => one.epochs.map((epoch) => [
         one.contender, { text: String(epoch.epoch), value: epoch.epoch },
         { text: epoch.throughput_rps == null ? "–" : three(epoch.throughput_rps), value: epoch.throughput_rps ?? null },
       ])),
-    },
+    }),
   };
 }
 
@@ -112,7 +112,7 @@ function drawTimeline(context: Context, names: string[], line: Timeline, width: 
     ],
   });
   for (const name of names) {
-    write(svg, left, base(name) - PANEL - 11, shortened(plain(name), Math.floor(width / 8)), { fill: colors.ink, bold: true });
+    write(svg, left, base(name) - PANEL - 11, fitted(plain(name), width - left - 30), { fill: colors.ink, bold: true });
     for (const rate of ticks) write(svg, left - 8, up(name, rate), three(rate), { fill: colors.muted, anchor: "end", size: 11 });
   }
   write(svg, left, height - 6, "time in epochs; requests per second", { fill: colors.muted });
@@ -154,10 +154,10 @@ function warmUp(context: Context, pilot: Pilot): Figure {
       write(svg, 62, 254, "time under load; requests per second", { fill: muted });
       return { svg, points: rows.map((one) => ({ x: x(one.s), y: y(one.rate), text: `${plain(one.name)}, ${timeNs(one.s * S)}: ${rps(one.rate)}` })) };
     },
-    table: {
+    table: () => ({
       caption: `${plain(pilot.scenario)}: rates in the pilot, in windows of ${timeNs(pilot.window_ns)}`,
       columns: ["contender", "#from, s", "#requests/s"],
       rows: rows.map((one) => [one.name, { text: three(one.at * window_s), value: one.at * window_s }, { text: three(one.rate), value: one.rate }]),
-    },
+    }),
   };
 }

@@ -1,7 +1,7 @@
 // The verdict of each scenario in a sentence, and the figures of all contenders.
 import { section, type Context } from "../context";
 import type { Result, Scenario } from "../document";
-import { h, plain } from "../dom";
+import { h, plain, unique } from "../dom";
 import { bytes, ENDED, failures, interval, metricInfo, percent, shapeText, three, timeNs } from "../format";
 import { tableElement, type Cell, type Table } from "../table";
 
@@ -26,7 +26,7 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
       h("li", {}, h("b", {}, `${metricInfo(one.metric).title}: `), plain(one.headline)))),
     invalid + warnings > 0 && h("p", { class: invalid ? "flag invalid" : "flag" },
       h("a", { href: "#gates" }, `Findings: ${counted.filter(Boolean).join(", ")}`)),
-    scenario.results.length > 0 && tableElement(results(context, scenario), `results-${scenario.name}`));
+    scenario.results.length > 0 && tableElement(results(context, scenario), unique(`results-${scenario.name}`)));
 }
 
 const cell = <T extends number>(value: T | null | undefined, show: (value: T) => string): Cell =>
