@@ -50,6 +50,7 @@ impl AuditFlags {
     /// The race that an audit runs: the study as it would be raced, by the same choices.
     pub(crate) fn race(&self) -> RaceFlags {
         RaceFlags {
+            html: None,
             targets: vec![self.study.to_string_lossy().into_owned()],
             ad_hoc: AdHocFlags::default(),
             choices: self.choices.clone(),
