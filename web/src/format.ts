@@ -25,6 +25,9 @@ function scaled(value: number, units: [number, string, number][]): string {
 export const timeNs = (ns: number): string =>
   scaled(ns, [[1e3, "ns", 1], [1e6, "µs", 1e3], [1e9, "ms", 1e6], [Infinity, "s", 1e9]]);
 
+/** As ticks have it: `20 ms` for `20.0 ms`. */
+export const tick = (text: string): string => text.replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
+
 const K = 1024;
 export const bytes = (size: number): string =>
   scaled(size, [[K, "B", 1], [K ** 2, "KiB", K], [K ** 3, "MiB", K ** 2], [Infinity, "GiB", K ** 3]]);

@@ -28,7 +28,7 @@ export interface RowChart {
   height?: number;
 }
 
-interface Placed { row: Row; top: number; middle: number; height: number }
+interface Placed { row: Row; top: number; middle: number; height: number; first: boolean }
 
 /** From top to bottom: where headings and rows stand, in pixels. */
 function laidOut(chart: RowChart, narrow: boolean): { rows: Placed[]; titles: { text: string; y: number }[]; height: number } {
@@ -43,7 +43,7 @@ function laidOut(chart: RowChart, narrow: boolean): { rows: Placed[]; titles: { 
     for (const row of group.rows) {
       const height = Math.max(chart.height ?? 26, row.dots.length > 1 ? Math.min(44, 14 + row.dots.length * 2.4) : 0);
       const label = narrow ? 20 : 0;
-      rows.push({ row, top: y + label, middle: y + label + height / 2, height });
+      rows.push({ row, top: y + label, middle: y + label + height / 2, height, first: row === group.rows[0] });
       y += height + label + (narrow ? 8 : row.dots.length > 1 ? 12 : 0);
     }
     y += 6;
@@ -77,7 +77,7 @@ export function rowChart(chart: RowChart, width: number): Drawing {
     marks: [
       chart.band ? Plot.rect([chart.band], { x1: "0", x2: "1", y1: () => 0, y2: () => bottom, fill: band }) : null,
       Plot.gridX(chart.scale.ticks, { stroke: line, strokeOpacity: 1 }),
-      Plot.ruleY(dotted.slice(1), { y: (one: Placed) => one.top - (narrow ? 26 : 6), stroke: line, strokeOpacity: 0.8 }),
+      Plot.ruleY(dotted.filter((one) => !one.first), { y: (one: Placed) => one.top - (narrow ? 26 : 6), stroke: line, strokeOpacity: 0.8 }),
       chart.rule === undefined ? null : Plot.ruleX([chart.rule], { stroke: ink, strokeWidth: 1.25 }),
       Plot.link(rows.filter(({ row }) => row.interval), {
         x1: (one: Placed) => one.row.interval!.low, x2: (one: Placed) => one.row.interval!.high,
@@ -104,7 +104,7 @@ export function rowChart(chart: RowChart, width: number): Drawing {
   });
   for (const { text, y } of titles) write(svg, narrow ? 0 : 0, y, fitted(text, width * 0.9), { fill: ink, bold: true, size: 13 });
   for (const place of rows) annotate(svg, place, { narrow, left, width, muted, ink });
-  axis.forEach((line, at) => write(svg, (left + width - right) / 2, height + 37 + at * 16, line, { fill: muted, anchor: "middle" }));
+  axis.forEach((line, at) => write(svg, left, height + 37 + at * 16, line, { fill: muted }));
   const points: Point[] = rows.flatMap((place) => [
     ...(place.row.mark ? [{ x: x(place.row.mark.value), y: place.middle, text: place.row.mark.text }] : []),
     ...place.row.dots.map((dot, at) => ({ x: x(dot.value), y: dotY(place, at, place.row.dots.length), text: dot.text })),

@@ -2,7 +2,7 @@
 import { figure, section, type Context } from "../context";
 import { h, plain } from "../dom";
 import type { Figure } from "../figure";
-import { percent, three, timeNs } from "../format";
+import { percent, three, tick, timeNs } from "../format";
 import type { Audit, ColdStart, EdgeCache, Ladder } from "../future";
 import { fitted, NARROW, Plot, plotted, textWidth, write } from "../plot";
 import { rowChart } from "../rows";
@@ -31,7 +31,7 @@ function starts(context: Context, all: ColdStart[]): Figure {
       })) }],
       scale: {
         type: "linear", domain: [0, high], ticks: zeroTicks(high / 1e6, width < NARROW ? 4 : 7).map((ms) => ms * 1e6),
-        format: (ns) => (ns === 0 ? "0" : timeNs(ns)), label: "from spawn to the first complete answer; lower is better",
+        format: (ns) => (ns === 0 ? "0" : tick(timeNs(ns))), label: "from spawn to the first complete answer; lower is better",
       },
     }, width),
     table: () => ({
@@ -78,7 +78,7 @@ function stack(one: Ladder): Figure {
             x1: "from", x2: "to", y1: (part: { row: number }) => top(part.row), y2: (part: { row: number }) => top(part.row) + bar,
             fill: (part: { name: string }) => tint(part.name), stroke: paper, title: text, className: "parts",
           }),
-          Plot.axisX(zeroTicks(high, narrow ? 4 : 6), { tickFormat: (us: number) => (us === 0 ? "0" : timeNs(us * 1e3)), tickSize: 0, tickPadding: 8 }),
+          Plot.axisX(zeroTicks(high, narrow ? 4 : 6), { tickFormat: (us: number) => (us === 0 ? "0" : tick(timeNs(us * 1e3))), tickSize: 0, tickPadding: 8 }),
         ],
       });
       one.contenders.forEach((each, row) => narrow

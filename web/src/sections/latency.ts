@@ -3,7 +3,7 @@ import { figure, section, under, type Context } from "../context";
 import type { Scenario } from "../document";
 import { plain } from "../dom";
 import type { Drawing, Figure, Point } from "../figure";
-import { quantileName, timeNs } from "../format";
+import { quantileName, tick, timeNs } from "../format";
 import { fitted, NARROW, Plot, plotted, textWidth, write } from "../plot";
 import { theme } from "../theme";
 
@@ -94,7 +94,7 @@ export function drawCurves(context: Context, curves: Curve[], width: number): Dr
         title: (one: { name: string; q: number; ns: number }) => `${plain(one.name)}, ${quantileName(one.q)}: ${timeNs(one.ns)}`,
       }),
       Plot.axisX(shown.map(nines), { tickFormat: (_: number, at: number) => `${Number((shown[at]! * 100).toFixed(4))} %`, tickSize: 0, tickPadding: 8 }),
-      Plot.axisY(ticks, { tickFormat: (ns: number) => timeNs(ns).replace(/\.0+ /, " ").replace(/(\.\d*?)0+ /, "$1 "), tickSize: 0, ticks: Infinity, tickPadding: 6 }),
+      Plot.axisY(ticks, { tickFormat: (ns: number) => tick(timeNs(ns)), tickSize: 0, ticks: Infinity, tickPadding: 6 }),
     ],
   });
   write(svg, 62, (narrow ? 300 : 380) - 6, "share of requests answered within the time", { fill: theme().muted });

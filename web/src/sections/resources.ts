@@ -3,7 +3,7 @@ import { figure, section, type Context } from "../context";
 import type { EpochFigures, Maybe, Result } from "../document";
 import { plain } from "../dom";
 import type { Figure } from "../figure";
-import { bytes, timeNs } from "../format";
+import { bytes, tick, timeNs } from "../format";
 import { NARROW } from "../plot";
 import { rowChart, type Group, type RowDot } from "../rows";
 import type { Cell } from "../table";
@@ -19,14 +19,14 @@ interface Measure {
   summary(result: Result): Maybe<number>;
   show(value: number): string;
   /** Size of the unit in which ticks are round. */
-  tick: number;
+  round: number;
 }
 
 const MEASURES: Record<"cpu" | "memory" | "cold", Measure> = {
   cpu: {
     kind: "cpu", title: "CPU time per request", label: "CPU time of the process tree per answer; lower is better", unit: "µs",
     dots: (one) => [{ value: one.cpu_us_per_request, name: "CPU per request" }],
-    summary: (one) => one.cpu_us_per_request, show: (us) => timeNs(us * 1e3), tick: 1,
+    summary: (one) => one.cpu_us_per_request, show: (us) => timeNs(us * 1e3), round: 1,
   },
   memory: {
     kind: "memory", title: "Memory", label: "proportional set size of the process tree; lower is better", unit: "bytes",
@@ -34,13 +34,13 @@ const MEASURES: Record<"cpu" | "memory" | "cold", Measure> = {
     dots: (one) => [
       { value: one.rss_bytes, name: "at its end" }, { value: one.peak_rss_bytes, name: "at its highest", hollow: true },
     ],
-    summary: (one) => one.rss_bytes, show: bytes, tick: 1024 ** 2,
+    summary: (one) => one.rss_bytes, show: bytes, round: 1024 ** 2,
   },
   cold: {
     kind: "cold-start", title: "Cold start", label: "from spawn to the first complete answer; lower is better", unit: "ns",
     note: "Every epoch starts every contender afresh, others beside it.",
     dots: (one) => [{ value: one.cold_start_ns, name: "cold start" }],
-    summary: (one) => one.cold_start_ns, show: timeNs, tick: 1e6,
+    summary: (one) => one.cold_start_ns, show: timeNs, round: 1e6,
   },
 };
 
@@ -82,8 +82,8 @@ function chart(context: Context, measure: Measure): HTMLElement | null {
       draw: (width) => rowChart({
         groups: painted(), height: 26,
         scale: {
-          type: "linear", domain: [0, high || 1], ticks: zeroTicks(high / measure.tick, width < NARROW ? 4 : 7).map((one) => one * measure.tick),
-          format: (value) => (value === 0 ? "0" : measure.show(value).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ")), label: measure.label,
+          type: "linear", domain: [0, high || 1], ticks: zeroTicks(high / measure.round, width < NARROW ? 4 : 7).map((one) => one * measure.round),
+          format: (value) => (value === 0 ? "0" : tick(measure.show(value))), label: measure.label,
         },
       }, width),
       table: () => ({
