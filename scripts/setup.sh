@@ -48,7 +48,8 @@ clean_up() {
 php_is_ready() {
     local fpm
     fpm=$(newest php-fpm)
-    [ -n "$fpm" ] && "$fpm" -m 2>/dev/null | grep -qx pdo_sqlite
+    # Not by `| grep -q`, which may end before all is written: with pipefail that would count as a failure.
+    [ -n "$fpm" ] && [[ $'\n'$("$fpm" -m 2>/dev/null)$'\n' == *$'\n'pdo_sqlite$'\n'* ]]
 }
 
 go_is_ready() {

@@ -3,7 +3,7 @@
 //! Owns: asking every probe, choosing whose answer is the measure, listing all differences, and what may be expected
 //! of each contender under load. Must not know: the schedule and the record's file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use deadheat_load::{Address, Answer, Expectation, Prepared, RequestError, Sample, digest, request_bytes};
@@ -314,12 +314,14 @@ fn key(probe: &Probe, path: &str) -> String {
     format!("{} {path}", probe.name)
 }
 
-/// Some of a probe's many requests, each as a probe of its own: evenly spread, the first among them.
+/// Some of a probe's many requests, each as a probe of its own: evenly spread, the first among them, none twice.
 fn sample(probe: &Probe) -> impl Iterator<Item = Probe> {
     let bare = Probe { paths: Vec::new(), ..probe.clone() };
-    let (count, most) = (probe.paths.len(), probe.paths.len().min(SAMPLE));
+    let mut seen = BTreeSet::new();
+    let distinct: Vec<&String> = probe.paths.iter().filter(|path| seen.insert(*path)).collect();
+    let (count, most) = (distinct.len(), distinct.len().min(SAMPLE));
     (0..most).map(move |place| {
-        let path = &probe.paths[place * count / most];
+        let path = distinct[place * count / most];
         Probe { name: key(probe, path), path: path.clone(), ..bare.clone() }
     })
 }

@@ -219,6 +219,9 @@ fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
         (asked.len(), asked[0], asked[1], asked[SAMPLE - 1]),
         (SAMPLE, "/?id=0", "/?id=15", "/?id=984")
     );
+    let twice = Probe { name: "t".into(), paths: vec!["/a".into(), "/b".into(), "/a".into()], ..probe(&[]) };
+    let asked = Contract::new(&[twice], Duration::ZERO).unwrap();
+    assert_eq!(asked.probes.iter().map(|(one, _)| one.path.as_str()).collect::<Vec<_>>(), ["/a", "/b"]);
     let mut parity = Parity::default();
     let key = "m /?id=15".to_owned();
     parity.statuses.insert(("up".into(), key.clone()), 200);
