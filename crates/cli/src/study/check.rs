@@ -94,7 +94,8 @@ fn loads(study: &Study, reading: &Reading<'_>) {
             complaint.help("remove `under_load = false` from the probe that contenders are loaded with"),
         );
     }
-    if loads_all {
+    let none_loads = study.scenarios.iter().all(|scenario| !scenario.shape.is_load());
+    if loads_all || none_loads {
         return;
     }
     let used = |name: &str| name.is_empty() || requests(study).any(|request| request.get_ref().probe == name);

@@ -330,7 +330,7 @@ fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, H
                 return Ok(Vec::new());
             }
             let all = part.latency.decode()?;
-            let some = all.len() > 0;
+            let some = !all.is_empty();
             one(match place {
                 Place::Mean => some.then(|| all.mean()),
                 Place::Min => some.then(|| all.min() as f64),

@@ -285,8 +285,10 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         Some(PublishedCheck { kind: CheckKind::Ratio, row, contender, outcome, found, expected, text })
     };
     let (Some(one), Some(other)) = (published(contender), published(baseline)) else {
-        let text =
-            format!("{of}: {} {baseline} is stated, without the figures that it is made of", stated.shown);
+        let text = format!(
+            "{of}: {} times that of {baseline} is stated, without the figures that it is made of",
+            stated.shown
+        );
         return made(CheckOutcome::Untestable, None, text);
     };
     let quotient = one.is.over(other.is);

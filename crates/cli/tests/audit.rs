@@ -1,0 +1,181 @@
+//! Audits from a study file to an exit status, and the scenarios without a load that their claims speak of.
+#![allow(clippy::unwrap_used)]
+
+use deadheat_testkit::{Kit, SHORT_RACE, server_line, turn};
+use serde_json::Value;
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+fn contender(name: &str, command: &str, more: &str) -> String {
+    format!("[[contender]]\nname = \"{name}\"\ncommand = {}\n{more}\n", Value::from(command))
+}
+
+fn claim(contender: &str, row: &str, metric: &str, figure: &str) -> String {
+    let who = if contender.is_empty() { String::new() } else { format!("contender = \"{contender}\"\n") };
+    format!(
+        "[[claim]]\nsource = \"article\"\n{who}row = \"{row}\"\nmetric = \"{metric}\"\nvalue = {figure}\n"
+    )
+}
+
+const PROBE: &str = "[[probe]]\npath = \"/\"\n";
+
+/// The figures of an article of which one row contradicts itself.
+fn claims() -> String {
+    [
+        claim("", "500", "connections", "500"),
+        claim("a", "500", "throughput_rps", "207.76"),
+        claim("a", "500", "latency_mean_s", "1.1007"),
+        claim("b", "500", "throughput_rps", "253.31"),
+        claim("b", "500", "latency_mean_s", "1.9409"),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_self_test_runs_nothing_and_ends_with_1_where_figures_contradict_each_other() {
+    let kit = kit();
+    let dead = |name| contender(name, "touch started; exit 1", "");
+    kit.file("study.toml", [dead("a"), dead("b"), PROBE.into(), claims()].concat());
+    let line = ["audit", ".", "--self-test", "--json", "audit.json", "--markdown", "audit.md"];
+    let outcome = kit.deadheat(line).run();
+    outcome.assert_status(1).assert_stdout_has("207.76/s x 1.1007 s = 229 requests in flight, of 500");
+    outcome.assert_stdout_has("2 checks against each other: 1 contradictory, 1 sound");
+    assert!(!kit.path().join("started").exists() && !kit.path().join("work").exists());
+    let read = |name: &str| std::fs::read_to_string(kit.path().join(name)).unwrap();
+    assert!(
+        read("audit.md").starts_with("# Audit: ") && read("audit.md").contains("**contradicts** `500`, `a`")
+    );
+    let audit: Value = serde_json::from_str(&read("audit.json")).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/audit-1.schema.json")).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&audit));
+    assert_eq!(
+        (&audit["schema"], audit["checks"].as_array().unwrap().len()),
+        (&"deadheat.audit/1".into(), 2)
+    );
+    let alone = kit.deadheat(["audit", ".", "--self-test", "--json", "-"]).run();
+    assert_eq!(alone.json()["checks"], audit["checks"]);
+}
+
+#[test]
+fn sound_figures_end_with_0_and_a_study_without_figures_is_refused() {
+    let kit = kit();
+    let two = [contender("a", "exit 1", ""), contender("b", "exit 1", ""), PROBE.into()].concat();
+    kit.file("study.toml", &two);
+    let outcome = kit.deadheat(["audit", "."]).run();
+    outcome.assert_status(2).assert_stderr_has("lists no published figures").assert_stderr_has("[[claim]]");
+    let sound = claims().replace("207.76", "454.25");
+    kit.file("study.toml", format!("{two}{sound}"));
+    kit.deadheat(["audit", ".", "--self-test"]).run().assert_status(0).assert_stdout_has("2 sound");
+}
+
+#[test]
+fn published_generators_are_measured_against_the_null_server() {
+    let (kit, _turn) = (kit(), turn());
+    let generator = |name: &str, command: &str, more: &str| {
+        format!(
+            "[[generator]]\nname = \"{name}\"\nduration = 0.2\ncommand = {}\n{more}\n",
+            Value::from(command)
+        )
+    };
+    // The server answers at {url} while the generator runs: the load generator of this program asks it.
+    let load = format!(
+        "'{}' load -c {{connections}} -n 50 --warmup 10ms {{url}} >&2",
+        env!("CARGO_BIN_EXE_deadheat")
+    );
+    let slow = format!("{load} && test {{connections}} = 500 && echo '{{\"throughput_rps\": 100}}'");
+    let study = [
+        contender("a", "exit 1", ""),
+        contender("b", "exit 1", ""),
+        PROBE.into(),
+        claims().replace("207.76", "454.25"),
+        generator("slow", &slow, ""),
+        generator("text", "echo 'Requests/sec: 90000.5'", "reads = \"wrk\"\n"),
+        generator("beside", "echo '{\"throughput_rps\": 1}'", "published = false\n"),
+        generator("absent", "true", "needs = [{ file = \"none\", remedy = \"make it\" }]\n"),
+        generator("mute", "echo hello", ""),
+    ];
+    kit.file("study.toml", study.concat());
+    let outcome = kit.deadheat(["audit", ".", "--no-race", "--json", "audit.json"]).run();
+    outcome.assert_status(1);
+    outcome.assert_stdout_has("cannot have driven 2 of 2 published throughputs");
+    let audit: Value =
+        serde_json::from_str(&std::fs::read_to_string(kit.path().join("audit.json")).unwrap()).unwrap();
+    let of = |place: usize, key: &str| audit["generators"][place][key].clone();
+    assert_eq!((of(0, "runs_rps"), of(0, "beyond")), (vec![100.0; 5].into(), vec![1, 3].into()));
+    assert_eq!(
+        (of(1, "throughput_rps").as_f64().unwrap().round(), of(1, "beyond")),
+        (90_001.0, Value::Array(vec![]))
+    );
+    assert_eq!(of(2, "beyond"), Value::Array(vec![]));
+    assert!(of(3, "skipped").as_str().unwrap().contains("make it"), "{}", of(3, "skipped"));
+    assert!(of(4, "skipped").as_str().unwrap().contains("printed no throughput"), "{}", of(4, "skipped"));
+    kit.assert_nothing_left();
+}
+
+/// One race of both kinds; whether the machine was quiet enough for a verdict is not what is tested.
+#[test]
+fn starts_and_measures_are_raced_and_audited() {
+    let (kit, _turn) = (kit(), turn());
+    let measures = |value: f64| {
+        let command = format!("echo warm; echo '{{\"value\": {value}, \"unit\": \"s\"}}'");
+        format!("measures = {{ serialize = {} }}\nartefact = \"study.toml\"\n", Value::from(command))
+    };
+    let slow = format!("sleep 0.3; exec {}", server_line(&["--json"]));
+    let study = [
+        contender("a", &server_line(&["--json"]), &measures(0.5)),
+        contender("b", &slow, &measures(1.0)),
+        PROBE.into(),
+        "[[scenario]]\nname = \"starts\"\nstarts = 20\n[[scenario]]\nname = \"own\"\nmeasure = \"serialize\"\n".into(),
+        "[[claim]]\nsource = \"article\"\ncontender = \"b\"\nbaseline = \"a\"\nmetric = \"serialize_ratio\"\nvalue = 2.0\n".into(),
+        claim("a", "", "cold_start_ms", "10"),
+    ];
+    kit.file("study.toml", study.concat().replace("row = \"\"\n", ""));
+    let outcome =
+        kit.deadheat(["race", ".", "--record", "r.jsonl", "--json", "r.json"]).args(SHORT_RACE).run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let race: Value =
+        serde_json::from_str(&std::fs::read_to_string(kit.path().join("r.json")).unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/record-1.schema.json")).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&race));
+    let (starts, own) = (&race["scenarios"][0], &race["scenarios"][1]);
+    let epochs = race["record"]["epochs"].as_array().unwrap();
+    let took = |contender: usize| {
+        let of = epochs.iter().filter(|epoch| epoch["scenario"] == "starts");
+        of.map(|epoch| epoch["contenders"][contender]["cold_start_ns"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert!(took(0).len() >= 20 && took(1).iter().all(|ns| *ns > 300_000_000), "{:?}", took(1));
+    assert!(took(0).iter().min() < took(1).iter().min());
+    assert_eq!(starts["comparisons"][0]["metric"], "cold_start");
+    let size = std::fs::metadata(kit.path().join("study.toml")).unwrap().len();
+    assert_eq!(starts["results"][0]["artefact_bytes"], size);
+    let measured = |contender: usize| {
+        let of = epochs.iter().filter(|epoch| epoch["scenario"] == "own");
+        of.map(|epoch| epoch["contenders"][contender]["measured"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    assert!(measured(0).iter().all(|value| *value == 5e8) && measured(1).iter().all(|value| *value == 1e9));
+    assert_eq!(own["comparisons"][0]["metric"], "measure");
+    let outcome =
+        kit.deadheat(["audit", ".", "--record", "r.jsonl", "--no-generators", "--json", "a.json"]).run();
+    outcome.assert_status(0);
+    let audit: Value =
+        serde_json::from_str(&std::fs::read_to_string(kit.path().join("a.json")).unwrap()).unwrap();
+    assert_eq!(audit["here"].as_array().unwrap().len(), 2);
+    assert_eq!(audit["here"][0]["scenario"], "own");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn the_record_of_another_study_is_refused() {
+    let kit = kit();
+    kit.file(
+        "study.toml",
+        [contender("a", "exit 1", ""), contender("b", "exit 1", ""), PROBE.into(), claims()].concat(),
+    );
+    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/fixtures/example.json");
+    let outcome = kit.deadheat(["audit", ".", "--record", record, "--no-generators"]).run();
+    outcome.assert_status(2).assert_stderr_has("is of the study");
+}
