@@ -107,7 +107,10 @@ fn figures_are_drawn_of_the_documents_numbers() {
     let document = document(&two().record()).unwrap();
     let figures = svg(&document).unwrap();
     let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["ratios-closed-64-throughput.svg", "ratios-closed-64-p50.svg", "latency-closed-64.svg"]);
+    assert_eq!(
+        names,
+        ["ratios-closed-64-throughput.svg", "ratios-closed-64-p50.svg", "latency-closed-64.svg"]
+    );
     let one = &document.scenarios[0].comparisons[0];
     let circles = figures[0].1.matches("<circle").count();
     assert_eq!(circles, 1 + one.epoch_ratios.len());
