@@ -1,6 +1,8 @@
 //! `deadheat report`: every form that a record can be written in, and where it goes.
 #![allow(clippy::unwrap_used)]
 
+use std::process::Command;
+
 use deadheat_testkit::{Kit, TestServer, server_line, turn};
 use serde_json::Value;
 
@@ -75,13 +77,29 @@ fn a_load_is_shown_again() {
     page.assert_status(2).assert_stderr_has("--html").assert_stderr_has("of a load");
 }
 
+/// The words that a shell makes of a command.
+fn words(command: &str) -> Vec<String> {
+    let output = Command::new("sh").args(["-c", &format!("printf '%s\\0' {command}")]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
 #[test]
-fn a_race_writes_its_page() {
+fn a_race_writes_its_page_and_the_command_that_plans_the_same_again() {
     let (kit, _turn) = (kit(), turn());
     let server = server_line(&["--json"]);
-    let race = kit.race().contender("one", &server).contender("two", &server);
-    let short = ["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "--record", "r.jsonl"];
-    let outcome = race.args(short).args(["--html", "r.html"]).run();
+    let race = kit.race().contender("it's one", &server).contender("two", &server);
+    let short =
+        ["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "-c", "4", "--metric", "throughput,cpu"];
+    let outcome =
+        race.args(short).args(["--record", "r.jsonl", "--html", "r.html", "--json", "r.json"]).run();
     assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
     assert!(kit.read("r.html").contains("\"contender\":\"two\""));
+    let first: Value = serde_json::from_str(&kit.read("r.json")).unwrap();
+    let again = words(first["reproduce"].as_str().unwrap());
+    assert_eq!(again[..2], ["deadheat", "race"]);
+    let outcome = kit.deadheat(&again[1..]).args(["--record", "s.jsonl", "--json", "s.json"]).run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let second: Value = serde_json::from_str(&kit.read("s.json")).unwrap();
+    assert_eq!(second["record"]["plan"], first["record"]["plan"]);
 }
