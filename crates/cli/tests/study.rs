@@ -67,6 +67,7 @@ mistakes!(
     unknown_keys,
     unknown_names,
     unused_probes,
+    without_load,
     wrong_types,
 );
 
@@ -155,6 +156,16 @@ fn every_key_is_read() {
     assert_eq!(study.scenarios[5].sweep.as_ref().unwrap().values, [1.0, 64.0]);
     assert_eq!(study.claims[0].published().value, Some(41_900.0));
     assert_eq!(study.claims[0].published().half_digit, 0.5);
+    assert_eq!(study.claims[0].row.as_deref(), Some("first"));
+    assert_eq!(study.scenarios[4].shape, Shape::Starts { starts: 20 });
+    assert_eq!(study.scenarios[5].shape, Shape::Measure { measure: "parse".into() });
+    assert_eq!(study.scenarios[5].requests.as_deref(), Some(&[][..]));
+    let second = &study.contenders[1];
+    assert_eq!(second.measures["parse"].get_ref(), "./sub/bin/server parse");
+    assert_eq!(second.artefacts, [folder.join("rows.csv"), folder.join("sub")]);
+    let generator = &study.generators[0];
+    assert_eq!((generator.connections, generator.duration_s, generator.body_bytes), (Some(32), 1.5, 900));
+    assert_eq!((generator.reads, generator.published, generator.needs.len()), (study::Reads::Text, false, 1));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use deadheat_record::{ContenderEpoch, Ending, Epoch, Listen, Round, Usage};
+use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape, Usage};
 use serde_json::Value;
 
 use crate::contender::{Running, Start, StartError};
@@ -16,7 +16,7 @@ use crate::judge::Bench;
 use crate::parity::Asked;
 use crate::race::{Leg, Race, RaceError, Stop};
 use crate::schedule;
-use deadheat_record::End;
+use crate::tree;
 
 /// A command that measures something may take so long.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -31,7 +31,7 @@ impl Race<'_> {
         let method = leg.gate.plan.method_of(leg.scenario);
         let bench = Bench::new(&method).map_err(RaceError::from)?;
         let leg = Leg { bench: &bench, ..*leg };
-        if matches!(leg.scenario.shape, deadheat_record::Shape::Starts { .. }) {
+        if matches!(leg.scenario.shape, Shape::Starts { .. }) {
             let racing = self.record.racing(&leg.scenario.name);
             let course = leg.course(racing, Duration::ZERO, 0, method.seed);
             stop_all(course.line_up("before", "before the starts", self.observer)?.runners);
@@ -94,7 +94,7 @@ impl Course<'_> {
     ) -> Result<Epoch, Broken> {
         let (started, started_unix_ms) = (Instant::now(), crate::race::unix_ms());
         let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();
-        let before = self.watch.moment(services());
+        let (before, ended) = (self.watch.moment(services()), tree::ended_ns());
         let mut contenders = Vec::new();
         let order = schedule::shuffled(&self.racing, self.seed);
         for (place, contender) in order.iter().enumerate() {
@@ -103,8 +103,10 @@ impl Course<'_> {
             observer.event(&Event::Doing(&doing));
             contenders.push(value(*contender)?);
         }
-        // What has ended is not in any group any more: its CPU time was read before.
+        // What has ended is in no group any more. Precise is what was read of the contenders before; their ends and their
+        // keepers are in the coarser count of what this process has waited for.
         let used: u64 = contenders.iter().map(|part| part.usage.cpu_ns).sum();
+        let used = used.max(tree::ended_ns().saturating_sub(ended));
         let seen = self.watch.between(&before, &self.watch.moment(services() + used));
         contenders.sort_by_key(|part| part.contender);
         Ok(Epoch {

@@ -85,6 +85,12 @@ pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
     ended_ticks * tick_ns() + below(ancestor).into_iter().filter_map(used_ns).sum::<u64>()
 }
 
+/// CPU time of this process's children that have ended, with all of theirs, in nanoseconds; in clock ticks.
+pub(crate) fn ended_ns() -> u64 {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    stat(own).map_or(0, |stat| stat.children_ticks * tick_ns())
+}
+
 /// CPU time of a process with its ended threads and the children that it has waited for, in nanoseconds.
 fn used_ns(pid: i32) -> Option<u64> {
     // The coarse reading first: what is used between the two is not taken for an ended thread's.
