@@ -85,7 +85,7 @@ fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
     let arguments = ["race", study.to_str().unwrap(), "--only", only, "--scenario", scenario];
     let short = [
         "--epochs",
-        "2..3",
+        "3",
         "--warmup",
         "200ms",
         "--measure",
