@@ -112,7 +112,8 @@ fn measures(study: &Study, reading: &Reading<'_>) {
         let deadheat_record::Shape::Measure { measure } = &scenario.shape else { continue };
         let able = study.contenders.iter().filter(|one| one.measures.contains_key(measure)).count();
         if able < 2 {
-            let title = format!("fewer than two contenders have a command for the measure `{}`", shown(measure));
+            let title =
+                format!("fewer than two contenders have a command for the measure `{}`", shown(measure));
             let complaint = Complaint::new(scenario.name.span(), title, "nothing can be compared here");
             reading.complain(complaint.help(format!(
                 "give two contenders and more measures = {{ {} = \"COMMAND\" }}",
