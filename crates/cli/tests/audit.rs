@@ -179,3 +179,31 @@ fn the_record_of_another_study_is_refused() {
     let outcome = kit.deadheat(["audit", ".", "--record", record, "--no-generators"]).run();
     outcome.assert_status(2).assert_stderr_has("is of the study");
 }
+
+/// What the audit must find in the shipped studies by their own claims alone.
+#[test]
+fn the_shipped_studies_contradict_themselves_where_their_articles_did() {
+    let kit = kit();
+    let studies = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let (unsound, sound) = (1, 0);
+    for (study, status, found) in [
+        ("trending", sound, &["8 checks against each other: 8 sound"][..]),
+        ("ssr", unsound, &["500 connections  node       Little's law    229 in flight"]),
+        ("compiled", unsound, &["bun           Little's law    240 in flight", "155 failed"]),
+        (
+            "hello",
+            unsound,
+            &["node           Little's law  341 in flight", "go             Little's law  318 in flight"],
+        ),
+        ("metadata", unsound, &["30,000 requests at 58,000/s last 0.517 s, less than"]),
+    ] {
+        let folder = studies.join(study);
+        if !folder.join("study.toml").exists() {
+            eprintln!("SKIPPED: studies/{study} is not here");
+            continue;
+        }
+        let outcome = kit.deadheat(["audit", &folder.display().to_string(), "--self-test"]).run();
+        outcome.assert_status(status);
+        found.iter().for_each(|text| drop(outcome.assert_stdout_has(text)));
+    }
+}

@@ -199,12 +199,17 @@ fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
     let (warm_up, whose) = run.warm_up()?;
     let sound = length.value >= warm_up.is.high;
     let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
-    let whose = if whose.is_empty() { String::new() } else { format!(" for {whose}") };
+    // Another's warm-up says only that this one's may be as long.
+    let (whose, sure) = match whose {
+        "" => (String::new(), "is"),
+        name if name == run.contender => (String::new(), "is"),
+        name => (format!(" for {name}"), "may be"),
+    };
     let text = if sound {
         format!("{how}, and the warm-up that is reported{whose} {}", warm_up.shown)
     } else {
         format!(
-            "{how}, less than the warm-up of {} that is reported{whose}: it is the warm-up that was measured",
+            "{how}, less than the warm-up of {} that is reported{whose}: it {sure} the warm-up that was measured",
             warm_up.shown
         )
     };
