@@ -94,7 +94,7 @@ fn the_quick_profile_is_the_default() {
     let method = resolved(&Choices::default()).unwrap().method;
     assert_eq!(method.profile, "quick");
     assert_eq!((method.baseline.as_str(), method.all_pairs, method.seed), ("a", true, 42));
-    assert_eq!((method.slice_ns, method.rounds, method.settle_ns), (100_000_000, 20, 0));
+    assert_eq!((method.slice_ns, method.rounds, method.settle_ns), (100_000_000, 30, 0));
     assert_eq!(method.looks, [4, 6, 8, 10, 12]);
     assert_eq!(method.warmup_ns, (1_000_000_000, 5_000_000_000));
     assert_eq!(method.budget_ns, Some(180_000_000_000));
@@ -133,7 +133,7 @@ fn what_was_typed_comes_first() {
 fn every_scenario_has_metrics_and_slices_of_its_own() {
     let plan = resolved(&Choices::default()).unwrap();
     let of = |index: usize| (plan.scenarios[index].metrics.clone(), plan.scenarios[index].slices.unwrap());
-    assert_eq!(of(0), (vec![Metric::Throughput], Slices { slice_ns: 100_000_000, rounds: 20 }));
+    assert_eq!(of(0), (vec![Metric::Throughput], Slices { slice_ns: 100_000_000, rounds: 30 }));
     assert_eq!(of(1), (vec![Metric::P50, Metric::P99], Slices { slice_ns: 1_000_000_000, rounds: 4 }));
     let typed = |metric: MetricWord, rate: Option<f64>, scenario: &str| {
         let method = MethodChoices { metric: vec![metric], ..MethodChoices::default() };
