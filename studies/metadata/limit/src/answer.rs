@@ -232,8 +232,7 @@ mod tests {
         let database = Connection::open_in_memory().unwrap();
         let picture =
             |name: &str| format!("\"{name}\": {{\"url\": \"u/{name}\", \"width\": 2, \"height\": 1}}");
-        let pictures =
-            ["default", "medium", "high", "standard", "maxres"].map(picture).join(", ");
+        let pictures = ["default", "medium", "high", "standard", "maxres"].map(picture).join(", ");
         database
             .execute_batch(&format!(
                 "CREATE TABLE videos(id TEXT PRIMARY KEY, title TEXT, channel TEXT, duration_s INTEGER, published_at TEXT, thumb_json TEXT);
