@@ -99,7 +99,7 @@ fn the_quick_profile_is_the_default() {
     assert_eq!(method.warmup_ns, (1_000_000_000, 5_000_000_000));
     assert_eq!(method.budget_ns, Some(180_000_000_000));
     assert_eq!((method.alpha, method.margin), (0.025, 0.03));
-    assert_eq!([2, 5, 7].map(|n| QUICK.budget_for(n, QUICK.measured).unwrap().as_secs()), [180, 180, 224]);
+    assert_eq!([2, 5, 7].map(|n| QUICK.budget_for(n, QUICK.measured).unwrap().as_secs()), [180, 180, 252]);
 }
 
 #[test]
