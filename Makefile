@@ -7,7 +7,7 @@ help:
 	@echo 'make test    formatting, lints, all tests and a little fuzzing'
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
 	@echo 'make web     build the report page from web/ into the file that the program embeds'
-	@echo 'make simulate   how often verdicts err, in simulated races: the tables of docs/simulations.md, minutes'
+	@echo 'make simulate   how often verdicts err, in simulated races: the tables of docs/src/simulations.md, minutes'
 
 setup:
 	@scripts/setup.sh
