@@ -54,7 +54,7 @@ fn examples(block: &Block) -> Vec<Example> {
 
 /// The same for all runs: numbers with their units are alike, and so are lengths of gaps.
 fn pattern(line: &str) -> String {
-    let number = Regex::new(r"\d[\d,.]*( ?(ns|µs|us|ms|s|min|B|kB|MB|GB|KiB|MiB|GiB)\b)?").unwrap();
+    let number = Regex::new(r"\b\d[\d,.]*( ?(ns|µs|us|ms|s|min|B|kB|MB|GB|KiB|MiB|GiB)\b)?").unwrap();
     let gap = Regex::new(r"\s+").unwrap();
     gap.replace_all(&number.replace_all(line.trim(), "#"), " ").into_owned()
 }
@@ -252,7 +252,7 @@ fn blocks_of_toml_are_toml() {
             assert!(read.is_ok(), "{}:{}: {read:?}", page.name, block.line);
         }
     }
-    assert!(count > 3, "only {count} blocks of TOML were found");
+    assert!(count > 2, "only {count} blocks of TOML were found");
 }
 
 /// What a module of `report` says of its codes in the table at its head.
