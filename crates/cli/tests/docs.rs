@@ -66,7 +66,9 @@ fn missing<'s>(shown: &'s [String], output: &str) -> Option<&'s str> {
         let parts: Vec<String> = line.split("...").map(pattern).collect();
         output.iter().any(|one| {
             let mut rest = one.as_str();
-            parts.iter().all(|part| rest.find(part.as_str()).map(|at| rest = &rest[at + part.len()..]).is_some())
+            parts
+                .iter()
+                .all(|part| rest.find(part.as_str()).map(|at| rest = &rest[at + part.len()..]).is_some())
         })
     };
     shown.iter().map(String::as_str).find(|line| !line.trim().is_empty() && !has(line))
@@ -168,7 +170,8 @@ fn command_lines_have_options_that_there_are() {
     for page in all() {
         for (line, words) in commands::lines(&page) {
             count += 1;
-            wrong.extend(known.fault(&words).map(|fault| format!("{}:{line}: {fault}: {words:?}", page.name)));
+            wrong
+                .extend(known.fault(&words).map(|fault| format!("{}:{line}: {fault}: {words:?}", page.name)));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -229,7 +232,8 @@ fn the_summary_names_every_page_once() {
 fn files_that_are_named_exist() {
     let known = Regex::new(r"^(crates|docs|studies|bench|web|scripts|fuzz)/[A-Za-z0-9_./-]+$").unwrap();
     // Made by set-up, a build or a race.
-    let made = Regex::new(r"^(fuzz/(corpus|artifacts)|bench/clients/(venv|bin)|studies/[a-z]+/work)").unwrap();
+    let made =
+        Regex::new(r"^(fuzz/(corpus|artifacts)|bench/clients/(venv|bin)|studies/[a-z]+/work)").unwrap();
     let mut wrong = Vec::new();
     for page in all() {
         for (line, span) in page.spans() {
@@ -327,7 +331,10 @@ fn every_verdict_and_every_section_of_the_page_is_told() {
         .collect();
     assert!(titles.len() > 8, "{titles:?}");
     for title in titles {
-        assert!(rows.iter().any(|row| row[0] == format!("**{title}**")), "the section {title} is not told of");
+        assert!(
+            rows.iter().any(|row| row[0] == format!("**{title}**")),
+            "the section {title} is not told of"
+        );
     }
 }
 
