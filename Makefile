@@ -1,5 +1,5 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
-.PHONY: help setup race test fuzz simulate web
+.PHONY: help setup race test fuzz simulate web book
 
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
@@ -7,7 +7,8 @@ help:
 	@echo 'make test    formatting, lints, all tests and a little fuzzing'
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
 	@echo 'make web     build the report page from web/ into the file that the program embeds'
-	@echo 'make simulate   how often verdicts err, in simulated races: the tables of docs/simulations.md, minutes'
+	@echo 'make book    the book of docs/ as web pages, by mdbook'
+	@echo 'make simulate   how often verdicts err, in simulated races: the tables of docs/src/simulations.md, minutes'
 
 setup:
 	@scripts/setup.sh
@@ -26,6 +27,11 @@ test: setup
 
 web: setup
 	@cd web && npm run --silent build
+
+book:
+	@command -v mdbook > /dev/null || { echo 'mdbook is not installed: cargo install mdbook --locked' >&2; exit 2; }
+	@mdbook build docs
+	@echo 'docs/book/index.html'
 
 fuzz: setup
 	@fuzz/run.sh 20

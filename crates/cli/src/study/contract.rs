@@ -57,9 +57,9 @@ pub(super) const SCENARIO: &[&str] = &[
 pub(super) const CLAIM: &[&str] =
     &["source", "contender", "baseline", "row", "metric", "value", "low", "high", "unit", "scenario", "note"];
 /// Keys of an entry of `volatile`.
-const VOLATILE: &[&str] = &["path", "pattern", "not", "agree", "own"];
+pub(super) const VOLATILE: &[&str] = &["path", "pattern", "not", "agree", "own"];
 /// Keys of an entry of `requests`.
-const REQUEST: &[&str] = &["probe", "weight"];
+pub(super) const REQUEST: &[&str] = &["probe", "weight"];
 
 /// Connections of a load that does not say how many.
 pub(crate) const CONNECTIONS: u32 = 64;

@@ -7,6 +7,8 @@ mod asked;
 mod check;
 mod complaint;
 mod contract;
+#[cfg(test)]
+mod documented;
 mod fields;
 mod generator;
 mod limits;

@@ -23,7 +23,7 @@ pub(super) const CONTENDER: &[&str] = &[
     "port", "socket",
 ];
 /// Keys of an entry of `needs`.
-const NEED: &[&str] = &["file", "program", "remedy"];
+pub(super) const NEED: &[&str] = &["file", "program", "remedy"];
 
 /// The study's name: as told, else its folder's.
 pub(super) fn study_name(fields: &Fields<'_, '_>) -> String {

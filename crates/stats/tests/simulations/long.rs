@@ -1,4 +1,4 @@
-//! The long tables: what `make simulate` prints and docs/simulations.md holds.
+//! The long tables: what `make simulate` prints and docs/src/simulations.md holds.
 //!
 //! Owns which cases are simulated and how a table is written. It must not know how one race is run.
 

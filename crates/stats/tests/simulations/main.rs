@@ -1,7 +1,7 @@
 //! Simulated races, judged as a runner would: claims that are false, claims that are missed, and how long it takes.
 //!
 //! Owns the comparison with the expectations of the method (section 3). All seeds are fixed. The long tables of
-//! docs/simulations.md come from `long`: `make simulate`.
+//! docs/src/simulations.md come from `long`: `make simulate`.
 // The lints let tests unwrap and print, but not what they share.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

@@ -1,0 +1,41 @@
+//! The book's reference of `study.toml` against the reader: every key that is read is told of, and none beside them.
+//!
+//! Owns: that comparison. Must not know what a key means.
+
+use std::collections::BTreeSet;
+
+use deadheat_record::Axis;
+
+use super::{TABLES, contract, generator, parts};
+
+const REFERENCE: &str = include_str!("../../../../docs/src/writing-a-study.md");
+
+/// The keys in the first cells of the tables below a heading.
+fn told(heading: &str) -> BTreeSet<&'static str> {
+    let mut lines = REFERENCE.lines().skip_while(|line| *line != heading);
+    assert!(lines.next().is_some(), "the page has no heading {heading}");
+    let section = lines.take_while(|line| !line.starts_with('#'));
+    section.filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(key, _)| key)).collect()
+}
+
+#[test]
+fn every_key_is_in_the_book() {
+    let axes = Axis::ALL.map(Axis::word);
+    for (heading, keys) in [
+        ("### The study", TABLES),
+        ("### `[dataset]`", parts::DATASET),
+        ("### `[[service]]`", parts::SERVICE),
+        ("### `[[contender]]`", parts::CONTENDER),
+        ("### Entries of `needs`", parts::NEED),
+        ("### `[[probe]]`", contract::PROBE),
+        ("### Entries of `volatile`", contract::VOLATILE),
+        ("### `[[scenario]]`", contract::SCENARIO),
+        ("### Entries of `requests`", contract::REQUEST),
+        ("### Settings of `sweep`", &axes),
+        ("### `[[claim]]`", contract::CLAIM),
+        ("### `[[generator]]`", generator::GENERATOR),
+    ] {
+        let read: BTreeSet<&str> = keys.iter().copied().collect();
+        assert_eq!(told(heading), read, "{heading}");
+    }
+}

@@ -1,0 +1,357 @@
+//! README and book against the program: examples run, options exist, links lead somewhere, tables name every code and key.
+//!
+//! In the pages, a comment before a block of code says what is done with it here:
+//!
+//! - `<!-- run -->`, `<!-- run: 0 or 3 -->`: each line that begins with `$ ` is run by a shell, in one folder for the whole page, and
+//!   ends with one of these statuses (0 unless told); every other line must be among its output, where all numbers are alike and
+//!   `...` stands for anything. A command that ends with `&` runs until the page's end, and 8080 stands for a port that is free.
+//! - `<!-- file: study.toml -->`: the block becomes that file in the folder.
+//!
+//! All other command lines must have subcommands and options that there are.
+#![allow(clippy::unwrap_used)]
+
+#[path = "docs/commands.rs"]
+mod commands;
+#[path = "docs/pages.rs"]
+mod pages;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use deadheat_testkit::{Invocation, Kit, Outcome, Running, free_port, turn, wait_until};
+use regex::Regex;
+use serde_json::Value;
+
+use commands::Known;
+use pages::{Block, Page, all, anchor, book, cells, page, root};
+
+/// A command of a page, and what the page shows of its output.
+struct Example {
+    line: usize,
+    command: String,
+    shown: Vec<String>,
+}
+
+fn examples(block: &Block) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    for (at, line) in block.lines.iter().enumerate() {
+        match (line.strip_prefix("$ "), examples.last_mut()) {
+            (Some(command), _) => {
+                examples.push(Example { line: block.line + at, command: command.into(), shown: Vec::new() });
+            }
+            (None, Some(last)) if last.command.ends_with('\\') && last.shown.is_empty() => {
+                last.command += &format!("\n{line}");
+            }
+            (None, Some(last)) => last.shown.push(line.clone()),
+            (None, None) => panic!("line {}: output before any command", block.line + at),
+        }
+    }
+    examples
+}
+
+/// The same for all runs: numbers with their units are alike, and so are lengths of gaps.
+fn pattern(line: &str) -> String {
+    let number = Regex::new(r"\b\d[\d,.]*( ?(ns|µs|us|ms|s|min|B|kB|MB|GB|KiB|MiB|GiB)\b)?").unwrap();
+    let gap = Regex::new(r"\s+").unwrap();
+    gap.replace_all(&number.replace_all(line.trim(), "#"), " ").into_owned()
+}
+
+/// The first line that a page shows and the output does not have.
+fn missing<'s>(shown: &'s [String], output: &str) -> Option<&'s str> {
+    let output: Vec<String> = output.lines().map(pattern).collect();
+    let has = |line: &str| {
+        let parts: Vec<String> = line.split("...").map(pattern).collect();
+        output.iter().any(|one| {
+            let mut rest = one.as_str();
+            parts
+                .iter()
+                .all(|part| rest.find(part.as_str()).map(|at| rest = &rest[at + part.len()..]).is_some())
+        })
+    };
+    shown.iter().map(String::as_str).find(|line| !line.trim().is_empty() && !has(line))
+}
+
+/// A folder in which the examples of one page run, one after the other.
+struct Walk<'p> {
+    page: &'p Page,
+    kit: Kit,
+    port: u16,
+    behind: Vec<Running>,
+}
+
+impl<'p> Walk<'p> {
+    fn new(page: &'p Page) -> Self {
+        Self { page, kit: Kit::new("/bin/sh"), port: free_port(), behind: Vec::new() }
+    }
+
+    /// How many commands were run.
+    fn all(mut self) -> usize {
+        let mut count = 0;
+        for block in self.page.blocks() {
+            let Some(mark) = &block.mark else { continue };
+            if let Some(name) = mark.strip_prefix("file:") {
+                self.kit.file(name.trim(), block.lines.join("\n") + "\n");
+            } else if let Some(rest) = mark.strip_prefix("run") {
+                let number = Regex::new(r"\d+").unwrap();
+                let mut allowed: Vec<i32> =
+                    number.find_iter(rest).map(|one| one.as_str().parse().unwrap()).collect();
+                if allowed.is_empty() {
+                    allowed.push(0);
+                }
+                let examples = examples(&block);
+                assert!(!examples.is_empty(), "{}:{}: nothing to run", self.page.name, block.line);
+                count += examples.len();
+                examples.iter().for_each(|example| self.run(example, &allowed));
+            }
+        }
+        count
+    }
+
+    fn run(&mut self, example: &Example, allowed: &[i32]) {
+        let place = format!("{}:{}", self.page.name, example.line);
+        let line = example.command.replace("8080", &self.port.to_string());
+        if let Some(line) = line.strip_suffix('&') {
+            self.behind.push(self.shell(line).limit(Duration::from_secs(600)).spawn());
+            let listens = || TcpStream::connect(("127.0.0.1", self.port)).is_ok();
+            assert!(wait_until(Duration::from_secs(10), listens), "{place}: nobody listens");
+            return;
+        }
+        let outcome: Outcome = self.shell(&line).limit(Duration::from_secs(150)).run();
+        let status = outcome.status().unwrap_or(-1);
+        assert!(allowed.contains(&status), "{place}: status {status}, not {allowed:?}\n{outcome}");
+        let output = format!("{}\n{}", outcome.stdout, outcome.stderr);
+        if let Some(line) = missing(&example.shown, &output) {
+            panic!("{place}: it does not say\n{line}\n{outcome}");
+        }
+    }
+
+    fn shell(&self, line: &str) -> Invocation<'_> {
+        let folder = Path::new(env!("CARGO_BIN_EXE_deadheat")).parent().unwrap();
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+        // The page's folder has the studies beside it, as a clone has.
+        let studies = self.kit.path().join("studies");
+        if !studies.exists() {
+            std::os::unix::fs::symlink(root().join("studies"), studies).unwrap();
+        }
+        self.kit.deadheat(["-c", line]).env("PATH", path)
+    }
+}
+
+#[test]
+fn marked_examples_run_and_say_what_is_shown() {
+    let _turn = turn();
+    let readme = std::iter::once(page("README.md"));
+    let counts: Vec<(String, usize)> =
+        readme.chain(book()).map(|page| (page.name.clone(), Walk::new(&page).all())).collect();
+    let count: usize = counts.iter().map(|(_, count)| count).sum();
+    assert!(count >= 12, "few examples are run: {counts:?}");
+}
+
+#[test]
+fn what_is_shown_is_looked_for() {
+    let output = "  bun   14,500/s  p99 2.45 ms\nend";
+    let shown = |line: &str| [line.to_owned()];
+    for line in ["bun 1/s p99 850 ns", "bun ... p99", "end", ""] {
+        assert_eq!(missing(&shown(line), output), None, "{line}");
+    }
+    for line in ["bun 1/s p50 3 ms", "node", "p99 ... bun"] {
+        assert_eq!(missing(&shown(line), output), Some(line));
+    }
+}
+
+#[test]
+fn command_lines_have_options_that_there_are() {
+    let known = Known::ask();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in all() {
+        for (line, words) in commands::lines(&page) {
+            count += 1;
+            wrong
+                .extend(known.fault(&words).map(|fault| format!("{}:{line}: {fault}: {words:?}", page.name)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 60, "only {count} command lines were found");
+    for bad in ["lod http://x", "load --nonsense x", "load -j x", "race --slo=1 --html x --ceiling"] {
+        assert!(known.fault(&commands::words(bad)).is_some(), "{bad}");
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let src = root().join("docs/src");
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in all() {
+        for (line, link) in page.links().into_iter().filter(|(_, link)| !link.contains("://")) {
+            count += 1;
+            let (path, fragment) = link.split_once('#').map_or((link.as_str(), None), |(a, b)| (a, Some(b)));
+            let target = match path {
+                "" => page.path.clone(),
+                path => page.path.parent().unwrap().join(path),
+            };
+            let mut fault = |why: &str| wrong.push(format!("{}:{line}: {link}: {why}", page.name));
+            let Ok(target) = target.canonicalize() else {
+                fault("there is no such file");
+                continue;
+            };
+            // A built book holds nothing from outside.
+            if page.path.starts_with(&src) && !target.starts_with(&src) {
+                fault("leads out of the book");
+            }
+            if let Some(fragment) = fragment {
+                let name = target.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+                let headings = pages::page(&name).headings();
+                if !headings.iter().any(|heading| anchor(heading) == fragment) {
+                    fault("there is no such heading");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 40, "only {count} links were found");
+}
+
+#[test]
+fn the_summary_names_every_page_once() {
+    let summary = page("docs/src/SUMMARY.md");
+    let mut named: Vec<String> =
+        summary.links().into_iter().map(|(_, link)| format!("docs/src/{link}")).collect();
+    named.sort();
+    assert_eq!(named, book().into_iter().map(|page| page.name).collect::<Vec<_>>());
+    let book: toml::Table = fs::read_to_string(root().join("docs/book.toml")).unwrap().parse().unwrap();
+    assert_eq!(book["book"]["src"].as_str(), Some("src"));
+}
+
+/// Files that pages name in backticks, since a book cannot link to them.
+#[test]
+fn files_that_are_named_exist() {
+    let known = Regex::new(r"^(crates|docs|studies|bench|web|scripts|fuzz)/[A-Za-z0-9_./-]+$").unwrap();
+    // Made by set-up, a build or a race.
+    let made =
+        Regex::new(r"^(fuzz/(corpus|artifacts)|bench/clients/(venv|bin)|studies/[a-z]+/work)").unwrap();
+    let mut wrong = Vec::new();
+    for page in all() {
+        for (line, span) in page.spans() {
+            if known.is_match(&span) && !made.is_match(&span) && !root().join(&span).exists() {
+                wrong.push(format!("{}:{line}: there is no {span}", page.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn blocks_of_toml_are_toml() {
+    let mut count = 0;
+    for page in all() {
+        for block in page.blocks().into_iter().filter(|block| block.language == "toml") {
+            count += 1;
+            let text = block.lines.join("\n");
+            let read = text.parse::<toml::Table>();
+            assert!(read.is_ok(), "{}:{}: {read:?}", page.name, block.line);
+        }
+    }
+    assert!(count > 2, "only {count} blocks of TOML were found");
+}
+
+/// What a module of `report` says of its codes in the table at its head.
+fn told(source: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(root().join("crates/report/src").join(source)).unwrap();
+    let rows = text.lines().filter_map(|line| cells(line.strip_prefix("//! ")?));
+    let rows: Vec<Vec<String>> = rows.filter(|row| row[0].starts_with('`')).collect();
+    assert!(rows.len() > 10, "{source}: {rows:?}");
+    rows
+}
+
+/// Every string of a folder of `report`, joined where the source breaks it.
+fn said(sources: &[&str]) -> String {
+    let broken = Regex::new(r"\\\n\s*").unwrap();
+    let text = |source: &&str| fs::read_to_string(root().join("crates/report/src").join(source)).unwrap();
+    sources.iter().map(|source| broken.replace_all(&text(source), "").replace("\\\"", "\"")).collect()
+}
+
+fn codes_are_told(page: &Page, codes: &[&str], source: &str) {
+    let rows = page.rows();
+    for code in codes {
+        let named = rows.iter().any(|row| row[0].contains(&format!("`{code}`")));
+        assert!(named, "{} does not tell of {code}", page.name);
+    }
+    for told in told(source) {
+        let row = rows.iter().find(|row| row[0] == told[0]);
+        let row = row.unwrap_or_else(|| panic!("{} has no row {}", page.name, told[0]));
+        assert_eq!(row[..3], told[..3], "{}: not as {source} has it", page.name);
+        assert!(row.len() > 3 && !row[3].is_empty(), "{}: {} has no remedy", page.name, told[0]);
+    }
+}
+
+/// Remedies stand in a page as they are said; several of one code are parted by `<br>`.
+fn remedies_are_as_said(page: &Page, source: &str, sources: &[&str]) {
+    let said = said(sources);
+    let codes: BTreeSet<String> = told(source).into_iter().map(|row| row[0].clone()).collect();
+    for row in page.rows().into_iter().filter(|row| codes.contains(&row[0])) {
+        for remedy in row[3].split("<br>") {
+            assert!(said.contains(remedy.trim()), "{}: {}: nobody says {remedy}", page.name, row[0]);
+        }
+    }
+}
+
+#[test]
+fn every_finding_is_told_with_its_limits_and_remedy() {
+    let race = page("docs/src/reading-a-report.md");
+    codes_are_told(&race, &deadheat_report::CODES, "findings.rs");
+    let gates = ["findings/gates.rs", "findings/load_gates.rs", "findings/metrics.rs"];
+    remedies_are_as_said(&race, "findings.rs", &gates);
+    let load = page("docs/src/load.md");
+    codes_are_told(&load, &deadheat_report::load::CODES, "load/gates.rs");
+    remedies_are_as_said(&load, "load/gates.rs", &["load/gates.rs"]);
+    codes_are_told(&page("docs/src/doctor.md"), &deadheat_report::doctor::CODES, "doctor/findings.rs");
+    codes_are_told(&page("docs/src/compare.md"), &deadheat_report::comparison::CODES, "comparison/alike.rs");
+}
+
+#[test]
+fn every_verdict_and_every_section_of_the_page_is_told() {
+    use deadheat_stats::Verdict;
+    let reading = page("docs/src/reading-a-report.md");
+    let rows = reading.rows();
+    for verdict in
+        [Verdict::Faster, Verdict::Slower, Verdict::Equivalent, Verdict::Inconclusive, Verdict::Invalid]
+    {
+        assert!(rows.iter().any(|row| row[0] == format!("**{verdict}**")), "{verdict}");
+    }
+    let section = Regex::new(r#"section\("[a-z-]+", "([^"]+)""#).unwrap();
+    let folder = fs::read_dir(root().join("web/src/sections")).unwrap();
+    let sources = folder.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+    let titles: BTreeSet<String> = sources
+        .flat_map(|text| section.captures_iter(&text).map(|one| one[1].to_owned()).collect::<Vec<_>>())
+        .collect();
+    assert!(titles.len() > 8, "{titles:?}");
+    for title in titles {
+        assert!(
+            rows.iter().any(|row| row[0] == format!("**{title}**")),
+            "the section {title} is not told of"
+        );
+    }
+}
+
+#[test]
+fn every_key_of_the_contracts_is_told() {
+    let contracts = page("docs/src/json.md");
+    for name in ["load", "record", "compare", "doctor", "audit"] {
+        let path = root().join(format!("crates/record/schema/{name}-1.schema.json"));
+        let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let section = contracts.section(&format!("deadheat.{name}/1"));
+        assert!(section.contains(&format!("`crates/record/schema/{name}-1.schema.json`")), "{name}");
+        let keys: BTreeSet<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        let told: BTreeSet<String> = section
+            .lines()
+            .filter_map(cells)
+            .filter_map(|row| Some(row[0].strip_prefix('`')?.strip_suffix('`')?.to_owned()))
+            .collect();
+        assert_eq!(keys.into_iter().cloned().collect::<BTreeSet<_>>(), told, "deadheat.{name}/1");
+    }
+}

@@ -1,0 +1,165 @@
+//! Pages of Markdown as the tests of the docs see them: code blocks with the marks before them, links, headings, tables.
+//!
+//! Owns: reading Markdown, as much of it as the pages use. Must not know what is tested of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// One page.
+pub(crate) struct Page {
+    /// Below the root, as messages call it.
+    pub(crate) name: String,
+    /// Absolute.
+    pub(crate) path: PathBuf,
+    /// All of it.
+    pub(crate) text: String,
+}
+
+/// One fenced block of code.
+pub(crate) struct Block {
+    /// Of its first line of code, from 1.
+    pub(crate) line: usize,
+    /// The word after the fence.
+    pub(crate) language: String,
+    /// The comment that stands before it, without `<!--` and `-->`.
+    pub(crate) mark: Option<String>,
+    /// What stands in it.
+    pub(crate) lines: Vec<String>,
+}
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A page by its path below the root.
+pub(crate) fn page(name: &str) -> Page {
+    let path = root().join(name);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    Page { name: name.into(), path, text }
+}
+
+/// Every page of the book, in the order of their names; SUMMARY.md is none.
+pub(crate) fn book() -> Vec<Page> {
+    let mut names = Vec::new();
+    let mut folders = vec!["docs/src".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                folders.push(name);
+            } else if name.ends_with(".md") && !name.ends_with("/SUMMARY.md") {
+                names.push(name);
+            }
+        }
+    }
+    names.sort();
+    assert!(names.len() > 15, "the book is looked for in the wrong place: {names:?}");
+    names.iter().map(|name| page(name)).collect()
+}
+
+/// The book and all other pages that tell how to use the program.
+pub(crate) fn all() -> Vec<Page> {
+    let beside = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/src/SUMMARY.md", "web/README.md"];
+    let studies = ["compiled", "hello", "metadata", "ssr", "trending"];
+    let studies = studies.iter().map(|study| page(&format!("studies/{study}/README.md")));
+    beside.iter().map(|name| page(name)).chain(studies).chain(book()).collect()
+}
+
+impl Page {
+    /// Its fenced blocks, in their order.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let (mut blocks, mut open, mut mark): (Vec<Block>, Option<Block>, Option<String>) =
+            (Vec::new(), None, None);
+        for (at, line) in self.text.lines().enumerate() {
+            let comment = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"));
+            match (line.strip_prefix("```"), &mut open) {
+                (Some(_), Some(_)) => blocks.extend(open.take()),
+                (None, Some(block)) => block.lines.push(line.into()),
+                (Some(language), None) => {
+                    let language = language.trim().to_owned();
+                    open = Some(Block { line: at + 2, language, mark: mark.take(), lines: Vec::new() });
+                }
+                (None, None) if comment.is_some() => mark = comment.map(|comment| comment.trim().into()),
+                (None, None) if line.trim().is_empty() => {}
+                (None, None) => mark = None,
+            }
+        }
+        assert!(open.is_none(), "{}: a block of code is not closed", self.name);
+        blocks
+    }
+
+    /// Its lines that are no code, with their numbers from 1.
+    pub(crate) fn prose(&self) -> Vec<(usize, &str)> {
+        let mut code = false;
+        let lines = self.text.lines().enumerate().map(|(at, line)| (at + 1, line));
+        lines
+            .filter(|(_, line)| {
+                let fence = line.starts_with("```");
+                code ^= fence;
+                !code && !fence && !line.starts_with("    ")
+            })
+            .collect()
+    }
+
+    /// What stands in backticks in its prose, with the line's number.
+    pub(crate) fn spans(&self) -> Vec<(usize, String)> {
+        let span = Regex::new("`([^`]+)`").unwrap();
+        let found = |(at, line)| {
+            span.captures_iter(line).map(|one| (at, one[1].to_owned())).collect::<Vec<_>>()
+        };
+        self.prose().into_iter().flat_map(found).collect()
+    }
+
+    /// Where its links lead, with the line's number.
+    pub(crate) fn links(&self) -> Vec<(usize, String)> {
+        let (link, span) = (Regex::new(r"\]\(([^)\s]+)\)").unwrap(), Regex::new("`[^`]*`").unwrap());
+        let found = |(at, line): (usize, &str)| {
+            // A link's text may be code; its target is not.
+            let plain = span.replace_all(line, "code");
+            link.captures_iter(&plain).map(|one| (at, one[1].to_owned())).collect::<Vec<_>>()
+        };
+        self.prose().into_iter().flat_map(found).collect()
+    }
+
+    /// Its headings, without their signs.
+    pub(crate) fn headings(&self) -> Vec<String> {
+        let headings = self.prose().into_iter().filter(|(_, line)| line.starts_with('#'));
+        headings.map(|(_, line)| line.trim_start_matches('#').trim().replace('`', "")).collect()
+    }
+
+    /// The cells of all rows of its tables, headings and rules included.
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
+        self.prose().into_iter().filter_map(|(_, line)| cells(line)).collect()
+    }
+
+    /// What stands below a heading, up to the next one.
+    pub(crate) fn section(&self, heading: &str) -> String {
+        let is_heading = |line: &&str| line.starts_with('#');
+        let mut lines = self.text.lines().skip_while(|line| {
+            !is_heading(line) || line.trim_start_matches('#').trim().replace('`', "") != heading
+        });
+        assert!(lines.next().is_some(), "{} has no heading {heading}", self.name);
+        lines.take_while(|line| !is_heading(line)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The cells of a table's row; none of any other line.
+pub(crate) fn cells(line: &str) -> Option<Vec<String>> {
+    let row = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    let plain = row.replace(r"\|", "\u{1}");
+    Some(plain.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect())
+}
+
+/// What a heading is called in a link.
+pub(crate) fn anchor(heading: &str) -> String {
+    let kept = |c: char| match c {
+        ' ' => Some('-'),
+        c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+        _ => None,
+    };
+    heading.to_lowercase().chars().filter_map(kept).collect()
+}
