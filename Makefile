@@ -15,7 +15,7 @@ setup:
 
 race: setup
 	@cargo build --release --locked --quiet
-	@./target/release/deadheat race studies/trending --profile quick --scenario steady
+	@./target/release/deadheat race studies/trending --profile quick --measure 2s --scenario steady
 
 test: setup
 	cargo fmt --all --check
