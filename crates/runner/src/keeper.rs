@@ -240,6 +240,9 @@ fn end_tree(group: Option<&Cgroup>, order: &Order) -> Vec<Pid> {
     let members = || {
         let mut all = tree::descendants(getpid());
         all.extend(group.map(Cgroup::processes).unwrap_or_default());
+        // Who is in both is asked once: to many programs a second request means: at once.
+        all.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
+        all.dedup();
         all
     };
     let _ = group.map(Cgroup::thaw);
