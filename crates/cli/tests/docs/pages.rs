@@ -108,9 +108,8 @@ impl Page {
     /// What stands in backticks in its prose, with the line's number.
     pub(crate) fn spans(&self) -> Vec<(usize, String)> {
         let span = Regex::new("`([^`]+)`").unwrap();
-        let found = |(at, line)| {
-            span.captures_iter(line).map(|one| (at, one[1].to_owned())).collect::<Vec<_>>()
-        };
+        let found =
+            |(at, line)| span.captures_iter(line).map(|one| (at, one[1].to_owned())).collect::<Vec<_>>();
         self.prose().into_iter().flat_map(found).collect()
     }
 
