@@ -95,9 +95,8 @@ impl<'p> Walk<'p> {
             if let Some(name) = mark.strip_prefix("file:") {
                 self.kit.file(name.trim(), block.lines.join("\n") + "\n");
             } else if let Some(rest) = mark.strip_prefix("run") {
-                let number = Regex::new(r"\d+").unwrap();
-                let mut allowed: Vec<i32> =
-                    number.find_iter(rest).map(|one| one.as_str().parse().unwrap()).collect();
+                let numbers = rest.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+                let mut allowed: Vec<i32> = numbers.map(|number| number.parse().unwrap()).collect();
                 if allowed.is_empty() {
                     allowed.push(0);
                 }
