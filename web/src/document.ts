@@ -1,7 +1,7 @@
 // What the page reads of a record's document: schema `deadheat.record/1`, as crates/record writes it.
 import type { Future } from "./future";
 
-export type Metric = "throughput" | "cpu" | "p50" | "p99" | "peak";
+export type Metric = "throughput" | "cpu" | "p50" | "p99" | "peak" | "cold_start" | "measure";
 export type Verdict = "faster" | "slower" | "equivalent" | "inconclusive" | "invalid";
 export type Maybe<T> = T | null | undefined;
 
@@ -33,6 +33,11 @@ export interface Result {
   rss_bytes: Maybe<number>;
   peak_rss_bytes: Maybe<number>;
   cold_start_ns: Maybe<number>;
+  /** Every start, where starts are what is compared. */
+  cold_starts_ns?: number[];
+  /** What its own command measured, in nanoseconds. */
+  measured?: Maybe<number>;
+  artefact_bytes?: Maybe<number>;
   outcomes: Record<string, number>;
   figures: MetricFigure[];
   epochs: EpochFigures[];
@@ -73,7 +78,14 @@ export interface GateReading {
 export type Shape =
   | { kind: "closed"; connections: number }
   | { kind: "open"; connections: number; rate_per_s: number; poisson: boolean }
-  | { kind: "peak"; connections: number; objective: { quantile: number; limit_ns: number } };
+  | { kind: "peak"; connections: number; objective: { quantile: number; limit_ns: number } }
+  | { kind: "starts"; starts: number }
+  | { kind: "measure"; measure: string };
+
+export interface EdgeUser { contender: string; p50_ns: number; p95_ns: number; p99_ns: number }
+
+/** A model of users behind a cache: a hit takes `edge_latency_ns`, a miss that and what the origin takes. */
+export interface EdgeCache { hit_rate: number; edge_latency_ns: number; users: EdgeUser[] }
 
 export interface Ranking {
   metric: Metric;
@@ -90,6 +102,7 @@ export interface Scenario {
   rankings: Ranking[];
   findings: Finding[];
   gates: GateReading[];
+  edge_cache?: Maybe<EdgeCache>;
   ended: string;
 }
 
@@ -104,6 +117,11 @@ export interface Fit {
 }
 
 export interface Sweep { name: string; axis: string; points: [number, string][]; fits: Fit[] }
+
+/** Time per request from rung to rung, in microseconds; `added_us` is 0 where a rung is faster than the one before. */
+export interface LadderStep { scenario: string; time_us: number; added_us: number; faster?: boolean }
+
+export interface Ladder { name: string; rungs: string[]; contenders: { contender: string; steps: LadderStep[] }[] }
 
 export interface Slice {
   contender: number;
@@ -165,6 +183,7 @@ export interface RaceDocument extends Future {
   parity: unknown[];
   scenarios: Scenario[];
   sweeps: Sweep[];
+  ladders?: Ladder[];
   findings: Finding[];
   complete: boolean;
   reproduce: string;

@@ -61,6 +61,8 @@ export const METRIC: Record<Metric, { title: string; unit: string; better: strin
   p50: { title: "Median latency", unit: "nanoseconds", better: "lower is better", show: timeNs },
   p99: { title: "99th percentile of latency", unit: "nanoseconds", better: "lower is better", show: timeNs },
   peak: { title: "Peak rate under the objective", unit: "requests per second", better: "higher is better", show: rps },
+  cold_start: { title: "Cold start", unit: "nanoseconds", better: "lower is better", show: timeNs },
+  measure: { title: "Own measurement", unit: "nanoseconds", better: "lower is better", show: timeNs },
 };
 
 export const metricInfo = (metric: Metric) =>
@@ -71,6 +73,8 @@ export const MARK: Record<Verdict, string> = {
 };
 
 export function shapeText(shape: Shape): string {
+  if (shape.kind === "starts") return `${whole(shape.starts)} fresh starts of each, no load`;
+  if (shape.kind === "measure") return `${shape.measure}, which each measures by itself, no load`;
   const { connections } = shape;
   const many = `${whole(connections)} connection${connections === 1 ? "" : "s"}`;
   switch (shape.kind) {

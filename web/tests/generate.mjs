@@ -1,6 +1,6 @@
 // Made-up records with a fixed seed. The form is that of the example that crates/record keeps current.
 //
-//   node tests/generate.mjs large|hostile|small > record.json
+//   node tests/generate.mjs large|hostile|small|several|whole > record.json
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { encoded } from "./histogram.mjs";
@@ -22,6 +22,9 @@ function numbers(seed) {
 }
 
 const CLOSED = { kind: "closed", connections: 64 };
+/** Metrics of what has no load. */
+const ALONE = { starts: ["cold_start"], measure: ["measure"] };
+const QUIET = { steal_share: 0.001, foreign_share: 0.004 };
 const OPEN = { kind: "open", connections: 64, rate_per_s: 2000, poisson: true };
 
 /** A race; `names` of contenders, `shapes` by the names of scenarios. */
@@ -34,19 +37,22 @@ export function race({ names, shapes, epochs, rounds, requests, seed = 1, metric
   const [pilot] = record.pilots;
   const [epoch] = record.epochs;
   record.plan.contenders = names.map((name, at) => ({ ...copy(contender), name, command: `serve --as ${at}`, version: `v${at}.0` }));
-  record.plan.scenarios = Object.entries(shapes).map(([name, shape]) => ({ ...copy(scenario), name, shape, metrics }));
+  record.plan.scenarios = Object.entries(shapes).map(([name, shape]) => ({ ...copy(scenario), name, shape, metrics: ALONE[shape.kind] ?? metrics }));
   record.plan.method = { ...record.plan.method, baseline: names[0], rounds, looks: [...new Set([Math.min(6, epochs), epochs])] };
-  record.pilots = Object.keys(shapes).map((name) => ({
+  record.pilots = Object.keys(shapes).filter((name) => !ALONE[shapes[name].kind]).map((name) => ({
     ...copy(pilot), scenario: name,
     contenders: names.map((one, at) => ({
       contender: one, cut_ns: 1_000_000_000,
       window_rates_per_s: Array.from({ length: 20 }, (_, window) => level(at) * (1 - 0.4 * Math.exp(-window / 3)) * Math.exp(0.02 * random.normal())),
     })),
   }));
-  record.epochs = Object.keys(shapes).flatMap((name) => Array.from({ length: epochs }, (_, at) => ({
+  record.epochs = Object.entries(shapes).flatMap(([name, shape]) => Array.from({ length: shape.starts ?? epochs }, (_, at) => ({
     ...copy(epoch), scenario: name, number: at + 1, started_unix_ms: record.started_unix_ms + at * 9000, findings: [],
-    rounds: roundsOf(names, rounds, random),
-    contenders: names.map((_, index) => part(epoch.contenders[0], index, requests, random)),
+    rounds: ALONE[shape.kind] ? [{ slices: [], external: QUIET }] : roundsOf(names, rounds, random),
+    contenders: names.map((_, index) => ({
+      ...part(epoch.contenders[0], index, ALONE[shape.kind] ? 0 : requests, random),
+      ...(shape.kind === "measure" ? { measured: 8e8 / 1.2 ** index * Math.exp(0.02 * random.normal()) } : {}),
+    })),
   })));
   record.ended = Object.keys(shapes).map((name) => [name, "maximum"]);
   record.done = true;
@@ -65,7 +71,7 @@ function roundsOf(names, count, random) {
       };
     });
     if (round % 2) slices.reverse();
-    return { slices, external: { steal_share: 0.001, foreign_share: 0.004 }, ...(round === 3 ? { dropped: "steal of 9 % of the round" } : {}) };
+    return { slices, external: QUIET, ...(round === 3 ? { dropped: "steal of 9 % of the round" } : {}) };
   });
 }
 
@@ -95,6 +101,23 @@ export const HOSTILE = [
 export const KINDS = {
   small: () => race({ names: ["node", "bun"], shapes: { steady: CLOSED }, epochs: 6, rounds: 6, requests: 20_000 }),
   several: () => race({ names: ["node", "bun", "go"], shapes: { steady: CLOSED, "common-rate": OPEN }, epochs: 6, rounds: 6, requests: 12_000, seed: 3 }),
+  whole: () => {
+    const made = race({
+      names: ["node", "bun", "go"], epochs: 6, rounds: 6, requests: 12_000, seed: 4,
+      shapes: { steady: CLOSED, "common-rate": OPEN, nothing: CLOSED, json: CLOSED, "cold-start": { kind: "starts", starts: 20 }, serialize: { kind: "measure", measure: "serialize" } },
+    });
+    const { plan } = made.record;
+    plan.contenders.forEach((one, at) => Object.assign(one, { measures: { serialize: "measure" } }, at > 0 ? { artefact_bytes: 7_340_032 * at } : {}));
+    const rungs = ["nothing", "json", "steady"];
+    plan.scenarios.forEach((one) => { if (rungs.includes(one.name)) one.ladder = { of: "request", place: rungs.indexOf(one.name) + 1 }; });
+    // The less there is to do the more is done; but `go` is slower with nothing to do than with JSON.
+    const times = { nothing: [3, 3, 1.5], json: [2, 2, 2] };
+    for (const { scenario, rounds } of made.record.epochs.filter((one) => times[one.scenario])) {
+      for (const slice of rounds.flatMap((round) => round.slices)) slice.rate_per_s *= times[scenario][slice.contender];
+    }
+    plan.claims = [{ source: "https://example.org/post", metric: "edge_cache_hit_rate", value: 0.92 }];
+    return made;
+  },
   large: () => race({
     names: SEVEN, shapes: { steady: CLOSED, "common-rate": OPEN, small: CLOSED, big: CLOSED, "two-cores": CLOSED },
     epochs: 30, rounds: 20, requests: 3000, seed: 2,
@@ -115,13 +138,6 @@ export const KINDS = {
 
 /** Parts of a document that not every record has. */
 export const FUTURE = {
-  cold_start: ["node", "bun", "go"].map((contender, at) => ({ contender, times_ns: Array.from({ length: 20 }, (_, n) => 3e7 * (at + 1) + n * 4e5), median_ns: 3e7 * (at + 1) + 3.8e6 })),
-  ladder: [{ scenario: "ladder", contenders: ["node", "bun", "go"].map((contender, at) => ({
-    contender, parts: [{ name: "nothing", us: 12 + at }, { name: "JSON", us: 8 }, { name: "query", us: 30 - 4 * at }, { name: "signature", us: 18 }],
-  })) }],
-  edge_cache: { hit_rate: 0.92, hit_ns: 1_200_000, contenders: ["node", "bun", "go"].map((contender, at) => ({
-    contender, quantiles: [0, 0.5, 0.9, 0.99, 0.999, 0.9999].map((q, n) => [q, (20 + at * 7) * 1e6 * 1.6 ** n]),
-  })) },
   audit: {
     claims: [{ source: "https://example.org/post", contender: "bun", metric: "throughput_rps", value: 52000 }],
     checks: [{ kind: "littles-law", row: null, contender: "bun", outcome: "contradicts", text: "64 connections at 1.1 ms give 58,000 requests/s, and 52,000 were published" }],

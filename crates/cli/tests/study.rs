@@ -160,6 +160,9 @@ fn every_key_is_read() {
     assert_eq!(study.scenarios[6].shape, Shape::Starts { starts: 20 });
     assert_eq!(study.scenarios[7].shape, Shape::Measure { measure: "parse".into() });
     assert_eq!(study.scenarios[7].requests.as_deref(), Some(&[][..]));
+    let rung = study.scenarios[8].ladder.as_ref().unwrap();
+    assert_eq!((rung.of.as_str(), rung.place), ("request", 2));
+    assert!(study.scenarios[..8].iter().all(|one| one.ladder.is_none()));
     let second = &study.contenders[1];
     assert_eq!(second.measures["parse"].get_ref(), "./sub/bin/server parse");
     assert_eq!(second.artefacts, [folder.join("rows.csv"), folder.join("sub")]);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Axis, EdgeCache, Finding, Machine, Metric, Outcomes, Record, Severity, Shape};
+use crate::{Axis, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes, Record, Severity, Shape};
 
 /// The record with what was derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,9 @@ pub struct Document {
     /// One entry per sweep.
     #[serde(default)]
     pub sweeps: Vec<SweepResult>,
+    /// One entry per ladder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ladders: Vec<LadderResult>,
     /// Findings that are not about one scenario.
     pub findings: Vec<Finding>,
     /// Whether the race came to its planned end; false while it runs and after an interruption.

@@ -16,6 +16,7 @@ mod epoch;
 mod finding;
 mod histogram;
 mod journal;
+mod ladder;
 mod load;
 mod machine;
 mod peak;
@@ -51,6 +52,7 @@ pub use epoch::{
 pub use finding::{Finding, Severity};
 pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES, curve};
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
+pub use ladder::{Climb, LadderResult, LadderStep};
 pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadLimits, LoadMismatch,
     LoadRecord, LoadShape, LoadTimes, Sent, load_schema_json,
@@ -62,7 +64,7 @@ pub use plan::{
     Service, Shape, Share, Source, StatusRule, Traffic, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
-pub use scenario::{Axis, Contest, Slices, SweepPoint};
+pub use scenario::{Axis, Contest, Rung, Slices, SweepPoint};
 pub use series::{PairedEpoch, Values};
 
 /// The schema that this version reads and writes. Keys are stable within the number.

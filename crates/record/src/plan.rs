@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Objective, Pinning, Slices, SweepPoint};
+use crate::{Claim, Objective, Pinning, Rung, Slices, SweepPoint};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -308,6 +308,9 @@ pub struct ScenarioPlan {
     /// The sweep that it is a point of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepPoint>,
+    /// The ladder that it is a rung of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ladder: Option<Rung>,
     /// What its load has beside its shape.
     #[serde(default, skip_serializing_if = "Traffic::is_plain")]
     pub traffic: Traffic,

@@ -60,6 +60,15 @@ pub struct SweepPoint {
     pub value: f64,
 }
 
+/// A scenario that is one rung of a ladder: the same servers, doing more of their work from rung to rung.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rung {
+    /// The ladder's name.
+    pub of: String,
+    /// Its place among the rungs, from 1, the least work first; rungs of the same place stand in plan order.
+    pub place: u32,
+}
+
 /// One question that a scenario answers: how two contenders compare in a metric. All contests of a scenario are judged
 /// together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

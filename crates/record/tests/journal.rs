@@ -39,6 +39,7 @@ fn document(record: &Record) -> Document {
         parity: vec![],
         scenarios: vec![],
         sweeps: vec![],
+        ladders: vec![],
         findings: vec![],
         complete: record.done,
         reproduce: String::new(),

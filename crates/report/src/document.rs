@@ -21,6 +21,7 @@ pub fn document(record: &Record) -> Result<Document, ReportError> {
         parity: view.differences.iter().map(parity).collect(),
         scenarios: view.scenarios.into_iter().map(|scenario| scenario.result).collect(),
         sweeps: view.sweeps,
+        ladders: view.ladders,
         findings: view.findings,
         complete: view.complete,
         reproduce: view.reproduce,

@@ -15,6 +15,7 @@ mod edge;
 mod findings;
 mod headline;
 mod html;
+mod ladder;
 pub mod live;
 pub mod load;
 mod markdown;

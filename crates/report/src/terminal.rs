@@ -8,6 +8,7 @@ mod bar;
 mod comparison;
 mod edge;
 mod findings;
+mod ladder;
 mod parity;
 mod scenario;
 mod sweep;
@@ -40,6 +41,10 @@ pub fn render(view: &View, style: &Style) -> String {
                 None => scenario::lines(view, scenario, style),
             });
         }
+    }
+    for ladder in &view.ladders {
+        lines.push(String::new());
+        lines.extend(ladder::lines(ladder, style));
     }
     if !view.findings.is_empty() {
         lines.push(String::new());

@@ -3,12 +3,13 @@
 //! Owns the View's shape and the order in which it is derived. Must not know terminals, pages or files.
 
 use deadheat_record::{
-    Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, Machine, Metric,
-    Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape, SweepResult,
+    Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, LadderResult,
+    Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape,
+    SweepResult,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
-use crate::{compare, edge, findings, headline, reproduce, results, sweep};
+use crate::{compare, edge, findings, headline, ladder, reproduce, results, sweep};
 
 /// Everything that is shown of a race. Texts are as the record has them: renderers escape.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +46,8 @@ pub struct View {
     pub scenarios: Vec<ScenarioView>,
     /// Sweeps, whose points are among the scenarios, in plan order.
     pub sweeps: Vec<SweepResult>,
+    /// Ladders, whose rungs are among the scenarios, in plan order.
+    pub ladders: Vec<LadderResult>,
     /// Findings that are not about one scenario.
     pub findings: Vec<Finding>,
     /// Whether the race came to its planned end.
@@ -157,6 +160,7 @@ pub fn view(record: &Record) -> Result<View, ReportError> {
         not_raced: not_raced(record),
         differences: record.differences.clone(),
         sweeps: sweep::all(record, &results),
+        ladders: ladder::all(record, &results),
         scenarios,
         findings: race_findings,
         complete: record.done,

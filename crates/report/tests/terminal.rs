@@ -4,7 +4,9 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
-use deadheat_record::{Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Shape, SweepPoint};
+use deadheat_record::{
+    Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint,
+};
 use deadheat_report::{Style, terminal, view};
 use fixture::{Race, Racer, difference};
 
@@ -201,6 +203,52 @@ fn a_sweep_over_connections() {
     ];
     points[3].1.racers[0].cpu_share = 0.6;
     insta::assert_snapshot!(both(&sweep(&points)));
+}
+
+#[test]
+fn a_ladder_says_what_each_rung_adds() {
+    let race = |rate: f64| Race::of(vec![Racer::new("node", rate), Racer::new("bun", 16_000.0)]);
+    let rungs = [("whole", 3, race(8_000.0)), ("nothing", 1, race(20_000.0)), ("json", 2, race(10_000.0))];
+    let mut all: Option<Record> = None;
+    for (name, place, race) in rungs {
+        let mut record = race.record();
+        let plan = &mut record.plan.scenarios[0];
+        (plan.name, plan.ladder) = (name.into(), Some(Rung { of: "request".into(), place }));
+        record.epochs.iter_mut().for_each(|epoch| epoch.scenario = name.into());
+        record.ended.iter_mut().for_each(|(scenario, _)| *scenario = name.into());
+        let Some(all) = &mut all else {
+            all = Some(record);
+            continue;
+        };
+        all.plan.scenarios.extend(record.plan.scenarios);
+        all.epochs.extend(record.epochs);
+        all.ended.extend(record.ended);
+    }
+    let mut record = all.unwrap();
+    let ladders = view(&record).unwrap().ladders;
+    assert_eq!(
+        (ladders.len(), ladders[0].rungs.as_slice()),
+        (1, ["nothing", "json", "whole"].map(String::from).as_slice())
+    );
+    let node = &ladders[0].contenders[0].steps;
+    let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.05;
+    assert!(
+        near(node[0].added_us, 50.0) && near(node[1].added_us, 50.0) && near(node[2].added_us, 25.0),
+        "{node:?}"
+    );
+    assert!(near(node[2].time_us, 125.0) && node.iter().all(|step| !step.faster));
+    let text = terminal::render(&view(&record).unwrap(), &NARROW);
+    let (_, shown) = text.split_once("ladder request: ").unwrap();
+    assert!(shown.contains("nothing") && shown.contains("per request"), "{shown}");
+    // With the first two the other way round the second is faster: it adds nothing, and that is said.
+    for (scenario, place) in record.plan.scenarios.iter_mut().zip([3, 2, 1]) {
+        scenario.ladder.as_mut().unwrap().place = place;
+    }
+    let view = view(&record).unwrap();
+    let step = &view.ladders[0].contenders[0].steps[1];
+    assert_eq!((step.scenario.as_str(), step.added_us, step.faster), ("nothing", 0.0, true));
+    assert!(terminal::render(&view, &NARROW).contains("0, is faster"));
+    both(&record);
 }
 
 #[test]

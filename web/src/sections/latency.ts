@@ -8,7 +8,7 @@ import { fitted, NARROW, Plot, plotted, textWidth, write } from "../plot";
 import { theme } from "../theme";
 
 /** One nine is one step. */
-const nines = (q: number): number => -Math.log10(1 - q);
+export const nines = (q: number): number => -Math.log10(1 - q);
 const NAMED = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 const TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 

@@ -6,7 +6,7 @@ import type { Figure } from "../figure";
 import { bytes, tick, timeNs } from "../format";
 import { NARROW } from "../plot";
 import { rowChart, type Group, type RowDot } from "../rows";
-import type { Cell } from "../table";
+import { tableElement, type Cell } from "../table";
 import { zeroTicks } from "./time";
 
 interface Measure {
@@ -47,14 +47,22 @@ const MEASURES: Record<"cpu" | "memory" | "cold", Measure> = {
 export const cpu = (context: Context): HTMLElement | null =>
   section("cpu", "CPU per request", null, chart(context, MEASURES.cpu));
 export const memory = (context: Context): HTMLElement | null =>
-  section("memory", "Memory", null, chart(context, MEASURES.memory));
+  section("memory", "Memory", null, chart(context, MEASURES.memory), artefacts(context));
 export const coldStarts = (context: Context): HTMLElement | null =>
   chart(context, MEASURES.cold);
+
+/** What the study says that each contender is deployed as. */
+function artefacts(context: Context): HTMLElement | null {
+  const sizes = new Map(context.document.scenarios.flatMap((one) => one.results).map((one) => [one.contender, one.artefact_bytes]));
+  const known = [...sizes].flatMap(([name, size]): Cell[][] => size == null ? [] : [[name, { text: bytes(size), value: size }]]);
+  if (known.length === 0) return null;
+  return tableElement({ caption: "Size of the files that each is deployed as", columns: ["contender", "#size"], rows: known }, "artefacts");
+}
 
 const MOST_ROWS = 40;
 
 function chart(context: Context, measure: Measure): HTMLElement | null {
-  const has = (one: Result) => one.epochs.some((epoch) => measure.dots(epoch).some(({ value }) => value != null));
+  const has = (one: Result) => measure.summary(one) != null && one.epochs.some((epoch) => measure.dots(epoch).some(({ value }) => value != null));
   const scenarios = context.measured.filter((one) => one.results.some(has));
   const rows = scenarios.reduce((sum, one) => sum + one.results.length, 0);
   if (rows === 0) return null;

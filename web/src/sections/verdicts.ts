@@ -1,8 +1,8 @@
 // The verdict of each scenario in a sentence, and the figures of all contenders.
 import { section, type Context } from "../context";
-import type { Result, Scenario } from "../document";
+import type { Maybe, Result, Scenario } from "../document";
 import { h, plain, unique } from "../dom";
-import { bytes, ENDED, failures, interval, metricInfo, percent, shapeText, three, timeNs } from "../format";
+import { bytes, ENDED, failures, interval, metricInfo, percent, shapeText, three, timeNs, whole } from "../format";
 import { tableElement, type Cell, type Table } from "../table";
 
 export function verdicts(context: Context): HTMLElement | null {
@@ -32,6 +32,19 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
 const cell = <T extends number>(value: T | null | undefined, show: (value: T) => string): Cell =>
   value == null ? { text: "–", value: null } : { text: show(value), value };
 
+type Column = [string, (result: Result) => Cell];
+
+/** The columns of a scenario that puts nobody under load; none for one that does. */
+function withoutLoad(kind: string, named: Column[]): Column[] | null {
+  const times = (title: string, metric: string, value: (one: Result) => Maybe<number>): Column[] => [
+    ...named, [title, (one) => cell(value(one), timeNs)], ["95 % interval", (one) => spread(one, metric, timeNs)],
+  ];
+  if (kind === "starts") {
+    return [...times("#cold start, median", "cold_start", (one) => one.cold_start_ns), ["#starts", (one) => cell(one.cold_starts_ns?.length, whole)]];
+  }
+  return kind === "measure" ? times("#measured", "measure", (one) => one.measured) : null;
+}
+
 function results(context: Context, scenario: Scenario): Table {
   const order = scenario.rankings[0]?.contenders.map((one) => one.contender) ?? [];
   const place = (result: Result) => (order.includes(result.contender) ? order.indexOf(result.contender) : order.length);
@@ -40,15 +53,18 @@ function results(context: Context, scenario: Scenario): Table {
   const closed = scenario.shape.kind === "closed";
   const peak = scenario.shape.kind === "peak";
   const at = closed ? ", at saturation" : "";
-  const columns: [string, (result: Result) => Cell][] = [
+  const named: Column[] = [
     ["contender", (one) => one.contender],
-    ...(lettered ? [["rank", (one: Result) => one.letters] as [string, (result: Result) => Cell]] : []),
+    ...(lettered ? [["rank", (one: Result) => one.letters] as Column] : []),
+  ];
+  const columns: Column[] = withoutLoad(scenario.shape.kind, named) ?? [
+    ...named,
     peak ? ["#peak, requests/s", (one) => cell(one.peak_rps, three)] : ["#requests/s", (one) => cell(one.throughput_rps, three)],
     ["95 % interval", (one) => spread(one, peak ? "peak" : "throughput")],
     ...(peak ? [] : [
       [`#p50${at}`, (one: Result) => cell(one.latency_ns.p50, timeNs)],
       [`#p99${at}`, (one: Result) => cell(one.latency_ns.p99, timeNs)],
-    ] as [string, (result: Result) => Cell][]),
+    ] as Column[]),
     ["#CPU per request", (one) => cell(one.cpu_us_per_request, (us) => timeNs(us * 1e3))],
     ["#of its cores", (one) => cell(one.cpu_share, percent)],
     ["#memory", (one) => cell(one.rss_bytes, bytes)],
@@ -63,9 +79,9 @@ function results(context: Context, scenario: Scenario): Table {
   };
 }
 
-function spread(result: Result, metric: string): Cell {
+function spread(result: Result, metric: string, show = three): Cell {
   const figure = result.figures.find((one) => one.metric === metric);
   if (!figure || figure.low == null || figure.high == null) return "–";
-  if (figure.value > 100) return `${three(figure.low)} to ${three(figure.high)}`;
+  if (figure.value > 100 || show !== three) return `${show(figure.low)} to ${show(figure.high)}`;
   return interval(figure.low, figure.high);
 }

@@ -207,7 +207,9 @@ fn scenarios(
             None => all_probes(study),
         };
         let asked = Asked { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
-        let planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
+        let mut planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
+        // With another kind of load, rates say nothing of the work.
+        planned.ladder = one.ladder.clone().filter(|_| matches!(planned.shape, Shape::Closed { .. }));
         match &one.sweep {
             Some(sweep) => plans.extend(points(&planned, sweep, load, cores, findings)?),
             None => plans.push(planned),
@@ -247,7 +249,17 @@ fn scenario(
     };
     let slices = Some(slices).filter(|_| shape.is_load());
     in_reach(name, &shape, &metrics, slices)?;
-    Ok(ScenarioPlan { name: name.into(), shape, requests, limits, metrics, slices, sweep: None, traffic })
+    Ok(ScenarioPlan {
+        name: name.into(),
+        shape,
+        requests,
+        limits,
+        metrics,
+        slices,
+        sweep: None,
+        ladder: None,
+        traffic,
+    })
 }
 
 /// How long a rate in stages takes, which a slice must have room for.

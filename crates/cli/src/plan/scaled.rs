@@ -38,6 +38,7 @@ mod tests {
             metrics: Vec::new(),
             slices: None,
             sweep: None,
+            ladder: None,
             traffic: deadheat_record::Traffic::default(),
         }
     }

@@ -1,6 +1,7 @@
-//! Reads what a scenario asks: which metrics are compared, which objective must hold, over what it sweeps.
+//! Reads what a scenario asks: which metrics are compared, which objective must hold, over what it sweeps, of which ladder
+//! it is a rung.
 
-use deadheat_record::{Axis, Metric, Objective, Shape};
+use deadheat_record::{Axis, Metric, Objective, Rung, Shape};
 use toml::Spanned;
 
 use super::complaint::Complaint;
@@ -112,6 +113,31 @@ pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
         );
     }
     Some(Sweep { axis, values })
+}
+
+/// The most rungs that a ladder can have.
+const MOST_RUNGS: u32 = 100;
+
+/// `ladder`, and the `rung` of it: only the rate of a closed load says how long a request takes.
+pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Shape) -> Option<Rung> {
+    let place = fields.whole("rung", 1, MOST_RUNGS);
+    let Some(name) = fields.text("ladder") else {
+        if place.is_some() {
+            let title = "`rung` needs `ladder`: the name of what it is a rung of";
+            let complaint = Complaint::new(fields.key_span("rung"), title, "this has no effect");
+            fields.complain(complaint.help("for example: ladder = \"request\""));
+        }
+        return None;
+    };
+    super::values::name(fields.reading(), &name);
+    if !matches!(shape, Shape::Closed { .. }) || fields.get("sweep").is_some() {
+        let title = "a rung of a ladder is one closed load: `ladder` has no place here";
+        let complaint = Complaint::new(fields.key_span("ladder"), title, "this has no effect");
+        let help = "leave it out, or give the ladder a scenario with `connections` alone";
+        fields.complain(complaint.help(help));
+        return None;
+    }
+    Some(Rung { of: name.into_inner(), place: place.map_or(1, Spanned::into_inner) })
 }
 
 /// The values of a sweep, each once.

@@ -47,6 +47,8 @@ pub(super) const SCENARIO: &[&str] = &[
     "metrics",
     "slo",
     "sweep",
+    "ladder",
+    "rung",
     "starts",
     "measure",
     "cpus",
@@ -239,6 +241,7 @@ pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     Scenario {
         name,
         metrics,
+        ladder: asked::ladder(fields, &shape),
         shape,
         requests,
         limits: limits(fields),

@@ -134,6 +134,8 @@ pub(crate) struct Scenario {
     pub(crate) metrics: Vec<record::Metric>,
     /// Values of one setting, each of which makes a scenario.
     pub(crate) sweep: Option<Sweep>,
+    /// The ladder that it is a rung of.
+    pub(crate) ladder: Option<record::Rung>,
     /// What its load has beside its shape.
     pub(crate) traffic: record::Traffic,
 }

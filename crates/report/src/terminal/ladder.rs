@@ -1,0 +1,44 @@
+//! A ladder on a terminal: what each rung adds to a request of each contender.
+//!
+//! Owns the table and the sentence that says what its numbers are.
+
+use deadheat_record::{Climb, LadderResult, LadderStep};
+
+use super::indented;
+use super::table::{self, Cell, Column};
+use crate::number::time_ns;
+use crate::style::{Style, Tone};
+use crate::text::plain;
+
+/// One line per contender and rung.
+pub(super) fn lines(ladder: &LadderResult, style: &Style) -> Vec<String> {
+    let about = format!(
+        "ladder {}: time per request (1 / requests/s), and what each rung adds to the one before",
+        plain(&ladder.name)
+    );
+    let mut lines = indented(&about, 0, Tone::Quiet, style);
+    let rows: Vec<(&Climb, usize, &LadderStep)> = ladder
+        .contenders
+        .iter()
+        .flat_map(|climb| climb.steps.iter().enumerate().map(move |(at, step)| (climb, at, step)))
+        .collect();
+    let column = |title: &str, left: bool, cell: &dyn Fn(&(&Climb, usize, &LadderStep)) -> String| Column {
+        group: "",
+        title: title.into(),
+        left,
+        keep: None,
+        cells: rows.iter().map(|row| Cell { text: style.spell(&cell(row)), tone: Tone::Plain }).collect(),
+    };
+    let columns = vec![
+        column("contender", true, &|(climb, at, _)| {
+            if *at == 0 { plain(&climb.contender) } else { String::new() }
+        }),
+        column("rung", true, &|(_, _, step)| crate::text::shorten_end(&plain(&step.scenario), 28, "…")),
+        column("per request", false, &|(_, _, step)| time_ns(step.time_us * 1e3)),
+        column("adds", false, &|(_, _, step)| {
+            if step.faster { "0, is faster".into() } else { time_ns(step.added_us * 1e3) }
+        }),
+    ];
+    lines.extend(table::lines(columns, 0, 2, style));
+    lines
+}
