@@ -74,17 +74,18 @@ function stack(one: Ladder): Figure {
       const [step, bar] = narrow ? [50, 24] : [36, 24];
       const top = (row: number) => row * step + (narrow ? 22 : 4);
       const bottom = one.contenders.length * step + 4;
+      const ticks = zeroTicks(high, narrow ? 4 : 6);
       const { svg, x } = plotted({
         width, height: bottom + 42, marginTop: 0, marginBottom: 42, marginLeft: left, marginRight: 14,
         x: { type: "linear", domain: [0, high], label: null },
         y: { type: "linear", domain: [0, bottom], range: [0, bottom], axis: null },
         marks: [
-          Plot.gridX(zeroTicks(high, 5), { stroke: line, strokeOpacity: 1 }),
+          Plot.gridX(ticks, { stroke: line, strokeOpacity: 1 }),
           Plot.rect(parts, {
             x1: "from", x2: "to", y1: (part: { row: number }) => top(part.row), y2: (part: { row: number }) => top(part.row) + bar,
             fill: (part: { scenario: string }) => tint(part.scenario), stroke: paper, title: text, className: "parts",
           }),
-          Plot.axisX(zeroTicks(high, narrow ? 4 : 6), { tickFormat: (us: number) => (us === 0 ? "0" : tick(timeNs(us * 1e3))), tickSize: 0, tickPadding: 8 }),
+          Plot.axisX(ticks, { tickFormat: (us: number) => (us === 0 ? "0" : tick(timeNs(us * 1e3))), tickSize: 0, tickPadding: 8 }),
         ],
       });
       one.contenders.forEach((each, row) => narrow
