@@ -283,10 +283,8 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     let (kit, _turn) = (kit(), turn());
     let outcome = same(&kit, &format!("exec {BINARY} null --port {{port}}"));
     // How near slices of a few milliseconds come to it differs from minute to minute: over half of it in any.
-    for name in ["a", "b"] {
-        let told = findings(&outcome).iter().any(|one| one.0 == "ceiling" && one.2 == name);
-        assert!(told, "no ceiling of {name}\n{outcome}");
-    }
+    assert_noticed(&outcome, "ceiling", "a");
+    assert_noticed(&outcome, "ceiling", "b");
     // Each answer costs it about as much as what is added to the generator's work.
     assert_found(&outcome, "handicap", "warn", "a");
     assert_found(&outcome, "handicap", "warn", "b");
