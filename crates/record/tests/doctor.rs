@@ -1,9 +1,7 @@
-//! The record of an examination: its schema, and that it reads back.
+//! The record of an examination: that it fits its schema and reads back.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod doctor_fixture;
-
-use std::path::Path;
 
 use deadheat_record::{DOCTOR_SCHEMA, DoctorRecord, Finding};
 use doctor_fixture::{calm, laptop, with_floor, with_proof};
@@ -12,22 +10,6 @@ use serde_json::{Value, json};
 fn validator() -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(&deadheat_record::doctor_schema_json().unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
-}
-
-#[test]
-fn the_committed_schema_is_that_of_the_types() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/doctor-1.schema.json");
-    let made = deadheat_record::doctor_schema_json().unwrap();
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::write(&path, &made).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == made,
-        "{} differs from the types; if the change keeps every key's meaning, rewrite it with \
-         UPDATE_SCHEMA=1 cargo test -p deadheat-record, else raise the schema's number",
-        path.display()
-    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The public contract: the committed JSON Schema is the one of the types, and it accepts and refuses what it should.
+//! The public contract: the committed JSON Schemas are those of the types, and a race's accepts and refuses what it should.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::path::{Path, PathBuf};
@@ -19,18 +19,26 @@ fn validator() -> jsonschema::Validator {
 }
 
 #[test]
-fn the_committed_schema_is_that_of_the_types() {
-    let (path, made) = (file("schema/record-1.schema.json"), deadheat_record::schema_json().unwrap());
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::write(&path, &made).unwrap();
+fn the_committed_schemas_are_those_of_the_types() {
+    for (name, made) in [
+        ("record", deadheat_record::schema_json()),
+        ("load", deadheat_record::load_schema_json()),
+        ("compare", deadheat_record::compare_schema_json()),
+        ("doctor", deadheat_record::doctor_schema_json()),
+        ("audit", deadheat_record::audit_schema_json()),
+    ] {
+        let (path, made) = (file(&format!("schema/{name}-1.schema.json")), made.unwrap());
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            std::fs::write(&path, &made).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == made,
+            "{} differs from the types; if the change keeps every key's meaning, rewrite it with \
+             UPDATE_SCHEMA=1 cargo test -p deadheat-record, else raise the schema's number",
+            path.display()
+        );
     }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == made,
-        "{} differs from the types; if the change keeps every key's meaning, rewrite it with \
-         UPDATE_SCHEMA=1 cargo test -p deadheat-record, else raise the schema's number",
-        path.display()
-    );
 }
 
 #[test]
