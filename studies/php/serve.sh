@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Contender `php`: php-fpm with OPcache behind nginx, both in the foreground, both ended with this shell.
+# Contender `php` of any study: php-fpm with OPcache behind nginx, both in the foreground, both ended with this shell.
+# A study's own php/serve.sh calls it; the study is the folder above that of its index.php.
 #
-#   PORT=8080 TRENDING_DB=trending.sqlite php/serve.sh     serve on 127.0.0.1:$PORT
-#   php/serve.sh --version                                 one line: the versions of both
+#   serve.sh STUDY/php VARIABLE                  serve STUDY/php/index.php on 127.0.0.1:$PORT; the dataset's path is in VARIABLE
+#   serve.sh STUDY/php VARIABLE --version        one line: the versions of both
 #
 # Every file they need is in a private folder below $DEADHEAT_WORK (or a temporary one), which goes when they end.
 set -euo pipefail
 
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "$1" && pwd -P)
+variable=$2
+study=$(basename "$(dirname "$here")")
 workers=${PHP_WORKERS:-4}
 
 # The link that the set-up made, else the newest that the system has.
@@ -26,17 +29,17 @@ if [ -z "$fpm" ] || [ -z "$nginx" ]; then
     exit 1
 fi
 
-if [ "${1:-}" = --version ]; then
+if [ "${3:-}" = --version ]; then
     echo "$("$fpm" --version | sed -n '1s/ (.*//p') nginx $("$nginx" -v 2>&1 | sed 's|.*/||')"
     exit
 fi
-: "${PORT:?the port to serve on}" "${TRENDING_DB:?the path of the dataset}"
-database=$(realpath "$TRENDING_DB")
+: "${PORT:?the port to serve on}" "${!variable:?$variable is the path of the dataset}"
+database=$(realpath "${!variable}")
 
 # A socket's path has at most 107 bytes: too deep a work folder is not used.
 run=${DEADHEAT_WORK:+$(realpath -m "$DEADHEAT_WORK")/php-$PORT}
 if [ -z "$run" ] || [ ${#run} -gt 90 ]; then
-    run=$(mktemp -d "${TMPDIR:-/tmp}/trending-php.XXXXXX")
+    run=$(mktemp -d "${TMPDIR:-/tmp}/$study-php.XXXXXX")
 fi
 mkdir -p "$run/tmp"
 chmod 700 "$run"
@@ -61,7 +64,7 @@ error_log = $run/fpm.log
 log_level = warning
 daemonize = no
 
-[trending]
+[$study]
 ${as_root:+user = root
 group = root}
 listen = $run/fpm.sock
@@ -109,7 +112,7 @@ http {
             fastcgi_param REQUEST_METHOD \$request_method;
             fastcgi_param REQUEST_URI \$request_uri;
             fastcgi_param QUERY_STRING \$query_string;
-            fastcgi_param TRENDING_DB "$database";
+            fastcgi_param $variable "$database";
         }
     }
 }
