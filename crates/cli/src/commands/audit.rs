@@ -5,10 +5,10 @@ use deadheat_report::{audit as report, terminal};
 use deadheat_runner::unix_ms;
 
 use super::Failure;
-use super::compare::write;
+use super::output::{keep_for_data, write};
 use crate::audit::{Place, measure};
 use crate::console::{Console, lines_plain};
-use crate::flags::{AuditFlags, Output, UsageError};
+use crate::flags::{AuditFlags, UsageError};
 use crate::interrupt::Interrupt;
 use crate::plan::{Places, Topology};
 use crate::prepare;
@@ -18,14 +18,7 @@ const INTERRUPTED: u8 = 130;
 
 /// Audits what a study lists. Exit status 1 when something published is contradicted.
 pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Failure> {
-    let standard = [&flags.json, &flags.markdown].map(|to| *to == Some(Output::Standard));
-    if standard == [true, true] {
-        let problem = "--json and --markdown both go to standard output";
-        return Err(UsageError::new(problem, "give one of them a file").into());
-    }
-    if standard.contains(&true) {
-        console.keep_output_for_data();
-    }
+    keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
     let study = study::load(&flags.study)?;
     let mut audit = published(&study)?;
     let mut interrupted = false;
@@ -40,8 +33,12 @@ pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Fai
         }
     }
     console.result(&terminal::audit(&audit, &console.output));
-    write(flags.json.as_ref(), "--json", &report::json(&audit)?, console)?;
-    write(flags.markdown.as_ref(), "--markdown", &report::markdown(&audit), console)?;
+    if let Some(to) = &flags.json {
+        write(to, "--json", &report::json(&audit)?, console)?;
+    }
+    if let Some(to) = &flags.markdown {
+        write(to, "--markdown", &report::markdown(&audit), console)?;
+    }
     Ok(if interrupted { INTERRUPTED } else { u8::from(audit.contradicts()) })
 }
 

@@ -6,24 +6,22 @@ use deadheat_record::{AnyRecord, CompareDocument, ConditionResult, Plan, read_an
 use deadheat_report::comparison::{self, CompareError, FailIf, Named};
 use deadheat_report::terminal;
 
-use super::{Failure, write_atomically};
+use super::Failure;
+use super::output::{keep_for_data, write};
 use crate::console::Console;
-use crate::flags::{CompareFlags, Output, UsageError};
+use crate::flags::{CompareFlags, UsageError};
 
 /// Compares two records, and shows what came of it.
 pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8, Failure> {
-    let standard = [&flags.json, &flags.markdown].map(|to| *to == Some(Output::Standard));
-    if standard == [true, true] {
-        let problem = "--json and --markdown both go to standard output";
-        return Err(UsageError::new(problem, "give one of them a file").into());
-    }
-    if standard.contains(&true) {
-        console.keep_output_for_data();
-    }
+    keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
     let document = compared(flags)?;
     console.result(&terminal::comparison(&document, &console.output));
-    write(flags.json.as_ref(), "--json", &comparison::json(&document)?, console)?;
-    write(flags.markdown.as_ref(), "--markdown", &comparison::markdown(&document), console)?;
+    if let Some(to) = &flags.json {
+        write(to, "--json", &comparison::json(&document)?, console)?;
+    }
+    if let Some(to) = &flags.markdown {
+        write(to, "--markdown", &comparison::markdown(&document), console)?;
+    }
     Ok(if document.is_invalid() { 3 } else { u8::from(document.conditions.iter().any(|one| one.holds)) })
 }
 
@@ -67,24 +65,6 @@ fn refused(error: CompareError) -> Failure {
         CompareError::Nothing { .. } => "race the same scenarios in both",
     };
     UsageError::new(error.to_string(), remedy).into()
-}
-
-/// Writes a page or data to where it was asked for, if it was.
-pub(super) fn write(
-    to: Option<&Output>,
-    option: &'static str,
-    text: &str,
-    console: &Console,
-) -> Result<(), Failure> {
-    match to {
-        None => Ok(()),
-        Some(Output::Standard) => Ok(console.data(text)?),
-        Some(Output::File(path)) => write_atomically(path, text).map_err(|source| Failure::File {
-            path: path.clone(),
-            option,
-            source,
-        }),
-    }
 }
 
 /// Whether the race that is planned will compare what the conditions speak of: better known before it than after it.

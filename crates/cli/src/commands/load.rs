@@ -6,8 +6,9 @@ use deadheat_record::LoadRecord;
 use deadheat_runner::{raise_open_files, unix_ms};
 use rustix::process::{Resource, getrlimit};
 
+use super::Failure;
+use super::output::write;
 use super::race::writable;
-use super::{Failure, write_atomically};
 use crate::console::{Console, lines_plain};
 use crate::flags::{LoadFlags, Output};
 use crate::interrupt::Interrupt;
@@ -106,18 +107,8 @@ pub(super) fn write_json(
     record: &impl serde::Serialize,
     console: &Console,
 ) -> Result<(), Failure> {
-    let json = || {
-        let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::other)?;
-        text.push('\n');
-        Ok::<String, std::io::Error>(text)
-    };
-    match to {
-        None => Ok(()),
-        Some(Output::Standard) => Ok(console.data(&json()?)?),
-        Some(Output::File(path)) => write_atomically(path, &json()?).map_err(|source| Failure::File {
-            path: path.clone(),
-            option: "--json",
-            source,
-        }),
-    }
+    let Some(to) = to else { return Ok(()) };
+    let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::other)?;
+    text.push('\n');
+    write(to, "--json", &text, console)
 }

@@ -7,6 +7,7 @@ mod doctor;
 mod failure;
 mod load;
 mod null;
+mod output;
 mod race;
 mod report;
 

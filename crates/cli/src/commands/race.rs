@@ -10,7 +10,7 @@ use jiff::Zoned;
 
 use super::Failure;
 use super::compare::{askable, told};
-use super::report::write;
+use super::output::{keep_for_data, write};
 use crate::console::{Console, lines_plain};
 use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
 use crate::interrupt::Interrupt;
@@ -26,14 +26,7 @@ pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failu
 
 /// The same; the exit status, what was recorded, and where.
 pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Record, PathBuf), Failure> {
-    let standard = [&flags.json, &flags.html].map(|to| *to == Some(Output::Standard));
-    if standard == [true, true] {
-        let problem = "--json and --html both go to standard output";
-        return Err(UsageError::new(problem, "give one of them a file").into());
-    }
-    if standard.contains(&true) {
-        console.keep_output_for_data();
-    }
+    keep_for_data([("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())], console)?;
     raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let stage = match flags.input()? {

@@ -9,6 +9,7 @@ use deadheat_record::{AnyRecord, LoadRecord, Record, read_any};
 use deadheat_report::{BENCHMARK_FILES, CSV_FILES, terminal};
 
 use super::load::write_json;
+use super::output::{failed, write};
 use super::{Failure, write_atomically};
 use crate::console::Console;
 use crate::flags::{Output, ReportFlags, UsageError};
@@ -72,14 +73,6 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), F
     Ok(())
 }
 
-/// Writes one text where it was asked for.
-pub(super) fn write(to: &Output, option: &'static str, text: &str, console: &Console) -> Result<(), Failure> {
-    match to {
-        Output::Standard => Ok(console.data(text)?),
-        Output::File(path) => write_atomically(path, text).map_err(failed(path, option)),
-    }
-}
-
 /// Writes files into a folder, which is made where it is missing.
 fn fill<N: AsRef<OsStr>>(
     folder: &Path,
@@ -92,10 +85,6 @@ fn fill<N: AsRef<OsStr>>(
         write_atomically(&path, &text).map_err(failed(&path, option))?;
     }
     Ok(())
-}
-
-fn failed(path: &Path, option: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
-    move |source| Failure::File { path: path.into(), option, source }
 }
 
 /// The file that a workflow of GitHub shows; others of its steps may write to it, too.
