@@ -22,8 +22,41 @@ def tables(lines: list[dict]) -> str:
     by_kind: dict[str, list[dict]] = {}
     for line in lines:
         by_kind.setdefault(line["kind"], []).append(line)
-    parts = [of_races(by_kind), of_servers(by_kind), of_methods(by_kind), of_seven(by_kind)]
+    parts = [of_figures(by_kind), of_races(by_kind), of_servers(by_kind), of_methods(by_kind), of_seven(by_kind)]
     return "\n\n".join(part for part in parts if part)
+
+
+def of_figures(by_kind: dict[str, list[dict]]) -> str:
+    """What was to be reached, beside what was: claims where nothing differs, finds where something does."""
+    rows = ["| figure | to reach | seen |", "|---|---|---|"]
+    for kind, (what, limit, seen) in FIGURES.items():
+        lines = by_kind.get(kind, [])
+        if lines:
+            rows.append(f"| {what} | {limit} | {seen(lines)} |")
+    return "\n".join(rows) if len(rows) > 2 else ""
+
+
+def claims(lines: list[dict]) -> str:
+    """How many of the races said faster or slower."""
+    return f"{sum(line['verdict'] in CLAIMS for line in lines)} of {len(lines)}"
+
+
+def finds(lines: list[dict]) -> str:
+    """How many found the slower side, and how many named the other one."""
+    words = [line["verdict"] for line in lines]
+    return f"{words.count('slower')} of {len(words)}, wrong direction {words.count('faster')}"
+
+
+def timed_finds(lines: list[dict]) -> str:
+    """The same, with the median time from the command to the answer."""
+    return f"{finds(lines)}; median {statistics.median(line['took_s'] for line in lines):.0f} s"
+
+
+def near_misses(lines: list[dict]) -> str:
+    """How many were called alike with an interval within half a per cent, and how many named the wrong side."""
+    alike = [line for line in lines if line["verdict"] == "equivalent"]
+    within = sum(line["low"] >= 0.995 and line["high"] <= 1.005 for line in alike)
+    return f"{within} within 0.5 %, wrong direction {sum(line['verdict'] == 'faster' for line in lines)}, of {len(lines)}"
 
 
 def of_races(by_kind: dict[str, list[dict]]) -> str:
@@ -130,4 +163,14 @@ def quantile_of_t(freedom: float) -> float:
     return low
 
 
+FIGURES = {
+    "aa": ("A/A: faster or slower", "at most 3 of 60", claims),
+    "planted-3": ("planted 3 %: found, and when", "36 of 40, wrong direction 0; median 120 s", timed_finds),
+    "planted-5": ("planted 5 %: found", "39 of 40, wrong direction 0", finds),
+    "planted-1": ("planted 1 %: equivalent within 0.5 %, wrong direction", "0, 0", near_misses),
+    "foreign": ("foreign busy loop on either core: faster or slower", "0 of 20", claims),
+    "tail": ("p99 at a common rate, 20 % planted in 2 % of requests: found", "10 of 10, wrong direction 0", finds),
+    "tail-aa": ("p99 at a common rate, A/A: faster or slower", "at most 1 of 20", claims),
+    "idle": ("one side collects garbage whenever it is idle: faster or slower", "0 of 10", claims),
+}
 RULES = {"the larger mean": by_mean, "CV < 5 % and min over max": by_range, "t test over runs": by_t}

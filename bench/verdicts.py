@@ -21,7 +21,9 @@ The servers are Bun, Node and Go with one handler (bench/servers), by turns. Eve
 a campaign can go on another day. Nothing else may run meanwhile. Needs `make setup` and `cargo build --release`.
 """
 import argparse
+import fcntl
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -35,7 +37,7 @@ import verdict_tables
 NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "foreign": 20, "tail": 10, "tail-aa": 20,
            "wrk-aa": 10, "wrk-3": 10, "seven": 3, "idle": 10}
 KEPT = races.ROOT / "docs/verdicts.jsonl"
-CALIBRATION_STEPS = 2_000
+CALIBRATION_STEPS = 10_000
 RATE_PER_S = 2_000
 TAIL = {"TAIL": 50}
 TAIL_MS = (10, 12)
@@ -64,13 +66,14 @@ class Campaign:
         return line
 
     def steps(self, server: races.Server, share: float) -> int:
-        """How many steps cost that share of a request: from one race against 2,000 steps more, for each server."""
-        known = [line["steps"] for line in self.kept if line["kind"] == "calibration" and line["server"] == server.name]
+        """How many steps cost that share of a request: from one race against 10,000 steps more, for each server."""
+        known = [line["steps"] for line in self.kept
+                 if line["kind"] == "calibration" and line["server"] == server.name and line.get("spin") == CALIBRATION_STEPS]
         if not known:
             document = races.race([server.with_env(), server.with_env(SPIN=CALIBRATION_STEPS)], self.folder, "--epochs", "6")
             ratio = races.pair(document)["ratio"]
             known = [CALIBRATION_STEPS / (1 / ratio - 1)]
-            self.keep({"kind": "calibration", "server": server.name, "steps": known[0], "ratio": ratio})
+            self.keep({"kind": "calibration", "server": server.name, "steps": known[0], "ratio": ratio, "spin": CALIBRATION_STEPS})
         return round(share * known[-1])
 
     def hold(self, kind: str) -> dict:
@@ -151,7 +154,12 @@ def shown(line: dict) -> str:
 def run(kinds: list[str], out: Path, minutes: float) -> None:
     """The kinds by turns, in proportion to their numbers, until each has its number or the time is up."""
     until = time.monotonic() + 60 * minutes
-    with tempfile.TemporaryDirectory() as name:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    with tempfile.TemporaryDirectory() as name, out.open("a") as alone:
+        try:
+            fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"{out}: another campaign is running, and two at once falsify each other") from None
         campaign = Campaign(Path(name), out)
         while time.monotonic() < until:
             left = [kind for kind in kinds if campaign.number(kind) < NUMBERS[kind]]
