@@ -127,8 +127,8 @@ pub struct Result {
     pub latency_ns: Quantiles,
     /// CPU time of the whole process tree per completion, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// The part of it in user mode: `cpu_us_per_request` divided as the kernel's ticks fell (`user_ns` and `system_ns` of the record's
-    /// usage), so that both parts add up to it.
+    /// The part of it in user mode: `cpu_us_per_request` divided as the kernel's ticks fell (`user_ns` and `system_ns` of the
+    /// record's usage), so that both parts add up to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_us_per_request: Option<f64>,
     /// The part of it in the kernel.

@@ -173,6 +173,10 @@ impl<'a> Sheet<'a> {
             other(Metric::Cpu, 6),
         ];
         all.extend([
+            Some(self.column("CPU user + system", Some(1), false, &|row| self.text(user_and_system(row.result)))),
+            Some(self.column("switches/req", Some(0), false, &|row| {
+                self.text(row.result.switches_per_request.map(three_digits))
+            })),
             Some(self.column("memory", Some(3), false, &|row| self.text(row.result.rss_bytes.map(bytes)))),
             other(Metric::ColdStart, 2),
             Some(self.column("artefact", Some(2), false, &|row| {
@@ -236,6 +240,12 @@ fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
         Metric::ColdStart => latency(result.cold_start_ns),
         Metric::Measure => result.measured.map(time_ns),
     }
+}
+
+/// The two parts of the CPU time per request.
+fn user_and_system(result: &ContenderResult) -> Option<String> {
+    let part = |us: Option<f64>| us.map(|us| time_ns(us * 1e3));
+    Some(format!("{} + {}", part(result.user_us_per_request)?, part(result.system_us_per_request)?))
 }
 
 fn rate(result: &ContenderResult) -> Option<String> {
