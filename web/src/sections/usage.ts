@@ -1,23 +1,20 @@
 // What CPU time and memory are made of: user mode and kernel, and one moment of an epoch after the other.
 import { barChart, type BarPart } from "../bars";
 import { figure, under, type Context } from "../context";
-import type { Maybe, Result, Scenario } from "../document";
+import type { Result, Scenario } from "../document";
 import { plain } from "../dom";
 import type { Drawing, Figure } from "../figure";
 import { bytes, three, tick, timeNs } from "../format";
 import { fitted, Plot, plotted, write } from "../plot";
-import type { Cell } from "../table";
 import { theme } from "../theme";
 import { zeroTicks } from "./time";
+import { cell } from "./verdicts";
 
 const S = 1e9;
 const MIB = 1024 ** 2;
 
 const titled = (context: Context, scenario: Scenario, title: string): string =>
   [under(context, scenario), title].filter(Boolean).join(": ");
-
-const cell = (value: Maybe<number>, show: (value: number) => string): Cell =>
-  value == null ? { text: "–", value: null } : { text: show(value), value };
 
 const time = (us: number): string => timeNs(us * 1e3);
 
