@@ -103,8 +103,7 @@ fn results(scenario: &ScenarioResult) -> String {
 fn cpu(one: &ContenderResult) -> Option<String> {
     let time = |us: f64| time_ns(us * 1e3);
     let parts = one.user_us_per_request.zip(one.system_us_per_request);
-    let parts =
-        parts.map(|(user, system)| format!(" ({} user, {} system)", time(user), time(system)));
+    let parts = parts.map(|(user, system)| format!(" ({} user, {} system)", time(user), time(system)));
     Some(time(one.cpu_us_per_request?) + &parts.unwrap_or_default())
 }
 

@@ -84,8 +84,7 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
     let mut record = two().record();
     for part in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders) {
         let Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, .. } = part.usage.clone();
-        part.usage =
-            Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, ..Usage::default() };
+        part.usage = Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, ..Usage::default() };
     }
     let text = json(&record).unwrap();
     for key in ["user_", "system_", "switches", "\"memory\""] {

@@ -303,9 +303,7 @@ impl Cgroup {
             Self::V1 { cpuacct, .. } => {
                 fs::read_to_string(cpuacct.join("cpuacct.usage")).ok()?.trim().parse().ok()
             }
-            Self::V2 { folder } => {
-                stat_ns(&fs::read_to_string(folder.join("cpu.stat")).ok()?, "usage_usec ")
-            }
+            Self::V2 { folder } => stat_ns(&fs::read_to_string(folder.join("cpu.stat")).ok()?, "usage_usec "),
         }
     }
 
@@ -383,7 +381,8 @@ mod tests {
         assert_eq!(fs::read_to_string(own.join("g/cgroup.freeze")).unwrap(), "1");
         fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\n").unwrap();
         assert_eq!(group.cpu_split(), None, "one part alone is none");
-        fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\nnr_periods 0\n").unwrap();
+        fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\nnr_periods 0\n")
+            .unwrap();
         assert_eq!(group.cpu_split(), Some((1_000_000, 500_000)));
         assert_eq!(group.cpu_ns(), Some(1_500_000));
         fs::write(own.join("g/cgroup.procs"), "12\n13\n").unwrap();
@@ -405,7 +404,11 @@ mod tests {
         let group = Cgroup::V1 { freezer, cpuacct: cpuacct.clone(), more: vec![] };
         fs::write(cpuacct.join("cpuacct.usage"), "1500000\n").unwrap();
         fs::write(cpuacct.join("cpuacct.stat"), "user 0\nsystem 0\n").unwrap();
-        assert_eq!((group.cpu_ns(), group.cpu_split()), (Some(1_500_000), None), "clock ticks are too coarse");
+        assert_eq!(
+            (group.cpu_ns(), group.cpu_split()),
+            (Some(1_500_000), None),
+            "clock ticks are too coarse"
+        );
         fs::write(cpuacct.join("cpuacct.usage_user"), "900000\n").unwrap();
         fs::write(cpuacct.join("cpuacct.usage_sys"), "580000\n").unwrap();
         assert_eq!(group.cpu_split(), Some((900_000, 580_000)), "as they are: they need not add up");

@@ -109,10 +109,9 @@ pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
 pub(crate) fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
     let ended = stat(proc, ancestor.as_raw_nonzero().get())?.children;
     let each = below(proc, ancestor).into_iter().filter_map(|pid| stat(proc, pid));
-    let all = each.flat_map(|stat| [stat.own, stat.children]).fold(ended, |sum, one| Ticks {
-        user: sum.user + one.user,
-        system: sum.system + one.system,
-    });
+    let all = each
+        .flat_map(|stat| [stat.own, stat.children])
+        .fold(ended, |sum, one| Ticks { user: sum.user + one.user, system: sum.system + one.system });
     Some((all.user * tick_ns(), all.system * tick_ns()))
 }
 
@@ -124,7 +123,8 @@ pub(crate) fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
         .filter_map(|task| {
             let thread = task.file_name().to_str()?.parse().ok()?;
             let text = fs::read_to_string(task.path().join("status")).ok()?;
-            let count = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+            let count =
+                |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
             Some((thread, (count("voluntary_ctxt_switches:")?, count("nonvoluntary_ctxt_switches:")?)))
         })
         .collect()
@@ -266,7 +266,9 @@ mod tests {
             fs::write(folder.join("status"), text).unwrap();
         };
         let told = |voluntary, involuntary| {
-            format!("Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n")
+            format!(
+                "Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
+            )
         };
         thread("8/task/8", &told(12, 3));
         thread("8/task/11", &told(400, 0));

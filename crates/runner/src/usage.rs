@@ -79,7 +79,8 @@ impl Reading {
     /// What was used from `before` until this reading. Threads that are not there any more are lost, and nothing is taken off
     /// for them.
     fn since(&self, before: &Self) -> Usage {
-        let grown = |now: (u64, u64), then: (u64, u64)| (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1));
+        let grown =
+            |now: (u64, u64), then: (u64, u64)| (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1));
         let split = self.split.zip(before.split).map(|(now, then)| grown(now, then));
         let each = self.switches.iter().map(|(thread, now)| {
             let then = before.switches.get(thread).copied().unwrap_or_default();

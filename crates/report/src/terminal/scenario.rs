@@ -6,7 +6,9 @@ use deadheat_record::{Comparison, ContenderResult, Metric, ScenarioResult, Shape
 
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, edge, findings, indented};
-use crate::number::{bytes, interval, percent, ratio, ratio_decimals, three_digits, time_ns, whole};
+use crate::number::{
+    bytes, interval, parts_ns, percent, ratio, ratio_decimals, three_digits, time_ns, whole,
+};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::{MetricView, ScenarioView, View};
@@ -173,7 +175,10 @@ impl<'a> Sheet<'a> {
             other(Metric::Cpu, 6),
         ];
         all.extend([
-            Some(self.column("CPU user + system", Some(1), false, &|row| self.text(user_and_system(row.result)))),
+            Some(Column {
+                group: "CPU time",
+                ..self.column("user + system", Some(1), false, &|row| self.text(user_and_system(row.result)))
+            }),
             Some(self.column("switches/req", Some(0), false, &|row| {
                 self.text(row.result.switches_per_request.map(three_digits))
             })),
@@ -244,8 +249,7 @@ fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
 
 /// The two parts of the CPU time per request.
 fn user_and_system(result: &ContenderResult) -> Option<String> {
-    let part = |us: Option<f64>| us.map(|us| time_ns(us * 1e3));
-    Some(format!("{} + {}", part(result.user_us_per_request)?, part(result.system_us_per_request)?))
+    Some(parts_ns(result.user_us_per_request? * 1e3, result.system_us_per_request? * 1e3))
 }
 
 fn rate(result: &ContenderResult) -> Option<String> {
