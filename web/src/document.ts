@@ -29,6 +29,11 @@ export interface Result {
   latency_ns: Quantiles;
   latency_curve: [number, number][];
   cpu_us_per_request: Maybe<number>;
+  /** Its part in user mode, and its part in the kernel. */
+  user_us_per_request?: Maybe<number>;
+  system_us_per_request?: Maybe<number>;
+  switches_per_request?: Maybe<number>;
+  involuntary_switches_per_request?: Maybe<number>;
   cpu_share: Maybe<number>;
   rss_bytes: Maybe<number>;
   peak_rss_bytes: Maybe<number>;
@@ -136,7 +141,7 @@ export interface Epoch {
   number: number;
   started_unix_ms: number;
   took_ns: number;
-  contenders: { contender: number; warmup_ns: number; warmup_requests: number }[];
+  contenders: { contender: number; warmup_ns: number; warmup_requests: number; usage?: { memory?: { at_ns: number; pss_bytes: number }[] } }[];
   rounds: { slices: Slice[]; dropped?: Maybe<string> }[];
 }
 

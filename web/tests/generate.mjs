@@ -1,6 +1,6 @@
 // Made-up records with a fixed seed. The form is that of the example that crates/record keeps current.
 //
-//   node tests/generate.mjs large|hostile|small|several|whole > record.json
+//   node tests/generate.mjs large|hostile|small|older|several|whole > record.json
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { encoded } from "./histogram.mjs";
@@ -78,12 +78,18 @@ function roundsOf(names, count, random) {
 function part(template, contender, requests, random) {
   const middle = 5e5 / 1.1 ** contender;
   const values = Array.from({ length: requests }, () => Math.round(middle * Math.exp(0.5 * random.normal()) + 2e4));
+  const cpu_ns = Math.round(requests * 9e4 / 1.1 ** contender * Math.exp(0.01 * random.normal()));
+  const pss_bytes = Math.round(6e7 * (1 + contender / 5) * Math.exp(0.02 * random.normal()));
+  // It grows and falls back; without a load there are no rounds.
+  const grown = requests > 0 ? [0.8, 0.9, 1.1, 1.2, 1.05, 1] : [];
   return {
     ...copy(template), contender, completions: requests, cold_start_ns: Math.round(4e7 * (1 + contender / 3) * Math.exp(0.05 * random.normal())),
     loaded_ns: 1_000_000_000, outcomes: { ...template.outcomes, ok: requests }, status: { 200: requests }, latency: encoded(values),
     usage: {
-      ...template.usage, cpu_ns: Math.round(requests * 9e4 / 1.1 ** contender * Math.exp(0.01 * random.normal())),
-      pss_bytes: Math.round(6e7 * (1 + contender / 5) * Math.exp(0.02 * random.normal())), peak_pss_bytes: Math.round(8e7 * (1 + contender / 5)),
+      ...template.usage, cpu_ns, user_ns: Math.round(cpu_ns * (0.7 - contender / 10)), system_ns: Math.round(cpu_ns * (0.25 + contender / 10)),
+      voluntary_switches: Math.round(requests * 0.4), involuntary_switches: Math.round(requests * 0.01 * (contender + 1)),
+      pss_bytes, peak_pss_bytes: Math.round(8e7 * (1 + contender / 5)),
+      memory: grown.map((share, at) => ({ at_ns: 2_500_000_000 + at * 250_000_000, pss_bytes: Math.round(pss_bytes * share) })),
     },
     log: `logs/${contender}.log`,
   };
@@ -100,6 +106,12 @@ export const HOSTILE = [
 
 export const KINDS = {
   small: () => race({ names: ["node", "bun"], shapes: { steady: CLOSED }, epochs: 6, rounds: 6, requests: 20_000 }),
+  older: () => {
+    const made = KINDS.small();
+    const late = ["user_ns", "system_ns", "voluntary_switches", "involuntary_switches", "memory"];
+    for (const { usage } of made.record.epochs.flatMap((one) => one.contenders)) late.forEach((key) => delete usage[key]);
+    return made;
+  },
   several: () => race({ names: ["node", "bun", "go"], shapes: { steady: CLOSED, "common-rate": OPEN }, epochs: 6, rounds: 6, requests: 12_000, seed: 3 }),
   whole: () => {
     const made = race({

@@ -93,6 +93,52 @@ describe("figures are drawn with the record's numbers", () => {
     stands(await drawn(page, "cold-start"), wanted((one) => [one.cold_start_ns]));
   }));
 
+  it("user mode and kernel, one beside the other", () => on("several", {}, async ({ page, document }) => {
+    const { results } = document.scenarios[0];
+    assert.ok(results.every((one) => Math.abs(one.user_us_per_request + one.system_us_per_request - one.cpu_us_per_request) < 1e-9));
+    const parts = results.flatMap((one) => [one.user_us_per_request, one.system_us_per_request]);
+    const figure = await drawn(page, "cpu-parts");
+    assert.deepEqual(figure.marks.map(({ text }) => text.split(":")[0]), results.flatMap((one) => [`${one.contender}, user mode`, `${one.contender}, kernel`]));
+    const bars = await page.$$eval('[data-figure="cpu-parts"] svg', ([svg]) => [...svg.querySelectorAll(".parts rect")].map((one) => ["x", "width"].map((name) => Number(one.getAttribute(name)))));
+    assert.equal(bars.length, parts.length);
+    parts.forEach((us, at) => {
+      const from = at % 2 ? parts[at - 1] : 0;
+      const [x, width] = [place(figure.x, from), place(figure.x, us) - place(figure.x, 0)];
+      assert.ok(Math.abs(bars[at][0] - x) < 1 && Math.abs(bars[at][1] - width) < 1, `${figure.marks[at].text}: ${bars[at]}, not ${[x, width]}`);
+    });
+    await unfold(page);
+    const cells = await page.$$eval('[data-figure="cpu-parts"] table', ([table]) => [...table.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("[data-value]")].map((one) => Number(one.dataset.value))));
+    assert.deepEqual(cells, results.map((one) => [one.user_us_per_request, one.system_us_per_request, one.switches_per_request, one.involuntary_switches_per_request]));
+  }));
+
+  it("memory from round to round", () => on("several", {}, async ({ page, document }) => {
+    const epochs = document.record.epochs.filter((one) => one.scenario === "steady");
+    const series = epochs.flatMap((epoch) => epoch.contenders.map((part) => ({ part, epoch, memory: part.usage.memory })));
+    assert.ok(series.length === 18 && series.every(({ memory }) => memory.length === 6));
+    const figure = await drawn(page, "memory-time");
+    const lines = await page.$$eval('[data-figure="memory-time"] svg', ([svg]) => [...svg.querySelectorAll(".epochs path")].map((one) => one.getAttribute("d").match(/[\d.]+,[\d.]+/g).map((pair) => pair.split(",").map(Number))));
+    assert.equal(lines.length, series.length);
+    // All panels are on one scale: so many bytes are so many pixels, upwards.
+    const [[, low], [, , high]] = [lines[0], lines[0]].map((line) => line.map(([, y]) => y));
+    const pixel = (low - high) / (series[0].memory[2].pss_bytes - series[0].memory[1].pss_bytes);
+    assert.ok(pixel > 0);
+    series.forEach(({ memory }, at) => memory.forEach((moment, n) => {
+      const [x, y] = [place(figure.x, moment.at_ns / 1e9), lines[at][0][1] - pixel * (moment.pss_bytes - memory[0].pss_bytes)];
+      assert.ok(Math.abs(lines[at][n][0] - x) < 1 && Math.abs(lines[at][n][1] - y) < 1, `${at}, ${n}: ${lines[at][n]}, not ${[x, y]}`);
+    }));
+    await page.focus('[data-figure="memory-time"] .canvas');
+    await page.keyboard.press("Home");
+    assert.match(await page.textContent('[data-figure="memory-time"] .tip'), /^node, epoch 1, after 2\.50 s: [\d.]+ MiB$/);
+    await unfold(page);
+    const cells = await page.$$eval('[data-figure="memory-time"] table', ([table]) => [...table.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("[data-value]")].map((one) => Number(one.dataset.value))));
+    assert.deepEqual(cells, series.flatMap(({ epoch, memory }) => memory.map((one) => [epoch.number, one.at_ns, one.pss_bytes])));
+  }));
+
+  it("no figures of what an older record does not have", () => on("older", {}, async ({ page }) => {
+    const kinds = await page.$$eval("#cpu [data-figure], #memory [data-figure]", (all) => all.map((one) => one.dataset.figure));
+    assert.deepEqual(kinds, ["cpu", "memory"]);
+  }));
+
   it("fresh starts, own measurements and sizes", () => on("whole", {}, async ({ page, document }) => {
     const of = (name) => document.scenarios.find((one) => one.name === name).results;
     const all = of("cold-start").flatMap((one) => one.cold_starts_ns.map((value, at) => ({ value, text: new RegExp(`^${one.contender}, start ${at + 1}:`) })));

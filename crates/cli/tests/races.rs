@@ -21,6 +21,23 @@ fn assert_valid(document: &Value) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
+/// Both parts of the CPU time make up the whole, by the kernel's ticks, and memory was seen between all rounds.
+fn assert_usage(usage: &Value, rounds: usize) {
+    let number = |key: &str| usage[key].as_u64().unwrap_or_else(|| panic!("no {key} in {usage}"));
+    let (cpu_ns, parts_ns) = (number("cpu_ns"), number("user_ns") + number("system_ns"));
+    // A tick may be 10 ms long; five too many or too few are met by chance.
+    let off_ns = cpu_ns / 5 + 50_000_000;
+    assert!(cpu_ns.abs_diff(parts_ns) <= off_ns, "{usage}");
+    assert!(number("voluntary_switches") + number("involuntary_switches") > 0, "{usage}");
+    let memory = usage["memory"].as_array().unwrap();
+    assert_eq!(memory.len(), rounds + 1, "{usage}");
+    let of = |key: &str| memory.iter().map(|point| point[key].as_u64().unwrap()).collect::<Vec<_>>();
+    let (at_ns, sizes) = (of("at_ns"), of("pss_bytes"));
+    assert!(at_ns.windows(2).all(|two| two[0] < two[1]), "in time order: {at_ns:?}");
+    assert_eq!(sizes.last(), Some(&number("pss_bytes")));
+    assert_eq!(sizes.iter().max(), Some(&number("peak_pss_bytes")));
+}
+
 #[test]
 fn two_commands_race_and_the_record_keeps_the_contract() {
     let (kit, _turn) = (kit(), turn());
@@ -53,6 +70,13 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         assert!(result["latency_ns"]["p50"].as_u64().unwrap() > 0);
         assert!(result["outcomes"]["ok"].as_u64().unwrap() > 0);
     }
+    for epoch in json["record"]["epochs"].as_array().unwrap() {
+        let rounds = epoch["rounds"].as_array().unwrap().len();
+        epoch["contenders"].as_array().unwrap().iter().for_each(|part| assert_usage(&part["usage"], rounds));
+    }
+    let slowed = &scenario["results"][1];
+    let of = |key: &str| slowed[key].as_f64().unwrap();
+    assert!(of("user_us_per_request") > of("system_us_per_request"), "it spins in user mode: {slowed}");
     kit.assert_nothing_left();
 }
 

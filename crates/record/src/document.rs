@@ -127,6 +127,19 @@ pub struct Result {
     pub latency_ns: Quantiles,
     /// CPU time of the whole process tree per completion, in microseconds.
     pub cpu_us_per_request: Option<f64>,
+    /// The part of it in user mode: `cpu_us_per_request` divided as the kernel's ticks fell (`user_ns` and `system_ns` of the
+    /// record's usage), so that both parts add up to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_us_per_request: Option<f64>,
+    /// The part of it in the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_us_per_request: Option<f64>,
+    /// Context switches of the tree's threads per completion, voluntary and involuntary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches_per_request: Option<f64>,
+    /// Those of them that were involuntary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub involuntary_switches_per_request: Option<f64>,
     /// CPU time of the tree while it was loaded, as a share of what the contender's cores or its quota of them allow, 0 to 1.
     pub cpu_share: Option<f64>,
     /// Proportional set size of the tree at the end of an epoch, median over epochs.

@@ -165,6 +165,15 @@ pub struct Round {
     pub dropped: Option<String>,
 }
 
+/// A contender's memory at one moment of an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryPoint {
+    /// From the start of the epoch.
+    pub at_ns: u64,
+    /// Proportional set size summed over the tree.
+    pub pss_bytes: u64,
+}
+
 /// What a contender's whole process tree used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
@@ -172,10 +181,31 @@ pub struct Usage {
     pub cpu_ns: u64,
     /// Where the CPU time was read: `cpuacct`, `cpu.stat` or `schedstat`.
     pub cpu_source: String,
+    /// The part of the CPU time that was spent in user mode; none where the kernel does not tell. It is less precise than the
+    /// whole: the kernel gives each tick of its clock (1 to 10 ms) to the mode that the tick meets, so that of n ticks the share
+    /// has a standard error of up to 1 / (2 sqrt n). `cpuacct` has the ticks as they fell, and both parts may add up to a little
+    /// more or less than `cpu_ns`; `cpu.stat` has them scaled to the whole; without a group they are scaled too, in clock ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<u64>,
+    /// The part of the CPU time that was spent in the kernel, as `user_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<u64>,
+    /// How often its threads gave up their CPU over the slices, because they waited for something. Those that freezing takes are
+    /// among them, one for each thread and slice; those of threads that ended in between are lost. None where no thread could
+    /// be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voluntary_switches: Option<u64>,
+    /// How often its threads lost their CPU to others over the slices, as `voluntary_switches`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub involuntary_switches: Option<u64>,
     /// Proportional set size summed over the tree, after the last round.
     pub pss_bytes: Option<u64>,
     /// Highest sum of proportional set sizes seen in the epoch.
     pub peak_pss_bytes: Option<u64>,
+    /// The sum of proportional set sizes before the first round, between rounds (of many rounds after every second, every fourth
+    /// and so on) and after the last, in time order: at the most 64. Empty where it may not be read, and without a load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<MemoryPoint>,
     /// Processes in the tree after the last round.
     pub processes: usize,
 }

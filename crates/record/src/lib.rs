@@ -46,8 +46,8 @@ pub use document::{
 };
 pub use edge::{EdgeCache, EdgeUser};
 pub use epoch::{
-    ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, Outcomes, Pilot, PilotContender, Round,
-    Slice, Usage,
+    ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, MemoryPoint, Outcomes, Pilot,
+    PilotContender, Round, Slice, Usage,
 };
 pub use finding::{Finding, Severity};
 pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES, curve};

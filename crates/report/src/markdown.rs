@@ -73,7 +73,8 @@ fn results(scenario: &ScenarioResult) -> String {
     let peak = matches!(scenario.shape, Shape::Peak { .. });
     let rate = if peak { "peak/s" } else { "req/s" };
     let mut out = format!(
-        "\n| contender | {rate} | p50 | p99 | CPU/req | memory | cold start |\n|---|--:|--:|--:|--:|--:|--:|\n"
+        "\n| contender | {rate} | p50 | p99 | CPU/req | switches/req | memory | cold start |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|\n"
     );
     let names = scenario.rankings.first().map(|ranking| &ranking.contenders);
     let place = |one: &ContenderResult| {
@@ -88,13 +89,28 @@ fn results(scenario: &ScenarioResult) -> String {
             shown(if peak { one.peak_rps } else { one.throughput_rps }.map(three_digits)),
             latency(one.latency_ns.p50),
             latency(one.latency_ns.p99),
-            shown(one.cpu_us_per_request.map(|us| time_ns(us * 1e3))),
+            shown(cpu(one)),
+            shown(switches(one)),
             shown(one.rss_bytes.map(bytes)),
             latency(one.cold_start_ns),
         ];
         out += &format!("| {} |\n", row.join(" | "));
     }
     out
+}
+
+/// CPU time per request, with its two parts where they are known.
+fn cpu(one: &ContenderResult) -> Option<String> {
+    let time = |us: f64| time_ns(us * 1e3);
+    let parts = one.user_us_per_request.zip(one.system_us_per_request);
+    let parts = parts.map(|(user, system)| format!(" ({} user, {} system)", time(user), time(system)));
+    Some(time(one.cpu_us_per_request?) + &parts.unwrap_or_default())
+}
+
+/// Context switches per request, with those that were involuntary.
+fn switches(one: &ContenderResult) -> Option<String> {
+    let (all, involuntary) = (one.switches_per_request?, one.involuntary_switches_per_request?);
+    Some(format!("{} ({} involuntary)", three_digits(all), three_digits(involuntary)))
 }
 
 fn comparisons(scenario: &ScenarioResult) -> String {

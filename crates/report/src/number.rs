@@ -37,9 +37,19 @@ fn grouped(number: &str) -> String {
     out + fraction
 }
 
+/// Units of time: the limit below which a value has one, its name, its size.
+const TIMES: [(f64, &str, f64); 4] =
+    [(1e3, "ns", 1.0), (1e6, "µs", 1e3), (1e9, "ms", 1e6), (f64::INFINITY, "s", 1e9)];
+
 /// A length of time: `850 ns`, `57.0 µs`, `3.70 ms`, `1.25 s`.
 pub(crate) fn time_ns(ns: f64) -> String {
-    scaled(ns, &[(1e3, "ns", 1.0), (1e6, "µs", 1e3), (1e9, "ms", 1e6), (f64::INFINITY, "s", 1e9)])
+    scaled(ns, &TIMES)
+}
+
+/// Two parts of a length of time, in the unit of the longer one: `36.2 + 20.7 µs`.
+pub(crate) fn parts_ns(one: f64, other: f64) -> String {
+    let (unit, size) = unit(one.max(other), &TIMES);
+    format!("{} + {} {unit}", three_digits(one / size), three_digits(other / size))
 }
 
 /// A size: `61.0 MiB`.
@@ -51,9 +61,13 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// The first unit under whose limit the value stays after rounding: 999.9 µs is 1.00 ms and not 1,000 µs.
-fn scaled(value: f64, units: &[(f64, &str, f64)]) -> String {
+fn unit<'u>(value: f64, units: &[(f64, &'u str, f64)]) -> (&'u str, f64) {
     let fits = |(limit, _, _): &&(f64, &str, f64)| value * 1.0005 < *limit;
-    let (_, unit, size) = units.iter().find(fits).unwrap_or(&(0.0, "", 1.0));
+    units.iter().find(fits).map_or(("", 1.0), |(_, unit, size)| (*unit, *size))
+}
+
+fn scaled(value: f64, units: &[(f64, &str, f64)]) -> String {
+    let (unit, size) = unit(value, units);
     format!("{} {unit}", three_digits(value / size))
 }
 
@@ -138,6 +152,7 @@ mod tests {
             ["850 ns", "57.0 µs", "3.70 ms", "1.25 s"]
         );
         assert_eq!([shown(999_949.0), shown(0.0), shown(7.2e12)], ["1.00 ms", "0 ns", "7,200 s"]);
+        assert_eq!([parts_ns(36_240.0, 912.0), parts_ns(0.0, 999_949.0)], ["36.2 + 0.912 µs", "0 + 1.00 ms"]);
         assert_eq!([bytes(0), bytes(61 << 20), bytes(3 << 30)], ["0 B", "61.0 MiB", "3.00 GiB"]);
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use deadheat_record::{
     ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, EpochFigures, Figure, HistogramError, Metric,
-    Outcomes, Quantiles, Record, Shape, Values, curve,
+    Outcomes, Quantiles, Record, Shape, Usage, Values, curve,
 };
 use deadheat_stats::Sample;
 
@@ -52,6 +52,8 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         sum
     });
     let (cpu_ns, completions) = (sum(|part| part.usage.cpu_ns), sum(|part| part.completions));
+    let cpu_us_per_request = cpu_us(cpu_ns, completions);
+    let split = cpu_us_per_request.zip(user_share(&parts)).map(|(us, share)| (us * share, us - us * share));
     let limits = record.plan.scenarios.iter().find(|one| one.name == scenario).map(|one| &one.limits);
     let cores = limits.and_then(|limits| limits.cores(record.plan.pinning.server_cpus.len()));
     let available_ns = sum(|part| part.loaded_ns) as f64 * cores.unwrap_or(0.0);
@@ -62,7 +64,13 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         offered_rps: offered(record, scenario, parts.len(), outcomes.total()),
         latency_ns: merged.as_ref().map_or_else(Quantiles::default, Quantiles::of),
         latency_curve: merged.as_ref().map_or_else(Vec::new, curve),
-        cpu_us_per_request: cpu_us(cpu_ns, completions),
+        cpu_us_per_request,
+        user_us_per_request: split.map(|(user, _)| user),
+        system_us_per_request: split.map(|(_, system)| system),
+        switches_per_request: per_request(&parts, |usage| {
+            Some(usage.voluntary_switches? + usage.involuntary_switches?)
+        }),
+        involuntary_switches_per_request: per_request(&parts, |usage| usage.involuntary_switches),
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
@@ -89,6 +97,20 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
 
 fn cpu_us(cpu_ns: u64, completions: u64) -> Option<f64> {
     (completions > 0).then(|| cpu_ns as f64 / completions as f64 / 1e3)
+}
+
+/// The share of the CPU time that was spent in user mode, of the epochs that tell it.
+fn user_share(parts: &[&ContenderEpoch]) -> Option<f64> {
+    let known = parts.iter().filter_map(|part| part.usage.user_ns.zip(part.usage.system_ns));
+    let (user, system) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
+    (user + system > 0).then(|| user as f64 / (user + system) as f64)
+}
+
+/// A count of the process tree per completion, of the epochs that have it.
+fn per_request(parts: &[&ContenderEpoch], count: fn(&Usage) -> Option<u64>) -> Option<f64> {
+    let known = parts.iter().filter_map(|part| Some((count(&part.usage)?, part.completions)));
+    let (sum, completions) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
+    (completions > 0).then(|| sum as f64 / completions as f64)
 }
 
 fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigures {
@@ -164,6 +186,22 @@ mod tests {
     fn medians() {
         assert_eq!([median(vec![]), median(vec![3]), median(vec![9, 1, 5])], [None, Some(3), Some(5)]);
         assert_eq!(median(vec![8, 1, 5, 2]), Some(3));
+    }
+
+    #[test]
+    fn parts_are_of_the_epochs_that_have_them() {
+        let part = |user_ns, system_ns, involuntary_switches, completions| ContenderEpoch {
+            completions,
+            usage: Usage { user_ns, system_ns, involuntary_switches, ..Usage::default() },
+            ..ContenderEpoch::default()
+        };
+        let (one, other) = (part(Some(60), Some(20), Some(30), 10), part(Some(30), Some(10), Some(50), 30));
+        let (older, idle) = (part(None, None, None, 1_000), part(Some(0), Some(0), Some(0), 0));
+        assert_eq!(user_share(&[&one, &other, &older]), Some(0.75));
+        assert_eq!([user_share(&[&older]), user_share(&[&idle]), user_share(&[])], [None; 3]);
+        let switches = |parts: &[&ContenderEpoch]| per_request(parts, |usage| usage.involuntary_switches);
+        assert_eq!(switches(&[&one, &other, &older]), Some(2.0));
+        assert_eq!([switches(&[&older]), switches(&[&idle])], [None; 2]);
     }
 
     #[test]

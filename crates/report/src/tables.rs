@@ -9,7 +9,7 @@ use crate::ReportError;
 /// The tables, each with the name of the file that it goes into.
 pub const FILES: [&str; 3] = ["results.csv", "comparisons.csv", "epochs.csv"];
 
-const RESULTS: [&str; 22] = [
+const RESULTS: [&str; 26] = [
     "scenario",
     "contender",
     "letters",
@@ -27,6 +27,10 @@ const RESULTS: [&str; 22] = [
     "latency_p99_99_ns",
     "latency_max_ns",
     "cpu_us_per_request",
+    "user_us_per_request",
+    "system_us_per_request",
+    "switches_per_request",
+    "involuntary_switches_per_request",
     "rss_bytes",
     "peak_rss_bytes",
     "cold_start_ns",
@@ -108,7 +112,8 @@ fn result(scenario: &str, one: &ContenderResult) -> Vec<String> {
     let mut row = vec![text(scenario), text(&one.contender), one.letters.clone()];
     row.extend([one.throughput_rps, one.offered_rps, one.peak_rps].map(number));
     row.extend(times.map(number));
-    row.push(number(one.cpu_us_per_request));
+    row.extend([one.cpu_us_per_request, one.user_us_per_request, one.system_us_per_request].map(number));
+    row.extend([one.switches_per_request, one.involuntary_switches_per_request].map(number));
     row.extend([one.rss_bytes, one.peak_rss_bytes, one.cold_start_ns].map(number));
     row.extend([one.outcomes.ok, one.outcomes.failed()].map(|count| count.to_string()));
     row

@@ -78,6 +78,12 @@ fn results_are_sums_means_and_medians_of_the_record() {
     assert_eq!(result.outcomes.ok, completions);
     assert_eq!(result.status[&200], completions);
     assert_eq!(result.cpu_us_per_request, Some(cpu_ns as f64 / completions as f64 / 1e3));
+    // What the ticks missed is missing of neither part.
+    let (user, system) = (result.user_us_per_request.unwrap(), result.system_us_per_request.unwrap());
+    assert!((user / system - 63.0 / 36.0).abs() < 1e-6);
+    assert!((user + system - result.cpu_us_per_request.unwrap()).abs() < 1e-9);
+    assert!((result.switches_per_request.unwrap() - 0.625).abs() < 1e-3);
+    assert!((result.involuntary_switches_per_request.unwrap() - 0.125).abs() < 1e-3);
     assert!((result.cpu_share.unwrap() - 0.98).abs() < 1e-6);
     assert_eq!(result.cold_start_ns, Some(48_300_000 + 525_000));
     assert_eq!((result.rss_bytes, result.peak_rss_bytes), (Some(61 << 20), Some(70 << 20)));

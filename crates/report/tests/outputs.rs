@@ -6,7 +6,7 @@ mod fixture;
 
 use std::time::Instant;
 
-use deadheat_record::{Document, GateWord, Metric};
+use deadheat_record::{Document, GateWord, Metric, Usage};
 use deadheat_report::{bencher, benchmark_action, csv, document, html, json, markdown, svg};
 use fixture::{Race, Racer};
 
@@ -80,6 +80,23 @@ fn markdown_of_a_race() {
 }
 
 #[test]
+fn a_record_of_before_has_no_parts_and_no_switches() {
+    let mut record = two().record();
+    for part in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders) {
+        let Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, .. } = part.usage.clone();
+        part.usage = Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, ..Usage::default() };
+    }
+    let text = json(&record).unwrap();
+    for key in ["user_", "system_", "switches", "\"memory\""] {
+        assert!(!text.contains(key), "{key} is left out, and is not null");
+    }
+    let document: Document = serde_json::from_str(&text).unwrap();
+    assert_eq!(document.record, record);
+    let row = "| `bun` | 17,200 | 3.70 ms | 5.44 ms | 56.9 µs | – | 61.0 MiB |";
+    assert!(markdown(&document).contains(row), "{}", markdown(&document));
+}
+
+#[test]
 fn hostile_names_stay_text_everywhere() {
     let document = document(&hostile().record()).unwrap();
     let text = markdown(&document);
@@ -100,6 +117,14 @@ fn tables_have_a_row_for_everything() {
     let document = document(&two().record()).unwrap();
     let lines = csv(&document).unwrap().map(|table| table.lines().count());
     assert_eq!(lines, [1 + 2, 1 + 2, 1 + 2 * 6]);
+    let [results, ..] = csv(&document).unwrap();
+    let mut rows = results.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (titles, row) = (rows.next().unwrap(), rows.next().unwrap());
+    let of = |title: &str| row[titles.iter().position(|one| *one == title).unwrap()].parse::<f64>().unwrap();
+    let (user, system) = (of("user_us_per_request"), of("system_us_per_request"));
+    assert!(user > system && (user + system - of("cpu_us_per_request")).abs() < 1e-9);
+    assert!(of("switches_per_request") > 4.0 * of("involuntary_switches_per_request"));
+    assert_eq!(of("rss_bytes"), f64::from(61 << 20));
 }
 
 #[test]

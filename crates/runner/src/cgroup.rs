@@ -303,7 +303,23 @@ impl Cgroup {
             Self::V1 { cpuacct, .. } => {
                 fs::read_to_string(cpuacct.join("cpuacct.usage")).ok()?.trim().parse().ok()
             }
-            Self::V2 { folder } => read_cpu_stat(&folder.join("cpu.stat")),
+            Self::V2 { folder } => stat_ns(&fs::read_to_string(folder.join("cpu.stat")).ok()?, "usage_usec "),
+        }
+    }
+
+    /// The part of it in user mode and the part in the kernel, in nanoseconds; none where the group does not tell.
+    pub(crate) fn cpu_split(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::V1 { cpuacct, .. } => {
+                let part = |name: &str| -> Option<u64> {
+                    fs::read_to_string(cpuacct.join(name)).ok()?.trim().parse().ok()
+                };
+                Some((part("cpuacct.usage_user")?, part("cpuacct.usage_sys")?))
+            }
+            Self::V2 { folder } => {
+                let text = fs::read_to_string(folder.join("cpu.stat")).ok()?;
+                Some((stat_ns(&text, "user_usec ")?, stat_ns(&text, "system_usec ")?))
+            }
         }
     }
 
@@ -326,9 +342,9 @@ impl Cgroup {
     }
 }
 
-fn read_cpu_stat(path: &Path) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    let micros: u64 = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?.trim().parse().ok()?;
+/// A time of version 2's `cpu.stat`, which has microseconds, in nanoseconds.
+fn stat_ns(text: &str, name: &str) -> Option<u64> {
+    let micros: u64 = text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()?;
     Some(micros * 1000)
 }
 
@@ -364,12 +380,38 @@ mod tests {
         group.freeze().unwrap();
         assert_eq!(fs::read_to_string(own.join("g/cgroup.freeze")).unwrap(), "1");
         fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\n").unwrap();
+        assert_eq!(group.cpu_split(), None, "one part alone is none");
+        fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\nnr_periods 0\n")
+            .unwrap();
+        assert_eq!(group.cpu_split(), Some((1_000_000, 500_000)));
         assert_eq!(group.cpu_ns(), Some(1_500_000));
         fs::write(own.join("g/cgroup.procs"), "12\n13\n").unwrap();
         assert_eq!(group.processes().len(), 2);
         group.enter().unwrap();
         assert_eq!(fs::read_to_string(own.join("g/cgroup.procs")).unwrap(), "0");
         assert_eq!(group.kind(), CgroupKind::V2);
+    }
+
+    #[test]
+    fn version_1_tells_user_mode_and_kernel_apart() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let folder = root.path().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            folder
+        };
+        let (freezer, cpuacct) = (folder("freezer/g"), folder("cpuacct/g"));
+        let group = Cgroup::V1 { freezer, cpuacct: cpuacct.clone(), more: vec![] };
+        fs::write(cpuacct.join("cpuacct.usage"), "1500000\n").unwrap();
+        fs::write(cpuacct.join("cpuacct.stat"), "user 0\nsystem 0\n").unwrap();
+        assert_eq!(
+            (group.cpu_ns(), group.cpu_split()),
+            (Some(1_500_000), None),
+            "clock ticks are too coarse"
+        );
+        fs::write(cpuacct.join("cpuacct.usage_user"), "900000\n").unwrap();
+        fs::write(cpuacct.join("cpuacct.usage_sys"), "580000\n").unwrap();
+        assert_eq!(group.cpu_split(), Some((900_000, 580_000)), "as they are: they need not add up");
     }
 
     #[test]

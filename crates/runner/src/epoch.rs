@@ -22,6 +22,7 @@ use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
 use crate::stretch::{Loaded, StretchError, Sum, outcomes};
 use crate::throttle::Groups;
+use crate::usage::Meter;
 
 /// Rounds are left out as a whole above these readings of the machine.
 const MOST_STEAL: f64 = 0.05;
@@ -321,10 +322,14 @@ impl Course<'_> {
     ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
         let Slices { slice_ns, rounds: count } = self.plan().slices(self.scenario);
         let places: Vec<usize> = (0..loaded.len()).collect();
-        let mut measured: Vec<Measured> = loaded.iter().map(|one| Measured::begin(one, self.watch)).collect();
+        let mut measured: Vec<Measured> =
+            loaded.iter().map(|one| Measured::begin(one, self.watch, epoch_start)).collect();
         let mut rounds = Vec::new();
         let orders = schedule::rounds(&places, count, self.seed.rotate_left(17));
         for (index, order) in orders.into_iter().enumerate() {
+            if index > 0 {
+                measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.between_rounds(loaded));
+            }
             let before = self.watch.moment(self.ours_ns(loaded));
             let (mut slices, mut tallies) = (Vec::new(), Vec::new());
             for place in order {
@@ -351,9 +356,6 @@ impl Course<'_> {
             rounds.push(Round { slices, external: seen.reading, dropped });
             let round = index as u32 + 1;
             observer.event(&Event::Round { round, rounds: count, epoch: self.number, rates: &rates });
-            if round == count / 2 || round == count {
-                measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.see_memory(loaded));
-            }
         }
         measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.end(loaded));
         Ok((rounds, measured))
@@ -371,34 +373,26 @@ pub(crate) struct Measured {
     pub sum: Sum,
     /// Where a peak was looked for.
     pub peak: Option<PeakSeen>,
-    cpu_before_ns: u64,
-    cpu_ns: u64,
-    cpu_source: &'static str,
-    pss: Vec<u64>,
-    processes: usize,
+    meter: Meter,
+    usage: Usage,
     host: Option<HostReading>,
     groups: Groups,
     throttled: Option<Throttling>,
 }
 
 impl Measured {
-    pub(crate) fn begin(one: &Loaded, watch: &Watch) -> Self {
-        let (cpu_before_ns, cpu_source) = one.runner.running.cpu_ns();
-        let groups = watch.groups_of(&one.runner.running.processes());
-        let mut new = Self {
+    pub(crate) fn begin(one: &Loaded, watch: &Watch, epoch_start: Instant) -> Self {
+        let running = &one.runner.running;
+        let groups = watch.groups_of(&running.processes());
+        Self {
             sum: Sum::new(),
             peak: None,
-            cpu_before_ns,
-            cpu_ns: 0,
-            cpu_source,
-            pss: vec![],
-            processes: 0,
+            meter: Meter::begin(running, epoch_start),
+            usage: Usage::default(),
             host: None,
             throttled: groups.read(),
             groups,
-        };
-        new.see_memory(one);
-        new
+        }
     }
 
     /// Takes in what the machine counted during a slice.
@@ -406,13 +400,13 @@ impl Measured {
         self.host = Some(self.host.map_or(during, |sum| sum.plus(&during)));
     }
 
-    pub(crate) fn see_memory(&mut self, one: &Loaded) {
-        self.pss.extend(one.runner.running.pss_bytes());
+    /// To be called between two rounds.
+    pub(crate) fn between_rounds(&mut self, one: &Loaded) {
+        self.meter.between_rounds(&one.runner.running);
     }
 
     pub(crate) fn end(&mut self, one: &Loaded) {
-        self.cpu_ns = one.runner.running.cpu_ns().0.saturating_sub(self.cpu_before_ns);
-        self.processes = one.runner.running.processes().len();
+        self.usage = self.meter.end(&one.runner.running);
         self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
     }
 
@@ -440,13 +434,7 @@ impl Measured {
             wait: of_open(&self.sum.wait)?,
             own_lag: of_open(&self.sum.own_lag)?,
             in_flight_ns: Some(self.sum.in_flight_ns),
-            usage: Usage {
-                cpu_ns: self.cpu_ns,
-                cpu_source: self.cpu_source.into(),
-                pss_bytes: self.pss.last().copied(),
-                peak_pss_bytes: self.pss.iter().max().copied(),
-                processes: self.processes,
-            },
+            usage: self.usage,
             host: self.host.unwrap_or_default(),
             throttled: self.throttled,
             peak: self.peak,

@@ -35,6 +35,7 @@ mod single;
 mod stretch;
 mod throttle;
 mod tree;
+mod usage;
 
 pub use cgroup::{Cgroup, Hierarchy};
 pub use check::{Checked, check};

@@ -51,7 +51,8 @@ impl Course<'_> {
     ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
         let failed = |error: PeakError| Broken::Failed(format!("the search for a peak: {error}"));
         let slices = self.gate.plan.slices(self.scenario);
-        let mut measured: Vec<Measured> = loaded.iter().map(|one| Measured::begin(one, self.watch)).collect();
+        let mut measured: Vec<Measured> =
+            loaded.iter().map(|one| Measured::begin(one, self.watch, epoch_start)).collect();
         let settings =
             loaded.iter().zip(warmups).map(|(one, warmup)| self.settings(one, warmup, objective, slices));
         let searches: Result<Vec<PeakSearch>, PeakError> = settings.map(PeakSearch::new).collect();
@@ -61,6 +62,9 @@ impl Course<'_> {
                 (0..loaded.len()).filter(|place| searches[*place].next().is_some()).collect();
             if open.is_empty() {
                 break;
+            }
+            if !rounds.is_empty() {
+                measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.between_rounds(loaded));
             }
             observer.event(&Event::Doing(&format!("looking for the peak: trial {}", rounds.len() + 1)));
             let order = schedule::shuffled(&open, schedule::derive_seed(self.seed, rounds.len(), 1));
@@ -91,7 +95,6 @@ impl Course<'_> {
             rounds.push(Round { slices, external: seen.reading, dropped });
         }
         for ((one, loaded), search) in measured.iter_mut().zip(loaded.iter()).zip(&searches) {
-            one.see_memory(loaded);
             one.end(loaded);
             one.peak = search.peak().map(|peak| record_of(peak, search.tried().len()));
         }

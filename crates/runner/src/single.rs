@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape, Usage};
+use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape};
 use serde_json::Value;
 
 use crate::contender::{Running, Start, StartError};
@@ -16,7 +16,7 @@ use crate::judge::Bench;
 use crate::parity::Asked;
 use crate::race::{Leg, Race, RaceError, Stop};
 use crate::schedule;
-use crate::tree;
+use crate::{tree, usage};
 
 /// A command that measures something may take so long.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -67,7 +67,7 @@ impl Course<'_> {
             let part = ContenderEpoch {
                 contender,
                 cold_start_ns: runner.cold_start.as_nanos() as u64,
-                usage: usage(&runner.running),
+                usage: usage::since_start(&runner.running),
                 log: runner.running.log().into(),
                 ..ContenderEpoch::default()
             };
@@ -153,7 +153,7 @@ impl Course<'_> {
             running.cpu_ns();
             std::thread::sleep(GLANCE);
         }
-        let (usage, log) = (usage(&running), running.log().to_owned());
+        let (usage, log) = (usage::since_start(&running), running.log().to_owned());
         let ended = running.exited().unwrap_or_default();
         let tail = running.tail();
         running.stop();
@@ -171,13 +171,6 @@ fn out(name: &str, error: StartError) -> Broken {
         StartError::Interrupted => Broken::Interrupted,
         other => Broken::Out(name.into(), other.to_string()),
     }
-}
-
-fn usage(running: &Running) -> Usage {
-    let (cpu_ns, cpu_source) = running.cpu_ns();
-    let pss_bytes = running.pss_bytes();
-    let processes = running.processes().len();
-    Usage { cpu_ns, cpu_source: cpu_source.into(), pss_bytes, peak_pss_bytes: pss_bytes, processes }
 }
 
 /// The value on the last line, `{"value": 1.28, "unit": "s"}`: times in nanoseconds, others as they are. Above 0 and finite.

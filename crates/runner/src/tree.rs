@@ -1,17 +1,21 @@
-//! A process tree as `/proc` shows it: members, CPU time, memory, signals.
+//! A process tree as `/proc` shows it: members, CPU time, context switches, memory, signals.
 //!
 //! Owns: reading `/proc`. Must not know: contenders and control groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Every process with its parent, as `/proc` lists them at this moment.
-fn parents() -> BTreeMap<i32, i32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+/// Where processes are found.
+pub(crate) const PROC: &str = "/proc";
+
+/// Every process with its parent, as `proc` lists them at this moment.
+fn parents(proc: &Path) -> BTreeMap<i32, i32> {
+    let Ok(entries) = fs::read_dir(proc) else { return BTreeMap::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| Some((pid, stat(pid)?.parent))).collect()
+    pids.filter_map(|pid| Some((pid, stat(proc, pid)?.parent))).collect()
 }
 
 /// What `/proc/PID/stat` says of a process.
@@ -19,34 +23,48 @@ fn parents() -> BTreeMap<i32, i32> {
 struct Stat {
     state: char,
     parent: i32,
-    /// CPU time of all its threads, ended ones too, in clock ticks.
-    own_ticks: u64,
-    /// CPU time of its children that have ended and been waited for, in clock ticks.
-    children_ticks: u64,
+    /// CPU time of all its threads, ended ones too.
+    own: Ticks,
+    /// CPU time of its children that have ended and been waited for.
+    children: Ticks,
 }
 
-fn stat(pid: i32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+/// CPU time in clock ticks.
+#[derive(Debug, Clone, Copy)]
+struct Ticks {
+    user: u64,
+    system: u64,
+}
+
+impl Ticks {
+    fn ns(self) -> u64 {
+        (self.user + self.system) * tick_ns()
+    }
+}
+
+fn stat(proc: &Path, pid: i32) -> Option<Stat> {
+    let text = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
     // The name in parentheses may hold anything; what counts begins after the last one.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
-        own_ticks: ticks(11)? + ticks(12)?,
-        children_ticks: ticks(13)? + ticks(14)?,
+        own: Ticks { user: ticks(11)?, system: ticks(12)? },
+        children: Ticks { user: ticks(13)?, system: ticks(14)? },
     })
 }
 
 /// All living descendants of `ancestor`, without itself; zombies are left out.
 pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
-    let living = |pid: &i32| stat(*pid).is_some_and(|stat| stat.state != 'Z');
-    below(ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
+    let proc = Path::new(PROC);
+    let living = |pid: &i32| stat(proc, *pid).is_some_and(|stat| stat.state != 'Z');
+    below(proc, ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
 }
 
 /// All descendants of `ancestor`, without itself, zombies among them.
-fn below(ancestor: Pid) -> Vec<i32> {
-    let parents = parents();
+fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
+    let parents = parents(proc);
     let mut inside: BTreeSet<i32> = BTreeSet::from([ancestor.as_raw_nonzero().get()]);
     loop {
         let more: Vec<i32> = parents
@@ -73,29 +91,56 @@ pub(crate) fn signal(pids: &[Pid], signal: Signal) {
 /// Whether every living thread leader of `pids` is stopped.
 pub(crate) fn all_stopped(pids: &[Pid]) -> bool {
     pids.iter()
-        .filter_map(|pid| stat(pid.as_raw_nonzero().get()))
+        .filter_map(|pid| stat(Path::new(PROC), pid.as_raw_nonzero().get()))
         .all(|stat| matches!(stat.state, 'T' | 't' | 'Z'))
 }
 
 /// CPU time of everything below `ancestor`, in nanoseconds. What lives is read precisely, from `schedstat`; what threads
 /// and processes have used that have ended, in clock ticks, so that a later reading may be lower by a few of them.
 pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
+    let proc = Path::new(PROC);
     // Whoever is adopted and waited for by the ancestor itself is counted there.
-    let ended_ticks = stat(ancestor.as_raw_nonzero().get()).map_or(0, |stat| stat.children_ticks);
-    ended_ticks * tick_ns() + below(ancestor).into_iter().filter_map(used_ns).sum::<u64>()
+    let ended = stat(proc, ancestor.as_raw_nonzero().get()).map_or(0, |stat| stat.children.ns());
+    ended + below(proc, ancestor).into_iter().filter_map(used_ns).sum::<u64>()
+}
+
+/// CPU time of everything below `ancestor` in user mode and in the kernel, in nanoseconds; in clock ticks, so that a later
+/// reading may be lower by a few of them. `proc` is `/proc`.
+pub(crate) fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
+    let ended = stat(proc, ancestor.as_raw_nonzero().get())?.children;
+    let each = below(proc, ancestor).into_iter().filter_map(|pid| stat(proc, pid));
+    let all = each
+        .flat_map(|stat| [stat.own, stat.children])
+        .fold(ended, |sum, one| Ticks { user: sum.user + one.user, system: sum.system + one.system });
+    Some((all.user * tick_ns(), all.system * tick_ns()))
+}
+
+/// Context switches of every living thread of `pids`, voluntary and involuntary, by thread. `proc` is `/proc`.
+pub(crate) fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
+    let tasks = |pid: &Pid| fs::read_dir(proc.join(format!("{}/task", pid.as_raw_nonzero()))).ok();
+    let tasks = pids.iter().filter_map(tasks).flatten().flatten();
+    tasks
+        .filter_map(|task| {
+            let thread = task.file_name().to_str()?.parse().ok()?;
+            let text = fs::read_to_string(task.path().join("status")).ok()?;
+            let count =
+                |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+            Some((thread, (count("voluntary_ctxt_switches:")?, count("nonvoluntary_ctxt_switches:")?)))
+        })
+        .collect()
 }
 
 /// CPU time of this process's children that have ended, with all of theirs, in nanoseconds; in clock ticks.
 pub(crate) fn ended_ns() -> u64 {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    stat(own).map_or(0, |stat| stat.children_ticks * tick_ns())
+    stat(Path::new(PROC), own).map_or(0, |stat| stat.children.ns())
 }
 
 /// CPU time of a process with its ended threads and the children that it has waited for, in nanoseconds.
 fn used_ns(pid: i32) -> Option<u64> {
     // The coarse reading first: what is used between the two is not taken for an ended thread's.
-    let stat = stat(pid)?;
-    Some(schedstat(pid).0.max(stat.own_ticks * tick_ns()) + stat.children_ticks * tick_ns())
+    let stat = stat(Path::new(PROC), pid)?;
+    Some(schedstat(pid).0.max(stat.own.ns()) + stat.children.ns())
 }
 
 fn tick_ns() -> u64 {
@@ -183,6 +228,56 @@ mod tests {
         let pid = getpid().as_raw_nonzero().get();
         assert!(schedstat(pid).0 > 0);
         assert!(start_ticks(pid).unwrap() > 0);
+    }
+
+    /// A keeper (7) that has waited for one that it adopted, its child (8), that one's child (9), and a stranger (10).
+    fn imitated() -> tempfile::TempDir {
+        let proc = tempfile::tempdir().unwrap();
+        let stat = |pid: i32, parent: i32, ticks: &str| {
+            let text = format!("{pid} (a) b) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 20 0 1 0 5\n");
+            fs::create_dir_all(proc.path().join(format!("{pid}/task"))).unwrap();
+            fs::write(proc.path().join(format!("{pid}/stat")), text).unwrap();
+        };
+        stat(7, 1, "1000 1000 5 1");
+        stat(8, 7, "100 30 20 3");
+        stat(9, 8, "7 2 0 0");
+        stat(10, 1, "9999 9999 9999 9999");
+        proc
+    }
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).unwrap()
+    }
+
+    #[test]
+    fn user_mode_and_kernel_are_told_apart_with_what_has_ended() {
+        let proc = imitated();
+        let split = (132 * tick_ns(), 36 * tick_ns());
+        assert_eq!(cpu_split(proc.path(), pid(7)), Some(split), "not the keeper's own, and not a stranger's");
+        assert_eq!(cpu_split(proc.path(), pid(6)), None, "a keeper that is gone");
+    }
+
+    #[test]
+    fn switches_are_those_of_every_thread() {
+        let proc = imitated();
+        let thread = |path: &str, text: &str| {
+            let folder = proc.path().join(path);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("status"), text).unwrap();
+        };
+        let told = |voluntary, involuntary| {
+            format!(
+                "Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
+            )
+        };
+        thread("8/task/8", &told(12, 3));
+        thread("8/task/11", &told(400, 0));
+        thread("9/task/9", &told(1, 70));
+        thread("10/task/10", &told(5, 5));
+        // Ended between the listing and the reading, as far as anybody can tell.
+        thread("9/task/12", "");
+        let seen = switches(proc.path(), &[pid(8), pid(9), pid(99)]);
+        assert_eq!(seen, BTreeMap::from([(8, (12, 3)), (9, (1, 70)), (11, (400, 0))]));
     }
 
     #[test]

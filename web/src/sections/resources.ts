@@ -8,6 +8,7 @@ import { NARROW } from "../plot";
 import { rowChart, type Group, type RowDot } from "../rows";
 import { tableElement, type Cell } from "../table";
 import { zeroTicks } from "./time";
+import { cpuParts, memoryOverTime } from "./usage";
 
 interface Measure {
   kind: string;
@@ -45,9 +46,9 @@ const MEASURES: Record<"cpu" | "memory" | "cold", Measure> = {
 };
 
 export const cpu = (context: Context): HTMLElement | null =>
-  section("cpu", "CPU per request", null, chart(context, MEASURES.cpu));
+  section("cpu", "CPU per request", null, chart(context, MEASURES.cpu), ...cpuParts(context));
 export const memory = (context: Context): HTMLElement | null =>
-  section("memory", "Memory", null, chart(context, MEASURES.memory), artefacts(context));
+  section("memory", "Memory", null, chart(context, MEASURES.memory), ...memoryOverTime(context), artefacts(context));
 export const coldStarts = (context: Context): HTMLElement | null =>
   chart(context, MEASURES.cold);
 

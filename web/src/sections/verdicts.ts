@@ -29,7 +29,7 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
     scenario.results.length > 0 && tableElement(results(context, scenario), unique(`results-${scenario.name}`)));
 }
 
-const cell = <T extends number>(value: T | null | undefined, show: (value: T) => string): Cell =>
+export const cell = <T extends number>(value: T | null | undefined, show: (value: T) => string): Cell =>
   value == null ? { text: "–", value: null } : { text: show(value), value };
 
 type Column = [string, (result: Result) => Cell];

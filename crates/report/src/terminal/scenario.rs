@@ -6,7 +6,9 @@ use deadheat_record::{Comparison, ContenderResult, Metric, ScenarioResult, Shape
 
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, edge, findings, indented};
-use crate::number::{bytes, interval, percent, ratio, ratio_decimals, three_digits, time_ns, whole};
+use crate::number::{
+    bytes, interval, parts_ns, percent, ratio, ratio_decimals, three_digits, time_ns, whole,
+};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::{MetricView, ScenarioView, View};
@@ -173,6 +175,13 @@ impl<'a> Sheet<'a> {
             other(Metric::Cpu, 6),
         ];
         all.extend([
+            Some(Column {
+                group: "CPU time",
+                ..self.column("user + system", Some(1), false, &|row| self.text(user_and_system(row.result)))
+            }),
+            Some(self.column("switches/req", Some(0), false, &|row| {
+                self.text(row.result.switches_per_request.map(three_digits))
+            })),
             Some(self.column("memory", Some(3), false, &|row| self.text(row.result.rss_bytes.map(bytes)))),
             other(Metric::ColdStart, 2),
             Some(self.column("artefact", Some(2), false, &|row| {
@@ -236,6 +245,11 @@ fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
         Metric::ColdStart => latency(result.cold_start_ns),
         Metric::Measure => result.measured.map(time_ns),
     }
+}
+
+/// The two parts of the CPU time per request.
+fn user_and_system(result: &ContenderResult) -> Option<String> {
+    Some(parts_ns(result.user_us_per_request? * 1e3, result.system_us_per_request? * 1e3))
 }
 
 fn rate(result: &ContenderResult) -> Option<String> {
