@@ -71,7 +71,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         let of_any = [mismatch(result), no_keep_alive(scene, result), load_gates::of_any(scene, result)];
         let of_rates = of_rates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
         let of_rates = of_rates.filter(|_| !searched);
-        let all = of_rates.chain(of_any.into_iter().flatten());
+        let of_search = load_gates::of_search(scene, result).filter(|_| searched);
+        let all = of_rates.chain(of_search).chain(of_any.into_iter().flatten());
         all.map(|reading| reading.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
