@@ -113,9 +113,11 @@ fn an_invalid_race_tests_nothing_and_another_studys_record_is_refused() {
     assert_eq!(audit.here[0].verdict, ClaimVerdict::NotTestable);
     assert!(!audit.contradicts());
     record.plan.study = "another".into();
-    let mut audit = self_test("trending", None, 1, &[]);
+    let before = self_test("trending", None, 1, &[claim("bun/node", "throughput_ratio", 0.5)]);
+    let mut audit = before.clone();
     let refused = add_race(&mut audit, "x", &record, &view(&record).unwrap()).unwrap_err();
     assert!(matches!(refused, ReportError::OtherStudy { .. }), "{refused}");
+    assert_eq!(audit, before, "nothing of it is filled in");
 }
 
 #[test]
