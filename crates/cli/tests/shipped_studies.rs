@@ -74,6 +74,27 @@ fn ssr() {
     meets_its_contract("ssr");
 }
 
+/// What an article's figures were measured with, an audit measures as well; where it is not known, the study says so.
+#[test]
+fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
+    for (name, expected) in [
+        ("trending", Some("httpx")),
+        ("hello", Some("wrk")),
+        ("compiled", Some("wrk")),
+        ("metadata", None),
+        ("ssr", None),
+    ] {
+        let study = study(name);
+        let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
+        let all = file.get("generator").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+        let published = |one: &&toml::Value| one.get("published").is_none_or(|is| is.as_bool().unwrap());
+        let names: Vec<&str> = all.iter().filter(published).map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(names, Vec::from_iter(expected), "{name}");
+        let readme = std::fs::read_to_string(study.join("README.md")).unwrap();
+        assert_eq!(readme.contains("an audit measures none"), expected.is_none(), "{name}");
+    }
+}
+
 /// Command lines of a program that name the study's folder: nginx writes its title over its environment, so that it is not
 /// known by that.
 fn running_in(study: &Path, program: &str) -> Vec<String> {

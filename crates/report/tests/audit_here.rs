@@ -180,6 +180,37 @@ fn a_generator_that_is_slower_than_what_was_published_cannot_have_driven_it() {
     assert_eq!(published_connections(&[claims[2].clone(), claim("", "connections", 9.0)]), None);
 }
 
+/// On fewer cores than the article's generator had threads, each thread is granted what a core does here.
+#[test]
+fn a_generator_is_granted_the_threads_that_it_had() {
+    let claims = [
+        claim("bun", "throughput_rps", 201_346.62),
+        claim("node", "throughput_rps", 80_333.19),
+        claim("", "generator_threads", 12.0),
+    ];
+    let concluded = |generator| {
+        let mut audit = self_test("compiled", None, 1, &claims);
+        add_generator(&mut audit, generator);
+        (audit.generators[0].beyond.clone(), audit.generators[0].text.clone())
+    };
+    let (beyond, text) = concluded(generator(&[60_000.0, 60_000.0], true));
+    assert_eq!(beyond, Vec::<usize>::new(), "{text}");
+    assert!(
+        text.ends_with(
+            "; none of the published throughputs is beyond it (the article's 12 threads were \
+             granted 12.0 times as much)"
+        ),
+        "{text}"
+    );
+    let (beyond, text) = concluded(generator(&[10_000.0, 10_000.0], true));
+    assert_eq!(beyond, [0], "{text}");
+    assert!(text.ends_with("granted 12.0 times as much, which is not enough)"), "{text}");
+    // With as many cores as it had threads, nothing is left to grant.
+    let whole = GeneratorAudit { cpus: (0..12).collect(), ..generator(&[60_000.0, 60_000.0], true) };
+    let (beyond, text) = concluded(whole);
+    assert!(beyond == [0, 1] && !text.contains("granted"), "{beyond:?} {text}");
+}
+
 #[test]
 fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
     let mut record = race().record();
