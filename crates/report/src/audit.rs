@@ -14,6 +14,7 @@ use deadheat_record::{AUDIT_SCHEMA, AuditRecord, Claim, GeneratorAudit};
 use crate::ReportError;
 
 pub use here::add_race;
+pub(crate) use markdown::claims;
 pub use markdown::markdown;
 pub(crate) use words::{
     check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
