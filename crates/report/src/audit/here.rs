@@ -13,12 +13,13 @@ use super::figures::{Figure, Place, figure, latency, time_unit};
 use crate::{ReportError, View};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "connections",
     "connect_errors",
     "requests",
     "duration_s",
     "warmup_s",
+    "warmup_before_s",
     "timeouts",
     "rate_rps",
     "cpus",
