@@ -278,6 +278,8 @@ fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
     let fewer = view(&single(Shape::Starts { starts: 20 }, Metric::ColdStart, 5)).unwrap();
     let result = &fewer.scenarios[0].result;
     assert_eq!((result.results[0].cold_starts_ns.len(), result.comparisons[0].epochs), (15, 15));
+    let text = terminal::render(&fewer, &WIDE);
+    assert!(text.contains("; 15 epochs, 5 more left out, "), "{text}");
     let audit = audited(&[claim("bun/node", "cold_start_ratio", 0.43)], &record);
     assert_eq!((audit.here[0].verdict, audit.here[0].low), (ClaimVerdict::Reproduced, pair.low));
 }
