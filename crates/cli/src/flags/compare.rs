@@ -17,8 +17,9 @@ Records that were made apart differ by what the machine did between them, too. T
 better: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'
 
 Conditions: [METRIC] slower|faster [by N%], [METRIC] maybe slower|faster by N%, [METRIC] not equivalent,
-[METRIC] inconclusive; METRIC is one of --metric's. 'slower by 3%' holds when the whole interval lies beyond 3%: the new one is surely slower by
-as much. 'maybe slower by 3%' holds when the interval reaches beyond 3%: that cannot be excluded.
+[METRIC] inconclusive; METRIC is one of --metric's. 'slower by 3%' holds when the whole interval lies beyond 3%: the
+new one is surely slower by as much. 'maybe slower by 3%' holds when the interval reaches beyond 3%: that cannot be
+excluded.
 Exit status: 0 no condition holds; 1 one holds; 2 wrong usage or input; 3 a comparison is invalid.";
 
 /// Options of `compare`.

@@ -184,7 +184,8 @@ fn requests(run: &Run<'_>) -> Option<PublishedCheck> {
     Some(check(run, CheckKind::Requests, outcome, (Some(made.value), Some(stated.is.value)), text))
 }
 
-/// A run must outlast the time for which the source says that things are slow at first; a warm-up before it has taken a part of that.
+/// A run must outlast the time for which the source says that things are slow at first; a warm-up before it has taken a part of
+/// that.
 fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
     let rate = run.own("throughput_rps")?;
     let (length, how) = if let Some(requests) = run.setting("requests") {
