@@ -209,8 +209,11 @@ fn fresh_starts_are_compared_and_asked_for() {
         .assert_status(2)
         .assert_stderr_has("it has cold_start")
         .assert_stderr_has("choose one of these");
-    let race = |condition: &str| kit.deadheat(["race", "--resume", "branch.json", "--fail-if", condition]).run();
-    race("cold_start slower by 5%").assert_status(1).assert_stdout_has("holds: bun in closed-64 (cold_start)");
+    let race =
+        |condition: &str| kit.deadheat(["race", "--resume", "branch.json", "--fail-if", condition]).run();
+    race("cold_start slower by 5%")
+        .assert_status(1)
+        .assert_stdout_has("holds: bun in closed-64 (cold_start)");
     race("cold_start faster").assert_status(0);
     race("p99 slower")
         .assert_status(2)

@@ -89,7 +89,8 @@ fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
         let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
         let all = file.get("generator").and_then(toml::Value::as_array).cloned().unwrap_or_default();
         let published = |one: &&toml::Value| one.get("published").is_none_or(|is| is.as_bool().unwrap());
-        let names: Vec<&str> = all.iter().filter(published).map(|one| one["name"].as_str().unwrap()).collect();
+        let names: Vec<&str> =
+            all.iter().filter(published).map(|one| one["name"].as_str().unwrap()).collect();
         assert_eq!(names, Vec::from_iter(expected), "{name}");
         let readme = std::fs::read_to_string(study.join("README.md")).unwrap();
         assert_eq!(readme.contains("an audit measures none"), expected.is_none(), "{name}");
@@ -175,7 +176,8 @@ fn what_a_killed_php_left_goes_with_the_next_start() {
         names
     };
     let started = |port: &str| {
-        let call = kit.deadheat([script.to_str().unwrap(), "php", "DATA"]).env("PORT", port).env("DATA", "data");
+        let call =
+            kit.deadheat([script.to_str().unwrap(), "php", "DATA"]).env("PORT", port).env("DATA", "data");
         let mut running = call.env("DEADHEAT_WORK", "work").spawn();
         let folder = format!("php-{port}-{}", running.pid());
         let path = kit.path().join("work").join(&folder);

@@ -96,23 +96,14 @@ pub fn plain_line(state: &LiveState) -> String {
         .map(|row| texts(row).into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" "))
         .collect();
     let left = state.left_s.map(|seconds| format!("; at most {} left", clock(seconds))).unwrap_or_default();
-    format!(
-        "{}: {}: {}{left}",
-        plain(&state.scenario),
-        epochs(state),
-        rows.join("; ")
-    )
+    format!("{}: {}: {}{left}", plain(&state.scenario), epochs(state), rows.join("; "))
 }
 
 fn heading(state: &LiveState) -> String {
     let look = state.next_look.map(|look| format!(", next look at {look}")).unwrap_or_default();
     let left = state.left_s.map(|seconds| format!("  at most {} left", clock(seconds))).unwrap_or_default();
     let doing = if state.doing.is_empty() { String::new() } else { format!("  {}", plain(&state.doing)) };
-    format!(
-        "{}  {}{look}{left}{doing}",
-        plain(&state.scenario),
-        epochs(state)
-    )
+    format!("{}  {}{look}{left}{doing}", plain(&state.scenario), epochs(state))
 }
 
 /// How many epochs there are of how many; beside them those that do not count.

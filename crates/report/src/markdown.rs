@@ -140,7 +140,11 @@ fn published(audit: &AuditRecord) -> String {
         Some(file) => format!("its figures are from {}", code(file)),
         None => "nothing was held against this machine".into(),
     };
-    format!("\n### Published claims\n\n{}; {source}.\n\n{}", text(&audit::headline(audit)), audit::claims(audit))
+    format!(
+        "\n### Published claims\n\n{}; {source}.\n\n{}",
+        text(&audit::headline(audit)),
+        audit::claims(audit)
+    )
 }
 
 fn differences(document: &Document) -> String {

@@ -211,7 +211,9 @@ fn a_warm_up_before_the_run_is_no_part_of_it() {
     let short = run("||duration_s=20,warmup_before_s=10,warmup_s=40").unwrap();
     assert_eq!(short.outcome, CheckOutcome::Contradicts);
     assert!(
-        short.text.starts_with("the run lasts 20 s after 10 s of warm-up, together less than the warm-up of 40 s"),
+        short
+            .text
+            .starts_with("the run lasts 20 s after 10 s of warm-up, together less than the warm-up of 40 s"),
         "{}",
         short.text
     );

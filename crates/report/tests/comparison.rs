@@ -7,8 +7,8 @@ mod fixture;
 mod load_fixture;
 
 use deadheat_record::{
-    Change, CompareDocument, EncodedHistogram, Epoch, Finding, LoadRecord, Metric, Objective, PeakEnd, PeakSeen,
-    Record, Service, Severity, Shape, VerdictWord,
+    Change, CompareDocument, EncodedHistogram, Epoch, Finding, LoadRecord, Metric, Objective, PeakEnd,
+    PeakSeen, Record, Service, Severity, Shape, VerdictWord,
 };
 use deadheat_report::comparison::{Asked, CODES, CompareError, FailIf, Named, json, loads, markdown, races};
 use deadheat_report::{Style, terminal};
@@ -362,16 +362,26 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
         assert_eq!(of(&document, "limit", word).verdict, VerdictWord::Equivalent);
         let holds: Vec<bool> = document.conditions.iter().map(|one| one.holds).collect();
         assert_eq!(holds, [true, true, false]);
-        assert_eq!((document.conditions[0].of.len(), document.conditions[0].of[0].metric.as_str()), (1, word));
+        assert_eq!(
+            (document.conditions[0].of.len(), document.conditions[0].of[0].metric.as_str()),
+            (1, word)
+        );
         assert_eq!(findings(&document), [("measured-apart", Severity::Warn)]);
         let text = terminal::comparison(&document, &WIDE);
-        assert!(text.contains("api is slower: ") && text.contains(&format!("x the {title} it had")), "{text}");
-        let refused = |asked: &Asked| races(&named("a", &old), &named("b", &new), asked).unwrap_err().to_string();
+        assert!(
+            text.contains("api is slower: ") && text.contains(&format!("x the {title} it had")),
+            "{text}"
+        );
+        let refused =
+            |asked: &Asked| races(&named("a", &old), &named("b", &new), asked).unwrap_err().to_string();
         let there = format!("what both records measured has none of that name; it has {word}");
         let asked = Asked { metrics: vec![Metric::P99], ..Asked::default() };
         assert_eq!(refused(&asked), format!("--metric p99: {there}"));
         let conditions = vec![fail_if("p99 slower", Some(Metric::P99), Claim::Slower(0.0), false)];
-        assert_eq!(refused(&Asked { conditions, ..Asked::default() }), format!("--fail-if p99 slower: {there}"));
+        assert_eq!(
+            refused(&Asked { conditions, ..Asked::default() }),
+            format!("--fail-if p99 slower: {there}")
+        );
     }
 }
 

@@ -199,9 +199,11 @@ fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
     };
     let (warm_up, whose) = run.warm_up()?;
     let (passed_s, how, less) = match run.setting("warmup_before_s") {
-        Some(before) => {
-            (before.is.value + length.value, format!("{how} after {} of warm-up", before.shown), "together less")
-        }
+        Some(before) => (
+            before.is.value + length.value,
+            format!("{how} after {} of warm-up", before.shown),
+            "together less",
+        ),
         None => (length.value, how, "less"),
     };
     let sound = passed_s >= warm_up.is.high;

@@ -225,7 +225,8 @@ fn compared(
     for metric in compared_metrics(both, scenario, asked) {
         let mut family = family(both, scenario, &field, metric, rules)?;
         for one in &mut family {
-            one.asked = !asked.metrics.is_empty() || asked_metrics(&both.new.plan, scenario).contains(&metric);
+            one.asked =
+                !asked.metrics.is_empty() || asked_metrics(&both.new.plan, scenario).contains(&metric);
             take_away(one, findings.iter().chain(rules.race_findings));
         }
         families.push(family);

@@ -207,7 +207,8 @@ fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
         let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
         let epochs =
             scene.epochs.iter().filter(|epoch| pilot.ceiling_at(epoch.started_unix_ms) == Some(ceiling));
-        let rate = if searched { peak_in(epochs.copied(), contender) } else { rate_in(epochs.copied(), contender) };
+        let rate =
+            if searched { peak_in(epochs.copied(), contender) } else { rate_in(epochs.copied(), contender) };
         Some((rate? / ceiling, ceiling))
     };
     let later = pilot.later_ceilings.iter().map(|one| one.ceiling_rps);
