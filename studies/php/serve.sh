@@ -36,10 +36,19 @@ fi
 : "${PORT:?the port to serve on}" "${!variable:?$variable is the path of the dataset}"
 database=$(realpath "${!variable}")
 
+# The folder's name ends with the number of this shell. One whose shell was killed outright could not be removed then, and is now.
+work=${DEADHEAT_WORK:+$(realpath -m "$DEADHEAT_WORK")}
+temporary=${TMPDIR:-/tmp}
+lefts=("$temporary/$study-php."*)
+if [ -n "$work" ]; then lefts+=("$work"/php-*); fi
+for left in "${lefts[@]}"; do
+    if [[ -d $left && -O $left && ! -e /proc/${left##*-} ]]; then rm -rf "$left"; fi
+done
+
 # A socket's path has at most 107 bytes: too deep a work folder is not used.
-run=${DEADHEAT_WORK:+$(realpath -m "$DEADHEAT_WORK")/php-$PORT}
+run=${work:+$work/php-$PORT-$$}
 if [ -z "$run" ] || [ ${#run} -gt 90 ]; then
-    run=$(mktemp -d "${TMPDIR:-/tmp}/$study-php.XXXXXX")
+    run=$(mktemp -d --suffix="-$$" "$temporary/$study-php.XXXXXX")
 fi
 mkdir -p "$run/tmp"
 chmod 700 "$run"

@@ -38,6 +38,7 @@ impl Live {
         let state = LiveState {
             scenario: plan.scenarios.first().map(|one| one.name.clone()).unwrap_or_default(),
             epochs: 0,
+            left_out: 0,
             next_look: looks.first().copied(),
             max_epochs: looks.last().copied().unwrap_or(0),
             doing: String::new(),
@@ -89,9 +90,10 @@ impl Live {
         let looks = looks(record, scenario);
         self.state.max_epochs = looks.last().copied().unwrap_or(0);
         self.state.scenario = scenario.to_owned();
-        self.state.epochs = one.result.epochs;
-        self.state.next_look = looks.iter().copied().find(|look| *look > one.result.epochs);
-        self.state.left_s = left(record, scenario);
+        self.state.epochs = one.counted;
+        self.state.left_out = one.result.epochs.saturating_sub(one.counted);
+        self.state.next_look = looks.iter().copied().find(|look| *look > one.counted);
+        self.state.left_s = left(record, scenario, one.counted);
         let baseline = one.baseline.clone();
         let racing = record.racing(scenario);
         let names = &record.plan.contenders;
@@ -143,11 +145,11 @@ fn looks(record: &Record, scenario: &str) -> Vec<usize> {
     record.plan.scenario(scenario).map(|one| record.plan.method_of(one).looks).unwrap_or_default()
 }
 
-/// Seconds that are left at the most: epochs to the maximum at the pace so far, within the budget.
-fn left(record: &Record, scenario: &str) -> Option<u64> {
+/// Seconds that are left at the most: epochs to the maximum, of which so many count, at the pace so far, within the budget.
+fn left(record: &Record, scenario: &str, counted: usize) -> Option<u64> {
     let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
     let longest = took.iter().max()?;
-    let most = looks(record, scenario).last()?.saturating_sub(took.len()) as u64 * longest;
+    let most = looks(record, scenario).last()?.saturating_sub(counted) as u64 * longest;
     let budget =
         record.plan.method.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(took.iter().sum()));
     Some(most.min(budget) / 1_000_000_000)
@@ -210,4 +212,29 @@ fn seconds(duration: Duration) -> String {
 /// The folder for contenders' logs beside a record: its name with `.logs`.
 pub(crate) fn logs_beside(record: &Path) -> PathBuf {
     record.with_extension("logs")
+}
+
+#[cfg(test)]
+mod tests {
+    use deadheat_record::Document;
+
+    use super::*;
+
+    /// An epoch whose rounds were all disturbed does not count, and another takes its place.
+    #[test]
+    fn epochs_that_do_not_count_are_no_progress() {
+        let example = include_str!("../../record/tests/fixtures/example.json");
+        let mut record = serde_json::from_str::<Document>(example).unwrap().record;
+        record.ended.clear();
+        record.plan.method.looks = vec![3, 6];
+        let style = Style { color: false, width: 120, unicode: true };
+        let stands = |record: &Record| {
+            let state = Live::new(record, style, false, None).state;
+            (state.epochs, state.left_out, state.next_look, state.left_s)
+        };
+        let took_s = record.epochs.iter().map(|epoch| epoch.took_ns).max().unwrap() / 1_000_000_000;
+        assert_eq!(stands(&record), (6, 0, None, Some(0)));
+        record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal 9 %".into()));
+        assert_eq!(stands(&record), (5, 1, Some(6), Some(took_s)));
+    }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use deadheat_testkit::{Kit, Outcome, SHORT_RACE, TestServer, server_line, turn};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
@@ -171,6 +171,54 @@ fn conditions_decide_the_status_of_a_race() {
         .assert_status(0)
         .assert_stdout_has("'slower': does not hold");
     race(&["cpu slower"]).assert_status(2).assert_stderr_has("race with --metric cpu");
+}
+
+/// The example as a race of fresh starts, of which those of `bun` take so many times as long.
+fn starts(kit: &Kit, file: &str, times: f64) {
+    let example = include_str!("../../record/tests/fixtures/example.json");
+    let mut document: Value = serde_json::from_str(example).unwrap();
+    let record = &mut document["record"];
+    record["started_unix_ms"] = (1_764_000_000_000 + (times * 1e6) as u64).into();
+    record["plan"]["scenarios"][0]["shape"] = json!({ "kind": "starts", "starts": 6 });
+    record["plan"]["scenarios"][0]["metrics"] = json!(["cold_start"]);
+    for epoch in record["epochs"].as_array_mut().unwrap() {
+        let number = epoch["number"].as_u64().unwrap();
+        epoch["rounds"].as_array_mut().unwrap().truncate(1);
+        epoch["rounds"][0]["slices"] = json!([]);
+        let bun = &mut epoch["contenders"][1]["cold_start_ns"];
+        *bun = ((bun.as_f64().unwrap() * times * (1.0 + 0.003 * (number % 3) as f64)) as u64).into();
+    }
+    kit.file(file, document.to_string());
+}
+
+#[test]
+fn fresh_starts_are_compared_and_asked_for() {
+    let kit = kit();
+    starts(&kit, "main.json", 1.0);
+    starts(&kit, "branch.json", 1.3);
+    let compare = |arguments: &[&str]| {
+        kit.deadheat(["compare", "main.json", "branch.json", "--contender", "bun"]).args(arguments).run()
+    };
+    compare(&["--fail-if", "cold_start slower by 5%"])
+        .assert_status(1)
+        .assert_stdout_has("bun is slower: 1.30x the cold start it had")
+        .assert_stdout_has("fail if 'cold_start slower by 5%': holds: bun in closed-64 (cold_start)");
+    compare(&["--metric", "cold_start", "--fail-if", "faster"]).assert_status(0);
+    compare(&["--metric", "p99"]).assert_status(2).assert_stderr_has("it has cold_start");
+    compare(&["--fail-if", "p99 slower"])
+        .assert_status(2)
+        .assert_stderr_has("it has cold_start")
+        .assert_stderr_has("choose one of these");
+    let race =
+        |condition: &str| kit.deadheat(["race", "--resume", "branch.json", "--fail-if", condition]).run();
+    race("cold_start slower by 5%")
+        .assert_status(1)
+        .assert_stdout_has("holds: bun in closed-64 (cold_start)");
+    race("cold_start faster").assert_status(0);
+    race("p99 slower")
+        .assert_status(2)
+        .assert_stderr_has("does not compare p99; it compares cold_start")
+        .assert_stderr_has("let the condition name one of these");
 }
 
 /// The baseline is the one that was named, and conditions speak of the other.

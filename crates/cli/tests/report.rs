@@ -77,6 +77,85 @@ fn a_load_is_shown_again() {
     page.assert_status(2).assert_stderr_has("--html").assert_stderr_has("of a load");
 }
 
+/// A study of the record's name, and what its article is said to have found.
+const STUDY: &str = r#"name = "trending"
+[[contender]]
+name = "node"
+command = "exit 1"
+[[contender]]
+name = "bun"
+command = "exit 1"
+[[probe]]
+path = "/"
+"#;
+
+#[test]
+fn an_audit_of_the_same_study_is_shown_beside_the_race() {
+    let kit = kit();
+    let claim = |metric: &str, value: f64| {
+        format!(
+            "[[claim]]\nsource = \"article\"\ncontender = \"bun\"\nbaseline = \"node\"\nmetric = \"{metric}\"\nvalue = {value}\n"
+        )
+    };
+    let claims = [claim("throughput_ratio", 1.51), claim("latency_p50_ratio", 7.5), claim("joy_ratio", 2.0)];
+    kit.file("study.toml", format!("{STUDY}{}", claims.concat()));
+    let line = ["audit", ".", "--record", "race.json", "--no-generators", "--json", "audit.json"];
+    kit.deadheat(line).run().assert_status(1);
+    let report =
+        |arguments: &str| kit.deadheat(["report", "race.json"]).args(arguments.split_whitespace()).run();
+    report("--audit audit.json --html r.html --markdown r.md").assert_status(0);
+    let page = kit.read("r.html");
+    let (_, data) = page.split_once("id=\"document\">").unwrap();
+    let embedded: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let audit: Value = serde_json::from_str(&kit.read("audit.json")).unwrap();
+    assert_eq!((&embedded["audit"], &embedded["schema"]), (&audit, &"deadheat.record/1".into()));
+    let said = audit["here"].as_array().unwrap().iter().map(|one| one["verdict"].as_str().unwrap());
+    assert_eq!(said.collect::<Vec<_>>(), ["reproduced", "contradicted", "not-testable"]);
+    let text = kit.read("r.md");
+    assert!(
+        text.contains("\n### Published claims\n") && text.contains("its figures are from `race.json`"),
+        "{text}"
+    );
+    assert!(text.contains("| `throughput_ratio` |") && text.contains("| reproduced |"), "{text}");
+    assert!(text.contains("- `joy_ratio` "), "{text}");
+    report("--audit audit.json")
+        .assert_status(0)
+        .assert_stdout_has("bun is 1.51x")
+        .assert_stdout_has("reproduced");
+    report("--html r.html --markdown r.md").assert_status(0);
+    assert!(
+        !kit.read("r.html").contains("deadheat.audit/1") && !kit.read("r.md").contains("Published claims")
+    );
+}
+
+#[test]
+fn what_is_no_audit_of_the_same_study_is_refused() {
+    let kit = kit();
+    kit.file(
+        "study.toml",
+        format!("{STUDY}[[claim]]\nsource = \"article\"\nmetric = \"connections\"\nvalue = 9\n"),
+    );
+    kit.deadheat(["audit", ".", "--self-test", "--json", "audit.json"]).run().assert_status(0);
+    kit.file("other.json", kit.read("audit.json").replace("\"trending\"", "\"ssr\""));
+    let refused = |arguments: &str, said: &[&str]| {
+        let outcome = kit.deadheat(["report"]).args(arguments.split_whitespace()).run();
+        outcome.assert_status(2);
+        for text in said {
+            outcome.assert_stderr_has(text);
+        }
+    };
+    let named =
+        ["--audit other.json: it is of the study ssr, and race.json is of trending", "deadheat audit STUDY"];
+    refused("race.json --html r.html --audit other.json", &named);
+    refused("race.json --html r.html --audit race.json", &["race.json: not an audit", "deadheat.record/1"]);
+    refused("race.json --html r.html --audit absent.json", &["absent.json"]);
+    refused(
+        "race.json --csv tables --audit audit.json",
+        &["nothing that is written here shows an audit", "--html"],
+    );
+    assert!(!kit.path().join("r.html").exists() && !kit.path().join("tables").exists());
+}
+
 /// The words that a shell makes of a command.
 fn words(command: &str) -> Vec<String> {
     let output = Command::new("sh").args(["-c", &format!("printf '%s\\0' {command}")]).output().unwrap();

@@ -2,10 +2,11 @@
 //! nothing of them behind. What a study needs and this machine lacks is skipped loudly.
 #![allow(clippy::unwrap_used)]
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_testkit::{Kit, leftover_cgroups, skip_loudly, turn, wait_until};
+use deadheat_testkit::{Kit, Signal, leftover_cgroups, skip_loudly, turn, wait_until};
 
 fn study(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(name).canonicalize().unwrap()
@@ -74,6 +75,28 @@ fn ssr() {
     meets_its_contract("ssr");
 }
 
+/// What an article's figures were measured with, an audit measures as well; where it is not known, the study says so.
+#[test]
+fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
+    for (name, expected) in [
+        ("trending", Some("httpx")),
+        ("hello", Some("wrk")),
+        ("compiled", Some("wrk")),
+        ("metadata", None),
+        ("ssr", None),
+    ] {
+        let study = study(name);
+        let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
+        let all = file.get("generator").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+        let published = |one: &&toml::Value| one.get("published").is_none_or(|is| is.as_bool().unwrap());
+        let names: Vec<&str> =
+            all.iter().filter(published).map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(names, Vec::from_iter(expected), "{name}");
+        let readme = std::fs::read_to_string(study.join("README.md")).unwrap();
+        assert_eq!(readme.contains("an audit measures none"), expected.is_none(), "{name}");
+    }
+}
+
 /// Command lines of a program that name the study's folder: nginx writes its title over its environment, so that it is not
 /// known by that.
 fn running_in(study: &Path, program: &str) -> Vec<String> {
@@ -131,4 +154,45 @@ fn a_killed_race_leaves_no_mariadbd_behind() {
 #[test]
 fn a_killed_race_leaves_no_php_fpm_and_no_nginx_behind() {
     dies_with_the_race("trending", "php,limit", "steady", &["php-fpm", "nginx"]);
+}
+
+/// A race that is killed takes the shell of `php` with it before that can remove its folder; the next start does, and leaves those of
+/// others that still run.
+#[test]
+fn what_a_killed_php_left_goes_with_the_next_start() {
+    let (kit, script) = (Kit::new("/bin/bash"), study("php").join("serve.sh"));
+    // In the place of both servers something that does nothing, and ends after whoever started it.
+    for program in ["php-fpm", "nginx"] {
+        let stub = "#!/bin/sh\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.05; done\n";
+        let path = kit.file(format!("php/bin/{program}"), stub);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    kit.file("data", "");
+    let folders = || {
+        let entries = std::fs::read_dir(kit.path().join("work")).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let started = |port: &str| {
+        let call =
+            kit.deadheat([script.to_str().unwrap(), "php", "DATA"]).env("PORT", port).env("DATA", "data");
+        let mut running = call.env("DEADHEAT_WORK", "work").spawn();
+        let folder = format!("php-{port}-{}", running.pid());
+        let path = kit.path().join("work").join(&folder);
+        running.wait_for("its folder", || path.join("fpm.conf").exists());
+        (running, folder)
+    };
+    let (first, left) = started("4001");
+    let (second, other) = started("4002");
+    first.kill_9();
+    assert_eq!(folders(), [left, other.clone()], "nobody could remove it");
+    let (mut third, own) = started("4003");
+    assert_eq!(folders(), [other.clone(), own]);
+    assert!(third.signal(Signal::TERM));
+    third.wait();
+    assert_eq!(folders(), [other], "one that ends removes its own");
+    drop(second);
+    kit.assert_nothing_left();
 }

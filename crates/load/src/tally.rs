@@ -78,7 +78,9 @@ pub struct Tally {
     pub loading_in_flight_ns: u64,
     /// CPU time of the workers while the slice ran, added up, `spin_ns` included.
     pub cpu_ns: u64,
-    /// How long the workers looked out for the next due time or answer, awake and without anything to do, added up.
+    /// How long the workers looked out for the next due time or answer, awake and without anything to do, added up. It is read from
+    /// the clock, which goes on while another program has the CPU: where that happened it says too much, but never more than the
+    /// worker's `cpu_ns` in the slice.
     pub spin_ns: u64,
     /// How long the workers waited for a CPU while they could have run, added up; `None` where the kernel does not say.
     pub run_delay_ns: Option<u64>,

@@ -208,6 +208,8 @@ impl<D: Driver> Worker<D> {
         slice.show(&gauge, &before);
         let mut tally = slice.finish(self.clock.now_ns(), self.most_open);
         tally.cpu_ns = os::thread_cpu_ns().saturating_sub(cpu_ns);
+        // Looking out is timed on the wall, where what others had the CPU for meanwhile counts as well.
+        tally.spin_ns = tally.spin_ns.min(tally.cpu_ns);
         let waits = waited.zip(os::thread_run_delay());
         tally.run_delay_ns = waits.map(|(before, after)| after.0.saturating_sub(before.0));
         tally.runs = waits.map(|(before, after)| after.1.saturating_sub(before.1));

@@ -1,12 +1,12 @@
-//! A file that may be of a race or of a lone load.
+//! A file that may be of a race or of a lone load, and one that is of an audit.
 //!
-//! Owns telling the two apart. Must not know what is done with either.
+//! Owns telling them apart. Must not know what is done with any.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{LOAD_SCHEMA, LoadRecord, ReadError, Record};
+use crate::{AUDIT_SCHEMA, AuditRecord, LOAD_SCHEMA, LoadRecord, ReadError, Record};
 
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,5 +30,20 @@ pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
             .map(|load| AnyRecord::Load(Box::new(load)))
             .map_err(|error| ReadError::NotARecord { path: path.into(), found: error.to_string() }),
         None => crate::read(path).map(|race| AnyRecord::Race(Box::new(race))),
+    }
+}
+
+/// Reads what `deadheat audit --json` wrote.
+///
+/// # Errors
+/// When the file cannot be read, or is no audit.
+pub fn read_audit(path: &Path) -> Result<AuditRecord, ReadError> {
+    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
+    let refused = |found: String| ReadError::NotAnAudit { path: path.into(), found };
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
+    match value.get("schema").and_then(Value::as_str) {
+        Some(AUDIT_SCHEMA) => serde_json::from_value(value).map_err(|error| refused(error.to_string())),
+        Some(other) => Err(refused(format!("its schema is {other}"))),
+        None => Err(refused("it names no schema".into())),
     }
 }

@@ -127,7 +127,8 @@ pub struct GeneratorAudit {
     pub high: Option<f64>,
     /// Why it was not measured, with what to do; null when it was.
     pub skipped: Option<String>,
-    /// Published throughputs that lie beyond the interval: indices of claims; empty where nothing was published with it.
+    /// Published throughputs that lie beyond the interval, also for as many threads as were published: indices of claims; empty where
+    /// nothing was published with it.
     pub beyond: Vec<usize>,
     /// What follows, in a sentence.
     pub text: String,

@@ -30,7 +30,7 @@ pub struct CompareDocument {
     pub margin: f64,
     /// Two-sided error rate of each metric in each scenario, shared by its contenders (Holm).
     pub alpha: f64,
-    /// One entry per scenario that is in both records, in the new one's order.
+    /// One entry per scenario that is in both records and has a metric that is compared, in the new one's order.
     pub scenarios: Vec<ComparedScenario>,
     /// What weakens every comparison.
     pub findings: Vec<Finding>,
@@ -87,7 +87,8 @@ pub struct Change {
     pub old_version: Option<String>,
     /// What its version command printed when the new record was made.
     pub new_version: Option<String>,
-    /// `throughput`, `cpu`, `p50`, `p99`; of loads the percentiles that both have.
+    /// `throughput`, `cpu`, `p50`, `p99`; `peak`, `cold_start` and `measure` where these are measured; of loads the percentiles that
+    /// both have.
     pub metric: String,
     /// Whether more of it is better.
     pub more_is_better: bool,

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan, SCHEMA, Shape,
+    AUDIT_SCHEMA, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
+    SCHEMA, Shape,
 };
 
 /// How a race, or one part of it, came to its end.
@@ -164,6 +165,16 @@ pub enum ReadError {
     /// The file does not begin with a header.
     #[error("{path}: not a deadheat record: {found}; a record begins with a header of schema {SCHEMA}")]
     NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// What stands there.
+        found: String,
+    },
+    /// The file is no audit.
+    #[error(
+        "{path}: not an audit: {found}; `deadheat audit STUDY --json FILE` writes one of schema {AUDIT_SCHEMA}"
+    )]
+    NotAnAudit {
         /// The file.
         path: PathBuf,
         /// What stands there.

@@ -25,7 +25,7 @@ mod readings;
 mod scenario;
 mod series;
 
-pub use any::{AnyRecord, read_any};
+pub use any::{AnyRecord, read_any, read_audit};
 pub use audit::{
     AUDIT_SCHEMA, AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, GeneratorAudit,
     PublishedCheck, audit_schema_json,

@@ -85,6 +85,15 @@ impl Metric {
     /// All that a scenario can ask for; the peak comes of its own where a scenario has an objective.
     pub const ALL: [Self; 4] = [Self::Throughput, Self::Cpu, Self::P50, Self::P99];
 
+    /// All that there are: those, and what comes of its own with an objective, with fresh starts and with a measure.
+    pub const EVERY: [Self; 7] =
+        [Self::Throughput, Self::Cpu, Self::P50, Self::P99, Self::Peak, Self::ColdStart, Self::Measure];
+
+    /// The metric that is written so, as [`Metric::word`] writes it.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::EVERY.into_iter().find(|metric| metric.word() == word)
+    }
+
     /// Whether the higher value is the better one.
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::Throughput | Self::Peak)

@@ -14,6 +14,7 @@ use deadheat_record::{AUDIT_SCHEMA, AuditRecord, Claim, GeneratorAudit};
 use crate::ReportError;
 
 pub use here::add_race;
+pub(crate) use markdown::claims;
 pub use markdown::markdown;
 pub(crate) use words::{
     check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
@@ -45,9 +46,14 @@ pub fn add_generator(audit: &mut AuditRecord, measured: GeneratorAudit) {
 
 /// How many connections were published; none where it is not said, or differs between runs.
 pub fn published_connections(claims: &[Claim]) -> Option<u32> {
-    let mut all = claims.iter().filter(|one| one.metric == "connections").filter_map(|one| one.value);
+    published_count(claims, "connections")
+}
+
+/// How many there were in every published run; none where it is not said, or differs between runs.
+fn published_count(claims: &[Claim], metric: &str) -> Option<u32> {
+    let mut all = claims.iter().filter(|one| one.metric == metric).filter_map(|one| one.value);
     let first = all.next()?;
-    all.all(|other| other == first).then_some(first as u32).filter(|connections| *connections > 0)
+    all.all(|other| other == first).then_some(first as u32).filter(|count| *count > 0)
 }
 
 /// The audit as pretty-printed JSON with a last line end.

@@ -56,6 +56,14 @@ pub(crate) fn judge(
     judgement.map(Some).map_err(|source| ReportError::Judge { scenario: scenario.into(), source })
 }
 
+/// How many epochs of a scenario count: each does for all contests or for none. Where nothing is compared, it does unless every round
+/// was left out.
+pub(crate) fn counted(record: &Record, scenario: &str, judgement: Option<&Judgement>) -> usize {
+    let pair = judgement.and_then(|all| all.pairs.first());
+    let undisturbed = || record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed()).count();
+    pair.map_or_else(undisturbed, |pair| pair.epochs)
+}
+
 /// One comparison per contest; invalid where a finding takes the number of either side away.
 pub(crate) fn comparisons(
     record: &Record,

@@ -15,7 +15,7 @@ mod markdown;
 mod races;
 mod words;
 
-use deadheat_record::{CompareDocument, Metric, Plan, Record};
+use deadheat_record::{CompareDocument, Metric, Plan, Record, Shape};
 use deadheat_stats::Condition;
 
 use crate::ReportError;
@@ -27,9 +27,6 @@ pub use markdown::markdown;
 pub(crate) use markdown::{code, text};
 pub use races::races;
 pub(crate) use words::{label, quotient, sentence, shape, value};
-
-/// The metrics that are compared unless told otherwise.
-const METRICS: [Metric; 4] = [Metric::Throughput, Metric::Cpu, Metric::P50, Metric::P99];
 
 /// What is asked of a comparison of two races; empty lists and `None` leave the choice to the records.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -123,6 +120,16 @@ pub fn asked_metrics(plan: &Plan, scenario: &str) -> Vec<Metric> {
 /// A metric by the name that it has in options and documents.
 pub fn metric_word(metric: Metric) -> &'static str {
     metric.word()
+}
+
+/// What a scenario of that shape measures of each contender, and two records can be compared in.
+fn measured(shape: &Shape) -> &'static [Metric] {
+    match shape {
+        Shape::Closed { .. } | Shape::Open { .. } => &Metric::ALL,
+        Shape::Peak { .. } => &[Metric::Peak],
+        Shape::Starts { .. } => &[Metric::ColdStart],
+        Shape::Measure { .. } => &[Metric::Measure],
+    }
 }
 
 /// An index into the old plan's contenders and one into the new plan's.

@@ -7,7 +7,7 @@
 //! | code | warns | invalid |
 //! |---|---|---|
 //! | `not-pinned` | nobody has cores of its own | |
-//! | `few-epochs` | fewer epochs than the first look | |
+//! | `few-epochs` | fewer epochs that count than the first look takes | |
 //! | `not-server-bound` | closed load, the contender used under 90 % of its cores | |
 //! | `generator-saturated` | generator over 70 % of its cores, and no closed load held the contender at its limit | over 85 % |
 //! | `mismatch` | any answer that is not the expected one | over 0.1 % |
@@ -24,7 +24,7 @@
 //! | `offered-not-achieved` | open load: under 99.5 % of what was due was kept up with | under 98 % |
 //! | `littles-law` | | in flight and throughput x latency differ in an epoch by over 2 % (closed), 5 % (open) |
 //! | `run-delay` | the generator waited for a CPU over 1 % of the time, and no closed load held the contender at its limit; open load: beyond a tenth of the median latency at each waking | over 5 % |
-//! | `ceiling` | over 50 % of what the generator reaches against a null server in the same session | over 70 % |
+//! | `ceiling` | the rate, or the peak rate that a search found, is over 50 % of what the generator reaches against a null server in the same session | over 70 % |
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
 //! | `listen-overflows`, `retransmits`, `swap` | any | |

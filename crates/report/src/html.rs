@@ -5,7 +5,7 @@
 
 use std::io;
 
-use deadheat_record::Record;
+use deadheat_record::{AuditRecord, Document, Record};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
@@ -18,14 +18,36 @@ const DATA: &str = "__DEADHEAT_DOCUMENT__";
 /// Where the page's title goes.
 const TITLE: &str = "__DEADHEAT_TITLE__";
 
+/// What stands in the page: the document, and beside its keys an audit of its study where there is one.
+#[derive(Serialize)]
+struct Embedded<'a> {
+    #[serde(flatten)]
+    document: &'a Document,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit: Option<&'a AuditRecord>,
+}
+
 /// The page of a record: it opens from disk and asks for nothing from anywhere.
 ///
 /// # Errors
 /// As [`document`].
 pub fn html(record: &Record) -> Result<String, ReportError> {
+    page(record, None)
+}
+
+/// As [`html`], with an audit of the same study.
+///
+/// # Errors
+/// As [`document`].
+pub fn html_with_audit(record: &Record, audit: &AuditRecord) -> Result<String, ReportError> {
+    page(record, Some(audit))
+}
+
+fn page(record: &Record, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
     let document = document(record)?;
     let mut data = Vec::new();
-    document.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter)))?;
+    let embedded = Embedded { document: &document, audit };
+    embedded.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter)))?;
     let data = String::from_utf8_lossy(&data);
     let title = escaped(&plain(&document.study));
     // The data goes in last: a name in it that looks like a place is left alone.

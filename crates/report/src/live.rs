@@ -18,11 +18,13 @@ const DRAWN_FROM: usize = 100;
 pub struct LiveState {
     /// The scenario that is raced.
     pub scenario: String,
-    /// Epochs that are complete.
+    /// Epochs that are complete and count.
     pub epochs: usize,
+    /// Epochs that are complete and do not count: others take their place.
+    pub left_out: usize,
     /// Epochs after which it is asked next whether the race is decided.
     pub next_look: Option<usize>,
-    /// The most epochs that there can be.
+    /// The most epochs that can count.
     pub max_epochs: usize,
     /// What is being done now: `warm-up`, `round 12 of 40`.
     pub doing: String,
@@ -86,7 +88,7 @@ pub fn lines(state: &LiveState, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The standing in one line, for a log: `closed-64 4/30: node 11,400/s; bun 17,300/s 1.52 (1.45 to 1.59)`.
+/// The standing in one line, for a log: `closed-64: 4 of at most 30 epochs: node 11,400/s; bun 17,300/s 1.52 (1.45 to 1.59)`.
 pub fn plain_line(state: &LiveState) -> String {
     let rows: Vec<String> = state
         .rows
@@ -94,25 +96,23 @@ pub fn plain_line(state: &LiveState) -> String {
         .map(|row| texts(row).into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" "))
         .collect();
     let left = state.left_s.map(|seconds| format!("; at most {} left", clock(seconds))).unwrap_or_default();
-    format!(
-        "{}: epoch {} of at most {}: {}{left}",
-        plain(&state.scenario),
-        state.epochs,
-        state.max_epochs,
-        rows.join("; ")
-    )
+    format!("{}: {}: {}{left}", plain(&state.scenario), epochs(state), rows.join("; "))
 }
 
 fn heading(state: &LiveState) -> String {
     let look = state.next_look.map(|look| format!(", next look at {look}")).unwrap_or_default();
     let left = state.left_s.map(|seconds| format!("  at most {} left", clock(seconds))).unwrap_or_default();
     let doing = if state.doing.is_empty() { String::new() } else { format!("  {}", plain(&state.doing)) };
-    format!(
-        "{}  {} of at most {} epochs{look}{left}{doing}",
-        plain(&state.scenario),
-        state.epochs,
-        state.max_epochs
-    )
+    format!("{}  {}{look}{left}{doing}", plain(&state.scenario), epochs(state))
+}
+
+/// How many epochs there are of how many; beside them those that do not count.
+fn epochs(state: &LiveState) -> String {
+    let left_out = match state.left_out {
+        0 => String::new(),
+        some => format!(", {some} left out"),
+    };
+    format!("{} of at most {} epochs{left_out}", state.epochs, state.max_epochs)
 }
 
 /// Name, rate, ratio, verdict.

@@ -2,8 +2,11 @@
 //!
 //! Owns its order and columns. Must not know how numbers come about; names are escaped by those who own that.
 
-use deadheat_record::{Comparison, ContenderResult, Document, Finding, ScenarioResult, Severity, Shape};
+use deadheat_record::{
+    AuditRecord, Comparison, ContenderResult, Document, Finding, ScenarioResult, Severity, Shape,
+};
 
+use crate::audit;
 use crate::comparison::{code, text};
 use crate::number::{
     bytes, interval, percent, quantile, ratio, ratio_decimals, three_digits, time_ns, whole,
@@ -13,6 +16,15 @@ use crate::text::plain;
 
 /// The whole race.
 pub fn markdown(document: &Document) -> String {
+    race(document, None)
+}
+
+/// As [`markdown`], with an audit of the same study.
+pub fn markdown_with_audit(document: &Document, audit: &AuditRecord) -> String {
+    race(document, Some(audit))
+}
+
+fn race(document: &Document, audit: Option<&AuditRecord>) -> String {
     let plan = &document.record.plan;
     let title = plan.title.as_ref().map_or_else(|| code(&document.study), |title| text(title));
     let mut out = format!("## deadheat: {title}\n");
@@ -22,6 +34,7 @@ pub fn markdown(document: &Document) -> String {
     for scenario in &document.scenarios {
         out += &one_scenario(scenario);
     }
+    out += &audit.map_or_else(String::new, published);
     out += &differences(document);
     out += &findings(&document.findings);
     out + &foot(document)
@@ -135,6 +148,19 @@ fn said(one: &Comparison) -> String {
         _ => "",
     };
     format!("{}{aside}", verdict(one.verdict).0)
+}
+
+/// What was published, and what this machine says of it.
+fn published(audit: &AuditRecord) -> String {
+    let source = match &audit.record {
+        Some(file) => format!("its figures are from {}", code(file)),
+        None => "nothing was held against this machine".into(),
+    };
+    format!(
+        "\n### Published claims\n\n{}; {source}.\n\n{}",
+        text(&audit::headline(audit)),
+        audit::claims(audit)
+    )
 }
 
 fn differences(document: &Document) -> String {

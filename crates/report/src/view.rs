@@ -69,6 +69,8 @@ pub struct ScenarioView {
     pub metrics: Vec<MetricView>,
     /// The name that the others are compared with; none when nobody is compared.
     pub baseline: Option<String>,
+    /// Epochs that verdicts rest on; the result's are all that were measured.
+    pub counted: usize,
 }
 
 /// How the contenders of a scenario stand in one metric.
@@ -223,7 +225,8 @@ fn scenario_view(
     let (headline, order) =
         metrics.first().map(|first| (first.headline.clone(), first.order.clone())).unwrap_or_default();
     let baseline = record.pairs(name).first().map(|(one, _)| record.plan.contenders[*one].name.clone());
-    Ok(ScenarioView { result, headline, order, metrics, baseline })
+    let counted = compare::counted(record, name, judgement.as_ref());
+    Ok(ScenarioView { result, headline, order, metrics, baseline, counted })
 }
 
 /// Who is how good in one metric.

@@ -197,6 +197,28 @@ fn metadatas_runs_are_shorter_than_its_warm_up() {
     assert_eq!(of(&audit, CheckKind::Ratio, "", "bun").outcome, CheckOutcome::Sound);
 }
 
+/// A warm-up that was run before, and left out, is nothing that a run must outlast.
+#[test]
+fn a_warm_up_before_the_run_is_no_part_of_it() {
+    let run = |settings: &str| {
+        let audit = audited(&[settings, "|node|throughput_rps=200"]);
+        audit.checks.into_iter().find(|one| one.kind == CheckKind::RunLength)
+    };
+    assert_eq!(run("||duration_s=20,warmup_before_s=30"), None);
+    let sound = run("||duration_s=20,warmup_before_s=30,warmup_s=40").unwrap();
+    assert_eq!((sound.outcome, sound.found), (CheckOutcome::Sound, Some(50.0)));
+    assert_eq!(sound.text, "the run lasts 20 s after 30 s of warm-up, and the warm-up that is reported 40 s");
+    let short = run("||duration_s=20,warmup_before_s=10,warmup_s=40").unwrap();
+    assert_eq!(short.outcome, CheckOutcome::Contradicts);
+    assert!(
+        short
+            .text
+            .starts_with("the run lasts 20 s after 10 s of warm-up, together less than the warm-up of 40 s"),
+        "{}",
+        short.text
+    );
+}
+
 #[test]
 fn trendings_figures_do_not_contradict_each_other() {
     let audit = audited(&[

@@ -113,9 +113,11 @@ fn an_invalid_race_tests_nothing_and_another_studys_record_is_refused() {
     assert_eq!(audit.here[0].verdict, ClaimVerdict::NotTestable);
     assert!(!audit.contradicts());
     record.plan.study = "another".into();
-    let mut audit = self_test("trending", None, 1, &[]);
+    let before = self_test("trending", None, 1, &[claim("bun/node", "throughput_ratio", 0.5)]);
+    let mut audit = before.clone();
     let refused = add_race(&mut audit, "x", &record, &view(&record).unwrap()).unwrap_err();
     assert!(matches!(refused, ReportError::OtherStudy { .. }), "{refused}");
+    assert_eq!(audit, before, "nothing of it is filled in");
 }
 
 #[test]
@@ -176,6 +178,37 @@ fn a_generator_that_is_slower_than_what_was_published_cannot_have_driven_it() {
     assert_eq!((text.as_str(), contradicts), ("not measured: there is no venv: run `make setup`", false));
     assert_eq!(published_connections(&claims), Some(64));
     assert_eq!(published_connections(&[claims[2].clone(), claim("", "connections", 9.0)]), None);
+}
+
+/// On fewer cores than the article's generator had threads, each thread is granted what a core does here.
+#[test]
+fn a_generator_is_granted_the_threads_that_it_had() {
+    let claims = [
+        claim("bun", "throughput_rps", 201_346.62),
+        claim("node", "throughput_rps", 80_333.19),
+        claim("", "generator_threads", 12.0),
+    ];
+    let concluded = |generator| {
+        let mut audit = self_test("compiled", None, 1, &claims);
+        add_generator(&mut audit, generator);
+        (audit.generators[0].beyond.clone(), audit.generators[0].text.clone())
+    };
+    let (beyond, text) = concluded(generator(&[60_000.0, 60_000.0], true));
+    assert_eq!(beyond, Vec::<usize>::new(), "{text}");
+    assert!(
+        text.ends_with(
+            "; none of the published throughputs is beyond it (the article's 12 threads were \
+             granted 12.0 times as much)"
+        ),
+        "{text}"
+    );
+    let (beyond, text) = concluded(generator(&[10_000.0, 10_000.0], true));
+    assert_eq!(beyond, [0], "{text}");
+    assert!(text.ends_with("granted 12.0 times as much, which is not enough)"), "{text}");
+    // With as many cores as it had threads, nothing is left to grant.
+    let whole = GeneratorAudit { cpus: (0..12).collect(), ..generator(&[60_000.0, 60_000.0], true) };
+    let (beyond, text) = concluded(whole);
+    assert!(beyond == [0, 1] && !text.contains("granted"), "{beyond:?} {text}");
 }
 
 #[test]
@@ -245,6 +278,8 @@ fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
     let fewer = view(&single(Shape::Starts { starts: 20 }, Metric::ColdStart, 5)).unwrap();
     let result = &fewer.scenarios[0].result;
     assert_eq!((result.results[0].cold_starts_ns.len(), result.comparisons[0].epochs), (15, 15));
+    let text = terminal::render(&fewer, &WIDE);
+    assert!(text.contains("; 15 epochs, 5 more left out, "), "{text}");
     let audit = audited(&[claim("bun/node", "cold_start_ratio", 0.43)], &record);
     assert_eq!((audit.here[0].verdict, audit.here[0].low), (ClaimVerdict::Reproduced, pair.low));
 }

@@ -7,7 +7,8 @@ mod fixture;
 mod load_fixture;
 
 use deadheat_record::{
-    Change, CompareDocument, Finding, LoadRecord, Metric, Record, Service, Severity, Shape, VerdictWord,
+    Change, CompareDocument, EncodedHistogram, Epoch, Finding, LoadRecord, Metric, Objective, PeakEnd,
+    PeakSeen, Record, Service, Severity, Shape, VerdictWord,
 };
 use deadheat_report::comparison::{Asked, CODES, CompareError, FailIf, Named, json, loads, markdown, races};
 use deadheat_report::{Style, terminal};
@@ -306,6 +307,109 @@ fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
     let asked = Asked { metrics: vec![Metric::P99], conditions, ..Asked::default() };
     let error = races(&named("a", &old), &named("b", &new), &asked).unwrap_err().to_string();
     assert!(error.starts_with("--fail-if cpu slower by 3%: what --metric leaves"), "{error}");
+}
+
+/// Ten epochs of one value each, as `api` has it: so many times that of `limit`.
+fn alone(shape: &Shape, metric: Metric, api: f64, seed: u64) -> Record {
+    let mut record = later(&race(10_000.0, 1.0, seed));
+    record.plan.scenarios[0].shape = shape.clone();
+    record.plan.scenarios[0].metrics = vec![metric];
+    for contender in &mut record.plan.contenders {
+        contender.measures.insert("serialize".into(), "measure".into());
+    }
+    record.pilots.clear();
+    let mut numbers = fixture::Numbers(seed);
+    for epoch in &mut record.epochs {
+        epoch.rounds.truncate(1);
+        epoch.rounds[0].slices.clear();
+        for part in &mut epoch.contenders {
+            let times = if part.contender == 1 { api } else { 1.0 };
+            let value = 5e7 * times * (0.01 * numbers.normal()).exp();
+            (part.cold_start_ns, part.measured) = (value as u64, Some(value));
+            let (end, trials) = (PeakEnd::Found, 17);
+            part.peak =
+                Some(PeakSeen { end, rate_per_s: 5e11 / value, low_per_s: None, high_per_s: None, trials });
+            part.latency = EncodedHistogram::default();
+        }
+    }
+    record
+}
+
+#[test]
+fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
+    let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+    let serialize = Shape::Measure { measure: "serialize".into() };
+    for (shape, metric, title) in [
+        (Shape::Starts { starts: 10 }, Metric::ColdStart, "cold start"),
+        (serialize, Metric::Measure, "measured value"),
+        (Shape::Peak { connections: 64, objective }, Metric::Peak, "peak rate"),
+    ] {
+        let word = metric.word();
+        let (mut old, new) = (alone(&shape, metric, 1.0, 1), alone(&shape, metric, 1.2, 2));
+        old.started_unix_ms -= 86_400_000;
+        let condition = |metric, claim| fail_if("as asked", metric, claim, false);
+        let conditions = vec![
+            condition(None, Claim::Slower(0.03)),
+            condition(Some(metric), Claim::Slower(0.03)),
+            condition(Some(metric), Claim::Faster(0.0)),
+        ];
+        let asked = Asked { conditions, ..Asked::default() };
+        let document = compared_as(&old, &new, &asked);
+        assert_eq!(document.scenarios[0].changes.len(), 2, "{word}: one of each contender");
+        let api = of(&document, "api", word);
+        assert_eq!((api.verdict, api.asked, api.new_epochs), (VerdictWord::Slower, true, 10), "{api:?}");
+        assert_eq!(api.more_is_better, metric == Metric::Peak);
+        assert_eq!(of(&document, "limit", word).verdict, VerdictWord::Equivalent);
+        let holds: Vec<bool> = document.conditions.iter().map(|one| one.holds).collect();
+        assert_eq!(holds, [true, true, false]);
+        assert_eq!(
+            (document.conditions[0].of.len(), document.conditions[0].of[0].metric.as_str()),
+            (1, word)
+        );
+        assert_eq!(findings(&document), [("measured-apart", Severity::Warn)]);
+        let text = terminal::comparison(&document, &WIDE);
+        assert!(
+            text.contains("api is slower: ") && text.contains(&format!("x the {title} it had")),
+            "{text}"
+        );
+        let refused =
+            |asked: &Asked| races(&named("a", &old), &named("b", &new), asked).unwrap_err().to_string();
+        let there = format!("what both records measured has none of that name; it has {word}");
+        let asked = Asked { metrics: vec![Metric::P99], ..Asked::default() };
+        assert_eq!(refused(&asked), format!("--metric p99: {there}"));
+        let conditions = vec![fail_if("p99 slower", Some(Metric::P99), Claim::Slower(0.0), false)];
+        assert_eq!(
+            refused(&Asked { conditions, ..Asked::default() }),
+            format!("--fail-if p99 slower: {there}")
+        );
+    }
+}
+
+/// A metric that is typed leaves out the scenarios that do not measure it.
+#[test]
+fn a_metric_chooses_among_the_scenarios() {
+    let both = |seed| {
+        let mut record = later(&race(10_000.0, 1.0, seed));
+        let starts = alone(&Shape::Starts { starts: 10 }, Metric::ColdStart, 1.0, seed);
+        let mut scenario = starts.plan.scenarios[0].clone();
+        scenario.name = "starts".into();
+        record.plan.scenarios.push(scenario);
+        let named = |epoch: Epoch| Epoch { scenario: "starts".into(), ..epoch };
+        record.epochs.extend(starts.epochs.into_iter().map(named));
+        record.ended.push(("starts".into(), deadheat_record::End::Maximum));
+        record
+    };
+    let (mut old, new) = (both(1), both(2));
+    old.started_unix_ms -= 86_400_000;
+    let scenarios = |metrics: &[Metric]| {
+        let document = compared_as(&old, &new, &Asked { metrics: metrics.to_vec(), ..Asked::default() });
+        let of = |one: deadheat_record::ComparedScenario| (one.name, one.changes.len());
+        document.scenarios.into_iter().map(of).collect::<Vec<_>>()
+    };
+    let (load, starts) = ("closed-64".to_owned(), "starts".to_owned());
+    assert_eq!(scenarios(&[]), [(load.clone(), 8), (starts.clone(), 2)]);
+    assert_eq!(scenarios(&[Metric::ColdStart]), [(starts, 2)]);
+    assert_eq!(scenarios(&[Metric::P99]), [(load, 2)]);
 }
 
 #[test]

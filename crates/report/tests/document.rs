@@ -233,6 +233,12 @@ fn gates_of_the_answers() {
 #[test]
 fn gates_of_the_epochs() {
     expect(&Race { epochs: 4, ..two() }, "few-epochs", Severity::Warn);
+    // Of six epochs one was disturbed from its first round to its last.
+    let mut record = two().record();
+    record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));
+    assert_eq!(codes(&record), [("few-epochs".to_owned(), Severity::Warn)]);
+    let said = document(&record).unwrap().scenarios.remove(0).findings.remove(0).message;
+    assert!(said.starts_with("5 of the 6 epochs of a first look measured, 1 more left out: "), "{said}");
     let noisy = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
     expect(
         &Race { noise: (0.1, 0.02), epochs: 6, end: Some(End::Budget), ..noisy },

@@ -17,6 +17,7 @@ fn state() -> LiveState {
     LiveState {
         scenario: "closed-64".into(),
         epochs: 7,
+        left_out: 0,
         next_look: Some(10),
         max_epochs: 30,
         doing: "epoch 8: round 12 of 40".into(),
@@ -54,6 +55,16 @@ fn before_anything_is_known() {
     state.doing = "warm-up".into();
     let shown = lines(&state, &Style { color: false, width: 80, unicode: true });
     assert_eq!(shown, ["closed-64  0 of at most 30 epochs, next look at 6  warm-up", "  node"]);
+}
+
+/// Epochs in which every round was disturbed are run again: as many as there may be were not reached by them.
+#[test]
+fn epochs_that_do_not_count_are_told_apart() {
+    let state = LiveState { epochs: 3, left_out: 2, max_epochs: 3, next_look: None, left_s: None, ..state() };
+    let line = plain_line(&state);
+    assert!(line.starts_with("closed-64: 3 of at most 3 epochs, 2 left out: node "), "{line}");
+    let shown = lines(&state, &Style { color: false, width: 120, unicode: true });
+    assert_eq!(shown[0], "closed-64  3 of at most 3 epochs, 2 left out  epoch 8: round 12 of 40");
 }
 
 #[test]

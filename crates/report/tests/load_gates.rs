@@ -5,8 +5,8 @@
 mod fixture;
 
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, Handicap, HostReading, LaterCeiling, Record, Severity, Shape, Slices,
-    Throttling,
+    ContenderEpoch, EncodedHistogram, Handicap, HostReading, LaterCeiling, Metric, Objective, PeakEnd,
+    PeakSeen, Record, Severity, Shape, Slices, Throttling,
 };
 use deadheat_report::{CODES, document};
 use fixture::{Race, Racer};
@@ -289,6 +289,36 @@ fn the_generators_ceiling() {
         let found =
             found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>();
         assert_eq!(found, severity.map_or(vec![], |severity| one("ceiling", severity, "bun")));
+    }
+}
+
+/// What is held against the ceiling is the peak that was found, and no trial; the limits are those of any load.
+#[test]
+fn a_peak_near_the_generators_ceiling() {
+    let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+    let shape = Shape::Peak { connections: 64, objective };
+    for (peak, severity) in [
+        (None, None),
+        (Some(19_000.0), None),
+        (Some(21_000.0), Some(Severity::Warn)),
+        (Some(29_000.0), Some(Severity::Invalid)),
+    ] {
+        let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)];
+        let race = Race { shape: shape.clone(), metrics: vec![Metric::Peak], ..Race::of(racers) };
+        let mut record = race.record();
+        record.pilots[0].ceiling_rps = Some(40_000.0);
+        for (number, epoch) in record.epochs.iter_mut().enumerate() {
+            for (part, rate) in epoch.contenders.iter_mut().zip([Some(9_000.0), peak]) {
+                let end = if rate.is_some() { PeakEnd::Found } else { PeakEnd::AtLeast };
+                let rate_per_s = rate.unwrap_or(39_000.0) * (1.0 + 0.004 * (number as f64 * 2.3).sin());
+                part.peak = Some(PeakSeen { end, rate_per_s, low_per_s: None, high_per_s: None, trials: 17 });
+            }
+        }
+        let findings = document(&record).unwrap().scenarios.remove(0).findings;
+        let about = findings.iter().filter(|one| one.code == "ceiling");
+        let told: Vec<_> = about.map(|one| (one.severity, one.contender.as_deref())).collect();
+        let expected: Vec<_> = severity.into_iter().map(|severity| (severity, Some("bun"))).collect();
+        assert_eq!(told, expected, "{peak:?}");
     }
 }
 

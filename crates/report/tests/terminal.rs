@@ -270,8 +270,10 @@ fn peak_rates_under_an_objective() {
     later.epochs[2].contenders[1].peak = Some(below);
     let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
-    assert_eq!(told, [("peak-not-found", deadheat_record::Severity::Warn)]);
-    assert!(scenario.findings[0].message.starts_with("epoch 3 is left out"), "{:?}", scenario.findings);
+    // With it, fewer count than a first look takes.
+    let warned = |code| (code, deadheat_record::Severity::Warn);
+    assert_eq!(told, [warned("few-epochs"), warned("peak-not-found")]);
+    assert!(scenario.findings[1].message.starts_with("epoch 3 is left out"), "{:?}", scenario.findings);
     record.epochs.truncate(1);
     record.epochs[0].contenders[1].peak = Some(below);
     record.ended = vec![("closed-64".into(), End::Unavailable)];

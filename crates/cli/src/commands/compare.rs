@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use deadheat_record::{AnyRecord, CompareDocument, ConditionResult, Plan, read_any};
+use deadheat_record::{AnyRecord, CompareDocument, ConditionResult, Metric, Plan, Shape, read_any};
 use deadheat_report::comparison::{self, CompareError, FailIf, Named};
 use deadheat_report::terminal;
 
@@ -33,7 +33,7 @@ fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
         (AnyRecord::Race(old), AnyRecord::Race(new)) => {
             let old = Named { file: files.0, record: old.as_ref() };
             let new = Named { file: files.1, record: new.as_ref() };
-            Ok(comparison::races(&old, &new, &flags.asked()).map_err(refused)?)
+            Ok(comparison::races(&old, &new, &flags.asked()).map_err(|error| refused(error, flags))?)
         }
         (AnyRecord::Load(old), AnyRecord::Load(new)) => {
             if let Some(option) = flags.of_races_only() {
@@ -54,10 +54,10 @@ fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
     }
 }
 
-fn refused(error: CompareError) -> Failure {
+fn refused(error: CompareError, flags: &CompareFlags) -> Failure {
     let remedy = match &error {
         CompareError::Report { .. } => "race it again, or compare with another record",
-        CompareError::Unknown { option: "--fail-if", .. } => {
+        CompareError::Unknown { option: "--fail-if", .. } if !flags.metric.is_empty() => {
             "leave out --metric, or name this metric in it, too"
         }
         CompareError::Unknown { .. } => "choose one of these",
@@ -69,20 +69,29 @@ fn refused(error: CompareError) -> Failure {
 
 /// Whether the race that is planned will compare what the conditions speak of: better known before it than after it.
 pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageError> {
-    let compared: Vec<_> =
-        plan.scenarios.iter().flat_map(|one| comparison::asked_metrics(plan, &one.name)).collect();
-    let named = conditions.iter().filter_map(|one| Some((one, one.metric?)));
-    for (condition, metric) in named {
+    let mut compared: Vec<Metric> = Vec::new();
+    for metric in plan.scenarios.iter().flat_map(|one| comparison::asked_metrics(plan, &one.name)) {
         if !compared.contains(&metric) {
-            let word = comparison::metric_word(metric);
-            let problem = format!("--fail-if '{}': this race does not compare {word}", condition.text);
-            return Err(UsageError::new(
-                problem,
-                format!("race with --metric {word}, or leave the metric out"),
-            ));
+            compared.push(metric);
         }
     }
-    Ok(())
+    let missing = |one: &FailIf| one.metric.filter(|metric| !compared.contains(metric));
+    let Some((condition, metric)) = conditions.iter().find_map(|one| Some((one, missing(one)?))) else {
+        return Ok(());
+    };
+    let (word, there): (_, Vec<&str>) = (metric.word(), compared.iter().map(|one| one.word()).collect());
+    let problem = format!(
+        "--fail-if '{}': this race does not compare {word}; it compares {}",
+        condition.text,
+        there.join(", ")
+    );
+    let is_load = |shape: &Shape| matches!(shape, Shape::Closed { .. } | Shape::Open { .. });
+    let can_ask = Metric::ALL.contains(&metric) && plan.scenarios.iter().any(|one| is_load(&one.shape));
+    let remedy = match can_ask {
+        true => format!("race with --metric {word}, or leave the metric out"),
+        false => "let the condition name one of these, or leave the metric out".into(),
+    };
+    Err(UsageError::new(problem, remedy))
 }
 
 /// What the conditions say of a race, shown; whether one of them holds.

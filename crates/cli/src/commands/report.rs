@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
-use deadheat_record::{AnyRecord, LoadRecord, Record, read_any};
+use deadheat_record::{AnyRecord, AuditRecord, LoadRecord, Record, read_any, read_audit};
 use deadheat_report::{BENCHMARK_FILES, CSV_FILES, terminal};
 
 use super::load::write_json;
@@ -37,20 +37,45 @@ fn load(flags: &ReportFlags, record: &LoadRecord, console: &Console) -> Result<(
     write_json(flags.json.as_ref(), record, console)
 }
 
+/// The audit that is shown beside a record: one of the same study.
+fn audit_of(flags: &ReportFlags, record: &Record) -> Result<Option<AuditRecord>, Failure> {
+    let Some(path) = flags.shown_audit()? else { return Ok(None) };
+    let audit = read_audit(path)?;
+    let (audited, raced) = (&audit.study, &record.plan.study);
+    if audited != raced {
+        let (path, record) = (path.display(), flags.record.display());
+        let problem = format!("--audit {path}: it is of the study {audited}, and {record} is of {raced}");
+        let remedy = format!("audit {raced}: deadheat audit STUDY --record {record} --json {path}");
+        return Err(UsageError::new(problem, remedy).into());
+    }
+    Ok(Some(audit))
+}
+
 fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), Failure> {
+    let audit = audit_of(flags, record)?;
     if !flags.writes() {
         console.result(&terminal::render(&deadheat_report::view(record)?, &console.output));
+        if let Some(audit) = &audit {
+            console.result(&format!("\n{}", terminal::audit(audit, &console.output)));
+        }
         return Ok(());
     }
     if let Some(to) = &flags.json {
         write(to, "--json", &deadheat_report::json(record)?, console)?;
     }
     if let Some(to) = &flags.html {
-        write(to, "--html", &deadheat_report::html(record)?, console)?;
+        let page = match &audit {
+            Some(audit) => deadheat_report::html_with_audit(record, audit)?,
+            None => deadheat_report::html(record)?,
+        };
+        write(to, "--html", &page, console)?;
     }
     let document = deadheat_report::document(record)?;
     if let Some(to) = &flags.markdown {
-        let text = deadheat_report::markdown(&document);
+        let text = match &audit {
+            Some(audit) => deadheat_report::markdown_with_audit(&document, audit),
+            None => deadheat_report::markdown(&document),
+        };
         match to {
             Output::File(path) if is_summary(path) => append(path, &text)?,
             to => write(to, "--markdown", &text, console)?,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use deadheat_record::Metric;
 use deadheat_report::comparison::{Asked, FailIf};
 
-use super::{MetricWord, Output, fail_if::fail_if, values};
+use super::{Output, fail_if::fail_if, values};
 
 const COMPARE_HELP: &str = "\
 Examples:
@@ -16,8 +17,9 @@ Records that were made apart differ by what the machine did between them, too. T
 better: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'
 
 Conditions: [METRIC] slower|faster [by N%], [METRIC] maybe slower|faster by N%, [METRIC] not equivalent,
-[METRIC] inconclusive. 'slower by 3%' holds when the whole interval lies beyond 3%: the new one is surely slower by
-as much. 'maybe slower by 3%' holds when the interval reaches beyond 3%: that cannot be excluded.
+[METRIC] inconclusive; METRIC is one of --metric's. 'slower by 3%' holds when the whole interval lies beyond 3%: the
+new one is surely slower by as much. 'maybe slower by 3%' holds when the interval reaches beyond 3%: that cannot be
+excluded.
 Exit status: 0 no condition holds; 1 one holds; 2 wrong usage or input; 3 a comparison is invalid.";
 
 /// Options of `compare`.
@@ -42,9 +44,9 @@ pub(crate) struct CompareFlags {
     /// Compare only in these scenarios; comma-separated, may be repeated [default: all that are in both]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) scenario: Vec<String>,
-    /// Compare only these metrics; comma-separated, may be repeated [default: all]
-    #[arg(long, value_enum, value_name = "METRIC,..", value_delimiter = ',')]
-    pub(crate) metric: Vec<MetricWord>,
+    /// Compare only these metrics; comma-separated, may be repeated [default: what each scenario measures]
+    #[arg(long, value_name = "METRIC,..", value_delimiter = ',', value_parser = values::metric())]
+    pub(crate) metric: Vec<Metric>,
     /// Ratios within 1 +- so much count as equivalent [default: the new record's]
     #[arg(long, value_name = "PERCENT", value_parser = values::margin)]
     pub(crate) margin: Option<f64>,
@@ -69,7 +71,7 @@ impl CompareFlags {
             map: self.map.clone(),
             contenders: self.contender.clone(),
             scenarios: self.scenario.clone(),
-            metrics: self.metric.iter().map(|word| (*word).into()).collect(),
+            metrics: self.metric.clone(),
             reference: self.reference.clone(),
             margin: self.margin,
             alpha: self.alpha,
@@ -117,13 +119,14 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         let flags = read(
-            "deadheat compare a b --map x=y --contender y,z --scenario s --metric p99,cpu --reference r --margin 5% \
+            "deadheat compare a b --map x=y --contender y,z --scenario s --metric p99,cold_start --reference r --margin 5% \
              --alpha 0.05 --fail-if slower_by_3% --fail-if p99_faster --json - --markdown out.md",
         )
         .unwrap();
         let asked = flags.asked();
         assert_eq!(asked.map, [("x".to_owned(), "y".to_owned())]);
-        assert_eq!((asked.contenders.len(), asked.metrics.len(), asked.conditions.len()), (2, 2, 2));
+        assert_eq!((asked.contenders.len(), asked.conditions.len()), (2, 2));
+        assert_eq!(asked.metrics, [Metric::P99, Metric::ColdStart]);
         assert_eq!((asked.margin, asked.alpha), (Some(0.05), Some(0.05)));
         assert_eq!(flags.markdown, Some(Output::File("out.md".into())));
         assert_eq!(flags.of_races_only(), Some("--fail-if"));

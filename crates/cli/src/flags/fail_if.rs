@@ -9,15 +9,12 @@
 //!           | "not" "equivalent"
 //!           | "inconclusive"
 //! percent   = number ["%" with or without a space before it]
-//! metric    = "throughput" | "cpu" | "p50" | "p99"
+//! metric    = "throughput" | "cpu" | "p50" | "p99" | "peak" | "cold_start" | "measure"
 //! ```
 
-use clap::ValueEnum as _;
 use deadheat_record::Metric;
 use deadheat_report::comparison::FailIf;
 use deadheat_stats::{Claim, Condition};
-
-use super::MetricWord;
 
 /// The most that a condition may name: more than a hundredfold is a slip.
 const MOST_PERCENT: f64 = 10_000.0;
@@ -38,7 +35,7 @@ pub(super) fn fail_if(text: &str) -> Result<FailIf, String> {
         },
         Some("inconclusive") => (Claim::Inconclusive, false),
         other if metric.is_none() => {
-            let metrics: Vec<String> = MetricWord::value_variants().iter().filter_map(name).collect();
+            let metrics = Metric::EVERY.map(Metric::word);
             return Err(
                 words.expected(&format!("{CLAIMS}, or before it a metric: {}", metrics.join(", ")), other)
             );
@@ -54,10 +51,6 @@ pub(super) fn fail_if(text: &str) -> Result<FailIf, String> {
     }
 }
 
-fn name(word: &MetricWord) -> Option<String> {
-    word.to_possible_value().map(|value| value.get_name().to_owned())
-}
-
 /// The words that are left, and how many were taken.
 struct Words<'a> {
     left: std::collections::VecDeque<&'a str>,
@@ -71,9 +64,9 @@ impl<'a> Words<'a> {
     }
 
     fn metric(&mut self) -> Option<Metric> {
-        let word = MetricWord::from_str(self.left.front()?, false).ok()?;
+        let metric = Metric::of_word(self.left.front()?)?;
         self.next();
-        Some(word.into())
+        Some(metric)
     }
 
     /// `slower by 3%` after `maybe`: what cannot be excluded has a size.
@@ -147,6 +140,9 @@ mod tests {
         assert_eq!(read("maybe slower by 0.5%"), (None, Claim::Slower(0.005_f64.ln_1p()), true));
         assert_eq!(read("p99 slower by 3%"), (Some(Metric::P99), Claim::Slower(three), false));
         assert_eq!(read("cpu maybe slower by 3%"), (Some(Metric::Cpu), Claim::Slower(three), true));
+        assert_eq!(read("cold_start slower"), (Some(Metric::ColdStart), Claim::Slower(0.0), false));
+        assert_eq!(read("measure not equivalent"), (Some(Metric::Measure), Claim::NotEquivalent, false));
+        assert_eq!(read("peak slower by 3%"), (Some(Metric::Peak), Claim::Slower(three), false));
         assert_eq!(fail_if("p99   slower  by 3%").unwrap().text, "p99 slower by 3%");
     }
 
@@ -178,7 +174,8 @@ mod tests {
             let error = fail_if(text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
-        assert!(fail_if("x").unwrap_err().ends_with("a metric: throughput, cpu, p50, p99"));
+        let every = "a metric: throughput, cpu, p50, p99, peak, cold_start, measure";
+        assert!(fail_if("x").unwrap_err().ends_with(every));
     }
 
     proptest! {

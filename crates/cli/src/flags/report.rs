@@ -2,7 +2,7 @@
 //!
 //! Owns: its options and which of them make no sense together. Must not know what is written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -12,6 +12,7 @@ const REPORT_HELP: &str = "\
 Examples:
   deadheat report trending.jsonl
   deadheat report trending.jsonl --html trending.html
+  deadheat report trending.jsonl --html trending.html --audit trending-audit.json
   deadheat report trending.jsonl --markdown \"$GITHUB_STEP_SUMMARY\" --benchmark-action bench/
 
 Without an option it is shown here. In a GitHub workflow, `--markdown -` writes to standard output as everywhere; the
@@ -46,6 +47,9 @@ pub(crate) struct ReportFlags {
     /// Write bigger-is-better.json and smaller-is-better.json there, for github-action-benchmark's custom tools
     #[arg(long, value_name = "DIR")]
     pub(crate) benchmark_action: Option<PathBuf>,
+    /// Show this audit of the same study as well, here, on the page and in Markdown: what `audit --json` wrote
+    #[arg(long, value_name = "AUDIT")]
+    pub(crate) audit: Option<PathBuf>,
 }
 
 impl ReportFlags {
@@ -93,11 +97,26 @@ impl ReportFlags {
         }
     }
 
+    /// Where the audit is, if there is one.
+    ///
+    /// # Errors
+    /// When nothing that is written shows it.
+    pub(crate) fn shown_audit(&self) -> Result<Option<&Path>, UsageError> {
+        let shows = !self.writes() || self.html.is_some() || self.markdown.is_some();
+        match &self.audit {
+            Some(_) if !shows => Err(UsageError::new(
+                "--audit: nothing that is written here shows an audit",
+                "write a page with --html, or Markdown with --markdown",
+            )),
+            audit => Ok(audit.as_deref()),
+        }
+    }
+
     /// An option that only the record of a race has something for.
     pub(crate) fn of_races_only(&self) -> Option<&'static str> {
         let outputs = self.outputs().map(|(option, to)| (option, to.is_some()));
         let folders = self.folders().map(|(option, to)| (option, to.is_some()));
-        let mut all = outputs.into_iter().chain(folders);
+        let mut all = outputs.into_iter().chain(folders).chain([("--audit", self.audit.is_some())]);
         all.find(|(option, given)| *given && *option != "--json").map(|(option, _)| option)
     }
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use deadheat_record::Objective;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use deadheat_record::{Metric, Objective};
 
 use crate::study;
 
@@ -67,6 +68,12 @@ fn share(text: &str, most: f64, allowed: &str) -> Result<f64, String> {
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e8);
     rate.ok_or_else(|| "write requests per second, above 0, such as 2000".into())
+}
+
+/// A metric that a record can have.
+pub(super) fn metric() -> impl TypedValueParser<Value = Metric> {
+    let words = PossibleValuesParser::new(Metric::EVERY.map(Metric::word));
+    words.try_map(|word| Metric::of_word(&word).ok_or("there is no such metric"))
 }
 
 /// An objective: `p99 < 10ms`.

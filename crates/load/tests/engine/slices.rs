@@ -2,11 +2,12 @@
 
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::kit::*;
 use deadheat_load::*;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 fn hello() -> Server {
     Server::start(|stream, _| say(stream, HELLO))
@@ -63,6 +64,30 @@ fn looking_out_for_answers_is_bounded_and_counted_apart() {
         let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64;
         assert_eq!(tally.cpu_share(), Some(busy / tally.wall_ns as f64));
     }
+}
+
+/// A worker that shares its CPU with others is kept from it mostly while it looks out for the next due time, which it always does at
+/// this rate; what they had of the CPU is not what it spent.
+#[test]
+fn no_more_is_spent_on_looking_out_than_is_spent() {
+    let (server, over) = (hello(), Arc::new(AtomicBool::new(false)));
+    let rival = || {
+        let over = over.clone();
+        std::thread::spawn(move || {
+            let mut cpu = CpuSet::new();
+            cpu.set(0);
+            sched_setaffinity(None, &cpu).unwrap();
+            while !over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        })
+    };
+    let rivals: Vec<_> = (0..3).map(|_| rival()).collect();
+    let config = SessionConfig { spin: true, cpus: vec![0], ..config(server.at(), 8) };
+    let tally = run(config, &order(constant(11_000.0), Limit::duration(Duration::from_millis(400))));
+    over.store(true, Ordering::Relaxed);
+    rivals.into_iter().for_each(|rival| rival.join().unwrap());
+    assert!(tally.spin_ns > 0 && tally.spin_ns <= tally.cpu_ns, "{} of {}", tally.spin_ns, tally.cpu_ns);
 }
 
 #[test]

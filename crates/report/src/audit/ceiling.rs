@@ -5,6 +5,7 @@
 use deadheat_record::{Claim, GeneratorAudit};
 
 use super::figures::figure;
+use super::published_count;
 use crate::number::{exact, interval_of, three_digits};
 
 /// Holds the published throughputs against the ceiling, and says what follows.
@@ -22,12 +23,28 @@ pub(super) fn concluded(mut audit: GeneratorAudit, claims: &[Claim]) -> Generato
         .filter(|(_, claim)| claim.metric == "throughput_rps" && claim.baseline.is_none())
         .filter_map(|(at, claim)| Some((at, figure(claim)?.is.low)))
         .collect();
-    let most = audit.high.unwrap_or(reached);
+    let granted = granted(&audit, claims);
+    let most = audit.high.unwrap_or(reached) * granted.map_or(1.0, |(_, times)| times);
     if audit.published {
         audit.beyond = rates.iter().filter(|(_, rate)| *rate > most).map(|(at, _)| *at).collect();
     }
-    audit.text = format!("{said}{}", conclusion(&audit, reached, &rates));
+    audit.text = format!("{said}{}{}", conclusion(&audit, reached, &rates), aside(&audit, granted));
     audit
+}
+
+/// The published number of threads and how many times as much is granted to them, where the generator has fewer cores here: each
+/// thread may do as much as one of these does.
+fn granted(audit: &GeneratorAudit, claims: &[Claim]) -> Option<(u32, f64)> {
+    let threads = published_count(claims, "generator_threads").filter(|_| audit.published)?;
+    let times = f64::from(threads) / audit.cpus.len() as f64;
+    (times.is_finite() && times > 1.0).then_some((threads, times))
+}
+
+/// What was granted, so that nobody takes the sentence before it for more than it says.
+fn aside(audit: &GeneratorAudit, granted: Option<(u32, f64)>) -> String {
+    let Some((threads, times)) = granted else { return String::new() };
+    let so = if audit.beyond.is_empty() { "" } else { ", which is not enough" };
+    format!(" (the article's {threads} threads were granted {} times as much{so})", three_digits(times))
 }
 
 fn measured(audit: &GeneratorAudit, reached: f64) -> String {

@@ -8,6 +8,7 @@
 //! | `latency_mean_ms`, `latency_min_ms`, `latency_max_ms`, `latency_p50_ms`, `latency_p99_9_ms` | latency; also in `_s`, `_us`, `_ns` |
 //! | `connections`, `connect_errors`, `requests`, `timeouts` | counts |
 //! | `duration_s`, `warmup_s` | length of the run, and for how long it is slow at first |
+//! | `warmup_before_s` | warm-up before the run, which is in none of its figures |
 //! | `rate_rps` | requests per second that were due, where the load was open |
 //! | `X_ratio` | contender over baseline, of the figures `X_…` |
 

@@ -13,12 +13,13 @@ use super::figures::{Figure, Place, figure, latency, time_unit};
 use crate::{ReportError, View};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "connections",
     "connect_errors",
     "requests",
     "duration_s",
     "warmup_s",
+    "warmup_before_s",
     "timeouts",
     "rate_rps",
     "cpus",
@@ -44,13 +45,19 @@ enum Wanted {
 /// Adds what this machine's race says of each claim.
 ///
 /// # Errors
-/// When a histogram in the record is damaged.
+/// When the record is of another study, or a histogram in it is damaged; the audit is as it was then.
 pub fn add_race(
     audit: &mut AuditRecord,
     file: &str,
     record: &Record,
     view: &View,
 ) -> Result<(), ReportError> {
+    if record.plan.study != audit.study {
+        return Err(ReportError::OtherStudy {
+            found: record.plan.study.clone(),
+            wanted: audit.study.clone(),
+        });
+    }
     let race = Race { record, view, claims: &audit.claims };
     let mut here = Vec::new();
     for (at, claim) in audit.claims.iter().enumerate() {
@@ -62,12 +69,6 @@ pub fn add_race(
     audit.here = here;
     audit.record = Some(file.into());
     audit.machine = Some(record.machine.clone());
-    if record.plan.study != audit.study {
-        return Err(ReportError::OtherStudy {
-            found: record.plan.study.clone(),
-            wanted: audit.study.clone(),
-        });
-    }
     Ok(())
 }
 

@@ -77,9 +77,17 @@ fn here(audit: &AuditRecord) -> String {
     if audit.here.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\n## On this machine\n\n");
-    out +=
-        "| metric | run | ratio | scenario | published | here | verdict |\n|---|---|---|---|--:|--:|---|\n";
+    format!("\n## On this machine\n\n{}", claims(audit))
+}
+
+/// The claims as this machine has them: a table, then those that cannot be tested; nothing where none was held against it.
+pub(crate) fn claims(audit: &AuditRecord) -> String {
+    if audit.here.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "| metric | run | ratio | scenario | published | here | verdict |\n|---|---|---|---|--:|--:|---|\n",
+    );
     for one in audit.here.iter().filter(|one| one.verdict != ClaimVerdict::NotTestable) {
         let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, code);
         let who = [&one.contender, &one.baseline].map(name);

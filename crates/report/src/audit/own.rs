@@ -184,7 +184,8 @@ fn requests(run: &Run<'_>) -> Option<PublishedCheck> {
     Some(check(run, CheckKind::Requests, outcome, (Some(made.value), Some(stated.is.value)), text))
 }
 
-/// A run must outlast the time for which the source says that things are slow at first.
+/// A run must outlast the time for which the source says that things are slow at first; a warm-up before it has taken a part of
+/// that.
 fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
     let rate = run.own("throughput_rps")?;
     let (length, how) = if let Some(requests) = run.setting("requests") {
@@ -197,7 +198,15 @@ fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
         (duration.is, format!("the run lasts {}", duration.shown))
     };
     let (warm_up, whose) = run.warm_up()?;
-    let sound = length.value >= warm_up.is.high;
+    let (passed_s, how, less) = match run.setting("warmup_before_s") {
+        Some(before) => (
+            before.is.value + length.value,
+            format!("{how} after {} of warm-up", before.shown),
+            "together less",
+        ),
+        None => (length.value, how, "less"),
+    };
+    let sound = passed_s >= warm_up.is.high;
     let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
     // Another's warm-up says only that this one's may be as long.
     let (whose, sure) = match whose {
@@ -209,11 +218,11 @@ fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
         format!("{how}, and the warm-up that is reported{whose} {}", warm_up.shown)
     } else {
         format!(
-            "{how}, less than the warm-up of {} that is reported{whose}: it {sure} the warm-up that was measured",
+            "{how}, {less} than the warm-up of {} that is reported{whose}: it {sure} the warm-up that was measured",
             warm_up.shown
         )
     };
-    Some(check(run, CheckKind::RunLength, outcome, (Some(length.value), Some(warm_up.is.low)), text))
+    Some(check(run, CheckKind::RunLength, outcome, (Some(passed_s), Some(warm_up.is.low)), text))
 }
 
 /// Percentiles rise, extremes enclose them, and the mean lies where they leave it room.

@@ -12,8 +12,8 @@ use deadheat_stats::{Direction, Sample, Verdict, Welch};
 
 use super::epochs::{Series, series};
 use super::{
-    Asked, CompareError, METRICS, Match, Named, alike, asked_metrics, conditions, index_of, metric_word,
-    names, old_name,
+    Asked, CompareError, FailIf, Match, Named, alike, asked_metrics, conditions, index_of, measured,
+    metric_word, names, old_name,
 };
 use crate::compare::word;
 use crate::{ReportError, View, view};
@@ -51,8 +51,10 @@ pub fn races(
     let margin = asked.margin.unwrap_or(new.record.plan.method.margin);
     let alpha = asked.alpha.unwrap_or(new.record.plan.method.alpha);
     let findings = alike::of_records(&both, [&old.file, &new.file], asked);
+    let shared = shared_scenarios(&both, asked)?;
+    known_metrics(&both, &shared, asked)?;
     let mut scenarios = Vec::new();
-    for scenario in shared_scenarios(&both, asked)? {
+    for scenario in shared.into_iter().filter(|one| !compared_metrics(&both, one, asked).is_empty()) {
         let rules = Rules { margin, alpha, race_findings: &findings };
         let damaged = |source| {
             let source = ReportError::Histogram { scenario: scenario.clone(), source };
@@ -129,12 +131,6 @@ fn known(old: &Named<'_, Record>, new: &Named<'_, Record>, asked: &Asked) -> Res
             }
         }
     }
-    let compared = if asked.metrics.is_empty() { &METRICS[..] } else { &asked.metrics };
-    let missing = |one: &&super::FailIf| one.metric.is_some_and(|metric| !compared.contains(&metric));
-    if let Some(one) = asked.conditions.iter().find(missing) {
-        let all = compared.iter().map(|metric| metric_word(*metric).to_owned()).collect();
-        return unknown("--fail-if", &one.text, "what --metric leaves to compare", all);
-    }
     Ok(())
 }
 
@@ -162,6 +158,47 @@ fn shared_scenarios(both: &Both<'_>, asked: &Asked) -> Result<Vec<String>, Compa
     Ok(shared)
 }
 
+/// What a scenario measures, as the new record has it.
+fn measured_in(both: &Both<'_>, scenario: &str) -> &'static [Metric] {
+    both.new.plan.scenario(scenario).map_or(&[][..], |one| measured(&one.shape))
+}
+
+/// What a scenario is compared in: of what was typed what it measures, and all of it where nothing was typed.
+fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &Asked) -> Vec<Metric> {
+    let measured = measured_in(both, scenario);
+    match &asked.metrics[..] {
+        [] => measured.to_vec(),
+        typed => typed.iter().copied().filter(|one| measured.contains(one)).collect(),
+    }
+}
+
+/// Whether every metric that was typed, also in a condition, is one that the scenarios measure.
+fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &Asked) -> Result<(), CompareError> {
+    let unknown = |option, name: &str, place: &str, known: &[Metric]| {
+        let known = known.iter().map(|one| metric_word(*one).to_owned()).collect();
+        Err(CompareError::Unknown { option, name: name.into(), place: place.into(), known })
+    };
+    let mut known: Vec<Metric> = Vec::new();
+    for metric in scenarios.iter().flat_map(|one| measured_in(both, one)) {
+        if !known.contains(metric) {
+            known.push(*metric);
+        }
+    }
+    let both_measured = "what both records measured";
+    if let Some(one) = asked.metrics.iter().find(|one| !known.contains(one)) {
+        return unknown("--metric", metric_word(*one), both_measured, &known);
+    }
+    let (left, place) = match &asked.metrics[..] {
+        [] => (&known[..], both_measured),
+        typed => (typed, "what --metric leaves to compare"),
+    };
+    let missing = |one: &&FailIf| one.metric.is_some_and(|metric| !left.contains(&metric));
+    match asked.conditions.iter().find(missing) {
+        Some(one) => unknown("--fail-if", &one.text, place, left),
+        None => Ok(()),
+    }
+}
+
 /// What holds for all families.
 struct Rules<'a> {
     margin: f64,
@@ -184,12 +221,12 @@ fn compared(
     };
     let field: Vec<Match> = both.matches.iter().filter(chosen).copied().collect();
     let findings = alike::of_scenario(both, scenario, &field);
-    let metrics = if asked.metrics.is_empty() { &METRICS[..] } else { &asked.metrics };
     let mut families = Vec::new();
-    for metric in metrics {
-        let mut family = family(both, scenario, &field, *metric, rules)?;
+    for metric in compared_metrics(both, scenario, asked) {
+        let mut family = family(both, scenario, &field, metric, rules)?;
         for one in &mut family {
-            one.asked = !asked.metrics.is_empty() || asked_metrics(&both.new.plan, scenario).contains(metric);
+            one.asked =
+                !asked.metrics.is_empty() || asked_metrics(&both.new.plan, scenario).contains(&metric);
             take_away(one, findings.iter().chain(rules.race_findings));
         }
         families.push(family);

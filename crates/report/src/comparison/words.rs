@@ -5,6 +5,7 @@
 use deadheat_record::{Change, Shape, VerdictWord};
 
 use crate::number::{interval, percent, quantile, ratio, ratio_decimals, three_digits, time_ns, whole};
+use crate::text::plain;
 
 /// A load in words.
 pub(crate) fn shape(shape: &Shape) -> String {
@@ -20,7 +21,7 @@ pub(crate) fn shape(shape: &Shape) -> String {
             format!("the highest rate with {what} < {limit}, {connections} connections")
         }
         Shape::Starts { starts } => format!("{starts} fresh starts"),
-        Shape::Measure { measure } => format!("{measure}, as each measures it itself"),
+        Shape::Measure { measure } => format!("{}, as each measures it itself", plain(measure)),
     }
 }
 
@@ -31,6 +32,7 @@ pub(crate) fn label(metric: &str, of: &Shape) -> String {
         ("cpu", _) => "CPU/req".into(),
         ("peak", _) => "peak rate".into(),
         ("cold_start", _) => "cold start".into(),
+        ("measure", _) => "measured".into(),
         (other, Shape::Closed { .. }) => format!("{} at saturation", other.replace('_', ".")),
         (other, _) => other.replace('_', "."),
     }
@@ -77,6 +79,8 @@ pub(crate) fn sentence(
         "throughput" => "throughput".into(),
         "cpu" => "CPU time per request".into(),
         "peak" => "peak rate".into(),
+        "cold_start" => "cold start".into(),
+        "measure" => "measured value".into(),
         other => format!("{} latency", other.replace('_', ".")),
     };
     let against = reference.map_or_else(String::new, |one| format!(" against {}", name(one)));

@@ -7,6 +7,7 @@ use deadheat_record::{ContenderResult, Finding, Record, Severity, Shape, Slice};
 use deadheat_stats::climbs;
 
 use super::{Reading, Scene, load_gates};
+use crate::compare;
 use crate::number::{percent, whole};
 
 /// A contender that uses less of its cores than this is not at its limit.
@@ -70,7 +71,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         let of_any = [mismatch(result), no_keep_alive(scene, result), load_gates::of_any(scene, result)];
         let of_rates = of_rates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
         let of_rates = of_rates.filter(|_| !searched);
-        let all = of_rates.chain(of_any.into_iter().flatten());
+        let of_search = load_gates::of_search(scene, result).filter(|_| searched);
+        let all = of_rates.chain(of_search).chain(of_any.into_iter().flatten());
         all.map(|reading| reading.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
@@ -90,18 +92,23 @@ pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     })
 }
 
+/// Of the epochs that count: one in which nothing could be compared is no epoch of a look.
 fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
     let first = *scene.record.plan.method.looks.first()?;
-    let epochs = scene.epochs.len();
+    let epochs = compare::counted(scene.record, &scene.plan.name, scene.judgement);
+    let left_out = match scene.epochs.len().saturating_sub(epochs) {
+        0 => String::new(),
+        more => format!(", {more} more left out"),
+    };
     Some(Reading {
         severity: (epochs < first).then_some(Severity::Warn),
         code: "few-epochs",
         contender: None,
         message: match epochs < first {
             true => format!(
-                "{epochs} of the {first} epochs of a first look measured: only large differences can be told apart"
+                "{epochs} of the {first} epochs of a first look measured{left_out}: only large differences can be told apart"
             ),
-            false => format!("{epochs} epochs measured, and {first} are the least"),
+            false => format!("{epochs} epochs measured{left_out}, and {first} are the least"),
         },
         remedy: "go on with --resume, or give the race more time with --budget",
     })

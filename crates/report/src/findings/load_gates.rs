@@ -57,6 +57,12 @@ pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> Option<Read
     throttled(scene, &parts)
 }
 
+/// The gate on a search for one contender's peak. Its trials at too high a rate are failed one by one, also where the generator is
+/// busy with them; but a peak near what the generator reaches at all may be the generator's.
+pub(super) fn of_search(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
+    ceiling(scene, scene.index_of(&result.contender)?)
+}
+
 fn is_closed(scene: &Scene<'_>) -> bool {
     matches!(scene.plan.shape, Shape::Closed { .. })
 }
@@ -193,14 +199,17 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> 
     )
 }
 
-/// Each session's rate is held against its own ceiling, and the worst of them is told.
+/// Each session's rate, or the peak rate that it found, is held against its own ceiling, and the worst of them is told.
 fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
+    let searched = matches!(scene.plan.shape, Shape::Peak { .. });
     let of_session = |ceiling: Option<f64>| {
         let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
         let epochs =
             scene.epochs.iter().filter(|epoch| pilot.ceiling_at(epoch.started_unix_ms) == Some(ceiling));
-        Some((rate_in(epochs.copied(), contender)? / ceiling, ceiling))
+        let rate =
+            if searched { peak_in(epochs.copied(), contender) } else { rate_in(epochs.copied(), contender) };
+        Some((rate? / ceiling, ceiling))
     };
     let later = pilot.later_ceilings.iter().map(|one| one.ceiling_rps);
     let sessions = std::iter::once(pilot.ceiling_rps).chain(later).filter_map(of_session);
@@ -225,6 +234,12 @@ fn rate_in<'a>(epochs: impl Iterator<Item = &'a Epoch> + Clone, contender: usize
         let (count, ns) = parts.fold((0, 0), |sum, part| (sum.0 + part.completions, sum.1 + part.loaded_ns));
         (ns > 0).then(|| count as f64 * 1e9 / ns as f64)
     })
+}
+
+/// Mean over epochs of the peak rates that were found.
+fn peak_in<'a>(epochs: impl Iterator<Item = &'a Epoch>, contender: usize) -> Option<f64> {
+    let found: Vec<f64> = epochs.filter_map(|epoch| epoch.of(contender)?.peak?.found()).collect();
+    (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
 }
 
 /// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.

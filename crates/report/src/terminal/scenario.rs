@@ -73,7 +73,7 @@ pub(super) fn load(shape: &Shape) -> String {
     }
 }
 
-/// How many epochs a scenario took, and why it ended.
+/// How many epochs count, how many more were left out, and why it ended.
 pub(super) fn lasted(result: &ScenarioResult) -> String {
     let end = match result.ended.as_str() {
         "maximum" => "the most planned".into(),
@@ -81,8 +81,13 @@ pub(super) fn lasted(result: &ScenarioResult) -> String {
         "unavailable" => "nothing to compare".into(),
         other => plain(other),
     };
-    let epochs = if result.epochs == 1 { "epoch" } else { "epochs" };
-    format!("{} {epochs}, {end}", result.epochs)
+    let counted = result.comparisons.first().map_or(result.epochs, |one| one.epochs);
+    let epochs = if counted == 1 { "epoch" } else { "epochs" };
+    let left_out = match result.epochs.saturating_sub(counted) {
+        0 => String::new(),
+        more => format!(", {more} more left out"),
+    };
+    format!("{counted} {epochs}{left_out}, {end}")
 }
 
 /// One table with everything where one metric is compared; else one for each of them, and one with the other figures.
