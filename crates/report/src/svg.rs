@@ -1,49 +1,54 @@
-//! Figures as SVG files: ratios with their intervals and epochs, latency by percentile.
+//! Figures as SVG files: those of the page that say something without a pointer.
 //!
-//! Owns: which figures a document has, and the names of their files. Must not know files. Names are data: the drawing library
-//! escapes them, and what would act on a reader is made visible before.
+//! Owns: which figures a document has, and the names of their files. Must not know files. Names are data: what would act on a
+//! reader is made visible, and the rest is escaped.
 
 mod canvas;
+mod ladder;
 mod latency;
 mod ratios;
+mod resources;
+mod rows;
+mod scaling;
+mod time;
 
 use std::collections::BTreeSet;
 
-use deadheat_record::{Comparison, Document};
+use deadheat_record::Document;
 
 use crate::ReportError;
-use canvas::{Area, figure};
+use canvas::Figure;
 
 /// All figures that a document has something for: the name of a file, and what goes into it.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
 pub fn svg(document: &Document) -> Result<Vec<(String, String)>, ReportError> {
-    let mut figures = Vec::new();
     let mut taken = BTreeSet::new();
-    let margin = document.record.plan.method.margin;
+    let write = |figure: Figure<'_>| {
+        let name = file(&figure.stem, &mut taken);
+        let text = figure.text(&name)?;
+        Ok((name, text))
+    };
+    figures(document).into_iter().map(write).collect()
+}
+
+/// What is there to be drawn, in the page's order.
+fn figures(document: &Document) -> Vec<Figure<'_>> {
+    let mut figures = Vec::new();
     for scenario in &document.scenarios {
-        for ranking in &scenario.rankings {
-            let metric = ranking.metric;
-            let pairs: Vec<&Comparison> = scenario
-                .comparisons
-                .iter()
-                .filter(|one| one.metric == metric && one.ratio.is_some())
-                .collect();
-            if !pairs.is_empty() {
-                let name = file(&format!("ratios-{}-{}", scenario.name, metric.word()), &mut taken);
-                let height = 118 + 52 * pairs.len() as u32;
-                let draw = |area: &Area<'_>| ratios::ratios(area, scenario, metric, &pairs, margin);
-                figures.push((name.clone(), figure(&name, height, draw)?));
-            }
-        }
-        if scenario.results.iter().any(|one| one.latency_curve.len() > 1) {
-            let name = file(&format!("latency-{}", scenario.name), &mut taken);
-            let text = figure(&name, 520, |area| latency::latency(area, document, scenario))?;
-            figures.push((name, text));
-        }
+        figures.extend(ratios::of(document, scenario));
+        figures.extend(latency::of(document, scenario));
+        figures.extend(time::of(document, scenario));
+        let pilot = document.record.pilots.iter().find(|pilot| pilot.scenario == scenario.name);
+        figures.extend(pilot.and_then(|pilot| time::warm_up(document, pilot)));
+        figures.extend(resources::cpu(document, scenario));
+        figures.extend(resources::cold_start(document, scenario));
+        figures.extend(latency::edge_cache(document, scenario));
     }
-    Ok(figures)
+    figures.extend(document.ladders.iter().filter_map(ladder::of));
+    figures.extend(document.sweeps.iter().filter_map(|sweep| scaling::of(document, sweep)));
+    figures
 }
 
 /// A name for a file that says what it holds, and that no other figure has.

@@ -109,7 +109,17 @@ fn figures_are_drawn_of_the_documents_numbers() {
     let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
-        ["ratios-closed-64-throughput.svg", "ratios-closed-64-p50.svg", "latency-closed-64.svg"]
+        [
+            "ratios-closed-64-throughput.svg",
+            "epochs-closed-64-throughput.svg",
+            "ratios-closed-64-p50.svg",
+            "epochs-closed-64-p50.svg",
+            "latency-closed-64.svg",
+            "time-closed-64.svg",
+            "warm-up-closed-64.svg",
+            "cpu-closed-64.svg",
+            "cold-start-closed-64.svg",
+        ]
     );
     let one = &document.scenarios[0].comparisons[0];
     let circles = figures[0].1.matches("<circle").count();
