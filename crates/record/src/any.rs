@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{LOAD_SCHEMA, LoadRecord, ReadError, Record};
+use crate::{LOAD_SCHEMA, LoadRecord, ReadError, Record, packed};
 
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub enum AnyRecord {
 /// # Errors
 /// As [`crate::read`].
 pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
-    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
+    let bytes = packed::bytes(path)?;
     let value = serde_json::from_slice::<Value>(&bytes).ok();
     let is_load = |value: &Value| value.get("schema").and_then(Value::as_str) == Some(LOAD_SCHEMA);
     match value.filter(is_load) {
