@@ -169,7 +169,7 @@ pub(super) fn zero_ticks(high: f64, most: f64) -> Vec<f64> {
 
 /// As ticks have it: `20 ms` for `20.0 ms`.
 pub(super) fn tick(text: &str) -> String {
-    let (number, unit) = text.split_once(' ').map_or((text, ""), |(number, unit)| (number, unit));
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let short = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
     format!("{short} {unit}").trim_end().to_owned()
 }
