@@ -33,12 +33,13 @@ export class Bench {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** The page of a made-up record, as the program writes it; `more` is put into its document. */
+  /** The page of a made-up record, or of a file with one, as the program writes it; `more` is put into its document. */
   page(kind, more) {
     const key = more ? `${kind}+${Object.keys(more)}` : kind;
     if (!this.files.has(key)) {
-      const [record, html] = [join(this.folder, `${kind}.json`), join(this.folder, `${this.files.size}-${kind}.html`)];
-      writeFileSync(record, JSON.stringify(KINDS[kind]()));
+      const html = join(this.folder, `${this.files.size}.html`);
+      const record = KINDS[kind] ? join(this.folder, `${kind}.json`) : kind;
+      if (KINDS[kind]) writeFileSync(record, JSON.stringify(KINDS[kind]()));
       const begun = performance.now();
       execFileSync(program, ["report", record, "--html", html]);
       const written_ms = performance.now() - begun;
@@ -60,10 +61,24 @@ export class Bench {
       await page.goto(`file://${file}`);
       return await page.evaluate(() => ({
         name: document.documentElement.nodeName, title: document.querySelector("title")?.textContent,
-        marks: document.querySelectorAll("path, circle, rect").length, var: new XMLSerializer().serializeToString(document).includes("var("),
+        marks: document.querySelectorAll("path, circle, rect").length, texts: [...document.querySelectorAll("text")].map((one) => one.textContent),
+        var: new XMLSerializer().serializeToString(document).includes("var("),
       }));
     } finally {
       await page.close();
+    }
+  }
+
+  /** Opens, asks, closes; nothing may be complained of and nothing asked for but the file itself. */
+  async on(kind, options, ask) {
+    const opened = await this.open(kind, options);
+    try {
+      await ask(opened);
+      assert.deepEqual(opened.seen.complaints, []);
+      assert.deepEqual(opened.seen.requests.filter((url) => !/^(file|data|blob):/.test(url)), []);
+      assert.equal(opened.seen.requests.filter((url) => url.startsWith("file:")).length, 1);
+    } finally {
+      await opened.close();
     }
   }
 

@@ -10,18 +10,7 @@ let bench;
 before(async () => { bench = await Bench.open(); });
 after(() => bench.close());
 
-/** Opens, asks, closes; nothing may be complained of and nothing asked for but the file itself. */
-async function on(kind, options, ask) {
-  const opened = await bench.open(kind, options);
-  try {
-    await ask(opened);
-    assert.deepEqual(opened.seen.complaints, []);
-    assert.deepEqual(opened.seen.requests.filter((url) => !/^(file|data|blob):/.test(url)), []);
-    assert.equal(opened.seen.requests.filter((url) => url.startsWith("file:")).length, 1);
-  } finally {
-    await opened.close();
-  }
-}
+const on = (kind, options, ask) => bench.on(kind, options, ask);
 
 const SECTIONS = ["verdict", "ratios", "epochs", "latency", "time", "cpu", "memory", "cold-start", "ladder", "scaling", "edge-cache", "audit", "parity", "gates", "machine", "reproduce", "record"];
 const sections = (page) => page.$$eval("[data-section]", (all) => all.map((one) => one.dataset.section));

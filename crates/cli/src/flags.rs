@@ -16,6 +16,7 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_record::{Metric, Objective};
 use deadheat_report::comparison::FailIf;
@@ -60,9 +61,12 @@ Examples:
 Exit status: 0 measured, or passed; 1 measured, and a parity check failed or a condition of --fail-if holds; 2 wrong
 usage or input; 3 the measurement is invalid; 130 interrupted (what was measured is kept).";
 
+/// What is wrong stands out in bold and not in yellow, which cannot be read on white.
+const STYLES: Styles = Styles::styled().invalid(Style::new().bold());
+
 /// Races HTTP servers and tells which one really won, or that it was a dead heat.
 #[derive(Debug, Parser)]
-#[command(name = "deadheat", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "deadheat", version, max_term_width = 110, after_help = EXAMPLES, styles = STYLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -318,6 +322,14 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_wrong_is_written_in_colours_that_white_paper_shows() {
+        let error = Cli::try_parse_from(["deadheat", "race", "--alpa", "0.05"]).unwrap_err();
+        let shown = error.render().ansi().to_string();
+        assert!(shown.contains("\u{1b}[1m--alpa\u{1b}[0m"), "{shown:?}");
+        assert!(!["\u{1b}[33m", "\u{1b}[36m"].iter().any(|color| shown.contains(color)), "{shown:?}");
     }
 
     #[test]

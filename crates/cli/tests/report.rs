@@ -26,7 +26,9 @@ fn a_race_is_written_in_every_form() {
     for file in ["results", "comparisons", "epochs"] {
         assert!(kit.read(format!("tables/{file}.csv")).lines().count() > 1, "{file}");
     }
-    for file in ["ratios-closed-64-throughput", "latency-closed-64"] {
+    let figures = ["ratios", "epochs"].map(|kind| format!("{kind}-closed-64-throughput"));
+    let others = ["latency", "time", "cpu", "cold-start"].map(|kind| format!("{kind}-closed-64"));
+    for file in figures.iter().chain(&others) {
         assert!(kit.read(format!("figures/{file}.svg")).starts_with("<svg "), "{file}");
     }
     let bencher: Value = serde_json::from_str(&kit.read("b.json")).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{AUDIT_SCHEMA, AuditRecord, LOAD_SCHEMA, LoadRecord, ReadError, Record};
+use crate::{AUDIT_SCHEMA, AuditRecord, LOAD_SCHEMA, LoadRecord, ReadError, Record, packed};
 
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub enum AnyRecord {
 /// # Errors
 /// As [`crate::read`].
 pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
-    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
+    let bytes = packed::bytes(path)?;
     let value = serde_json::from_slice::<Value>(&bytes).ok();
     let is_load = |value: &Value| value.get("schema").and_then(Value::as_str) == Some(LOAD_SCHEMA);
     match value.filter(is_load) {
@@ -38,7 +38,7 @@ pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
 /// # Errors
 /// When the file cannot be read, or is no audit.
 pub fn read_audit(path: &Path) -> Result<AuditRecord, ReadError> {
-    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
+    let bytes = packed::bytes(path)?;
     let refused = |found: String| ReadError::NotAnAudit { path: path.into(), found };
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
     match value.get("schema").and_then(Value::as_str) {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     AUDIT_SCHEMA, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
-    SCHEMA, Shape,
+    SCHEMA, Shape, packed,
 };
 
 /// How a race, or one part of it, came to its end.
@@ -300,9 +300,9 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// Reads a record: a journal, or the document that `--json` writes.
+/// Reads a record: a journal, or the document that `--json` writes; packed by gzip or not.
 pub fn read(path: &Path) -> Result<Record, ReadError> {
-    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })?;
+    let bytes = packed::bytes(path)?;
     match serde_json::from_slice::<Value>(&bytes) {
         Ok(value) if value.get("line").is_none() => read_document(path, value),
         Ok(_) | Err(_) => read_journal(path, &bytes),

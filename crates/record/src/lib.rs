@@ -19,6 +19,8 @@ mod journal;
 mod ladder;
 mod load;
 mod machine;
+mod packed;
+mod part;
 mod peak;
 mod plan;
 mod readings;

@@ -223,3 +223,45 @@ fn a_document_reads_back_as_its_record() {
         assert_eq!(read(&path).unwrap(), record);
     }
 }
+
+#[test]
+fn a_packed_record_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (record, path) = (full_record(), folder.path().join("race.jsonl.gz"));
+    let packed = record.packed().unwrap();
+    std::fs::write(&path, &packed).unwrap();
+    assert_eq!(read(&path).unwrap(), record);
+    assert_eq!(read_any(&path).unwrap(), AnyRecord::Race(Box::new(record.clone())));
+    assert_eq!(record.packed().unwrap(), packed, "twice the same is the same");
+    std::fs::write(&path, &packed[..packed.len() - 20]).unwrap();
+    let error = read(&path).unwrap_err().to_string();
+    assert!(error.contains("race.jsonl.gz: "), "{error}");
+}
+
+#[test]
+fn a_part_of_a_record_is_that_of_its_scenarios() {
+    let mut record = full_record();
+    let [plan] = record.plan.scenarios.as_slice() else { panic!("one scenario") };
+    let named = |name: &str| ScenarioPlan { name: name.into(), ..plan.clone() };
+    record.plan.scenarios = ["a", "b", "c"].map(named).to_vec();
+    record.out = ["php", "deno", "go"].map(String::from).to_vec();
+    record.out_in = [("php", "b"), ("go", "c")].map(|(who, scenario)| (who.into(), scenario.into())).to_vec();
+    for (at, epoch) in record.epochs.iter_mut().enumerate() {
+        epoch.scenario = ["a", "b", "c"][at % 3].into();
+    }
+    record.ended = ["a", "b"].map(|name| (name.to_owned(), End::Decided)).to_vec();
+    record.findings[1].0 = Some("b".into());
+    let part = |names: &[&str]| record.clone().only(names);
+    let out = |names: &[&str]| (part(names).out, part(names).out_in);
+    let all = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+    let pairs = |list: &[(&str, &str)]| list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
+    // What happened in a later scenario is not of an earlier one; what happened before lasts.
+    assert_eq!(out(&["a"]), (all(&["deno"]), vec![]));
+    assert_eq!(out(&["c"]), (all(&["php", "deno", "go"]), pairs(&[("php", "c"), ("go", "c")])));
+    assert_eq!(out(&["a", "b"]), (all(&["php", "deno"]), pairs(&[("php", "b")])));
+    assert_eq!(part(&["a", "b", "c", "d"]).epochs, record.epochs);
+    let b = part(&["b"]);
+    assert!(b.epochs.len() == 2 && b.epochs.iter().all(|epoch| epoch.scenario == "b"), "{}", b.epochs.len());
+    assert_eq!((b.ended.len(), b.findings.len(), b.set_aside.len(), b.anew.len()), (1, 2, 0, 0));
+    assert_eq!((part(&["c"]).findings.len(), b.plan.scenarios.len()), (1, 1));
+}

@@ -77,7 +77,8 @@ impl Formatter for Harmless {
     }
 }
 
-fn escaped(text: &str) -> String {
+/// The text as it may stand in an element of HTML or XML.
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -126,9 +126,25 @@ fn switches(one: &ContenderResult) -> Option<String> {
     Some(format!("{} ({} involuntary)", three_digits(all), three_digits(involuntary)))
 }
 
+/// From so many pairs on, only those with the baseline in the first metric stand open.
+const FOLDED_FROM: usize = 13;
+
 fn comparisons(scenario: &ScenarioResult) -> String {
+    let all = &scenario.comparisons;
+    let first = all.first().map(|one| (one.metric, &one.baseline));
+    let open = |one: &&Comparison| all.len() < FOLDED_FROM || first == Some((one.metric, &one.baseline));
+    let (open, folded): (Vec<_>, Vec<_>) = all.iter().partition(open);
+    let mut out = pairs(&open);
+    if !folded.is_empty() {
+        let count = folded.len();
+        out += &format!("\n<details><summary>{count} more comparisons</summary>\n{}\n</details>\n", pairs(&folded));
+    }
+    out
+}
+
+fn pairs(comparisons: &[&Comparison]) -> String {
     let mut out = String::from("\n| pair | metric | ratio | interval | verdict |\n|---|---|--:|---|---|\n");
-    for one in &scenario.comparisons {
+    for one in comparisons {
         let row = [
             format!("{} / {}", code(&one.contender), code(&one.baseline)),
             metric_title(one.metric).into(),

@@ -7,7 +7,7 @@ mod fixture;
 use std::path::Path;
 
 use deadheat_record::{
-    Comparison, Document, End, Finding, Metric, QUANTILES, Record, Severity, Shape, VerdictWord,
+    Comparison, Document, End, Epoch, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity, Shape, VerdictWord,
 };
 use deadheat_report::{CODES, document, json};
 use fixture::{Race, Racer};
@@ -269,4 +269,20 @@ fn what_a_record_may_not_hold_is_said() {
     assert!(document(&record).unwrap_err().to_string().contains("no looks"));
     let record = Race { epochs: 31, rounds: 2, ..two() }.record();
     assert!(document(&record).unwrap_err().to_string().contains("31 epochs"));
+}
+
+#[test]
+fn what_follows_from_a_part_of_a_record_followed_from_the_whole() {
+    let (mut record, other) = (two().record(), Race { seed: 7, ..two() }.record());
+    let plan = ScenarioPlan { name: "other".into(), ..record.plan.scenarios[0].clone() };
+    record.plan.scenarios.push(plan);
+    record.epochs.extend(other.epochs.into_iter().map(|epoch| Epoch { scenario: "other".into(), ..epoch }));
+    record.ended.push(("other".into(), End::Decided));
+    let whole = document(&record).unwrap();
+    assert_ne!(whole.scenarios[0].results, whole.scenarios[1].results);
+    for one in &whole.scenarios {
+        let part = document(&record.clone().only(&[&one.name])).unwrap();
+        assert_eq!(part.scenarios.as_slice(), std::slice::from_ref(one));
+        assert!(part.reproduce.contains(&format!("--scenario {}", one.name)), "{}", part.reproduce);
+    }
 }

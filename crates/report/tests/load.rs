@@ -150,5 +150,5 @@ fn colour_is_only_where_it_may_be() {
     record.findings = load::findings(&record);
     let text = load::summary(&record, &Style { color: true, ..NARROW });
     assert!(text.contains("\u{1b}[1m1,999/s") || text.contains("\u{1b}[1m2,000/s"), "{text}");
-    assert!(text.contains("\u{1b}[33mwarning\u{1b}[0m"), "{text}");
+    assert!(text.contains("\u{1b}[35mwarning\u{1b}[0m"), "{text}");
 }

@@ -97,6 +97,19 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
 }
 
 #[test]
+fn many_pairs_are_folded_but_for_those_with_the_baseline() {
+    let racers = |count: i32| (0..count).map(|n| Racer::new(&format!("c{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
+    let text = |count| markdown(&document(&Race { racers: racers(count), ..two() }.record()).unwrap());
+    let many = text(5);
+    let (open, folded) = many.split_once("<details><summary>16 more comparisons</summary>\n\n|").unwrap();
+    let rows = |text: &str| text.lines().filter(|line| line.contains(" / ")).count();
+    assert_eq!((rows(open), rows(folded)), (4, 16));
+    assert!(open.lines().filter(|line| line.contains(" / ")).all(|line| line.contains("/ `c0` | req/s |")), "{open}");
+    assert!(folded.contains("|\n\n</details>\n"), "{folded}");
+    assert!(!text(4).contains("more comparisons"), "12 pairs in two metrics stand open");
+}
+
+#[test]
 fn hostile_names_stay_text_everywhere() {
     let document = document(&hostile().record()).unwrap();
     let text = markdown(&document);
@@ -134,7 +147,17 @@ fn figures_are_drawn_of_the_documents_numbers() {
     let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
-        ["ratios-closed-64-throughput.svg", "ratios-closed-64-p50.svg", "latency-closed-64.svg"]
+        [
+            "ratios-closed-64-throughput.svg",
+            "epochs-closed-64-throughput.svg",
+            "ratios-closed-64-p50.svg",
+            "epochs-closed-64-p50.svg",
+            "latency-closed-64.svg",
+            "time-closed-64.svg",
+            "warm-up-closed-64.svg",
+            "cpu-closed-64.svg",
+            "cold-start-closed-64.svg",
+        ]
     );
     let one = &document.scenarios[0].comparisons[0];
     let circles = figures[0].1.matches("<circle").count();

@@ -38,7 +38,7 @@ pub(crate) struct ReportFlags {
     /// Write results.csv, comparisons.csv and epochs.csv there
     #[arg(long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write figures there: ratios with their intervals, latency by percentile
+    /// Write the page's figures there, each as an SVG file on white paper
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
     /// Write Bencher Metric Format (JSON); `-` for standard output

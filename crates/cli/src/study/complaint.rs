@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use annotate_snippets::renderer::Style;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use thiserror::Error;
 
@@ -63,7 +64,9 @@ impl fmt::Display for Mistakes {
 impl Mistakes {
     /// The whole message; `styled` adds colours for a terminal.
     pub(crate) fn render(&self, styled: bool) -> String {
-        let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
+        // The help in bold and not in bright cyan, which cannot be read on white.
+        let bold = Renderer::styled().help(Style::new().bold());
+        let renderer = if styled { bold } else { Renderer::plain() };
         let path = shown_path(&self.path);
         let each =
             self.complaints.iter().map(|complaint| renderer.render(&[complaint.group(&self.text, &path)]));
@@ -150,4 +153,21 @@ fn within(span: &Range<usize>, text: &str) -> Range<usize> {
     let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
     let line_end = text[start..end].find('\n').map_or(end, |length| start + length);
     start..line_end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_can_be_read_on_white() {
+        let text = "name = 1\n".to_owned();
+        let complaint = Complaint::new(7..8, "this is not a text", "a number").help("names stand in quotes");
+        let mistakes = Mistakes { path: "study.toml".into(), text, complaints: vec![complaint] };
+        let shown = mistakes.render(true);
+        assert!(shown.contains("\u{1b}[1mhelp"), "{shown:?}");
+        // Yellow, cyan, and both of them bright.
+        assert!(!["[33m", "[36m", "[93m", "[96m"].iter().any(|color| shown.contains(color)), "{shown:?}");
+        assert!(!mistakes.render(false).contains('\u{1b}'));
+    }
 }

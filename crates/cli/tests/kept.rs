@@ -1,0 +1,270 @@
+//! Records that are kept beside the studies, in `studies/NAME/kept/`: small, still read by the program in every way, and what their
+//! pages show is what the program writes of them.
+//!
+//! A page is a study's `README.md`, or its page in the book. Between `<!-- table: begin RACE -->` and `<!-- table: end -->` stands the
+//! Markdown of `kept/RACE.jsonl.gz` without its title; a study with one record need not name it. `UPDATE_TABLES=1` writes it anew.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use deadheat_testkit::Kit;
+
+const MOST_BYTES: u64 = 300_000;
+const ENDINGS: [&str; 4] = [".jsonl.gz", ".jsonl", ".json.gz", ".json"];
+/// What stands in a block whose study keeps no record.
+const NONE_YET: &str = "Not raced yet";
+const END: &str = "<!-- table: end -->";
+const MEND: &str = "UPDATE_TABLES=1 cargo test -p deadheat --test kept";
+const EXAMPLE: &str = include_str!("../../record/tests/fixtures/example.json");
+
+fn kit() -> Kit {
+    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
+}
+
+/// A record that is kept, and the name that blocks call it by.
+struct Kept {
+    name: String,
+    path: PathBuf,
+}
+
+/// A page and its lines.
+struct Page {
+    path: PathBuf,
+    lines: Vec<String>,
+}
+
+/// A block of a page: the record that it names, and the lines between its marks.
+struct Block {
+    name: Option<String>,
+    from: usize,
+    to: usize,
+}
+
+impl Page {
+    fn read(path: PathBuf) -> Option<Self> {
+        let lines = fs::read_to_string(&path).ok()?.lines().map(str::to_owned).collect();
+        Some(Self { path, lines })
+    }
+
+    /// The blocks, the last one first: so they can be replaced one by one.
+    fn blocks(&self) -> Vec<Block> {
+        let begins = self.lines.iter().enumerate().filter_map(|(at, line)| {
+            let name = line.trim().strip_prefix("<!-- table: begin")?.strip_suffix("-->")?.trim();
+            let length = self.lines[at..].iter().position(|line| line.trim() == END);
+            let to = at + length.unwrap_or_else(|| panic!("{}:{}: a table has no end", self.path.display(), at + 1));
+            Some(Block { name: (!name.is_empty()).then(|| name.to_owned()), from: at + 1, to })
+        });
+        let mut blocks: Vec<Block> = begins.collect();
+        blocks.reverse();
+        blocks
+    }
+
+    fn shown(&self, block: &Block) -> String {
+        self.lines[block.from..block.to].join("\n")
+    }
+}
+
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// All that is wrong with the studies below `root`; `update` mends the tables first.
+fn wrong(root: &Path, update: bool) -> Vec<String> {
+    let studies = sorted(&root.join("studies")).into_iter().filter(|path| path.join("study.toml").exists());
+    studies.flat_map(|study| wrong_with(root, &study, update)).collect()
+}
+
+fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
+    let (mut wrong, mut records) = (Vec::new(), Vec::new());
+    for path in sorted(&study.join("kept")) {
+        let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+        match ENDINGS.iter().find_map(|ending| file.strip_suffix(ending)) {
+            Some(name) => records.push(Kept { name: name.to_owned(), path }),
+            None => wrong.push(format!("{}: not a record; they end in {}", path.display(), ENDINGS.join(", "))),
+        }
+    }
+    let chapter = study.file_name().unwrap().to_str().unwrap().to_owned() + ".md";
+    let places = [study.join("README.md"), root.join("docs/src/studies").join(chapter)];
+    let mut pages: Vec<Page> = places.into_iter().filter_map(Page::read).collect();
+    let tables: Vec<Result<String, String>> = records.iter().map(table).collect();
+    let mut seen = vec![false; records.len()];
+    for page in &mut pages {
+        for block in page.blocks() {
+            let place = format!("{}:{}", page.path.display(), block.from);
+            match record_of(&block, &records, &page.shown(&block)) {
+                Err(problem) => wrong.push(format!("{place}: {problem}")),
+                Ok(None) => {}
+                Ok(Some(at)) => {
+                    seen[at] = true;
+                    let Ok(table) = &tables[at] else { continue };
+                    if update {
+                        drop(page.lines.splice(block.from..block.to, table.lines().map(str::to_owned)));
+                        fs::write(&page.path, page.lines.join("\n") + "\n").unwrap();
+                    } else if page.shown(&block) != *table {
+                        let path = records[at].path.display();
+                        wrong.push(format!("{place}: not what the program writes of {path}; {MEND} writes it"));
+                    }
+                }
+            }
+        }
+    }
+    for ((record, table), seen) in records.iter().zip(tables).zip(seen) {
+        let path = record.path.display();
+        wrong.extend(table.err());
+        if !seen {
+            wrong.push(format!("{path}: no page shows it; write <!-- table: begin {} --> and {END}", record.name));
+        }
+        if fs::metadata(&record.path).unwrap().len() > MOST_BYTES {
+            wrong.push(format!("{path}: over {MOST_BYTES} bytes; keep fewer scenarios (CONTRIBUTING.md)"));
+        }
+    }
+    wrong
+}
+
+/// Which record a block shows; none where it rightly shows none.
+fn record_of(block: &Block, records: &[Kept], shown: &str) -> Result<Option<usize>, String> {
+    match (&block.name, records) {
+        (Some(name), _) => {
+            let at = records.iter().position(|record| record.name == *name);
+            at.map(Some).ok_or_else(|| format!("no record {name} is kept; keep one, or take its table away"))
+        }
+        (None, []) if shown.starts_with(NONE_YET) => Ok(None),
+        (None, []) => Err("a table without a record; keep one, or say that there is none".into()),
+        (None, [_]) => Ok(Some(0)),
+        (None, _) => Err("several records are kept; name one of them".into()),
+    }
+}
+
+/// What a page has to show of a record: its Markdown without the title. The record is read in all other ways, too.
+fn table(record: &Kept) -> Result<String, String> {
+    let (kit, path) = (kit(), record.path.to_str().unwrap());
+    let run = |arguments: &[&str]| {
+        let outcome = kit.deadheat(arguments).run();
+        let fine = matches!(outcome.status(), Some(0));
+        if fine { Ok(outcome.stdout) } else { Err(format!("{path}: deadheat {}: {}", arguments[0], outcome.stderr)) }
+    };
+    let markdown = run(&["report", path, "--markdown", "-"])?;
+    run(&["report", path])?;
+    run(&["report", path, "--html", "page.html", "--svg", "figures", "--csv", "tables"])?;
+    run(&["compare", path, path])?;
+    let figures = sorted(&kit.path().join("figures"));
+    if !kit.read("page.html").contains("id=\"document\">{\"schema\":") || figures.len() < 4 {
+        return Err(format!("{path}: its page or its figures are missing: {figures:?}"));
+    }
+    let (_, rest) = markdown.split_once('\n').unwrap_or_default();
+    Ok(rest.trim().to_owned())
+}
+
+#[test]
+fn pages_show_what_the_program_writes_of_kept_records() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let update = std::env::var_os("UPDATE_TABLES").is_some();
+    let found = wrong(&root, update);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A study of one's own: there may be none with records yet, and what is looked for must be found.
+struct Shelf {
+    kit: Kit,
+}
+
+impl Shelf {
+    fn new() -> Self {
+        let shelf = Self { kit: kit() };
+        shelf.kit.file("studies/one/study.toml", "");
+        shelf.kit.file("docs/src/studies/one.md", "# one\n");
+        shelf.page("<!-- table: begin -->\nNot raced yet.\n<!-- table: end -->\n");
+        shelf
+    }
+
+    fn page(&self, blocks: &str) {
+        self.kit.file("studies/one/README.md", format!("# one\n\nBefore.\n\n{blocks}\nAfter.\n"));
+    }
+
+    fn readme(&self) -> String {
+        self.kit.read("studies/one/README.md")
+    }
+
+    /// That one thing is wrong, and that its message says this.
+    fn assert_wrong(&self, message: &str) {
+        let found = wrong(self.kit.path(), false);
+        assert!(found.len() == 1 && found[0].contains(message), "not {message:?}: {found:#?}");
+    }
+
+    fn assert_fine(&self) {
+        assert_eq!(wrong(self.kit.path(), false), Vec::<String>::new());
+    }
+
+    fn update(&self) {
+        assert_eq!(wrong(self.kit.path(), true), Vec::<String>::new());
+    }
+}
+
+/// The example as races are kept: packed by gzip.
+fn packed() -> Vec<u8> {
+    let kit = kit();
+    let record = deadheat_record::read(&kit.file("race.json", EXAMPLE)).unwrap();
+    record.only(&["closed-64"]).packed().unwrap()
+}
+
+#[test]
+fn a_record_without_a_table_and_a_table_without_a_record_are_found() {
+    let shelf = Shelf::new();
+    shelf.assert_fine();
+    shelf.page("<!-- table: begin -->\n| bun | 17,300 |\n<!-- table: end -->\n");
+    shelf.assert_wrong("README.md:5: a table without a record");
+    shelf.page("<!-- table: begin steady -->\nNot raced yet.\n<!-- table: end -->\n");
+    shelf.assert_wrong("README.md:5: no record steady is kept");
+    shelf.kit.file("studies/one/kept/steady.jsonl.gz", packed());
+    shelf.assert_wrong("UPDATE_TABLES=1");
+    shelf.page("No table.\n");
+    shelf.assert_wrong("steady.jsonl.gz: no page shows it");
+}
+
+#[test]
+fn a_table_is_written_and_a_digit_that_was_changed_is_found() {
+    let shelf = Shelf::new();
+    shelf.kit.file("studies/one/kept/steady.jsonl.gz", packed());
+    shelf.assert_wrong("UPDATE_TABLES=1");
+    shelf.update();
+    shelf.assert_fine();
+    let readme = shelf.readme();
+    assert!(readme.starts_with("# one\n\nBefore.\n\n<!-- table: begin -->\n### `closed-64`\n"), "{readme}");
+    assert!(readme.ends_with("</details>\n<!-- table: end -->\n\nAfter.\n"), "{readme}");
+    let changed = readme.replacen("| `bun` | 1", "| `bun` | 2", 1);
+    assert_ne!(changed, readme);
+    shelf.kit.file("studies/one/README.md", changed);
+    shelf.assert_wrong("README.md:5: not what the program writes of");
+    shelf.update();
+    assert_eq!(shelf.readme(), readme);
+    // The book's page may show it, too, and is held to it.
+    shelf.kit.file("docs/src/studies/one.md", "# one\n\n<!-- table: begin steady -->\n<!-- table: end -->\n");
+    shelf.assert_wrong("one.md:3: not what the program writes of");
+    shelf.update();
+    shelf.assert_fine();
+}
+
+#[test]
+fn several_records_are_named_and_what_is_no_small_record_is_found() {
+    let shelf = Shelf::new();
+    shelf.kit.file("studies/one/kept/steady.jsonl.gz", packed());
+    shelf.kit.file("studies/one/kept/other.json", EXAMPLE);
+    let found = wrong(shelf.kit.path(), false);
+    assert!(found.len() == 3 && found[0].contains("name one of them"), "{found:#?}");
+    let both = ["steady", "other"].map(|name| format!("<!-- table: begin {name} -->\n<!-- table: end -->\n"));
+    shelf.page(&both.join("\n"));
+    shelf.update();
+    shelf.assert_fine();
+    assert_eq!(shelf.readme().matches("### `closed-64`").count(), 2);
+    shelf.kit.file("studies/one/kept/other.json", format!("{EXAMPLE}{}", " ".repeat(300_000)));
+    shelf.assert_wrong("other.json: over 300000 bytes");
+    shelf.kit.file("studies/one/kept/other.json", &EXAMPLE[..EXAMPLE.len() / 2]);
+    shelf.assert_wrong("other.json: deadheat report: ");
+    shelf.kit.file("studies/one/kept/other.json", EXAMPLE);
+    shelf.kit.file("studies/one/kept/notes.txt", "x");
+    shelf.assert_wrong("notes.txt: not a record");
+}

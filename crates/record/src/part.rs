@@ -1,0 +1,29 @@
+//! A part of a record: some of its scenarios, with everything that was seen in them.
+//!
+//! Owns what belongs to a scenario. Must not know what follows from it.
+
+use crate::Record;
+
+impl Record {
+    /// The record of some of its scenarios. What was planned, seen and decided in them stays, and so what follows from it; names
+    /// that the plan does not have are passed over.
+    #[must_use]
+    pub fn only(mut self, scenarios: &[&str]) -> Self {
+        let kept = |name: &str| scenarios.contains(&name);
+        let plan: Vec<String> = self.plan.scenarios.iter().map(|one| one.name.clone()).collect();
+        // Who was put out in a scenario that is left out is out from the next one on that is kept, or raced in all of them.
+        let next = |name: &str| plan.iter().skip_while(|one| *one != name).find(|one| kept(one)).cloned();
+        let (out_in, raced): (Vec<_>, Vec<_>) =
+            self.out_in.into_iter().map(|(who, scenario)| (who, next(&scenario))).partition(|(_, next)| next.is_some());
+        self.out.retain(|who| raced.iter().all(|(one, _)| one != who));
+        self.out_in = out_in.into_iter().filter_map(|(who, next)| Some((who, next?))).collect();
+        self.plan.scenarios.retain(|one| kept(&one.name));
+        self.pilots.retain(|one| kept(&one.scenario));
+        self.epochs.retain(|one| kept(&one.scenario));
+        self.set_aside.retain(|one| kept(&one.scenario));
+        self.anew.retain(|(scenario, ..)| kept(scenario));
+        self.findings.retain(|(scenario, _)| scenario.as_deref().is_none_or(kept));
+        self.ended.retain(|(scenario, _)| kept(scenario));
+        self
+    }
+}

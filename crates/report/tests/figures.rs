@@ -1,0 +1,236 @@
+//! Figures as SVG files: golden, well-formed whatever names are, and with every value where it belongs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use std::collections::BTreeMap;
+
+use deadheat_record::{Axis, Claim, Document, Record, Rung, Shape, SweepPoint};
+use deadheat_report::{document, svg};
+use fixture::{Race, Racer};
+
+/// Two contenders under four loads: a ladder of two rungs, a sweep over three numbers of connections.
+fn record() -> Record {
+    let loads =
+        [("nothing", 30_000.0, 64), ("closed-16", 9_000.0, 16), ("closed-64", 11_400.0, 64), ("closed-256", 10_200.0, 256)];
+    let mut all: Option<Record> = None;
+    for (name, rate, connections) in loads {
+        let racers = vec![Racer::new("node", rate), Racer { cpu_share: 0.9, ..Racer::new("bun", 1.4 * rate) }];
+        let shape = Shape::Closed { connections };
+        let mut record = Race { shape, rounds: 2, seed: u64::from(connections), ..Race::of(racers) }.record();
+        let plan = &mut record.plan.scenarios[0];
+        plan.name = name.into();
+        plan.sweep = name.starts_with("closed").then(|| SweepPoint {
+            of: "more".into(),
+            axis: Axis::Connections,
+            value: f64::from(connections),
+        });
+        let place = [("nothing", 1), ("closed-64", 2)].into_iter().find(|(rung, _)| *rung == name);
+        plan.ladder = place.map(|(_, place)| Rung { of: "request".into(), place });
+        for epoch in &mut record.epochs {
+            epoch.scenario = name.into();
+            let slices = epoch.rounds.iter_mut().flat_map(|round| &mut round.slices);
+            slices.for_each(|slice| slice.start_ns += 2_600_000_000);
+        }
+        record.epochs[1].rounds[1].dropped = Some("steal of 9 % of the round".into());
+        record.ended.iter_mut().for_each(|(scenario, _)| *scenario = name.into());
+        let Some(all) = &mut all else {
+            all = Some(record);
+            continue;
+        };
+        all.plan.scenarios.extend(record.plan.scenarios);
+        all.epochs.extend(record.epochs);
+        all.ended.extend(record.ended);
+    }
+    let mut record = all.unwrap();
+    let hits = |metric: &str, value| Claim { source: "x".into(), metric: metric.into(), value: Some(value), ..Claim::default() };
+    record.plan.claims = vec![hits("edge_cache_hit_rate", 0.92), hits("edge_latency_ms", 5.0)];
+    record
+}
+
+fn figures(document: &Document) -> BTreeMap<String, String> {
+    svg(document).unwrap().into_iter().collect()
+}
+
+#[test]
+fn every_kind_of_figure() {
+    let figures = figures(&document(&record()).unwrap());
+    let kinds = [
+        "ratios-closed-64-throughput",
+        "epochs-closed-64-throughput",
+        "latency-closed-64",
+        "time-closed-64",
+        "warm-up-closed-64",
+        "cpu-closed-64",
+        "cold-start-closed-64",
+        "edge-cache-closed-64",
+        "ladder-request",
+        "scaling-more",
+    ];
+    for kind in kinds {
+        let figure = figures.get(&format!("{kind}.svg"));
+        assert!(figure.is_some(), "{kind} is not among {:?}", figures.keys());
+        insta::assert_snapshot!(kind, figure.unwrap());
+    }
+    // What one scenario has, the others have, too; the pilot is of one alone.
+    assert_eq!(figures.len(), 4 * 7 + 1 + 2, "{:?}", figures.keys());
+}
+
+#[test]
+fn hostile_names_are_text_in_well_formed_files() {
+    let names = ["<img src=x onerror=alert(1)>", "]]>&amp;\"'\u{ffff}\u{202e}\u{1b}[31m\u{0}", "</text><script>x()</script>"];
+    let mut record = record();
+    for (one, name) in record.plan.contenders.iter_mut().zip(names) {
+        one.name = name.into();
+    }
+    record.plan.method.baseline = names[0].into();
+    for pilot in &mut record.pilots {
+        pilot.contenders[0].contender = names[0].into();
+    }
+    for plan in &mut record.plan.scenarios {
+        plan.ladder.iter_mut().for_each(|rung| rung.of = names[2].into());
+        plan.sweep.iter_mut().for_each(|point| point.of = names[2].into());
+    }
+    let renamed = |scenario: &mut String| {
+        if *scenario == "closed-64" {
+            *scenario = names[2].into();
+        }
+    };
+    record.plan.scenarios.iter_mut().for_each(|one| renamed(&mut one.name));
+    record.epochs.iter_mut().for_each(|one| renamed(&mut one.scenario));
+    record.pilots.iter_mut().for_each(|one| renamed(&mut one.scenario));
+    record.ended.iter_mut().for_each(|(scenario, _)| renamed(scenario));
+    let figures = svg(&document(&record).unwrap()).unwrap();
+    assert_eq!(figures.len(), 4 * 7 + 1 + 2);
+    for (file, text) in &figures {
+        assert!(file.chars().all(|one| one.is_ascii_alphanumeric() || "-.".contains(one)), "{file}");
+        let parsed = roxmltree::Document::parse(text).unwrap_or_else(|error| panic!("{file}: {error}\n{text}"));
+        let known = ["svg", "title", "desc", "rect", "circle", "line", "polyline", "polygon", "text"];
+        for element in parsed.descendants().filter(roxmltree::Node::is_element) {
+            assert!(known.contains(&element.tag_name().name()), "{file}: {element:?}");
+            assert!(!element.attributes().any(|one| one.name().starts_with("on")), "{file}: {element:?}");
+        }
+        let words: String = parsed.descendants().filter(roxmltree::Node::is_text).filter_map(|one| one.text()).collect();
+        assert!(words.contains("<img src=x") || file.starts_with("warm-up"), "{file}: {words}");
+        assert!(!words.contains(['\u{ffff}', '\u{202e}', '\u{1b}']), "{file}: {words}");
+    }
+}
+
+#[test]
+fn a_figure_says_what_it_shows_and_brings_its_own_paper() {
+    let document = document(&record()).unwrap();
+    for (file, text) in figures(&document) {
+        let parsed = roxmltree::Document::parse(&text).unwrap();
+        let root = parsed.root_element();
+        assert_eq!(root.attribute("role"), Some("img"), "{file}");
+        let elements: Vec<_> = root.children().filter(roxmltree::Node::is_element).collect();
+        let of = |at: usize| (elements[at].tag_name().name(), elements[at].text().unwrap_or_default());
+        let (title, desc) = (of(0), of(1));
+        assert!(title.0 == "title" && title.1.contains(':'), "{file}: {title:?}");
+        assert!(desc.0 == "desc" && desc.1.len() > 20, "{file}: {desc:?}");
+        // White from edge to edge: legible on whatever lies below.
+        let paper = elements[2];
+        let side = |name: &str| paper.attribute(name).unwrap().parse::<i64>().unwrap();
+        let whole = |name: &str| root.attribute(name).unwrap().parse::<i64>().unwrap();
+        assert_eq!((paper.attribute("fill"), paper.attribute("opacity")), (Some("#FFFFFF"), Some("1")), "{file}");
+        assert!(side("x") == 0 && side("y") == 0, "{file}");
+        assert!((side("width") - whole("width")).abs() <= 1 && (side("height") - whole("height")).abs() <= 1, "{file}");
+    }
+    let figures = figures(&document);
+    let bun = &document.scenarios[2].results[1];
+    let said = format!("; bun: {:.1} µs</desc>", bun.cpu_us_per_request.unwrap());
+    assert!(figures["cpu-closed-64.svg"].contains(&said), "{said}");
+}
+
+/// Numbers in the attributes of all elements of a name, in the order in which they were drawn.
+fn numbers(text: &str, element: &str, attributes: &[&str]) -> Vec<Vec<f64>> {
+    let parsed = roxmltree::Document::parse(text).unwrap();
+    let all = parsed.descendants().filter(|one| one.has_tag_name(("http://www.w3.org/2000/svg", element)));
+    let of = |one: roxmltree::Node<'_, '_>| {
+        attributes.iter().map(|name| one.attribute(*name).unwrap().parse().unwrap()).collect()
+    };
+    all.map(of).collect()
+}
+
+fn near(found: f64, wanted: f64) -> bool {
+    (found - wanted).abs() <= 1.5
+}
+
+#[test]
+fn dots_stand_where_their_values_are() {
+    let document = document(&record()).unwrap();
+    let figures = figures(&document);
+    let scenario = &document.scenarios[2];
+    // The plot goes from 230 to 690.
+    let of = |value: &dyn Fn(&deadheat_record::EpochFigures) -> f64, file: &str| {
+        let values: Vec<f64> = scenario.results.iter().flat_map(|one| &one.epochs).map(value).collect();
+        let high = values.iter().copied().fold(0.0, f64::max) * 1.05;
+        let dots = numbers(&figures[file], "circle", &["cx", "cy"]);
+        assert_eq!(dots.len(), 12, "{file}");
+        for (dot, value) in dots.iter().zip(&values) {
+            assert!(near(dot[0], 230.0 + 460.0 * value / high), "{file}: {dot:?} for {value} of {high}");
+        }
+        // In time order, from the top down.
+        assert!(dots[..6].is_sorted_by(|one, next| one[1] < next[1]), "{file}: {dots:?}");
+    };
+    of(&|epoch| epoch.cpu_us_per_request.unwrap(), "cpu-closed-64.svg");
+    of(&|epoch| epoch.cold_start_ns as f64, "cold-start-closed-64.svg");
+    let pair = &scenario.comparisons[0];
+    let dots = numbers(&figures["epochs-closed-64-throughput.svg"], "circle", &["cx"]);
+    assert_eq!(dots.len(), pair.epoch_ratios.len());
+    let (one, other) = (pair.epoch_ratios[0].ln(), pair.epoch_ratios[3].ln());
+    let steps = numbers(&figures["epochs-closed-64-throughput.svg"], "polyline", &[]);
+    assert!(!steps.is_empty() && (one > other) == (dots[0][0] > dots[3][0]), "{dots:?}");
+}
+
+#[test]
+fn slices_stand_at_their_time_and_rate() {
+    let document = document(&record()).unwrap();
+    let figure = &figures(&document)["time-closed-64.svg"];
+    let epochs: Vec<_> = document.record.epochs_of("closed-64").collect();
+    let end_s: f64 = epochs.iter().map(|one| one.took_ns as f64 / 1e9).sum();
+    let slices = |contender: usize| {
+        let epochs = epochs.iter().enumerate();
+        epochs.flat_map(move |(at, epoch)| epoch.rounds.iter().map(move |round| (at, round))).flat_map(move |(at, round)| {
+            let own = round.slices.iter().filter(move |slice| slice.contender == contender);
+            own.map(move |slice| (at as f64 * 8.7 + (slice.start_ns as f64 + 5e7) / 1e9, slice.rate_per_s.unwrap(), round.dropped.is_some()))
+        })
+    };
+    let high = (0..2).flat_map(slices).map(|(_, rate, _)| rate).fold(0.0, f64::max) * 1.06;
+    let wanted: Vec<(f64, f64)> = (0..2)
+        .flat_map(|contender| {
+            let base = 42.0 + 120.0 * (f64::from(contender) + 1.0);
+            let kept = slices(contender as usize).filter(|(_, _, dropped)| !dropped);
+            kept.map(move |(at_s, rate, _)| (96.0 + 844.0 * at_s / end_s, base - 92.0 * rate / high))
+        })
+        .collect();
+    let circles = numbers(figure, "circle", &["cx", "cy"]);
+    assert_eq!(circles.len(), wanted.len());
+    for (circle, (x, y)) in circles.iter().zip(&wanted) {
+        assert!(near(circle[0], *x) && near(circle[1], *y), "{circle:?} for {x}, {y}");
+    }
+    assert!(figure.contains("crosses were left out"));
+    // A cross is two lines; there is one round of two contenders.
+    let crosses = numbers(figure, "line", &["x1"]).len();
+    assert!(crosses >= 4, "{crosses}");
+}
+
+#[test]
+fn parts_of_a_ladder_are_as_wide_as_what_they_add() {
+    let document = document(&record()).unwrap();
+    let figure = &figures(&document)["ladder-request.svg"];
+    let bars: Vec<Vec<f64>> = numbers(figure, "rect", &["x", "width", "height"])
+        .into_iter()
+        .filter(|bar| bar[2] == 24.0)
+        .collect();
+    let steps: Vec<f64> =
+        document.ladders[0].contenders.iter().flat_map(|one| &one.steps).map(|step| step.added_us).collect();
+    // Each is filled, and has a white edge.
+    assert_eq!((bars.len(), steps.len()), (8, 4));
+    let whole = (steps[0] + steps[1]).max(steps[2] + steps[3]) * 1.05;
+    for (bar, added) in bars.iter().step_by(2).zip(&steps) {
+        assert!(near(bar[1], 410.0 * added / whole), "{bar:?} for {added} of {whole}");
+    }
+    assert!(near(bars[0][0] + bars[0][1], bars[2][0]), "one behind the other");
+}

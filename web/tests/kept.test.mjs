@@ -1,0 +1,50 @@
+// The records that are kept beside the studies: the page of each opens from disk, complains of nothing and asks for nothing.
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { after, before, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import { Bench } from "./browser.mjs";
+import { KINDS } from "./generate.mjs";
+
+const studies = fileURLToPath(new URL("../../studies", import.meta.url));
+
+/** As crates/cli/tests/kept.rs knows them. */
+const kept = readdirSync(studies).flatMap((study) => {
+  const folder = join(studies, study, "kept");
+  return existsSync(folder) ? readdirSync(folder).filter((file) => /\.jsonl?(\.gz)?$/.test(file)).map((file) => join(folder, file)) : [];
+});
+
+let bench;
+before(async () => { bench = await Bench.open(); });
+after(() => bench.close());
+
+const opens = (record) => bench.on(record, {}, async ({ page, document }) => {
+  const measured = document.scenarios.filter((one) => one.epochs > 0);
+  assert.ok(measured.length > 0, `${record}: nothing was measured`);
+  const said = await page.$$eval(".verdict .sentence", (all) => all.map((one) => one.textContent));
+  assert.deepEqual(said, document.scenarios.map((one) => one.rankings[0].headline));
+  const empty = await page.$$eval("figure", (all) => all.filter((one) => !one.querySelector(".canvas svg")).map((one) => one.id));
+  assert.deepEqual(empty, [], "figures that were not drawn");
+});
+
+describe("kept records", () => {
+  // There may be none yet: this one shows that a kept record is opened, in the form in which they are kept.
+  it("open, as one that was packed here", () => {
+    const { record } = KINDS.several();
+    const { epochs, ended, pilots, ...head } = record;
+    const lines = [
+      { line: "header", schema: "deadheat.record/1", version: head.version, started_unix_ms: head.started_unix_ms, plan: head.plan, machine: head.machine },
+      ...pilots.map((one) => ({ line: "pilot", ...one })),
+      ...epochs.map((one) => ({ line: "epoch", ...one })),
+      ...ended.map(([scenario, end]) => ({ line: "scenario", scenario, end })),
+      { line: "done" },
+    ];
+    const file = join(bench.folder, "several.jsonl.gz");
+    writeFileSync(file, gzipSync(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
+    return opens(file);
+  });
+
+  for (const record of kept) it(`open: ${record.slice(studies.length + 1)}`, () => opens(record));
+});
