@@ -92,6 +92,17 @@ export interface EdgeUser { contender: string; p50_ns: number; p95_ns: number; p
 /** A model of users behind a cache: a hit takes `edge_latency_ns`, a miss that and what the origin takes. */
 export interface EdgeCache { hit_rate: number; edge_latency_ns: number; users: EdgeUser[] }
 
+/** Pauses of a garbage collector in a diagnostic pass, for each second of load. */
+export interface Collector {
+  contender: string;
+  kind: string;
+  pauses: number;
+  pauses_per_s: number;
+  paused_ns_per_s: number;
+  longest_ns: number;
+  requests_per_s: number;
+}
+
 export interface Ranking {
   metric: Metric;
   contenders: { contender: string; letters: string }[];
@@ -108,6 +119,7 @@ export interface Scenario {
   findings: Finding[];
   gates: GateReading[];
   edge_cache?: Maybe<EdgeCache>;
+  collectors?: Collector[];
   ended: string;
 }
 
@@ -175,6 +187,7 @@ export interface RaceRecord {
   epochs: Epoch[];
   set_aside: Epoch[];
   anew: [string, number, string][];
+  collectors?: { scenario: string; contender: string; pauses: { each_ns: number[]; omitted: number } }[];
   resumed_unix_ms: number[];
   done: boolean;
 }

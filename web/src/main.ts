@@ -6,6 +6,7 @@ import { drawFigures } from "./figure";
 import { date, percent } from "./format";
 import { gates, machine, parity, record, reproduce } from "./sections/basis";
 import { audit, coldStart, edgeCache, ladder } from "./sections/future";
+import { collectors } from "./sections/collectors";
 import { latency } from "./sections/latency";
 import { epochRatios, ratios } from "./sections/ratios";
 import { cpu, memory } from "./sections/resources";
@@ -48,7 +49,7 @@ function show(): void {
   const context = new Context(JSON.parse(json) as RaceDocument);
   watchTheme();
   const sections = [
-    verdicts, ratios, epochRatios, latency, time, cpu, memory, coldStart, ladder, scaling, edgeCache, audit, parity, gates, machine, reproduce,
+    verdicts, ratios, epochRatios, latency, time, cpu, memory, collectors, coldStart, ladder, scaling, edgeCache, audit, parity, gates, machine, reproduce,
   ].map((one) => one(context));
   const all = [...sections, record(context, json)].filter((one): one is HTMLElement => one !== null);
   document.body.append(

@@ -128,6 +128,20 @@ export const KINDS = {
       for (const slice of rounds.flatMap((round) => round.slices)) slice.rate_per_s *= times[scenario][slice.contender];
     }
     plan.claims = [{ source: "https://example.org/post", metric: "edge_cache_hit_rate", value: 0.92 }];
+    const random = numbers(5);
+    const pass = (scenario, contender, kind, each_ns, steps = { count: 0, total_ns: 0, longest_ns: 0 }) => ({
+      scenario, contender, kind, load_ns: 5_000_000_000, requests: 45_000, log: `logs/${contender}.log`,
+      pauses: {
+        count: each_ns.length + steps.count, total_ns: each_ns.reduce((sum, ns) => sum + ns, steps.total_ns),
+        longest_ns: Math.max(0, ...each_ns, steps.longest_ns), each_ns, omitted: steps.count,
+      },
+    });
+    const spread = (count, middle_ns) => Array.from({ length: count }, () => Math.round(middle_ns * Math.exp(0.6 * random.normal())));
+    made.record.collectors = [
+      pass("steady", "node", "v8", spread(60, 900_000), { count: 40, total_ns: 6_000_000, longest_ns: 400_000 }),
+      pass("steady", "bun", "javascriptcore", spread(5, 2_000_000)), pass("steady", "go", "go", spread(80, 30_000)),
+      pass("common-rate", "node", "v8", []),
+    ];
     return made;
   },
   large: () => race({

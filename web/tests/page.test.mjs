@@ -12,12 +12,12 @@ after(() => bench.close());
 
 const on = (kind, options, ask) => bench.on(kind, options, ask);
 
-const SECTIONS = ["verdict", "ratios", "epochs", "latency", "time", "cpu", "memory", "cold-start", "ladder", "scaling", "edge-cache", "audit", "parity", "gates", "machine", "reproduce", "record"];
+const SECTIONS = ["verdict", "ratios", "epochs", "latency", "time", "cpu", "memory", "collectors", "cold-start", "ladder", "scaling", "edge-cache", "audit", "parity", "gates", "machine", "reproduce", "record"];
 const sections = (page) => page.$$eval("[data-section]", (all) => all.map((one) => one.dataset.section));
 
 describe("the page", () => {
   it("has its sections in order, and none without data", () => on("small", {}, async ({ page }) => {
-    assert.deepEqual(await sections(page), SECTIONS.filter((one) => !["ladder", "scaling", "edge-cache", "audit"].includes(one)));
+    assert.deepEqual(await sections(page), SECTIONS.filter((one) => !["collectors", "ladder", "scaling", "edge-cache", "audit"].includes(one)));
     assert.equal(await page.$$eval("section", (all) => all.filter((one) => one.children.length < 2).length), 0);
   }));
 
@@ -126,6 +126,21 @@ describe("figures are drawn with the record's numbers", () => {
   it("no figures of what an older record does not have", () => on("older", {}, async ({ page }) => {
     const kinds = await page.$$eval("#cpu [data-figure], #memory [data-figure]", (all) => all.map((one) => one.dataset.figure));
     assert.deepEqual(kinds, ["cpu", "memory"]);
+  }));
+
+  it("every pause of a collector, and none", () => on("whole", {}, async ({ page, document }) => {
+    const passes = document.record.collectors.filter((one) => one.scenario === "steady");
+    const all = passes.flatMap((one) => one.pauses.each_ns.map((value, at) => ({ value, text: new RegExp(`^${one.contender}, pause ${at + 1}: `) })));
+    assert.equal(all.length, 60 + 5 + 80);
+    stands(await drawn(page, "collectors"), all);
+    assert.match(await page.textContent('[data-figure="collectors"] .note'), /Without a dot are 40 of node/);
+    await unfold(page);
+    const rows = (selector) => page.$$eval(`${selector} tbody tr`, (all) => all.map((row) => [...row.querySelectorAll("[data-value]")].map((one) => Number(one.dataset.value))));
+    const wanted = (name) => document.scenarios.find((one) => one.name === name).collectors.map((one) => [one.pauses, one.pauses_per_s, one.paused_ns_per_s, one.longest_ns, one.requests_per_s]);
+    assert.deepEqual(await rows('[data-figure="collectors"]'), wanted("steady"));
+    assert.equal(wanted("steady")[0][0], 100, "steps are pauses, too");
+    assert.deepEqual(await rows("#collectors > .table"), wanted("common-rate"));
+    assert.deepEqual(wanted("common-rate"), [[0, 0, 0, 0, 9000]], "a table is enough for no pause");
   }));
 
   it("fresh starts, own measurements and sizes", () => on("whole", {}, async ({ page, document }) => {

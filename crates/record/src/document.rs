@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Axis, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes, Record, Severity, Shape};
+use crate::{
+    Axis, CollectorResult, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes, Record, Severity, Shape,
+};
 
 /// The record with what was derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -333,6 +335,9 @@ pub struct ScenarioResult {
     /// What users would see behind the cache that the study speaks of: a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_cache: Option<EdgeCache>,
+    /// One entry per contender whose collector a diagnostic pass watched under this load, in plan order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectors: Vec<CollectorResult>,
     /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
     pub ended: String,
 }

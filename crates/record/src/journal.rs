@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AUDIT_SCHEMA, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
+    AUDIT_SCHEMA, CollectorPass, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
     SCHEMA, Shape, packed,
 };
 
@@ -86,6 +86,8 @@ pub enum Line {
         /// What was seen.
         reason: String,
     },
+    /// A diagnostic pass saw the pauses of a contender's collector.
+    Collector(CollectorPass),
     /// A scenario is over.
     Scenario {
         /// Its name.
@@ -133,6 +135,9 @@ pub struct Record {
     pub anew: Vec<(String, u64, String)>,
     /// Findings outside epochs: the scenario's name, or none for the whole race.
     pub findings: Vec<(Option<String>, Finding)>,
+    /// What diagnostic passes saw of collectors, in time order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectors: Vec<CollectorPass>,
     /// Scenarios that are over, and why.
     pub ended: Vec<(String, End)>,
     /// When it was continued, in milliseconds since 1970.
@@ -373,6 +378,7 @@ impl Record {
             set_aside: Vec::new(),
             anew: Vec::new(),
             findings: Vec::new(),
+            collectors: Vec::new(),
             ended: Vec::new(),
             resumed_unix_ms: Vec::new(),
             done: false,
@@ -416,6 +422,7 @@ impl Record {
         for (scenario, finding) in &self.findings {
             lines.push(Line::Finding { scenario: scenario.clone(), finding: finding.clone() });
         }
+        lines.extend(self.collectors.iter().cloned().map(Line::Collector));
         for (scenario, end) in &self.ended {
             lines.push(Line::Scenario { scenario: scenario.clone(), end: *end });
         }
@@ -451,6 +458,7 @@ impl Record {
                 self.anew.push((scenario, warmup_ns, reason));
             }
             Line::Finding { scenario, finding } => self.findings.push((scenario, finding)),
+            Line::Collector(pass) => self.collectors.push(pass),
             Line::Scenario { scenario, end } => self.ended.push((scenario, end)),
             Line::Resumed { unix_ms } => {
                 self.resumed_unix_ms.push(unix_ms);

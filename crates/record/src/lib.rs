@@ -8,6 +8,7 @@
 mod any;
 mod audit;
 mod claim;
+mod collector;
 mod compare;
 mod doctor;
 mod document;
@@ -33,6 +34,7 @@ pub use audit::{
     PublishedCheck, audit_schema_json,
 };
 pub use claim::Claim;
+pub use collector::{Collector, CollectorKind, CollectorPass, CollectorResult, Pauses};
 pub use compare::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, ConditionPlace,
     ConditionResult, compare_schema_json,

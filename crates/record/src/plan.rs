@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Objective, Pinning, Rung, Slices, SweepPoint};
+use crate::{Claim, Collector, Objective, Pinning, Rung, Slices, SweepPoint};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +83,9 @@ pub struct Contender {
     /// Size of the files that it is deployed as, in bytes, where the study names them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artefact_bytes: Option<u64>,
+    /// Its garbage collector, where the study names it: what a diagnostic pass logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collector: Option<Collector>,
 }
 
 /// A program that contenders need and that is not raced, such as a database.
@@ -429,6 +432,9 @@ pub struct Method {
     /// No epoch starts that would end after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
+    /// How long each contender whose collector is known is loaded in a diagnostic pass after a scenario; 0 for no such pass.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub collectors_ns: u64,
     /// A contender must answer its first probe within this time.
     pub ready_ns: u64,
     /// A request unanswered for so long is a timeout.
@@ -443,4 +449,9 @@ pub enum Source {
     Study(PathBuf),
     /// Commands on the command line.
     AdHoc,
+}
+
+/// Whether there is nothing to be written.
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }

@@ -19,6 +19,21 @@ fn full_record() -> Record {
     let finding = Finding::warn("steal", "1.2 % of the time stolen", "use a quieter machine");
     record.findings.push((None, finding.clone()));
     record.findings.push((Some("closed-64".into()), finding.about("bun")));
+    let env = [("GODEBUG".to_owned(), "gctrace=1".to_owned())].into();
+    record.plan.contenders[1].collector = Some(Collector { kind: CollectorKind::Go, env });
+    record.plan.method.collectors_ns = 5_000_000_000;
+    let mut pauses = Pauses::default();
+    [120_000, 90_000].into_iter().for_each(|ns| pauses.add(ns));
+    pauses.add_sum(3, 40_000, 20_000);
+    record.collectors.push(CollectorPass {
+        scenario: "closed-64".into(),
+        contender: "bun".into(),
+        kind: CollectorKind::Go,
+        load_ns: 5_000_000_000,
+        requests: 71_000,
+        pauses,
+        log: "logs/1-bun-collector-1.log".into(),
+    });
     record
 }
 

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+mod collector;
 mod compare;
 pub mod comparison;
 pub mod doctor;

@@ -60,6 +60,9 @@ fn one_scenario(scenario: &ScenarioResult) -> String {
     if !scenario.comparisons.is_empty() {
         out += &comparisons(scenario);
     }
+    if !scenario.collectors.is_empty() {
+        out += &collectors(scenario);
+    }
     out + &findings(&scenario.findings)
 }
 
@@ -151,6 +154,24 @@ fn pairs(comparisons: &[&Comparison]) -> String {
             shown(one.ratio.map(|value| ratio(value, ratio_decimals(one.low, one.high)))),
             interval(one.low, one.high),
             said(one),
+        ];
+        out += &format!("| {} |\n", row.join(" | "));
+    }
+    out
+}
+
+fn collectors(scenario: &ScenarioResult) -> String {
+    let mut out = String::from(
+        "\nPauses of garbage collectors, from a diagnostic pass of its own with their logging on:\n\n\
+         | contender | collector | pauses/s | paused/s | longest |\n|---|---|--:|--:|--:|\n",
+    );
+    for one in &scenario.collectors {
+        let row = [
+            code(&one.contender),
+            one.kind.word().into(),
+            three_digits(one.pauses_per_s),
+            time_ns(one.paused_ns_per_s),
+            time_ns(one.longest_ns as f64),
         ];
         out += &format!("| {} |\n", row.join(" | "));
     }

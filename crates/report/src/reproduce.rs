@@ -31,6 +31,9 @@ pub(crate) fn command(plan: &Plan) -> String {
     if let Some(budget) = method.budget_ns {
         words.option("--budget", &time(budget));
     }
+    if plan.contenders.iter().any(|one| one.collector.is_some()) {
+        words.option("--collectors", &time(method.collectors_ns));
+    }
     if method.pilot_ns == 0 {
         words.option("--warmup", &time(method.warmup_ns.1));
     }

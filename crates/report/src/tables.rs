@@ -1,13 +1,15 @@
-//! The tables of a race as CSV: results, comparisons, epochs.
+//! The tables of a race as CSV: results, comparisons, epochs, collectors.
 //!
 //! Owns: columns and the escaping of what a spreadsheet would take for a formula. Must not know files.
 
-use deadheat_record::{Comparison, ContenderResult, Document, EpochFigures, VerdictWord};
+use deadheat_record::{
+    CollectorResult, Comparison, ContenderResult, Document, EpochFigures, VerdictWord,
+};
 
 use crate::ReportError;
 
 /// The tables, each with the name of the file that it goes into.
-pub const FILES: [&str; 3] = ["results.csv", "comparisons.csv", "epochs.csv"];
+pub const FILES: [&str; 4] = ["results.csv", "comparisons.csv", "epochs.csv", "collectors.csv"];
 
 const RESULTS: [&str; 26] = [
     "scenario",
@@ -66,11 +68,22 @@ const EPOCHS: [&str; 8] = [
     "cold_start_ns",
 ];
 
-/// The three tables, in the order of [`FILES`]. Text that a spreadsheet would take for a formula gets an apostrophe before it.
+const COLLECTORS: [&str; 8] = [
+    "scenario",
+    "contender",
+    "collector",
+    "pauses",
+    "pauses_per_s",
+    "paused_ns_per_s",
+    "longest_ns",
+    "requests_per_s",
+];
+
+/// The four tables, in the order of [`FILES`]. Text that a spreadsheet would take for a formula gets an apostrophe before it.
 ///
 /// # Errors
 /// None in practice: they are written to memory.
-pub fn csv(document: &Document) -> Result<[String; 3], ReportError> {
+pub fn csv(document: &Document) -> Result<[String; 4], ReportError> {
     let scenarios = || document.scenarios.iter();
     let results = scenarios().flat_map(|one| one.results.iter().map(|each| result(&one.name, each)));
     let comparisons =
@@ -82,7 +95,13 @@ pub fn csv(document: &Document) -> Result<[String; 3], ReportError> {
         };
         one.results.iter().flat_map(of).collect::<Vec<_>>()
     });
-    Ok([table(&RESULTS, results)?, table(&COMPARISONS, comparisons)?, table(&EPOCHS, epochs)?])
+    let collectors = scenarios().flat_map(|one| one.collectors.iter().map(|each| collector(&one.name, each)));
+    Ok([
+        table(&RESULTS, results)?,
+        table(&COMPARISONS, comparisons)?,
+        table(&EPOCHS, epochs)?,
+        table(&COLLECTORS, collectors)?,
+    ])
 }
 
 fn table(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Result<String, ReportError> {
@@ -133,6 +152,13 @@ fn in_epoch(scenario: &str, contender: &str, one: &EpochFigures) -> Vec<String> 
     row.extend([one.throughput_rps, one.cpu_us_per_request].map(number));
     row.extend([one.rss_bytes, one.peak_rss_bytes].map(number));
     row.push(one.cold_start_ns.to_string());
+    row
+}
+
+fn collector(scenario: &str, one: &CollectorResult) -> Vec<String> {
+    let mut row = vec![text(scenario), text(&one.contender), one.kind.word().into(), one.pauses.to_string()];
+    row.extend([one.pauses_per_s, one.paused_ns_per_s].map(|value| value.to_string()));
+    row.extend([one.longest_ns.to_string(), one.requests_per_s.to_string()]);
     row
 }
 

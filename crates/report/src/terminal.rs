@@ -5,6 +5,7 @@
 
 mod audit;
 mod bar;
+mod collector;
 mod comparison;
 mod edge;
 mod findings;

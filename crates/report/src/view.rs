@@ -9,7 +9,7 @@ use deadheat_record::{
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
-use crate::{compare, edge, findings, headline, ladder, reproduce, results, sweep};
+use crate::{collector, compare, edge, findings, headline, ladder, reproduce, results, sweep};
 
 /// Everything that is shown of a race. Texts are as the record has them: renderers escape.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,6 +211,7 @@ fn scenario_view(
         findings,
         gates: gates.into_iter().map(findings::Reading::shown).collect(),
         edge_cache: edge::of(record, scenario).map_err(damaged)?,
+        collectors: collector::of(record, name),
         ended: ended(record.end_of(name)).into(),
     };
     let margin = record.plan.method.margin;

@@ -6,8 +6,12 @@ mod fixture;
 
 use std::time::Instant;
 
-use deadheat_record::{Document, GateWord, Metric, Usage};
-use deadheat_report::{bencher, benchmark_action, csv, document, html, json, markdown, svg};
+use deadheat_record::{
+    Collector, CollectorKind, CollectorPass, Document, GateWord, Metric, Pauses, Record, Usage,
+};
+use deadheat_report::{
+    Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
+};
 use fixture::{Race, Racer};
 
 fn two() -> Race {
@@ -111,25 +115,66 @@ fn many_pairs_are_folded_but_for_those_with_the_baseline() {
 
 #[test]
 fn hostile_names_stay_text_everywhere() {
-    let document = document(&hostile().record()).unwrap();
+    let document = document(&watched(&hostile())).unwrap();
     let text = markdown(&document);
     assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
     // What stands in the block of code is text, whatever it is.
     let (prose, code) = text.split_once("```sh\n").unwrap();
     assert!(!prose.contains("<img") && !prose.contains("</script"), "{prose}");
     assert_eq!(code.matches("```").count(), 1, "{code}");
-    let [results, comparisons, epochs] = csv(&document).unwrap();
+    let [results, comparisons, epochs, collectors] = csv(&document).unwrap();
     assert!(results.contains("'=1+1") && comparisons.contains("'=1+1") && epochs.contains("'=1+1"));
+    assert!(collectors.contains("'=1+1"), "{collectors}");
     for (name, figure) in svg(&document).unwrap() {
         assert!(!figure.contains("<img") && !figure.contains(['\u{202e}', '\u{1b}']), "{name}");
     }
+}
+
+/// The record of a race in which collectors were watched: one in steps of some of which only the sum is known, one without a pause.
+fn watched(race: &Race) -> Record {
+    let mut record = race.record();
+    for (at, kind) in [(0, CollectorKind::V8), (1, CollectorKind::JavaScriptCore)] {
+        let contender = &mut record.plan.contenders[at];
+        contender.collector = Some(Collector { kind, env: [("X".to_owned(), "1".to_owned())].into() });
+        let mut pauses = Pauses::default();
+        if at == 0 {
+            [1_500_000, 2_250_000].into_iter().for_each(|ns| pauses.add(ns));
+            pauses.add_sum(8, 1_250_000, 400_000);
+        }
+        let (contender, log) = (contender.name.clone(), format!("logs/{at}.log").into());
+        let scenario = record.plan.scenarios[0].name.clone();
+        let (load_ns, requests) = (2_500_000_000, 25_000);
+        record.collectors.push(CollectorPass { scenario, contender, kind, load_ns, requests, pauses, log });
+    }
+    record
+}
+
+#[test]
+fn pauses_are_shown_for_each_second_of_load() {
+    let record = watched(&two());
+    let document = document(&record).unwrap();
+    let [v8, jsc] = &document.scenarios[0].collectors[..] else { panic!("{:?}", document.scenarios[0]) };
+    assert_eq!((v8.contender.as_str(), v8.kind, v8.pauses), ("node", CollectorKind::V8, 10));
+    assert_eq!((v8.pauses_per_s, v8.paused_ns_per_s, v8.longest_ns), (4.0, 2_000_000.0, 2_250_000));
+    assert_eq!((jsc.pauses, jsc.paused_ns_per_s, jsc.requests_per_s), (0, 0.0, 10_000.0));
+    let text = markdown(&document);
+    assert!(text.contains("| `node` | v8 | 4.00 | 2.00 ms | 2.25 ms |\n| `bun` | javascriptcore | 0 | 0 ns | 0 ns |"), "{text}");
+    let text = terminal::render(&view(&record).unwrap(), &Style { color: false, width: 80, unicode: true });
+    let row = text.lines().find(|line| line.contains(" v8 ")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["node", "v8", "10", "4.00", "2.00", "ms", "2.25", "ms"], "{text}");
+    assert!(text.contains("from a diagnostic pass of its own"), "{text}");
+    assert!(document.reproduce.contains(" --collectors 0s "), "{}", document.reproduce);
+    let schema: serde_json::Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
+    let value = serde_json::to_value(&document).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
 }
 
 #[test]
 fn tables_have_a_row_for_everything() {
     let document = document(&two().record()).unwrap();
     let lines = csv(&document).unwrap().map(|table| table.lines().count());
-    assert_eq!(lines, [1 + 2, 1 + 2, 1 + 2 * 6]);
+    assert_eq!(lines, [1 + 2, 1 + 2, 1 + 2 * 6, 1]);
     let [results, ..] = csv(&document).unwrap();
     let mut rows = results.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let (titles, row) = (rows.next().unwrap(), rows.next().unwrap());
@@ -138,6 +183,8 @@ fn tables_have_a_row_for_everything() {
     assert!(user > system && (user + system - of("cpu_us_per_request")).abs() < 1e-9);
     assert!(of("switches_per_request") > 4.0 * of("involuntary_switches_per_request"));
     assert_eq!(of("rss_bytes"), f64::from(61 << 20));
+    let [.., collectors] = csv(&self::document(&watched(&two())).unwrap()).unwrap();
+    assert_eq!(collectors.lines().count(), 1 + 2, "{collectors}");
 }
 
 #[test]

@@ -247,7 +247,11 @@ impl Course<'_> {
         Ok((contenders, rounds))
     }
 
-    fn warm_up(
+    /// Loads each contender in turn for as long as its warm-up takes; what each answered.
+    ///
+    /// # Errors
+    /// When one does not bear it, or answers otherwise than it should.
+    pub(crate) fn warm_up(
         &self,
         loaded: &mut [Loaded],
         parity: &Parity,
@@ -286,7 +290,7 @@ impl Course<'_> {
     }
 
     /// Answers under load must be those of before: all by status, length and digest, some as a whole.
-    fn check_answers(&self, one: &Loaded, sum: &Sum, parity: &Parity) -> Result<(), Broken> {
+    pub(crate) fn check_answers(&self, one: &Loaded, sum: &Sum, parity: &Parity) -> Result<(), Broken> {
         let name = one.runner.running.name();
         let probes = || self.scenario.requests.iter().map(|share| share.probe.as_str());
         let keys = self.contract.keys(probes());

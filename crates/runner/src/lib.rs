@@ -9,6 +9,7 @@ mod ask;
 pub mod ceiling;
 mod cgroup;
 mod check;
+mod collector;
 mod compare;
 mod contender;
 mod counters;

@@ -240,6 +240,7 @@ impl Race<'_> {
             // Before anything else, so that it is not missed by a race that ended between an epoch and its check.
             self.check_warmup(leg)?;
             if let Some(end) = self.is_over(leg)? {
+                self.watch_collectors(leg)?;
                 return Ok(end);
             }
             if std::mem::take(stale) {
@@ -470,7 +471,7 @@ impl Race<'_> {
     }
 
     /// Writes a finding, unless the record has the very same already.
-    fn note(&mut self, scenario: Option<&str>, finding: Finding) -> Result<(), RaceError> {
+    pub(crate) fn note(&mut self, scenario: Option<&str>, finding: Finding) -> Result<(), RaceError> {
         let known = |one: &(Option<String>, Finding)| one.0.as_deref() == scenario && one.1 == finding;
         if self.record.findings.iter().any(known) {
             return Ok(());
@@ -479,7 +480,7 @@ impl Race<'_> {
         self.write(Line::Finding { scenario: scenario.map(str::to_owned), finding })
     }
 
-    fn write(&mut self, line: Line) -> Result<(), RaceError> {
+    pub(crate) fn write(&mut self, line: Line) -> Result<(), RaceError> {
         self.journal.append(&line)?;
         self.record.apply(line);
         Ok(())

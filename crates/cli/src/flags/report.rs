@@ -35,7 +35,7 @@ pub(crate) struct ReportFlags {
     /// Write the record with its results as JSON; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse)]
     pub(crate) json: Option<Output>,
-    /// Write results.csv, comparisons.csv and epochs.csv there
+    /// Write results.csv, comparisons.csv, epochs.csv and collectors.csv there
     #[arg(long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
     /// Write the page's figures there, each as an SVG file on white paper

@@ -55,6 +55,7 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
         version: None,
         measures: std::collections::BTreeMap::new(),
         artefacts: Vec::new(),
+        collector: None,
         build: None,
         services: Vec::new(),
         listen: typed(Listen::FreePort),

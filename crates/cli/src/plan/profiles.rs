@@ -23,6 +23,8 @@ pub(crate) struct Profile {
     pub(crate) measured: Duration,
     /// The same for percentiles: at least, and at the most where a rate so low asks for more.
     pub(crate) measured_tail: (Duration, Duration),
+    /// How long each contender whose collector is known is loaded in a diagnostic pass; zero for no such pass.
+    pub(crate) collectors: Duration,
     /// No epoch starts that would end later; for few contenders.
     budget: Option<Duration>,
 }
@@ -36,6 +38,7 @@ pub(crate) const QUICK: Profile = Profile {
     looks: &[4, 6, 8, 10, 12],
     measured: Duration::from_secs(3),
     measured_tail: (Duration::from_secs(4), Duration::from_secs(12)),
+    collectors: Duration::ZERO,
     budget: Some(Duration::from_secs(180)),
 };
 
@@ -48,6 +51,7 @@ pub(crate) const FULL: Profile = Profile {
     looks: &[6, 10, 15, 20, 25, 30],
     measured: Duration::from_secs(3),
     measured_tail: (Duration::from_secs(6), Duration::from_secs(30)),
+    collectors: Duration::from_secs(5),
     budget: None,
 };
 

@@ -159,6 +159,7 @@ fn planned(contender: &Contender) -> record::Contender {
         version: None,
         measures: plain(&contender.measures),
         artefact_bytes: None,
+        collector: contender.collector.as_ref().map(|one| record::Collector { kind: one.kind, env: plain(&one.env) }),
     }
 }
 
@@ -300,9 +301,10 @@ fn method(
     scenarios: &[ScenarioPlan],
     seed: u64,
 ) -> Result<Method, UsageError> {
-    let MethodChoices { profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, .. } =
+    let MethodChoices { profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, collectors, .. } =
         &choices.method;
     let profile = profile.map_or(&QUICK, Profile::of);
+    watchable(*collectors, contenders)?;
     // Every scenario says its own; these are the first one's.
     let metric = scenarios.first().and_then(|one| one.metrics.first().copied()).unwrap_or(Metric::Throughput);
     let slices: Vec<Slices> = scenarios.iter().filter_map(|one| one.slices).collect();
@@ -329,9 +331,21 @@ fn method(
         budget_ns: budget
             .or(profile.budget_for(contenders.len(), Duration::from_nanos(longest_ns)))
             .map(nanos),
+        collectors_ns: nanos(collectors.unwrap_or(profile.collectors)),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
         timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),
     })
+}
+
+/// An error if collectors are to be watched and none is known.
+fn watchable(collectors: Option<Duration>, contenders: &[&Contender]) -> Result<(), UsageError> {
+    if collectors.is_none_or(|time| time.is_zero()) || contenders.iter().any(|one| one.collector.is_some()) {
+        return Ok(());
+    }
+    let problem = "--collectors: of no contender is it known whose garbage collector it has";
+    let all = record::CollectorKind::ALL.map(record::CollectorKind::word);
+    let remedy = format!("say `collector` in the study's [[contender]]: {}", one_of(all));
+    Err(UsageError::new(problem, remedy))
 }
 
 fn baseline(

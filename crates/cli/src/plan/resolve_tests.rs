@@ -98,8 +98,30 @@ fn the_quick_profile_is_the_default() {
     assert_eq!(method.looks, [4, 6, 8, 10, 12]);
     assert_eq!(method.warmup_ns, (1_000_000_000, 5_000_000_000));
     assert_eq!(method.budget_ns, Some(180_000_000_000));
+    assert_eq!(method.collectors_ns, 0, "no pass");
     assert_eq!((method.alpha, method.margin), (0.025, 0.03));
     assert_eq!([2, 5, 7].map(|n| QUICK.budget_for(n, QUICK.measured).unwrap().as_secs()), [180, 180, 252]);
+}
+
+#[test]
+fn a_collector_and_how_it_logs_are_in_the_plan() {
+    let text = STUDY.replace("command = \"b\"", "command = \"b\"\ncollector = { kind = \"v8\", env = { X = \"{study}\" } }")
+        .replace("command = \"c\"", "command = \"c\"\ncollector = \"go\"");
+    let study = study::parse(&text, "study.toml", Path::new("/s")).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let mut choices = Choices::default();
+    choices.method.profile = Some(ProfileWord::Full);
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    let told = |index: usize| plan.contenders[index].collector.as_ref().map(|one| (one.kind, one.env.clone()));
+    let env = |name: &str, value: &str| std::collections::BTreeMap::from([(name.to_owned(), value.to_owned())]);|name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
+    assert_eq!(told(0), None);
+    assert_eq!(told(1), Some((record::CollectorKind::V8, env("X", "{study}"))));
+    assert_eq!(told(2), Some((record::CollectorKind::Go, env("GODEBUG", "gctrace=1"))));
+    assert_eq!(plan.method.collectors_ns, 5_000_000_000);
+    choices.method.collectors = Some(Duration::from_secs(3));
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    assert_eq!(plan.method.collectors_ns, 3_000_000_000);
+    let error = resolved(&choices).unwrap_err();
+    assert!(error.problem.starts_with("--collectors: "), "{error}");
 }
 
 #[test]
@@ -115,6 +137,7 @@ fn what_was_typed_comes_first() {
         slice: None,
         warmup: Some(Duration::from_secs(3)),
         measure: Some(Duration::from_secs(8)),
+        collectors: None,
     };
     let mut choices = Choices { method, ..Choices::default() };
     choices.load.rate = Some(2_000.0);

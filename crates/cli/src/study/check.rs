@@ -185,8 +185,10 @@ fn contender_placeholders(
     idle: &Context<'_>,
     reading: &Reading<'_>,
 ) {
+    let logging = contender.collector.iter().flat_map(|collector| collector.env.values());
     let started =
         std::iter::once(&contender.command).chain(contender.env.values()).chain(contender.measures.values());
+    let started = started.chain(logging);
     started.for_each(|text| placeholder::check(reading, text, running));
     let before = contender.build.iter().chain(&contender.version);
     before.for_each(|text| placeholder::check(reading, text, idle));

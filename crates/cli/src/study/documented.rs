@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use deadheat_record::Axis;
 
-use super::{TABLES, contract, generator, parts};
+use super::{TABLES, collector, contract, generator, parts};
 
 const REFERENCE: &str = include_str!("../../../../docs/src/writing-a-study.md");
 
@@ -27,6 +27,7 @@ fn every_key_is_in_the_book() {
         ("### `[[service]]`", parts::SERVICE),
         ("### `[[contender]]`", parts::CONTENDER),
         ("### Entries of `needs`", parts::NEED),
+        ("### Keys of `collector`", collector::COLLECTOR),
         ("### `[[probe]]`", contract::PROBE),
         ("### Entries of `volatile`", contract::VOLATILE),
         ("### `[[scenario]]`", contract::SCENARIO),

@@ -5,6 +5,7 @@
 
 mod asked;
 mod check;
+mod collector;
 mod complaint;
 mod contract;
 #[cfg(test)]

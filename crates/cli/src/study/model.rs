@@ -86,10 +86,21 @@ pub(crate) struct Contender {
     pub(crate) measures: BTreeMap<String, Spanned<String>>,
     /// Files and folders that it is deployed as, absolute.
     pub(crate) artefacts: Vec<PathBuf>,
+    /// Whose garbage collector it has, where that is told.
+    pub(crate) collector: Option<Collector>,
     /// Names of services that must be up first.
     pub(crate) services: Vec<Spanned<String>>,
     /// Where it listens.
     pub(crate) listen: Spanned<record::Listen>,
+}
+
+/// A garbage collector, and how it is made to log.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Collector {
+    /// Whose it is.
+    pub(crate) kind: record::CollectorKind,
+    /// Added to the environment where it is to log.
+    pub(crate) env: BTreeMap<String, Spanned<String>>,
 }
 
 /// Something that a contender cannot run without.

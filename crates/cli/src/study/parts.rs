@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeTable;
 
+use super::collector::collector;
 use super::complaint::Complaint;
 use super::fields::Fields;
 use super::model::{Contender, Dataset, Need, NeedKind, Service};
@@ -19,8 +20,19 @@ pub(super) const SERVICE: &[&str] =
     &["name", "command", "folder", "env", "port", "socket", "ready", "stop", "signal", "grace"];
 /// Keys of `[[contender]]`.
 pub(super) const CONTENDER: &[&str] = &[
-    "name", "command", "folder", "env", "needs", "version", "build", "services", "measures", "artefact",
-    "port", "socket",
+    "name",
+    "command",
+    "folder",
+    "env",
+    "needs",
+    "version",
+    "build",
+    "services",
+    "measures",
+    "artefact",
+    "collector",
+    "port",
+    "socket",
 ];
 /// Keys of an entry of `needs`.
 pub(super) const NEED: &[&str] = &["file", "program", "remedy"];
@@ -95,6 +107,7 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         services: fields.texts("services").unwrap_or_default(),
         measures: measures(fields),
         artefacts: artefacts(fields),
+        collector: collector(fields),
         listen: values::listen(fields),
     }
 }
@@ -153,7 +166,7 @@ pub(super) fn folder(fields: &Fields<'_, '_>) -> PathBuf {
     }
 }
 
-fn env(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spanned<String>> {
+pub(super) fn env(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spanned<String>> {
     let env = fields.text_map("env", true);
     for (name, value) in &env {
         if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {

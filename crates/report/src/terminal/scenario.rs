@@ -5,7 +5,7 @@
 use deadheat_record::{Comparison, ContenderResult, Metric, ScenarioResult, Shape, VerdictWord};
 
 use super::table::{self, Cell, Column};
-use super::{Bar, bar, edge, findings, indented};
+use super::{Bar, bar, collector, edge, findings, indented};
 use crate::number::{
     bytes, interval, parts_ns, percent, ratio, ratio_decimals, three_digits, time_ns, whole,
 };
@@ -39,6 +39,9 @@ pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<
     if let Some(cache) = &scenario.result.edge_cache {
         let closed = matches!(scenario.result.shape, Shape::Closed { .. });
         lines.extend(edge::lines(cache, scenario.baseline.as_deref(), closed, style));
+    }
+    if !scenario.result.collectors.is_empty() {
+        lines.extend(collector::lines(&scenario.result.collectors, style));
     }
     if !scenario.result.findings.is_empty() {
         lines.push(String::new());

@@ -1,0 +1,79 @@
+//! Reads whose garbage collector a contender has, and how it is made to log what it does.
+//!
+//! Owns the usual way of each kind. Must not know when logging is on, or how a log is read.
+
+use std::collections::BTreeMap;
+
+use deadheat_record::CollectorKind;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::complaint::Complaint;
+use super::fields::Fields;
+use super::model::Collector;
+use super::parts::env;
+use super::words::{nearest, one_of, shown};
+
+/// Keys of `collector` where it is a table.
+pub(super) const COLLECTOR: &[&str] = &["kind", "env"];
+
+/// Node.js takes few of V8's options from its environment, and `--trace-gc` is none of them: so a module that needs no file sets it
+/// before the server's own are read. Deno takes them from a variable of its own.
+const V8: &[(&str, &str)] = &[
+    (
+        "NODE_OPTIONS",
+        "--import=data:text/javascript,import%20v8%20from'node:v8';v8.setFlagsFromString('--trace-gc')",
+    ),
+    ("DENO_V8_FLAGS", "--trace-gc"),
+];
+/// Bun hands variables of this name on to JavaScriptCore as options.
+const JAVASCRIPTCORE: &[(&str, &str)] = &[("BUN_JSC_logGC", "1")];
+const GO: &[(&str, &str)] = &[("GODEBUG", "gctrace=1")];
+
+/// `collector = "v8"`, or `{ kind = "v8", env = { NODE_OPTIONS = "..." } }`.
+pub(super) fn collector(fields: &Fields<'_, '_>) -> Option<Collector> {
+    let example = "collector = \"v8\"";
+    let found = fields.get("collector")?;
+    match found.get_ref() {
+        DeValue::String(_) => {
+            let kind = kind(fields, &fields.required_text("collector", example))?;
+            Some(Collector { kind, env: usual(kind) })
+        }
+        DeValue::Table(table) => {
+            let inner = fields.inner(table, found.span(), "`collector`", COLLECTOR);
+            let env = inner.get("env").map(|_| env(&inner));
+            let kind = kind(&inner, &inner.required_text("kind", "{ kind = \"v8\" }"))?;
+            Some(Collector { kind, env: env.unwrap_or_else(|| usual(kind)) })
+        }
+        _ => {
+            fields.wrong("collector", "a word such as \"v8\", or a table with `kind` and `env`", found);
+            None
+        }
+    }
+}
+
+/// The kind of that name. An empty one was complained of already.
+fn kind(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<CollectorKind> {
+    let kinds = CollectorKind::ALL;
+    let found = kinds.into_iter().find(|kind| kind.word() == word.get_ref());
+    if found.is_none() && !word.get_ref().is_empty() {
+        let title = format!("`{}` is no collector whose log can be read", shown(word.get_ref()));
+        let complaint = Complaint::new(word.span(), title, "this word");
+        let complaint = complaint.meant(nearest(word.get_ref(), kinds.map(CollectorKind::word)));
+        fields.complain(complaint.help(format!(
+            "it is {}; leave `collector` out where there is another, or none",
+            one_of(kinds.map(CollectorKind::word))
+        )));
+    }
+    found
+}
+
+/// What makes a collector of that kind log what it does.
+fn usual(kind: CollectorKind) -> BTreeMap<String, Spanned<String>> {
+    let env = match kind {
+        CollectorKind::V8 => V8,
+        CollectorKind::JavaScriptCore => JAVASCRIPTCORE,
+        CollectorKind::Go => GO,
+    };
+    env.iter().map(|(name, value)| ((*name).to_owned(), Spanned::new(0..0, (*value).to_owned()))).collect()
+}

@@ -1,0 +1,39 @@
+//! Pauses of garbage collectors on a terminal: one table below a scenario's own.
+//!
+//! Owns its columns and the sentence that says where its numbers are from.
+
+use deadheat_record::CollectorResult;
+
+use super::indented;
+use super::table::{self, Cell, Column};
+use crate::number::{three_digits, time_ns, whole};
+use crate::style::{Style, Tone};
+use crate::text::plain;
+
+/// The table, an empty line before it.
+pub(super) fn lines(collectors: &[CollectorResult], style: &Style) -> Vec<String> {
+    let about = "pauses of garbage collectors, from a diagnostic pass of its own with their logging on: what was measured is \
+                 without it";
+    let mut lines = vec![String::new()];
+    lines.extend(indented(about, 2, Tone::Quiet, style));
+    let column = |title: &str, keep: Option<u8>, cell: &dyn Fn(&CollectorResult) -> String| Column {
+        group: "",
+        title: title.into(),
+        left: matches!(title, "contender" | "collector"),
+        keep,
+        cells: collectors
+            .iter()
+            .map(|one| Cell { text: style.spell(&cell(one)), tone: Tone::Plain })
+            .collect(),
+    };
+    let columns = vec![
+        column("contender", None, &|one| plain(&one.contender)),
+        column("collector", Some(4), &|one| one.kind.word().into()),
+        column("pauses", Some(3), &|one| whole(one.pauses)),
+        column("pauses/s", None, &|one| three_digits(one.pauses_per_s)),
+        column("paused/s", None, &|one| time_ns(one.paused_ns_per_s)),
+        column("longest", None, &|one| time_ns(one.longest_ns as f64)),
+    ];
+    lines.extend(table::lines(columns, 0, 2, style));
+    lines
+}

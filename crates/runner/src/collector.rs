@@ -1,0 +1,231 @@
+//! The diagnostic pass: how long contenders' garbage collectors stop them, in starts that count for nothing else.
+//!
+//! Owns: how a contender is made to log, when it is loaded, which part of the log counts. Must not know: how a verdict comes about,
+//! and how pauses are shown. How each collector writes is its reader's: text in, pauses out.
+
+mod go;
+mod jsc;
+mod v8;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use deadheat_record::{
+    Collector, CollectorKind, CollectorPass, Contender, Finding, Line, Pauses, Plan, ScenarioPlan, Shape,
+};
+
+use crate::epoch::{Broken, Course, runners_of};
+use crate::events::Event;
+use crate::field::{Gate, stop_all};
+use crate::parity::Parity;
+use crate::race::{Leg, Race, Stop};
+use crate::stretch::{Loaded, Sum};
+
+/// Variables that hold lists of options, each with what stands between two of them: what a contender has there stays.
+const LISTS: [(&str, &str); 4] =
+    [("NODE_OPTIONS", " "), ("DENO_V8_FLAGS", ","), ("GODEBUG", ","), ("LD_PRELOAD", ":")];
+/// What `stdbuf` sets.
+const BUFFERING: [&str; 2] = ["LD_PRELOAD", "_STDBUF_O"];
+const WHEN: &str = "in the diagnostic pass";
+
+impl Race<'_> {
+    /// Once a scenario is decided: each contender whose collector is known is started once more, alone, with its logging on, and
+    /// loaded as the scenario does. What goes wrong with that is a finding, and puts nobody out of the race.
+    pub(crate) fn watch_collectors(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
+        let (plan, scenario) = (leg.gate.plan, leg.scenario);
+        if !is_watched(plan, scenario) {
+            return Ok(());
+        }
+        for contender in self.record.racing(&scenario.name) {
+            let one = &plan.contenders[contender];
+            let seen = self.record.collectors_of(&scenario.name).any(|pass| pass.contender == one.name);
+            let Some(collector) = one.collector.as_ref().filter(|_| !seen) else { continue };
+            let finding = match self.watch_collector(leg, contender, collector) {
+                Ok(Some(pass)) => {
+                    self.write(Line::Collector(pass))?;
+                    continue;
+                }
+                Ok(None) => silent(&one.name, collector.kind),
+                Err(Broken::Interrupted) => return Err(Broken::Interrupted.into()),
+                Err(broken) => unseen(&one.name, &broken),
+            };
+            self.note(Some(&scenario.name), finding)?;
+        }
+        Ok(())
+    }
+
+    /// One contender; none where its log says nothing of a collector.
+    fn watch_collector(
+        &mut self,
+        leg: &Leg<'_>,
+        contender: usize,
+        collector: &Collector,
+    ) -> Result<Option<CollectorPass>, Broken> {
+        let mut plan = leg.gate.plan.clone();
+        let one = &mut plan.contenders[contender];
+        one.env = logging(one, collector, &line_by_line(collector.kind), &|name| std::env::var(name).ok());
+        let gate = Gate {
+            plan: &plan,
+            run: leg.gate.run,
+            logs: leg.gate.logs.clone(),
+            request: leg.gate.request.clone(),
+            values: leg.gate.values.clone(),
+            stopped: leg.gate.stopped,
+        };
+        let leg = Leg { gate: &gate, ..*leg };
+        let warmup = Duration::from_nanos(self.record.warmup_ns(&leg.scenario.name).unwrap_or(0));
+        let course = leg.course(vec![contender], warmup, 0, plan.method.seed);
+        let lineup = course.line_up(&format!("collector-{}", leg.index + 1), WHEN, self.observer)?;
+        let (mut loaded, parity) = course.load_up(lineup)?;
+        let seen = match course.warm_up(&mut loaded, &parity, self.observer) {
+            Ok(_) => loaded.first_mut().map(|one| {
+                let doing = format!("watching the collector of {}", one.runner.running.name());
+                self.observer.event(&Event::Doing(&doing));
+                load(&course, one, &parity)
+            }),
+            Err(broken) => Some(Err(broken)),
+        };
+        let log = loaded.first().map(|one| one.runner.running.log().to_owned());
+        stop_all(runners_of(loaded).collect());
+        let (Some(seen), Some(log)) = (seen, log) else { return Ok(None) };
+        let (window, sum) = seen?;
+        let text = fs::read(&log).map_err(|error| unreadable(&log, &error))?;
+        let reading = read(collector.kind, &text, &window);
+        Ok(reading.heard.then(|| CollectorPass {
+            scenario: leg.scenario.name.clone(),
+            contender: plan.contenders[contender].name.clone(),
+            kind: collector.kind,
+            load_ns: sum.elapsed_ns,
+            requests: sum.completions,
+            pauses: reading.pauses,
+            log,
+        }))
+    }
+}
+
+/// Whether there is a pass, and a load of which it can say something: what is tried on the way to a peak are many loads.
+fn is_watched(plan: &Plan, scenario: &ScenarioPlan) -> bool {
+    plan.method.collectors_ns > 0 && matches!(scenario.shape, Shape::Closed { .. } | Shape::Open { .. })
+}
+
+/// Loads a warm contender; which bytes were added to its log meanwhile, and what it answered.
+fn load(course: &Course<'_>, one: &mut Loaded, parity: &Parity) -> Result<(Range<u64>, Sum), Broken> {
+    let (plan, scenario) = (course.gate.plan, course.scenario);
+    let log = one.runner.running.log().to_owned();
+    let size = || fs::metadata(&log).map(|facts| facts.len()).map_err(|error| unreadable(&log, &error));
+    // A rate in stages has all of them in a slice, however long that is.
+    let length_ns = match scenario.traffic.stages {
+        Some(_) => plan.slices(scenario).slice_ns,
+        None => plan.method.collectors_ns,
+    };
+    let start = size()?;
+    let tally = one.slice(Duration::from_nanos(length_ns), 0);
+    let tally = tally.map_err(|error| crate::epoch::lost(&one.runner, &error))?;
+    let window = start..size()?;
+    course.still_there(one, WHEN)?;
+    let mut sum = Sum::new();
+    sum.add(tally);
+    course.check_answers(one, &sum, parity)?;
+    Ok((window, sum))
+}
+
+fn unreadable(log: &Path, error: &std::io::Error) -> Broken {
+    Broken::Failed(format!("its log {}: {error}", log.display()))
+}
+
+/// The environment of a contender that logs what its collector does; `here` is the environment that it inherits.
+fn logging(
+    contender: &Contender,
+    collector: &Collector,
+    buffering: &BTreeMap<String, String>,
+    here: &dyn Fn(&str) -> Option<String>,
+) -> BTreeMap<String, String> {
+    let mut env = contender.env.clone();
+    for (name, value) in collector.env.iter().chain(buffering) {
+        let had = env.get(name).cloned().or_else(|| here(name)).filter(|had| !had.is_empty());
+        let between = LISTS.iter().find(|(list, _)| list == name).map(|(_, between)| between);
+        let value = match (had, between) {
+            (Some(had), Some(between)) => format!("{had}{between}{value}"),
+            _ => value.clone(),
+        };
+        env.insert(name.clone(), value);
+    }
+    env
+}
+
+/// What makes the standard output of a C library a line at a time where it is a file. V8 writes its log there: else lines are held
+/// back, and the last ones are gone with the process. Nothing where it is not needed, or the machine has no `stdbuf`.
+fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
+    if kind != CollectorKind::V8 {
+        return BTreeMap::new();
+    }
+    let mut stdbuf = Command::new("stdbuf");
+    stdbuf.args(["-oL", "env"]).env_remove("LD_PRELOAD").stdin(Stdio::null()).stderr(Stdio::null());
+    let output = stdbuf.output().map(|output| output.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&output).into_owned();
+    let set = text.lines().filter_map(|line| line.split_once('='));
+    set.filter(|(name, _)| BUFFERING.contains(name)).map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+fn silent(name: &str, kind: CollectorKind) -> Finding {
+    let what = format!("the log of {name} says nothing of a collection by {}", kind.word());
+    let remedy = "see that `collector` names its runtime, and that what it sets in `env` reaches every process of it; \
+                  V8's log needs `stdbuf`, which comes with coreutils";
+    Finding::warn("collector-silent", what, remedy).about(name)
+}
+
+fn unseen(name: &str, broken: &Broken) -> Finding {
+    let why = match broken {
+        // The first line says what happened; the last words of its log stay in the log.
+        Broken::Out(_, why) | Broken::Failed(why) => why.lines().next().unwrap_or_default().to_owned(),
+        Broken::Parity(differences) => {
+            let first = differences.first().map(|one| format!(": {} is {}", one.path, one.got));
+            format!("it answers otherwise with its logging on{}", first.unwrap_or_default())
+        }
+        Broken::Interrupted => "interrupted".into(),
+    };
+    let what = format!("the collector of {name} could not be watched: {why}");
+    let remedy = "read its log of that start, or leave the pass out with --collectors 0";
+    Finding::warn("collector-unseen", what, remedy).about(name)
+}
+
+/// What a log says.
+struct Reading {
+    /// Pauses in the window.
+    pauses: Pauses,
+    /// Whether a collector wrote anything at all: its logging is on, and no pauses in the window are no pauses.
+    heard: bool,
+}
+
+/// Reads a whole log; a line belongs to the window if it begins there. What is nobody's line is passed over.
+fn read(kind: CollectorKind, log: &[u8], window: &Range<u64>) -> Reading {
+    let take = match kind {
+        CollectorKind::V8 => v8::line,
+        CollectorKind::JavaScriptCore => jsc::line,
+        CollectorKind::Go => go::line,
+    };
+    let mut reading = Reading { pauses: Pauses::default(), heard: false };
+    let mut before = Pauses::default();
+    let mut at = 0_u64;
+    for line in log.split_inclusive(|byte| *byte == b'\n') {
+        let text = String::from_utf8_lossy(line);
+        let pauses = if window.contains(&at) { &mut reading.pauses } else { &mut before };
+        reading.heard |= take(text.trim_end(), pauses);
+        at += line.len() as u64;
+    }
+    reading
+}
+
+/// A time in milliseconds as it is printed; none for what is no time.
+fn ns_of_ms(text: &str) -> Option<u64> {
+    let ms = text.parse::<f64>().ok().filter(|ms| (0.0..=1e9).contains(ms))?;
+    Some((ms * 1e6).round() as u64)
+}
+
+#[cfg(test)]
+#[path = "collector_tests.rs"]
+mod tests;

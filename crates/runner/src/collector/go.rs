@@ -1,0 +1,68 @@
+//! The log of Go's collector, `GODEBUG=gctrace=1`.
+//!
+//! Owns its format. Must not know files, processes, or what follows from pauses.
+//!
+//! A collection is one line (documentation of package `runtime`, Environment Variables):
+//!
+//! ```text
+//! gc 21 @2.534s 0%: 0.031+0.41+0.012 ms clock, 0.063+0.16/0.21/0+0.024 ms cpu, 3->3->1 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P
+//! ```
+//!
+//! The three clock times are those of its phases: sweep termination and, at the end, mark termination, in which the world is stopped,
+//! and between them concurrent mark and scan, in which it is not. So each line tells of two pauses.
+
+use deadheat_record::Pauses;
+
+use super::ns_of_ms;
+
+/// Takes in a line; whether it is one of a collection.
+pub(super) fn line(text: &str, pauses: &mut Pauses) -> bool {
+    let Some(both) = collection(text) else { return false };
+    both.into_iter().for_each(|ns| pauses.add(ns));
+    true
+}
+
+fn collection(text: &str) -> Option<[u64; 2]> {
+    let (number, rest) = text.strip_prefix("gc ")?.split_once(" @")?;
+    number.parse::<u64>().ok()?;
+    let (clock, _) = rest.split_once(": ")?.1.split_once(" ms clock")?;
+    let mut phases = clock.split('+');
+    let (sweep, _, mark) = (phases.next()?, phases.next()?, phases.next()?);
+    if phases.next().is_some() {
+        return None;
+    }
+    Some([ns_of_ms(sweep)?, ns_of_ms(mark)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Vec<u64>> {
+        let mut pauses = Pauses::default();
+        line(text, &mut pauses).then_some(pauses.each_ns)
+    }
+
+    #[test]
+    fn the_world_stops_twice_in_a_collection() {
+        let text = "gc 3 @0.024s 1%: 0.022+1.0+0.008 ms clock, 0.18+0.043/1.0/0.35+0.069 ms cpu, 13->13->11 MB, 14 MB goal, 8 P";
+        assert_eq!(read(text), Some(vec![22_000, 8_000]));
+        let forced = "gc 12 @10.1s 0%: 1+2+3 ms clock, 1+0/1/1+1 ms cpu, 1->1->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)";
+        assert_eq!(read(forced), Some(vec![1_000_000, 3_000_000]));
+    }
+
+    #[test]
+    fn other_lines_are_none() {
+        for text in [
+            "",
+            "gc 3 @0.024s 1%: 0.022+1.0 ms clock",
+            "gc 3 @0.024s 1%: 0.022+1.0+0.008+1 ms clock",
+            "gc x @0.024s 1%: 0.022+1.0+0.008 ms clock",
+            "gc 3 @0.024s 1%: 0.022+1.0+inf ms clock",
+            "scvg: 8 KB released",
+            "2026/11/21 gc 3 @0.024s 1%: 0.022+1.0+0.008 ms clock",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! V8's log of collections, `--trace-gc`.
+//!
+//! Owns its format. Must not know files, processes, or what follows from pauses.
+//!
+//! A collection is one line (`GCTracer::Print` in V8's `src/heap/gc-tracer.cc`):
+//!
+//! ```text
+//! [PID:ISOLATE]     N ms: Scavenge 4.4 (5.6) -> 3.6 (6.6) MB, pooled: 0.0 MB, 1.05 / 0.00 ms  (average mu = ...) ...;
+//! [PID:ISOLATE]     N ms: Mark-Compact 9.1 (10.9) -> 7.0 (11.9) MB, pooled: 0.0 MB, 1.29 / 0.00 ms  (+ 1.6 ms in 8 steps
+//!     since start of marking, biggest step 0.4 ms, walltime since start of marking 7 ms) (average mu = ...) ...;
+//! ```
+//!
+//! The figure before ` / ` is what V8 calls the observable pause: JavaScript stands still for so long. The one behind it is the part
+//! of it in the embedder's callbacks. Marking that was done in steps beforehand stopped JavaScript at each step; only the steps'
+//! number, sum and longest are told. Marking and sweeping on other threads beside JavaScript are no pauses.
+
+use deadheat_record::Pauses;
+
+use super::ns_of_ms;
+
+/// Takes in a line; whether it is one of V8's collections.
+pub(super) fn line(text: &str, pauses: &mut Pauses) -> bool {
+    let Some((pause_ns, rest)) = collection(text) else { return false };
+    pauses.add(pause_ns);
+    if let Some((count, total_ns, longest_ns)) = steps(rest) {
+        pauses.add_sum(count, total_ns, longest_ns);
+    }
+    true
+}
+
+/// The pause, and what stands behind it.
+fn collection(text: &str) -> Option<(u64, &str)> {
+    let (head, rest) = text.split_once(" ms: ")?;
+    let (process, since) = head.strip_prefix('[')?.split_once(']')?;
+    let (pid, _) = process.split_once(':')?;
+    let is_head = pid.parse::<u32>().is_ok() && since.trim_start().parse::<f64>().is_ok();
+    // Sizes stand before the pause in every version, what is pooled only in some.
+    let (_, rest) = rest.split_once(" -> ").filter(|_| is_head)?;
+    let (before, rest) = rest.split_once(" / ")?;
+    let (external, rest) = rest.split_once(" ms")?;
+    external.parse::<f64>().ok()?;
+    let (_, pause) = before.rsplit_once(' ')?;
+    Some((ns_of_ms(pause)?, rest))
+}
+
+/// Steps of marking: number, sum, longest.
+fn steps(rest: &str) -> Option<(u64, u64, u64)> {
+    let (total, rest) = rest.split_once("(+ ")?.1.split_once(" ms in ")?;
+    let (count, rest) = rest.split_once(" steps")?;
+    let (longest, _) = rest.split_once("biggest step ")?.1.split_once(" ms")?;
+    let (total_ns, longest_ns) = (ns_of_ms(total)?, ns_of_ms(longest)?);
+    // What is rounded may be longer than a sum that is rounded, too.
+    Some((count.parse().ok()?, total_ns.max(longest_ns), longest_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Pauses> {
+        let mut pauses = Pauses::default();
+        line(text, &mut pauses).then_some(pauses)
+    }
+
+    fn one(ns: u64) -> Option<Pauses> {
+        let mut pauses = Pauses::default();
+        pauses.add(ns);
+        Some(pauses)
+    }
+
+    #[test]
+    fn a_line_tells_its_pause_in_every_version() {
+        for text in [
+            "[3091:0x7fb5e4a79b70]       18 ms: Scavenge 2.6 (3.8) -> 2.2 (4.6) MB, 1.3 / 0.0 ms  (average mu = 1.000, current mu = 1.000) allocation failure",
+            "[86424:0x163DC391000]   125633 ms: Scavenge (interleaved) 4084.3 (4091.7) -> 4081.4 (4100.2) MB, pooled: 0 MB, 1.30 / 0.00 ms  (average mu = 0.193, current mu = 0.142) allocation failure;",
+            "[1:0x5555]       33 ms: Mark-sweep 2.6 (3.8) -> 2.2 (4.6) MB, 1.3 / 0 ms  last resort",
+        ] {
+            assert_eq!(read(text), one(1_300_000), "{text}");
+        }
+    }
+
+    #[test]
+    fn steps_of_marking_are_pauses_too() {
+        let text = "[41:0x5674750]      886 ms: Mark-Compact (reduce) 117.7 (126.7) -> 106.3 (115.3) MB, pooled: 2.0 MB, 35.50 / 0.02 ms  (+ 5.5 ms in 2 steps since start of marking, biggest step 4.1 ms, walltime since start of marking 118 ms) (average mu = 0.733, current mu = 0.736) finalize;";
+        let pauses = read(text).unwrap();
+        assert_eq!((pauses.count, pauses.total_ns, pauses.longest_ns), (3, 41_000_000, 35_500_000));
+        assert_eq!((&pauses.each_ns[..], pauses.omitted), (&[35_500_000][..], 2));
+    }
+
+    #[test]
+    fn other_lines_are_none() {
+        for text in [
+            "",
+            "listening on 127.0.0.1:81 after 12 ms: 1 -> 2 MB, 3 / 4 ms",
+            "[3091:0x7fb5e4a79b70]       18 ms: Scavenge 2.6 (3.8) -> 2.2 (4.6) MB, nan / 0.0 ms",
+            "[3091:0x7fb5e4a79b70]       18 ms: Scavenge 2.6 (3.8) -> 2.2 (4.6) MB, -1 / 0.0 ms",
+            "[3091:0x7fb5e4a79b70]       18 ms: Scavenge 2.6 (3.8) -> 2.2 (4",
+            "[3091:0x7fb5e4a79b70] Memory allocator,       used:   9532 KB, available: 2136036 KB",
+            ".3 / 0.0 ms  (average mu = 1.000, current mu = 1.000) allocation failure",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}
