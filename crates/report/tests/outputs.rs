@@ -81,13 +81,17 @@ fn markdown_of_a_race() {
 
 #[test]
 fn many_pairs_are_folded_but_for_those_with_the_baseline() {
-    let racers = |count: i32| (0..count).map(|n| Racer::new(&format!("c{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
+    let racers =
+        |count: i32| (0..count).map(|n| Racer::new(&format!("c{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
     let text = |count| markdown(&document(&Race { racers: racers(count), ..two() }.record()).unwrap());
     let many = text(5);
     let (open, folded) = many.split_once("<details><summary>16 more comparisons</summary>\n\n|").unwrap();
     let rows = |text: &str| text.lines().filter(|line| line.contains(" / ")).count();
     assert_eq!((rows(open), rows(folded)), (4, 16));
-    assert!(open.lines().filter(|line| line.contains(" / ")).all(|line| line.contains("/ `c0` | req/s |")), "{open}");
+    assert!(
+        open.lines().filter(|line| line.contains(" / ")).all(|line| line.contains("/ `c0` | req/s |")),
+        "{open}"
+    );
     assert!(folded.contains("|\n\n</details>\n"), "{folded}");
     assert!(!text(4).contains("more comparisons"), "12 pairs in two metrics stand open");
 }
