@@ -52,7 +52,8 @@ impl Page {
         let begins = self.lines.iter().enumerate().filter_map(|(at, line)| {
             let name = line.trim().strip_prefix("<!-- table: begin")?.strip_suffix("-->")?.trim();
             let length = self.lines[at..].iter().position(|line| line.trim() == END);
-            let to = at + length.unwrap_or_else(|| panic!("{}:{}: a table has no end", self.path.display(), at + 1));
+            let to = at
+                + length.unwrap_or_else(|| panic!("{}:{}: a table has no end", self.path.display(), at + 1));
             Some(Block { name: (!name.is_empty()).then(|| name.to_owned()), from: at + 1, to })
         });
         let mut blocks: Vec<Block> = begins.collect();
@@ -84,7 +85,9 @@ fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
         let file = path.file_name().unwrap().to_str().unwrap().to_owned();
         match ENDINGS.iter().find_map(|ending| file.strip_suffix(ending)) {
             Some(name) => records.push(Kept { name: name.to_owned(), path }),
-            None => wrong.push(format!("{}: not a record; they end in {}", path.display(), ENDINGS.join(", "))),
+            None => {
+                wrong.push(format!("{}: not a record; they end in {}", path.display(), ENDINGS.join(", ")))
+            }
         }
     }
     let chapter = study.file_name().unwrap().to_str().unwrap().to_owned() + ".md";
@@ -106,7 +109,9 @@ fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
                         fs::write(&page.path, page.lines.join("\n") + "\n").unwrap();
                     } else if page.shown(&block) != *table {
                         let path = records[at].path.display();
-                        wrong.push(format!("{place}: not what the program writes of {path}; {MEND} writes it"));
+                        wrong.push(format!(
+                            "{place}: not what the program writes of {path}; {MEND} writes it"
+                        ));
                     }
                 }
             }
@@ -116,7 +121,10 @@ fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
         let path = record.path.display();
         wrong.extend(table.err());
         if !seen {
-            wrong.push(format!("{path}: no page shows it; write <!-- table: begin {} --> and {END}", record.name));
+            wrong.push(format!(
+                "{path}: no page shows it; write <!-- table: begin {} --> and {END}",
+                record.name
+            ));
         }
         if fs::metadata(&record.path).unwrap().len() > MOST_BYTES {
             wrong.push(format!("{path}: over {MOST_BYTES} bytes; keep fewer scenarios (CONTRIBUTING.md)"));
@@ -145,7 +153,11 @@ fn table(record: &Kept) -> Result<String, String> {
     let run = |arguments: &[&str]| {
         let outcome = kit.deadheat(arguments).run();
         let fine = matches!(outcome.status(), Some(0));
-        if fine { Ok(outcome.stdout) } else { Err(format!("{path}: deadheat {}: {}", arguments[0], outcome.stderr)) }
+        if fine {
+            Ok(outcome.stdout)
+        } else {
+            Err(format!("{path}: deadheat {}: {}", arguments[0], outcome.stderr))
+        }
     };
     let markdown = run(&["report", path, "--markdown", "-"])?;
     run(&["report", path])?;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AUDIT_SCHEMA, CollectorPass, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
-    SCHEMA, Shape, packed,
+    AUDIT_SCHEMA, CollectorPass, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine,
+    Pilot, Plan, SCHEMA, Shape, packed,
 };
 
 /// How a race, or one part of it, came to its end.

@@ -13,8 +13,11 @@ impl Record {
         let plan: Vec<String> = self.plan.scenarios.iter().map(|one| one.name.clone()).collect();
         // Who was put out in a scenario that is left out is out from the next one on that is kept, or raced in all of them.
         let next = |name: &str| plan.iter().skip_while(|one| *one != name).find(|one| kept(one)).cloned();
-        let (out_in, raced): (Vec<_>, Vec<_>) =
-            self.out_in.into_iter().map(|(who, scenario)| (who, next(&scenario))).partition(|(_, next)| next.is_some());
+        let (out_in, raced): (Vec<_>, Vec<_>) = self
+            .out_in
+            .into_iter()
+            .map(|(who, scenario)| (who, next(&scenario)))
+            .partition(|(_, next)| next.is_some());
         self.out.retain(|who| raced.iter().all(|(one, _)| one != who));
         self.out_in = out_in.into_iter().filter_map(|(who, next)| Some((who, next?))).collect();
         self.plan.scenarios.retain(|one| kept(&one.name));

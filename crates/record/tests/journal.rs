@@ -269,7 +269,9 @@ fn a_part_of_a_record_is_that_of_its_scenarios() {
     let part = |names: &[&str]| record.clone().only(names);
     let out = |names: &[&str]| (part(names).out, part(names).out_in);
     let all = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
-    let pairs = |list: &[(&str, &str)]| list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
+    let pairs = |list: &[(&str, &str)]| {
+        list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>()
+    };
     // What happened in a later scenario is not of an earlier one; what happened before lasts.
     assert_eq!(out(&["a"]), (all(&["deno"]), vec![]));
     assert_eq!(out(&["c"]), (all(&["php", "deno", "go"]), pairs(&[("php", "c"), ("go", "c")])));

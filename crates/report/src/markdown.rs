@@ -140,7 +140,10 @@ fn comparisons(scenario: &ScenarioResult) -> String {
     let mut out = pairs(&open);
     if !folded.is_empty() {
         let count = folded.len();
-        out += &format!("\n<details><summary>{count} more comparisons</summary>\n{}\n</details>\n", pairs(&folded));
+        out += &format!(
+            "\n<details><summary>{count} more comparisons</summary>\n{}\n</details>\n",
+            pairs(&folded)
+        );
     }
     out
 }

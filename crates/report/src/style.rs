@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn every_tone_can_be_read_on_white_and_on_black() {
-        let tones = [Tone::Plain, Tone::Strong, Tone::Quiet, Tone::Good, Tone::Bad, Tone::Caution, Tone::Alarm];
+        let tones =
+            [Tone::Plain, Tone::Strong, Tone::Quiet, Tone::Good, Tone::Bad, Tone::Caution, Tone::Alarm];
         for tone in tones {
             // A tone without a colour of its own has the terminal's.
             let Some(color) = tone.ansi().get_fg_color() else { continue };

@@ -7,7 +7,8 @@ mod fixture;
 use std::path::Path;
 
 use deadheat_record::{
-    Comparison, Document, End, Epoch, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity, Shape, VerdictWord,
+    Comparison, Document, End, Epoch, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity, Shape,
+    VerdictWord,
 };
 use deadheat_report::{CODES, document, json};
 use fixture::{Race, Racer};

@@ -12,11 +12,16 @@ use fixture::{Race, Racer};
 
 /// Two contenders under four loads: a ladder of two rungs, a sweep over three numbers of connections.
 fn record() -> Record {
-    let loads =
-        [("nothing", 30_000.0, 64), ("closed-16", 9_000.0, 16), ("closed-64", 11_400.0, 64), ("closed-256", 10_200.0, 256)];
+    let loads = [
+        ("nothing", 30_000.0, 64),
+        ("closed-16", 9_000.0, 16),
+        ("closed-64", 11_400.0, 64),
+        ("closed-256", 10_200.0, 256),
+    ];
     let mut all: Option<Record> = None;
     for (name, rate, connections) in loads {
-        let racers = vec![Racer::new("node", rate), Racer { cpu_share: 0.9, ..Racer::new("bun", 1.4 * rate) }];
+        let racers =
+            vec![Racer::new("node", rate), Racer { cpu_share: 0.9, ..Racer::new("bun", 1.4 * rate) }];
         let shape = Shape::Closed { connections };
         let mut record = Race { shape, rounds: 2, seed: u64::from(connections), ..Race::of(racers) }.record();
         let plan = &mut record.plan.scenarios[0];
@@ -44,7 +49,12 @@ fn record() -> Record {
         all.ended.extend(record.ended);
     }
     let mut record = all.unwrap();
-    let hits = |metric: &str, value| Claim { source: "x".into(), metric: metric.into(), value: Some(value), ..Claim::default() };
+    let hits = |metric: &str, value| Claim {
+        source: "x".into(),
+        metric: metric.into(),
+        value: Some(value),
+        ..Claim::default()
+    };
     record.plan.claims = vec![hits("edge_cache_hit_rate", 0.92), hits("edge_latency_ms", 5.0)];
     record
 }
@@ -79,7 +89,11 @@ fn every_kind_of_figure() {
 
 #[test]
 fn hostile_names_are_text_in_well_formed_files() {
-    let names = ["<img src=x onerror=alert(1)>", "]]>&amp;\"'\u{ffff}\u{202e}\u{1b}[31m\u{0}", "</text><script>x()</script>"];
+    let names = [
+        "<img src=x onerror=alert(1)>",
+        "]]>&amp;\"'\u{ffff}\u{202e}\u{1b}[31m\u{0}",
+        "</text><script>x()</script>",
+    ];
     let mut record = record();
     for (one, name) in record.plan.contenders.iter_mut().zip(names) {
         one.name = name.into();
@@ -105,13 +119,15 @@ fn hostile_names_are_text_in_well_formed_files() {
     assert_eq!(figures.len(), 4 * 7 + 1 + 2);
     for (file, text) in &figures {
         assert!(file.chars().all(|one| one.is_ascii_alphanumeric() || "-.".contains(one)), "{file}");
-        let parsed = roxmltree::Document::parse(text).unwrap_or_else(|error| panic!("{file}: {error}\n{text}"));
+        let parsed =
+            roxmltree::Document::parse(text).unwrap_or_else(|error| panic!("{file}: {error}\n{text}"));
         let known = ["svg", "title", "desc", "rect", "circle", "line", "polyline", "polygon", "text"];
         for element in parsed.descendants().filter(roxmltree::Node::is_element) {
             assert!(known.contains(&element.tag_name().name()), "{file}: {element:?}");
             assert!(!element.attributes().any(|one| one.name().starts_with("on")), "{file}: {element:?}");
         }
-        let words: String = parsed.descendants().filter(roxmltree::Node::is_text).filter_map(|one| one.text()).collect();
+        let words: String =
+            parsed.descendants().filter(roxmltree::Node::is_text).filter_map(|one| one.text()).collect();
         assert!(words.contains("<img src=x") || file.starts_with("warm-up"), "{file}: {words}");
         assert!(!words.contains(['\u{ffff}', '\u{202e}', '\u{1b}']), "{file}: {words}");
     }
@@ -133,9 +149,16 @@ fn a_figure_says_what_it_shows_and_brings_its_own_paper() {
         let paper = elements[2];
         let side = |name: &str| paper.attribute(name).unwrap().parse::<i64>().unwrap();
         let whole = |name: &str| root.attribute(name).unwrap().parse::<i64>().unwrap();
-        assert_eq!((paper.attribute("fill"), paper.attribute("opacity")), (Some("#FFFFFF"), Some("1")), "{file}");
+        assert_eq!(
+            (paper.attribute("fill"), paper.attribute("opacity")),
+            (Some("#FFFFFF"), Some("1")),
+            "{file}"
+        );
         assert!(side("x") == 0 && side("y") == 0, "{file}");
-        assert!((side("width") - whole("width")).abs() <= 1 && (side("height") - whole("height")).abs() <= 1, "{file}");
+        assert!(
+            (side("width") - whole("width")).abs() <= 1 && (side("height") - whole("height")).abs() <= 1,
+            "{file}"
+        );
     }
     let figures = figures(&document);
     let bun = &document.scenarios[2].results[1];
@@ -192,10 +215,18 @@ fn slices_stand_at_their_time_and_rate() {
     let end_s: f64 = epochs.iter().map(|one| one.took_ns as f64 / 1e9).sum();
     let slices = |contender: usize| {
         let epochs = epochs.iter().enumerate();
-        epochs.flat_map(move |(at, epoch)| epoch.rounds.iter().map(move |round| (at, round))).flat_map(move |(at, round)| {
-            let own = round.slices.iter().filter(move |slice| slice.contender == contender);
-            own.map(move |slice| (at as f64 * 8.7 + (slice.start_ns as f64 + 5e7) / 1e9, slice.rate_per_s.unwrap(), round.dropped.is_some()))
-        })
+        epochs.flat_map(move |(at, epoch)| epoch.rounds.iter().map(move |round| (at, round))).flat_map(
+            move |(at, round)| {
+                let own = round.slices.iter().filter(move |slice| slice.contender == contender);
+                own.map(move |slice| {
+                    (
+                        at as f64 * 8.7 + (slice.start_ns as f64 + 5e7) / 1e9,
+                        slice.rate_per_s.unwrap(),
+                        round.dropped.is_some(),
+                    )
+                })
+            },
+        )
     };
     let high = (0..2).flat_map(slices).map(|(_, rate, _)| rate).fold(0.0, f64::max) * 1.06;
     let wanted: Vec<(f64, f64)> = (0..2)
@@ -220,10 +251,8 @@ fn slices_stand_at_their_time_and_rate() {
 fn parts_of_a_ladder_are_as_wide_as_what_they_add() {
     let document = document(&record()).unwrap();
     let figure = &figures(&document)["ladder-request.svg"];
-    let bars: Vec<Vec<f64>> = numbers(figure, "rect", &["x", "width", "height"])
-        .into_iter()
-        .filter(|bar| bar[2] == 24.0)
-        .collect();
+    let bars: Vec<Vec<f64>> =
+        numbers(figure, "rect", &["x", "width", "height"]).into_iter().filter(|bar| bar[2] == 24.0).collect();
     let steps: Vec<f64> =
         document.ladders[0].contenders.iter().flat_map(|one| &one.steps).map(|step| step.added_us).collect();
     // Each is filled, and has a white edge.

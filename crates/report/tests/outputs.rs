@@ -102,13 +102,17 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
 
 #[test]
 fn many_pairs_are_folded_but_for_those_with_the_baseline() {
-    let racers = |count: i32| (0..count).map(|n| Racer::new(&format!("c{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
+    let racers =
+        |count: i32| (0..count).map(|n| Racer::new(&format!("c{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
     let text = |count| markdown(&document(&Race { racers: racers(count), ..two() }.record()).unwrap());
     let many = text(5);
     let (open, folded) = many.split_once("<details><summary>16 more comparisons</summary>\n\n|").unwrap();
     let rows = |text: &str| text.lines().filter(|line| line.contains(" / ")).count();
     assert_eq!((rows(open), rows(folded)), (4, 16));
-    assert!(open.lines().filter(|line| line.contains(" / ")).all(|line| line.contains("/ `c0` | req/s |")), "{open}");
+    assert!(
+        open.lines().filter(|line| line.contains(" / ")).all(|line| line.contains("/ `c0` | req/s |")),
+        "{open}"
+    );
     assert!(folded.contains("|\n\n</details>\n"), "{folded}");
     assert!(!text(4).contains("more comparisons"), "12 pairs in two metrics stand open");
 }
@@ -158,7 +162,12 @@ fn pauses_are_shown_for_each_second_of_load() {
     assert_eq!((v8.pauses_per_s, v8.paused_ns_per_s, v8.longest_ns), (4.0, 2_000_000.0, 2_250_000));
     assert_eq!((jsc.pauses, jsc.paused_ns_per_s, jsc.requests_per_s), (0, 0.0, 10_000.0));
     let text = markdown(&document);
-    assert!(text.contains("| `node` | v8 | 4.00 | 2.00 ms | 2.25 ms |\n| `bun` | javascriptcore | 0 | 0 ns | 0 ns |"), "{text}");
+    assert!(
+        text.contains(
+            "| `node` | v8 | 4.00 | 2.00 ms | 2.25 ms |\n| `bun` | javascriptcore | 0 | 0 ns | 0 ns |"
+        ),
+        "{text}"
+    );
     let text = terminal::render(&view(&record).unwrap(), &Style { color: false, width: 80, unicode: true });
     let row = text.lines().find(|line| line.contains(" v8 ")).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();

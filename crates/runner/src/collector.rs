@@ -168,7 +168,9 @@ fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
     let output = stdbuf.output().map(|output| output.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&output).into_owned();
     let set = text.lines().filter_map(|line| line.split_once('='));
-    set.filter(|(name, _)| BUFFERING.contains(name)).map(|(name, value)| (name.into(), value.into())).collect()
+    set.filter(|(name, _)| BUFFERING.contains(name))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
 }
 
 fn silent(name: &str, kind: CollectorKind) -> Finding {

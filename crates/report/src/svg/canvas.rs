@@ -105,10 +105,8 @@ impl Figure<'_> {
     /// The text of an SVG.
     pub(super) fn text(&self, name: &str) -> Result<String, ReportError> {
         let mut text = String::new();
-        self.drawn(&mut text).map_err(|error| ReportError::Figure {
-            figure: name.into(),
-            problem: error.to_string(),
-        })?;
+        self.drawn(&mut text)
+            .map_err(|error| ReportError::Figure { figure: name.into(), problem: error.to_string() })?;
         Ok(self.told(&text))
     }
 
@@ -170,7 +168,8 @@ pub(super) fn zero_ticks(high: f64, most: f64) -> Vec<f64> {
 /// As ticks have it: `20 ms` for `20.0 ms`.
 pub(super) fn tick(text: &str) -> String {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let short = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    let short =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
     format!("{short} {unit}").trim_end().to_owned()
 }
 
@@ -183,6 +182,9 @@ mod tests {
         assert_eq!(zero_ticks(17_300.0, 3.0), [0.0, 10_000.0]);
         assert_eq!(zero_ticks(85.8, 7.0), [0.0, 20.0, 40.0, 60.0, 80.0]);
         assert_eq!(zero_ticks(0.0, 7.0), [0.0]);
-        assert_eq!(["20.0 ms", "1.25 s", "100 ms", "0", "11,400"].map(tick), ["20 ms", "1.25 s", "100 ms", "0", "11,400"]);
+        assert_eq!(
+            ["20.0 ms", "1.25 s", "100 ms", "0", "11,400"].map(tick),
+            ["20 ms", "1.25 s", "100 ms", "0", "11,400"]
+        );
     }
 }

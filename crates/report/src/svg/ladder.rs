@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, Axis, Drawn, Figure, INK, MUTED, RULE, WIDTH, color, legend, styled, tick, write, zero_ticks,
+    Area, Axis, Drawn, Figure, INK, MUTED, RULE, color, legend, styled, tick, write, zero_ticks,
 };
 use crate::number::time_ns;
 
@@ -86,7 +86,8 @@ fn draw(area: &Area<'_>, ladder: &LadderResult) -> Drawn {
     }
     let faster = ladder.contenders.iter().flat_map(|climb| &climb.steps).any(|step| step.faster);
     let aside = if faster { "; a rung that is faster than the one before adds nothing" } else { "" };
-    let label = format!("time per request: the inverse of the rate; at the right, that of the last rung{aside}");
+    let label =
+        format!("time per request: the inverse of the rate; at the right, that of the last rung{aside}");
     write(area, &label, 140, &styled(15.0, MUTED, HPos::Left), (left, bottom + 50))?;
     legend(area, ladder.rungs.iter().enumerate().map(|(place, name)| (name.as_str(), color(place))))
 }

@@ -75,19 +75,19 @@ impl<'d> Pairs<'d> {
 
     fn draw(&self, area: &Area<'_>) -> Drawn {
         let ends = |one: &&Comparison| [one.low, one.ratio, one.high].into_iter().flatten();
-        let range = self.range(self.all.iter().flat_map(|one| ends(one).chain(one.epoch_ratios.iter().copied())));
+        let range =
+            self.range(self.all.iter().flat_map(|one| ends(one).chain(one.epoch_ratios.iter().copied())));
         let ticks = ticks(&range);
         let plot = area.margin(48, 12, 20, 20);
         let rows = self.all.len() as f64;
-        let mut chart =
-            ChartBuilder::on(&plot)
-                .x_label_area_size(34)
-                .margin_left(210)
-                .margin_right(250)
-                .build_cartesian_2d(
-                    Axis::of(range.start.ln()..range.end.ln(), ticks.iter().map(|tick| tick.ln())),
-                    rows..0.0,
-                )?;
+        let mut chart = ChartBuilder::on(&plot)
+            .x_label_area_size(34)
+            .margin_left(210)
+            .margin_right(250)
+            .build_cartesian_2d(
+                Axis::of(range.start.ln()..range.end.ln(), ticks.iter().map(|tick| tick.ln())),
+                rows..0.0,
+            )?;
         let band = self.band();
         let corners = [(band.start.ln(), 0.0), (band.end.ln(), rows)];
         chart.draw_series([Rectangle::new(corners, BAND.filled())])?;
@@ -109,8 +109,10 @@ impl<'d> Pairs<'d> {
             let dot = |each: &f64| Circle::new((each.ln(), y + 0.34), 3, paint.mix(0.55).filled());
             chart.draw_series(epochs.map(dot))?;
             if let (Some(low), Some(high)) = (one.low, one.high) {
-                chart
-                    .draw_series([PathElement::new([(low.ln(), y), (high.ln(), y)], paint.stroke_width(3))])?;
+                chart.draw_series([PathElement::new(
+                    [(low.ln(), y), (high.ln(), y)],
+                    paint.stroke_width(3),
+                )])?;
             }
             if let Some(ratio) = one.ratio {
                 chart.draw_series([Circle::new((ratio.ln(), y), 6, paint.filled())])?;
@@ -131,7 +133,8 @@ impl<'d> Pairs<'d> {
             dots: one.epoch_ratios.iter().copied().filter(|each| positive(*each)).map(Dot::filled).collect(),
             mark: one.ratio,
         };
-        let range = self.range(self.all.iter().flat_map(|one| one.epoch_ratios.iter().copied().chain(one.ratio)));
+        let range =
+            self.range(self.all.iter().flat_map(|one| one.epoch_ratios.iter().copied().chain(one.ratio)));
         let rows = Rows {
             groups: vec![Group { title: String::new(), rows: self.all.iter().map(row).collect() }],
             scale: Scale {

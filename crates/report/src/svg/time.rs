@@ -7,7 +7,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, Axis, BAD, Drawn, Figure, INK, MUTED, RULE, WARM, color, color_of, legend, styled, tick, write, zero_ticks,
+    Area, Axis, BAD, Drawn, Figure, INK, MUTED, RULE, WARM, color, color_of, legend, styled, tick, write,
+    zero_ticks,
 };
 use crate::number::{three_digits, time_ns};
 
@@ -97,9 +98,11 @@ impl<'d> Timeline<'d> {
             write(area, name, 60, &styled(16.0, INK, HPos::Left), (x(0.0), base - PANEL - 12))?;
             self.panel(area, *place, base, &x)?;
         }
-        let crosses = if self.spots.iter().any(|one| one.dropped) { "; crosses were left out for all" } else { "" };
-        let foot =
-            format!("epochs one behind the other, shaded: starts and warm-up; requests per second of each slice{crosses}");
+        let crosses =
+            if self.spots.iter().any(|one| one.dropped) { "; crosses were left out for all" } else { "" };
+        let foot = format!(
+            "epochs one behind the other, shaded: starts and warm-up; requests per second of each slice{crosses}"
+        );
         let under = TOP + (PANEL + GAP) * self.names.len() as i32 + FOOT - 16;
         write(area, &foot, 130, &styled(15.0, MUTED, HPos::Left), (x(0.0), under))
     }
@@ -143,7 +146,13 @@ fn spots(epoch: &Epoch, from_s: f64) -> impl Iterator<Item = Spot> {
         round.slices.iter().filter_map(move |slice| {
             let middle_ns = slice.start_ns as f64 + slice.elapsed_ns as f64 / 2.0;
             let at_s = from_s + middle_ns / S;
-            Some(Spot { contender: slice.contender, epoch: epoch.number, at_s, rate: slice.rate_per_s?, dropped })
+            Some(Spot {
+                contender: slice.contender,
+                epoch: epoch.number,
+                at_s,
+                rate: slice.rate_per_s?,
+                dropped,
+            })
         })
     })
 }
@@ -198,7 +207,8 @@ fn draw_pilot(area: &Area<'_>, document: &Document, pilot: &Pilot) -> Drawn {
         chart.draw_series(LineSeries::new(line.clone(), paint.stroke_width(2)))?;
         chart.draw_series(line.map(|place| Circle::new(place, 2, paint.filled())))?;
     }
-    let foot = format!("shaded: the {} that count as warm-up; requests per second", time_ns(pilot.warmup_ns as f64));
+    let foot =
+        format!("shaded: the {} that count as warm-up; requests per second", time_ns(pilot.warmup_ns as f64));
     write(area, &foot, 90, &styled(15.0, MUTED, HPos::Left), (96, 384))?;
     let named = pilot.contenders.iter().map(|one| one.contender.as_str());
     legend(area, named.map(|name| (name, color_of(document, name))))

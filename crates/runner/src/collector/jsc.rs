@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn every_stop_of_a_collection_is_a_pause() {
-        let first = "[GC<0x7f>: START M 4480kb => EdenCollection, v=0kb (N:0) o=0 b=12 0+0 p=0.93ms (max 1.25)...]";
+        let first =
+            "[GC<0x7f>: START M 4480kb => EdenCollection, v=0kb (N:0) o=0 b=12 0+0 p=0.93ms (max 1.25)...]";
         assert_eq!(read(first), Some(vec![930_000]));
         assert_eq!(read("[GC<0x7f>: C v=9kb p=2ms (max 2), cycle 20.5ms END]"), Some(vec![2_000_000]));
         assert_eq!(read("[GC: p=0.5 ms (max 2), cycle 20 ms END]"), Some(vec![500_000]));
@@ -60,7 +61,9 @@ mod tests {
     #[test]
     fn a_collector_is_heard_without_pauses_too() {
         assert_eq!(read("[GC<0x7f0d20000048>: starting 0.031ms]"), Some(vec![]));
-        for text in ["", "GC END!", "http=3ms (max 4)", "p=ms (max 1)", "p=-1ms (max 1)", "p=1ms", "p=é1ms (max "] {
+        for text in
+            ["", "GC END!", "http=3ms (max 4)", "p=ms (max 1)", "p=-1ms (max 1)", "p=1ms", "p=é1ms (max "]
+        {
             assert_eq!(read(text), None, "{text}");
         }
     }
