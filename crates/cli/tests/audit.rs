@@ -188,7 +188,7 @@ fn the_shipped_studies_contradict_themselves_where_their_articles_did() {
     let (unsound, sound) = (1, 0);
     for (study, status, found) in [
         ("trending", sound, &["8 checks against each other: 8 sound"][..]),
-        ("ssr", unsound, &["500 connections  node       Little's law    229 in flight"]),
+        ("ssr", unsound, &["500 connections  node       Little's law   229 in flight"]),
         ("compiled", unsound, &["bun           Little's law    240 in flight", "155 failed"]),
         (
             "hello",

@@ -39,6 +39,7 @@ fn quiet(kit: &Kit, file: &str) {
                 round.as_object_mut().unwrap().remove("dropped");
                 for slice in round["slices"].as_array_mut().unwrap() {
                     slice["load_cpu_ns"] = 0.into();
+                    slice["load_run_delay_ns"] = 0.into();
                 }
             }
         }

@@ -119,14 +119,14 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         let flags = read(
-            "deadheat compare a b --map x=y --contender y,z --scenario s --metric p99,cold_start --reference r --margin 5% \
+            "deadheat compare a b --map x=y --contender y,z --scenario s --metric p99,measure --reference r --margin 5% \
              --alpha 0.05 --fail-if slower_by_3% --fail-if p99_faster --json - --markdown out.md",
         )
         .unwrap();
         let asked = flags.asked();
         assert_eq!(asked.map, [("x".to_owned(), "y".to_owned())]);
         assert_eq!((asked.contenders.len(), asked.conditions.len()), (2, 2));
-        assert_eq!(asked.metrics, [Metric::P99, Metric::ColdStart]);
+        assert_eq!(asked.metrics, [Metric::P99, Metric::Measure]);
         assert_eq!((asked.margin, asked.alpha), (Some(0.05), Some(0.05)));
         assert_eq!(flags.markdown, Some(Output::File("out.md".into())));
         assert_eq!(flags.of_races_only(), Some("--fail-if"));
