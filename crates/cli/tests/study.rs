@@ -104,7 +104,7 @@ fn ten_lines_are_a_study() {
 
 #[test]
 fn every_key_is_read() {
-    use deadheat_record::{CollectorKind, Listen, Metric, Objective, Shape, StatusRule};
+    use deadheat_record::{Listen, StatusRule};
     let study = loaded(&studies().join("everything/study.toml"));
     let folder = studies().join("everything");
     assert_eq!((study.name.as_str(), study.folder.as_path()), ("all", folder.as_path()));
@@ -136,6 +136,12 @@ fn every_key_is_read() {
     );
     let exact = &study.probes[2].contract;
     assert_eq!((exact.body.exact.as_deref(), exact.body.agree), (Some("{\"ok\":true}\n"), false));
+}
+
+#[test]
+fn every_key_of_a_scenario_is_read() {
+    use deadheat_record::{Metric, Objective, Shape};
+    let study = loaded(&studies().join("everything/study.toml"));
     assert_eq!(study.scenarios[0].requests.as_ref().unwrap()[1].get_ref().weight, 5);
     assert_eq!(study.scenarios[1].shape, Shape::Open { connections: 64, rate_per_s: 2000.0, poisson: false });
     let limits = &study.scenarios[1].limits;
@@ -155,15 +161,23 @@ fn every_key_is_read() {
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
     assert_eq!(study.scenarios[4].shape, Shape::Peak { connections: 8, objective });
     assert_eq!(study.scenarios[5].sweep.as_ref().unwrap().values, [1.0, 64.0]);
-    assert_eq!(study.claims[0].published().value, Some(41_900.0));
-    assert_eq!(study.claims[0].published().half_digit, 0.5);
-    assert_eq!(study.claims[0].row.as_deref(), Some("first"));
     assert_eq!(study.scenarios[6].shape, Shape::Starts { starts: 20 });
     assert_eq!(study.scenarios[7].shape, Shape::Measure { measure: "parse".into() });
     assert_eq!(study.scenarios[7].requests.as_deref(), Some(&[][..]));
     let rung = study.scenarios[8].ladder.as_ref().unwrap();
     assert_eq!((rung.of.as_str(), rung.place), ("request", 2));
     assert!(study.scenarios[..8].iter().all(|one| one.ladder.is_none()));
+}
+
+#[test]
+fn what_a_contender_offers_and_what_was_published_is_read() {
+    use deadheat_record::CollectorKind;
+    let study = loaded(&studies().join("everything/study.toml"));
+    let folder = studies().join("everything");
+    let first = &study.contenders[0];
+    assert_eq!(study.claims[0].published().value, Some(41_900.0));
+    assert_eq!(study.claims[0].published().half_digit, 0.5);
+    assert_eq!(study.claims[0].row.as_deref(), Some("first"));
     let second = &study.contenders[1];
     assert_eq!(second.measures["parse"].get_ref(), "./sub/bin/server parse");
     assert_eq!(second.artefacts, [folder.join("rows.csv"), folder.join("sub")]);
