@@ -58,6 +58,13 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
     assert_valid(&json);
     assert_eq!(json["schema"], "deadheat.record/1");
     let scenario = &json["scenarios"][0];
+    for epoch in json["record"]["epochs"].as_array().unwrap() {
+        let rounds = epoch["rounds"].as_array().unwrap().len();
+        epoch["contenders"].as_array().unwrap().iter().for_each(|part| assert_usage(&part["usage"], rounds));
+    }
+    let slowed = &scenario["results"][1];
+    let of = |key: &str| slowed[key].as_f64().unwrap();
+    assert!(of("user_us_per_request") > of("system_us_per_request"), "it spins in user mode: {slowed}");
     let pair = &scenario["comparisons"][0];
     assert_eq!((&pair["baseline"], &pair["contender"]), (&Value::from("plain"), &Value::from("slowed")));
     let verdict = pair["verdict"].as_str().unwrap();
@@ -70,13 +77,6 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         assert!(result["latency_ns"]["p50"].as_u64().unwrap() > 0);
         assert!(result["outcomes"]["ok"].as_u64().unwrap() > 0);
     }
-    for epoch in json["record"]["epochs"].as_array().unwrap() {
-        let rounds = epoch["rounds"].as_array().unwrap().len();
-        epoch["contenders"].as_array().unwrap().iter().for_each(|part| assert_usage(&part["usage"], rounds));
-    }
-    let slowed = &scenario["results"][1];
-    let of = |key: &str| slowed[key].as_f64().unwrap();
-    assert!(of("user_us_per_request") > of("system_us_per_request"), "it spins in user mode: {slowed}");
     kit.assert_nothing_left();
 }
 

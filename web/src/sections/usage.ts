@@ -117,7 +117,7 @@ function drawMoments(context: Context, names: string[], all: Moment[], width: nu
     write(svg, left, base(name) - PANEL - 11, fitted(plain(name), width - left - 30), { fill: ink, bold: true });
     for (const size of ticks) write(svg, left - 8, up(name, size), size === 0 ? "0" : tick(bytes(size)), { fill: muted, anchor: "end", size: 11 });
   }
-  write(svg, left, height - 6, "since the start of the epoch; proportional set size", { fill: muted });
+  write(svg, left, height - 6, "time in the epoch; proportional set size", { fill: muted });
   return {
     svg,
     points: all.map((one) => ({
