@@ -162,7 +162,10 @@ fn table(record: &Kept) -> Result<String, String> {
     let markdown = run(&["report", path, "--markdown", "-"])?;
     run(&["report", path])?;
     run(&["report", path, "--html", "page.html", "--svg", "figures", "--csv", "tables"])?;
-    run(&["compare", path, path])?;
+    let twice = kit.deadheat(&["compare", path, path]).run();
+    if twice.status() != Some(3) || !twice.stdout.contains("invalid same-record") {
+        return Err(format!("{path}: deadheat compare: {}{}", twice.stdout, twice.stderr));
+    }
     let figures = sorted(&kit.path().join("figures"));
     if !kit.read("page.html").contains("id=\"document\">{\"schema\":") || figures.len() < 4 {
         return Err(format!("{path}: its page or its figures are missing: {figures:?}"));

@@ -157,8 +157,9 @@ fn logging(
     env
 }
 
-/// What makes the standard output of a C library a line at a time where it is a file. V8 writes its log there: else lines are held
-/// back, and the last ones are gone with the process. Nothing where it is not needed, or the machine has no `stdbuf`.
+/// What makes the C library write its standard output line by line where that is a file. V8 logs there, and Deno, other than Node.js,
+/// leaves the output as it is: lines come 4 KiB at a time, and the last ones are gone with the process. Nothing where it is not
+/// needed, or the machine has no `stdbuf`.
 fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
     if kind != CollectorKind::V8 {
         return BTreeMap::new();
@@ -176,7 +177,7 @@ fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
 fn silent(name: &str, kind: CollectorKind) -> Finding {
     let what = format!("the log of {name} says nothing of a collection by {}", kind.word());
     let remedy = "see that `collector` names its runtime, and that what it sets in `env` reaches every process of it; \
-                  V8's log needs `stdbuf`, which comes with coreutils";
+                  Deno's log needs `stdbuf`, which comes with coreutils";
     Finding::warn("collector-silent", what, remedy).about(name)
 }
 

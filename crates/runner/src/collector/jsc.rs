@@ -5,8 +5,8 @@
 //! A collection is written piece by piece (`Source/JavaScriptCore/heap/Heap.cpp` in WebKit):
 //!
 //! ```text
-//! [GC<0x7f0d20000048>: START M 4480kb => EdenCollection, v=0kb (N:0) o=0 b=12 i#0 0+0 v=812kb ... p=0.93ms (max 1.2)...]
-//! [GC<0x7f0d20000048>: M v=931kb ... => 2240kb, p=0.41ms (max 1.2), cycle 1.9ms END]
+//! [GC<0x5a3ae79c118>: START M 1840kb => EdenCollection, ... v=416kb (C:416 M:0 P1:0) o=1 b=0 78+0 p=7.096129ms (max 7.096129)...]
+//! [GC<0x5a3ae79c118>: M ... => 1271kb, p=3.701093ms (max 7.096129), cycle 11.889872ms END]
 //! ```
 //!
 //! Each `p=` is the time from a stop of JavaScript to its resumption. A collection that lets it run in between has several.
@@ -49,9 +49,11 @@ mod tests {
 
     #[test]
     fn every_stop_of_a_collection_is_a_pause() {
-        let first =
-            "[GC<0x7f>: START M 4480kb => EdenCollection, v=0kb (N:0) o=0 b=12 0+0 p=0.93ms (max 1.25)...]";
-        assert_eq!(read(first), Some(vec![930_000]));
+        // Bun 1.4.5.
+        let first = "[GC<0x5a3ae79c118>: START M 1840kb => EdenCollection, a=0kb hf=0.000 mu=0.600 v=0kb (C:0 M:0 P1:0) o=0 b=0 i#1:N<CsMsrShDMsm(0)SrbBcs> 594+0 v=416kb (C:416 M:0 P1:0) o=1 b=0 78+0 p=7.096129ms (max 7.096129)...]";
+        assert_eq!(read(first), Some(vec![7_096_129]));
+        let second = "[GC<0x5a3ae79c118>: M a=17kb hf=0.002 mu=0.599 v=881kb (C:681 M:0 P1:199) o=2 b=21 i#2:N<WsOJw>Pbc 0+21 v=884kb (C:682 M:0 P1:201) o=2 b=21 i#5:P<Msm(0)SrbCsMsrShDBcsCbDomoWsOJw>Pbc => 1271kb, p=3.701093ms (max 7.096129), cycle 11.889872ms END]";
+        assert_eq!(read(second), Some(vec![3_701_093]));
         assert_eq!(read("[GC<0x7f>: C v=9kb p=2ms (max 2), cycle 20.5ms END]"), Some(vec![2_000_000]));
         assert_eq!(read("[GC: p=0.5 ms (max 2), cycle 20 ms END]"), Some(vec![500_000]));
         let woven = "[GC<0x7f>: START M 1kb [GC<0x80>: START M 2kb p=1ms (max 1), cycle p=3ms (max 3), cycle 4ms END]";
@@ -60,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_collector_is_heard_without_pauses_too() {
-        assert_eq!(read("[GC<0x7f0d20000048>: starting 0.031ms]"), Some(vec![]));
+        assert_eq!(read("[GC<0x5a3ae79c118>: starting 0.049785ms]"), Some(vec![]));
         for text in
             ["", "GC END!", "http=3ms (max 4)", "p=ms (max 1)", "p=-1ms (max 1)", "p=1ms", "p=é1ms (max "]
         {
