@@ -162,7 +162,7 @@ fn table(record: &Kept) -> Result<String, String> {
     let markdown = run(&["report", path, "--markdown", "-"])?;
     run(&["report", path])?;
     run(&["report", path, "--html", "page.html", "--svg", "figures", "--csv", "tables"])?;
-    let twice = kit.deadheat(&["compare", path, path]).run();
+    let twice = kit.deadheat(["compare", path, path]).run();
     if twice.status() != Some(3) || !twice.stdout.contains("invalid same-record") {
         return Err(format!("{path}: deadheat compare: {}{}", twice.stdout, twice.stderr));
     }
