@@ -152,7 +152,8 @@ fn table(record: &Kept) -> Result<String, String> {
     let (kit, path) = (kit(), record.path.to_str().unwrap());
     let run = |arguments: &[&str]| {
         let outcome = kit.deadheat(arguments).run();
-        let fine = matches!(outcome.status(), Some(0));
+        // A record that is held against itself is read, and then refused: 3.
+        let fine = matches!((arguments[0], outcome.status()), (_, Some(0)) | ("compare", Some(3)));
         if fine {
             Ok(outcome.stdout)
         } else {

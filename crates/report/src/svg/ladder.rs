@@ -70,7 +70,7 @@ fn draw(area: &Area<'_>, ladder: &LadderResult) -> Drawn {
         .x_label_formatter(&|us| if *us == 0.0 { "0".into() } else { tick(&time_ns(us * 1e3)) })
         .draw()?;
     let x = |us: f64| chart.backend_coord(&(us, 0.0)).0;
-    let (left, bottom) = chart.backend_coord(&(0.0, 0.0));
+    let (_, bottom) = chart.backend_coord(&(0.0, 0.0));
     for (row, climb) in ladder.contenders.iter().enumerate() {
         let top = TOP + ROW * row as i32 + (ROW - BAR) / 2;
         for (step, from, to) in parts(climb) {
@@ -88,6 +88,6 @@ fn draw(area: &Area<'_>, ladder: &LadderResult) -> Drawn {
     let aside = if faster { "; a rung that is faster than the one before adds nothing" } else { "" };
     let label =
         format!("time per request: the inverse of the rate; at the right, that of the last rung{aside}");
-    write(area, &label, 140, &styled(15.0, MUTED, HPos::Left), (left, bottom + 50))?;
+    write(area, &label, 140, &styled(15.0, MUTED, HPos::Left), (20, bottom + 50))?;
     legend(area, ladder.rungs.iter().enumerate().map(|(place, name)| (name.as_str(), color(place))))
 }

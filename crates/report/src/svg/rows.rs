@@ -150,7 +150,7 @@ impl Rows {
             }
             y += 6;
         }
-        write(area, scale.label, 90, &styled(15.0, MUTED, HPos::Left), (left, y + AXIS + 12))
+        write(area, scale.label, 110, &styled(15.0, MUTED, HPos::Left), (left, y + AXIS + 12))
     }
 }
 

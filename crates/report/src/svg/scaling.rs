@@ -97,7 +97,7 @@ fn draw(area: &Area<'_>, document: &Document, sweep: &SweepResult, points: &[At<
     }
     let law = if sweep.fits.is_empty() { "" } else { "; lines: a scalability law, which decides nothing" };
     let foot = format!("{}; requests per second, with 95 % intervals{law}", sweep.axis.word());
-    write(area, &foot, 100, &styled(15.0, MUTED, HPos::Left), (96, 464))?;
+    write(area, &foot, 130, &styled(15.0, MUTED, HPos::Left), (96, 464))?;
     let names = document.record.plan.contenders.iter().map(|one| one.name.as_str());
     let raced = names.filter(|name| points.iter().any(|one| one.name == *name));
     legend(area, raced.map(|name| (name, color_of(document, name))))
