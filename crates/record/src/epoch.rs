@@ -183,8 +183,8 @@ pub struct Usage {
     pub cpu_source: String,
     /// The part of the CPU time that was spent in user mode; none where the kernel does not tell. It is less precise than the
     /// whole: the kernel gives each tick of its clock (1 to 10 ms) to the mode that the tick meets, so that of n ticks the share
-    /// has a standard error of up to 1 / (2 sqrt n). `cpuacct` has the ticks as they fell, and both parts may add up to a little
-    /// more or less than `cpu_ns`; `cpu.stat` has them scaled to the whole; without a group they are scaled too, in clock ticks.
+    /// has a standard error of up to 1 / (2 sqrt n). `cpuacct` has the ticks as they fell, so that both parts need not add up to
+    /// `cpu_ns`; `cpu.stat` has them scaled to the whole; without a group they are scaled too, in clock ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_ns: Option<u64>,
     /// The part of the CPU time that was spent in the kernel, as `user_ns`.
