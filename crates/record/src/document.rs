@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Axis, CollectorResult, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes, Record, Severity, Shape,
+    Axis, CollectorResult, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes, Record, Severity,
+    Shape,
 };
 
 /// The record with what was derived from it.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CollectorPass, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan, SCHEMA,
-    Shape,
+    CollectorPass, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
+    SCHEMA, Shape,
 };
 
 /// How a race, or one part of it, came to its end.

@@ -2,9 +2,7 @@
 //!
 //! Owns: columns and the escaping of what a spreadsheet would take for a formula. Must not know files.
 
-use deadheat_record::{
-    CollectorResult, Comparison, ContenderResult, Document, EpochFigures, VerdictWord,
-};
+use deadheat_record::{CollectorResult, Comparison, ContenderResult, Document, EpochFigures, VerdictWord};
 
 use crate::ReportError;
 

@@ -7,7 +7,7 @@ mod fixture;
 use std::time::Instant;
 
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Document, GateWord, Metric, Pauses, Record,
+    Collector, CollectorKind, CollectorPass, Document, ExternalReading, GateWord, Metric, Pauses, Record,
 };
 use deadheat_report::{
     Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
@@ -113,8 +113,9 @@ fn watched(race: &Race) -> Record {
         }
         let (contender, log) = (contender.name.clone(), format!("logs/{at}.log").into());
         let scenario = record.plan.scenarios[0].name.clone();
-        let (load_ns, requests) = (2_500_000_000, 25_000);
-        record.collectors.push(CollectorPass { scenario, contender, kind, load_ns, requests, pauses, log });
+        let (load_ns, requests, external) = (2_500_000_000, 25_000, ExternalReading::default());
+        let pass = CollectorPass { scenario, contender, kind, load_ns, external, requests, pauses, log };
+        record.collectors.push(pass);
     }
     record
 }
@@ -128,7 +129,12 @@ fn pauses_are_shown_for_each_second_of_load() {
     assert_eq!((v8.pauses_per_s, v8.paused_ns_per_s, v8.longest_ns), (4.0, 2_000_000.0, 2_250_000));
     assert_eq!((jsc.pauses, jsc.paused_ns_per_s, jsc.requests_per_s), (0, 0.0, 10_000.0));
     let text = markdown(&document);
-    assert!(text.contains("| `node` | v8 | 4.00 | 2.00 ms | 2.25 ms |\n| `bun` | javascriptcore | 0 | 0 ns | 0 ns |"), "{text}");
+    assert!(
+        text.contains(
+            "| `node` | v8 | 4.00 | 2.00 ms | 2.25 ms |\n| `bun` | javascriptcore | 0 | 0 ns | 0 ns |"
+        ),
+        "{text}"
+    );
     let text = terminal::render(&view(&record).unwrap(), &Style { color: false, width: 80, unicode: true });
     let row = text.lines().find(|line| line.contains(" v8 ")).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();

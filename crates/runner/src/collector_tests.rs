@@ -61,7 +61,10 @@ fn options_that_a_contender_has_stay_before_those_of_the_pass() {
 
 #[test]
 fn times_are_milliseconds() {
-    assert_eq!([ns_of_ms("1.05"), ns_of_ms("0"), ns_of_ms("12")], [Some(1_050_000), Some(0), Some(12_000_000)]);
+    assert_eq!(
+        [ns_of_ms("1.05"), ns_of_ms("0"), ns_of_ms("12")],
+        [Some(1_050_000), Some(0), Some(12_000_000)]
+    );
     for text in ["", "-1", "nan", "inf", "1e99", "1 ms", "0x1"] {
         assert_eq!(ns_of_ms(text), None, "{text}");
     }
@@ -70,9 +73,24 @@ fn times_are_milliseconds() {
 /// Bytes of which much looks like a log.
 fn log() -> impl Strategy<Value = Vec<u8>> {
     let parts = [
-        "[1:0x7f]     18 ms: ", "Scavenge 2.6 (3.8) -> 2.2 (4.6) MB, ", "1.3 / 0.0 ms", "  (+ 5.5 ms in 2 steps",
-        " biggest step 4.1 ms", "[GC<0x7f>: START M 1kb ", "p=", "0.5ms (max 2)", "gc 3 @0.1s 1%: ", "1+2+3 ms clock",
-        "\n", "é", "1e999", "-", " ms: ", " -> ", " / ", "99999999999999999999 steps",
+        "[1:0x7f]     18 ms: ",
+        "Scavenge 2.6 (3.8) -> 2.2 (4.6) MB, ",
+        "1.3 / 0.0 ms",
+        "  (+ 5.5 ms in 2 steps",
+        " biggest step 4.1 ms",
+        "[GC<0x7f>: START M 1kb ",
+        "p=",
+        "0.5ms (max 2)",
+        "gc 3 @0.1s 1%: ",
+        "1+2+3 ms clock",
+        "\n",
+        "é",
+        "1e999",
+        "-",
+        " ms: ",
+        " -> ",
+        " / ",
+        "99999999999999999999 steps",
     ];
     let part = prop_oneof![
         4 => prop::sample::select(parts.to_vec()).prop_map(|part| part.as_bytes().to_vec()),

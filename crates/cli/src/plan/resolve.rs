@@ -159,7 +159,10 @@ fn planned(contender: &Contender) -> record::Contender {
         version: None,
         measures: plain(&contender.measures),
         artefact_bytes: None,
-        collector: contender.collector.as_ref().map(|one| record::Collector { kind: one.kind, env: plain(&one.env) }),
+        collector: contender
+            .collector
+            .as_ref()
+            .map(|one| record::Collector { kind: one.kind, env: plain(&one.env) }),
     }
 }
 
@@ -301,8 +304,9 @@ fn method(
     scenarios: &[ScenarioPlan],
     seed: u64,
 ) -> Result<Method, UsageError> {
-    let MethodChoices { profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, collectors, .. } =
-        &choices.method;
+    let MethodChoices {
+        profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, collectors, ..
+    } = &choices.method;
     let profile = profile.map_or(&QUICK, Profile::of);
     watchable(*collectors, contenders)?;
     // Every scenario says its own; these are the first one's.

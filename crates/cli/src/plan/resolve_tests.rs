@@ -105,14 +105,22 @@ fn the_quick_profile_is_the_default() {
 
 #[test]
 fn a_collector_and_how_it_logs_are_in_the_plan() {
-    let text = STUDY.replace("command = \"b\"", "command = \"b\"\ncollector = { kind = \"v8\", env = { X = \"{study}\" } }")
+    let text = STUDY
+        .replace(
+            "command = \"b\"",
+            "command = \"b\"\ncollector = { kind = \"v8\", env = { X = \"{study}\" } }",
+        )
         .replace("command = \"c\"", "command = \"c\"\ncollector = \"go\"");
-    let study = study::parse(&text, "study.toml", Path::new("/s")).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let study = study::parse(&text, "study.toml", Path::new("/s"))
+        .unwrap_or_else(|error| panic!("{}", error.render(false)));
     let mut choices = Choices::default();
     choices.method.profile = Some(ProfileWord::Full);
     let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
-    let told = |index: usize| plan.contenders[index].collector.as_ref().map(|one| (one.kind, one.env.clone()));
-    let env = |name: &str, value: &str| std::collections::BTreeMap::from([(name.to_owned(), value.to_owned())]);|name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
+    let told =
+        |index: usize| plan.contenders[index].collector.as_ref().map(|one| (one.kind, one.env.clone()));
+    let env =
+        |name: &str, value: &str| std::collections::BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
     assert_eq!(told(0), None);
     assert_eq!(told(1), Some((record::CollectorKind::V8, env("X", "{study}"))));
     assert_eq!(told(2), Some((record::CollectorKind::Go, env("GODEBUG", "gctrace=1"))));

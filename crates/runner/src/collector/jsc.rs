@@ -63,7 +63,9 @@ mod tests {
     #[test]
     fn a_collector_is_heard_without_pauses_too() {
         assert_eq!(read("[GC<0x5a3ae79c118>: starting 0.049785ms]"), Some(vec![]));
-        for text in ["", "GC END!", "http=3ms (max 4)", "p=ms (max 1)", "p=-1ms (max 1)", "p=1ms", "p=é1ms (max "] {
+        for text in
+            ["", "GC END!", "http=3ms (max 4)", "p=ms (max 1)", "p=-1ms (max 1)", "p=1ms", "p=é1ms (max "]
+        {
             assert_eq!(read(text), None, "{text}");
         }
     }
