@@ -120,7 +120,6 @@ fn a_collector_and_how_it_logs_are_in_the_plan() {
         |index: usize| plan.contenders[index].collector.as_ref().map(|one| (one.kind, one.env.clone()));
     let env =
         |name: &str, value: &str| std::collections::BTreeMap::from([(name.to_owned(), value.to_owned())]);
-    |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
     assert_eq!(told(0), None);
     assert_eq!(told(1), Some((record::CollectorKind::V8, env("X", "{study}"))));
     assert_eq!(told(2), Some((record::CollectorKind::Go, env("GODEBUG", "gctrace=1"))));
