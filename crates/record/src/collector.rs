@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Record;
+use crate::{ExternalReading, Record};
 
 /// Whose garbage collector it is, and so how its log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,7 +88,7 @@ impl Pauses {
 }
 
 /// What a diagnostic pass saw of a contender's collector: one start that counts for nothing else, alone, with its logging on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectorPass {
     /// The scenario whose load it was.
     pub scenario: String,
@@ -98,6 +98,9 @@ pub struct CollectorPass {
     pub kind: CollectorKind,
     /// How long the contender was loaded while pauses were counted, after its warm-up.
     pub load_ns: u64,
+    /// What the machine did meanwhile: a pause is longer where something else has the core.
+    #[serde(default)]
+    pub external: ExternalReading,
     /// Requests that it answered meanwhile.
     pub requests: u64,
     /// What the log said meanwhile.

@@ -7,7 +7,8 @@ mod fixture;
 use std::time::Instant;
 
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Document, GateWord, Metric, Pauses, Record, Usage,
+    Collector, CollectorKind, CollectorPass, Document, ExternalReading, GateWord, Metric, Pauses, Record,
+    Usage,
 };
 use deadheat_report::{
     Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
@@ -147,8 +148,9 @@ fn watched(race: &Race) -> Record {
         }
         let (contender, log) = (contender.name.clone(), format!("logs/{at}.log").into());
         let scenario = record.plan.scenarios[0].name.clone();
-        let (load_ns, requests) = (2_500_000_000, 25_000);
-        record.collectors.push(CollectorPass { scenario, contender, kind, load_ns, requests, pauses, log });
+        let (load_ns, requests, external) = (2_500_000_000, 25_000, ExternalReading::default());
+        let pass = CollectorPass { scenario, contender, kind, load_ns, external, requests, pauses, log };
+        record.collectors.push(pass);
     }
     record
 }

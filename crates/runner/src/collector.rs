@@ -18,8 +18,9 @@ use deadheat_record::{
     Collector, CollectorKind, CollectorPass, Contender, Finding, Line, Pauses, Plan, ScenarioPlan, Shape,
 };
 
-use crate::epoch::{Broken, Course, runners_of};
+use crate::epoch::{Broken, Course, dropped, lost, runners_of};
 use crate::events::Event;
+use crate::external::Seen;
 use crate::field::{Gate, stop_all};
 use crate::parity::Parity;
 use crate::race::{Leg, Race, Stop};
@@ -45,9 +46,10 @@ impl Race<'_> {
             let seen = self.record.collectors_of(&scenario.name).any(|pass| pass.contender == one.name);
             let Some(collector) = one.collector.as_ref().filter(|_| !seen) else { continue };
             let finding = match self.watch_collector(leg, contender, collector) {
-                Ok(Some(pass)) => {
+                Ok(Some((pass, disturbed))) => {
                     self.write(Line::Collector(pass))?;
-                    continue;
+                    let Some(why) = disturbed else { continue };
+                    disturbing(&one.name, &why)
                 }
                 Ok(None) => silent(&one.name, collector.kind),
                 Err(Broken::Interrupted) => return Err(Broken::Interrupted.into()),
@@ -58,13 +60,13 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// One contender; none where its log says nothing of a collector.
+    /// One contender, and what disturbed its pass; none where its log says nothing of a collector.
     fn watch_collector(
         &mut self,
         leg: &Leg<'_>,
         contender: usize,
         collector: &Collector,
-    ) -> Result<Option<CollectorPass>, Broken> {
+    ) -> Result<Option<(CollectorPass, Option<String>)>, Broken> {
         let mut plan = leg.gate.plan.clone();
         let one = &mut plan.contenders[contender];
         one.env = logging(one, collector, &line_by_line(collector.kind), &|name| std::env::var(name).ok());
@@ -92,18 +94,20 @@ impl Race<'_> {
         let log = loaded.first().map(|one| one.runner.running.log().to_owned());
         stop_all(runners_of(loaded).collect());
         let (Some(seen), Some(log)) = (seen, log) else { return Ok(None) };
-        let (window, sum) = seen?;
+        let Load { window, sum, seen } = seen?;
         let text = fs::read(&log).map_err(|error| unreadable(&log, &error))?;
         let reading = read(collector.kind, &text, &window);
-        Ok(reading.heard.then(|| CollectorPass {
+        let pass = CollectorPass {
             scenario: leg.scenario.name.clone(),
             contender: plan.contenders[contender].name.clone(),
             kind: collector.kind,
             load_ns: sum.elapsed_ns,
+            external: seen.reading,
             requests: sum.completions,
             pauses: reading.pauses,
             log,
-        }))
+        };
+        Ok(reading.heard.then(|| (pass, dropped(&seen))))
     }
 }
 
@@ -112,8 +116,18 @@ fn is_watched(plan: &Plan, scenario: &ScenarioPlan) -> bool {
     plan.method.collectors_ns > 0 && matches!(scenario.shape, Shape::Closed { .. } | Shape::Open { .. })
 }
 
-/// Loads a warm contender; which bytes were added to its log meanwhile, and what it answered.
-fn load(course: &Course<'_>, one: &mut Loaded, parity: &Parity) -> Result<(Range<u64>, Sum), Broken> {
+/// What a load on one contender gave.
+struct Load {
+    /// Which bytes were added to its log meanwhile.
+    window: Range<u64>,
+    /// What it answered.
+    sum: Sum,
+    /// What the machine did.
+    seen: Seen,
+}
+
+/// Loads a warm contender.
+fn load(course: &Course<'_>, one: &mut Loaded, parity: &Parity) -> Result<Load, Broken> {
     let (plan, scenario) = (course.gate.plan, course.scenario);
     let log = one.runner.running.log().to_owned();
     let size = || fs::metadata(&log).map(|facts| facts.len()).map_err(|error| unreadable(&log, &error));
@@ -122,15 +136,16 @@ fn load(course: &Course<'_>, one: &mut Loaded, parity: &Parity) -> Result<(Range
         Some(_) => plan.slices(scenario).slice_ns,
         None => plan.method.collectors_ns,
     };
-    let start = size()?;
+    let moment = |one: &Loaded| course.watch.moment(course.ours_ns(std::slice::from_ref(one)));
+    let (start, before) = (size()?, moment(one));
     let tally = one.slice(Duration::from_nanos(length_ns), 0);
-    let tally = tally.map_err(|error| crate::epoch::lost(&one.runner, &error))?;
-    let window = start..size()?;
+    let tally = tally.map_err(|error| lost(&one.runner, &error))?;
+    let (window, seen) = (start..size()?, course.watch.between(&before, &moment(one)));
     course.still_there(one, WHEN)?;
     let mut sum = Sum::new();
     sum.add(tally);
     course.check_answers(one, &sum, parity)?;
-    Ok((window, sum))
+    Ok(Load { window, sum, seen })
 }
 
 fn unreadable(log: &Path, error: &std::io::Error) -> Broken {
@@ -179,6 +194,13 @@ fn silent(name: &str, kind: CollectorKind) -> Finding {
     let remedy = "see that `collector` names its runtime, and that what it sets in `env` reaches every process of it; \
                   Deno's log needs `stdbuf`, which comes with coreutils";
     Finding::warn("collector-silent", what, remedy).about(name)
+}
+
+fn disturbing(name: &str, why: &str) -> Finding {
+    let what =
+        format!("{why} while the collector of {name} was watched: its pauses may be shorter than they look");
+    let remedy = "use a machine that is not shared, and stop what else runs on it";
+    Finding::warn("collector-disturbed", what, remedy).about(name)
 }
 
 fn unseen(name: &str, broken: &Broken) -> Finding {
