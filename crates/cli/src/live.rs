@@ -176,7 +176,8 @@ impl Observer for Shown<'_> {
             Event::Out { reason, .. } => live.say(&lines_plain(&format!("out of the race: {reason}"))),
             Event::Parity(differences) => live.parity(differences),
             Event::Finding(finding) => {
-                live.say(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+                let who = finding.contender.as_ref().map_or_else(String::new, |who| format!("{who}: "));
+                live.say(&lines_plain(&format!("note: {who}{}\n  {}", finding.message, finding.remedy)));
             }
             Event::Pilot { scenario, warmup } => {
                 live.state.scenario = (*scenario).to_owned();

@@ -190,15 +190,14 @@ fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
 }
 
 fn silent(name: &str, kind: CollectorKind) -> Finding {
-    let what = format!("the log of {name} says nothing of a collection by {}", kind.word());
+    let what = format!("the log of its diagnostic pass says nothing of a collection by {}", kind.word());
     let remedy = "see that `collector` names its runtime, and that what it sets in `env` reaches every process of it; \
                   Deno's log needs `stdbuf`, which comes with coreutils";
     Finding::warn("collector-silent", what, remedy).about(name)
 }
 
 fn disturbing(name: &str, why: &str) -> Finding {
-    let what =
-        format!("{why} while the collector of {name} was watched: its pauses may be shorter than they look");
+    let what = format!("{why} during its diagnostic pass: pauses may be shorter than they look");
     let remedy = "use a machine that is not shared, and stop what else runs on it";
     Finding::warn("collector-disturbed", what, remedy).about(name)
 }
@@ -213,7 +212,8 @@ fn unseen(name: &str, broken: &Broken) -> Finding {
         }
         Broken::Interrupted => "interrupted".into(),
     };
-    let what = format!("the collector of {name} could not be watched: {why}");
+    let why = why.strip_prefix(name).map_or(why.as_str(), str::trim_start);
+    let what = format!("its collector could not be watched: {why}");
     let remedy = "read its log of that start, or leave the pass out with --collectors 0";
     Finding::warn("collector-unseen", what, remedy).about(name)
 }
