@@ -3,7 +3,7 @@ import type { Drawing } from "./figure";
 import { fitted, NARROW, Plot, plotted, textWidth, write } from "./plot";
 import { theme } from "./theme";
 
-export interface BarPart { row: number; from: number; to: number; color: string; hollow?: boolean; text: string }
+export interface BarPart { row: number; from: number; to: number; color: string; border?: string; hollow?: boolean; text: string }
 
 export interface BarChart {
   /** One for each row. */
@@ -30,7 +30,7 @@ export function barChart({ labels, parts, scale }: BarChart, width: number): Dra
       Plot.gridX(ticks, { stroke: line, strokeOpacity: 1 }),
       Plot.rect(parts, {
         x1: "from", x2: "to", y1: (part: BarPart) => top(part.row), y2: (part: BarPart) => top(part.row) + BAR,
-        fill: (part: BarPart) => (part.hollow ? paper : part.color), stroke: "color", strokeWidth: 1.5, title: "text", className: "parts",
+        fill: (part: BarPart) => (part.hollow ? paper : part.color), stroke: (part: BarPart) => part.border ?? part.color, strokeWidth: 1.5, title: "text", className: "parts",
       }),
       Plot.axisX(ticks, { tickFormat: scale.format, tickSize: 0, ticks: Infinity, tickPadding: 8 }),
     ],

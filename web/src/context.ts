@@ -55,6 +55,6 @@ export function section(id: string, title: string, intro: string | null, ...chil
 
 export const figure = (one: Figure): HTMLElement => figureElement(one);
 
-/** A heading for one of several scenarios; of one alone nothing needs to be said. */
-export const under = (context: Context, scenario: Scenario): string =>
-  context.measured.length > 1 ? plain(scenario.name) : "";
+/** A heading under the name of its scenario; where there is one alone, nothing needs to be said of it. */
+export const titled = (context: Context, scenario: Scenario, title: string): string =>
+  (context.measured.length > 1 ? `${plain(scenario.name)}: ${title}` : title);

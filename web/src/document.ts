@@ -1,5 +1,4 @@
 // What the page reads of a record's document: schema `deadheat.record/1`, as crates/record writes it.
-import type { Future } from "./future";
 
 export type Metric = "throughput" | "cpu" | "p50" | "p99" | "peak" | "cold_start" | "measure";
 export type Verdict = "faster" | "slower" | "equivalent" | "inconclusive" | "invalid";
@@ -192,7 +191,7 @@ export interface RaceRecord {
   done: boolean;
 }
 
-export interface RaceDocument extends Future {
+export interface RaceDocument {
   schema: string;
   study: string;
   seed: number;
@@ -206,4 +205,16 @@ export interface RaceDocument extends Future {
   complete: boolean;
   reproduce: string;
   record: RaceRecord;
+  audit?: Audit;
+}
+
+/** The examination of published claims: schema `deadheat.audit/1`. */
+export interface Audit {
+  claims: { source: string; contender?: Maybe<string>; metric: string; value: number }[];
+  checks: { kind: string; row: Maybe<string>; contender: Maybe<string>; outcome: string; text: string }[];
+  here: {
+    claims: number[]; metric: string; row: Maybe<string>; contender: Maybe<string>; baseline: Maybe<string>;
+    published: Maybe<[number, number]>; here: Maybe<number>; low: Maybe<number>; high: Maybe<number>;
+    verdict: "reproduced" | "not-reproduced" | "contradicted" | "not-testable"; note: Maybe<string>;
+  }[];
 }

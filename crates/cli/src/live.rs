@@ -91,7 +91,7 @@ impl Live {
         self.state.max_epochs = looks.last().copied().unwrap_or(0);
         self.state.scenario = scenario.to_owned();
         self.state.epochs = one.counted;
-        self.state.left_out = one.result.epochs.saturating_sub(one.counted);
+        self.state.left_out = one.left_out();
         self.state.next_look = looks.iter().copied().find(|look| *look > one.counted);
         self.state.left_s = left(record, scenario, one.counted);
         let baseline = one.baseline.clone();

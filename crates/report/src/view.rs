@@ -73,6 +73,13 @@ pub struct ScenarioView {
     pub counted: usize,
 }
 
+impl ScenarioView {
+    /// Epochs that were measured and count for nothing.
+    pub fn left_out(&self) -> usize {
+        self.result.epochs.saturating_sub(self.counted)
+    }
+}
+
 /// How the contenders of a scenario stand in one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricView {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use deadheat_record::{Axis, Claim, Document, Record, Rung, Shape, SweepPoint};
 use deadheat_report::{document, svg};
-use fixture::{Race, Racer};
+use fixture::{Race, Racer, joined};
 
 /// Two contenders under five loads: a ladder of two rungs, a sweep over four numbers of connections.
 fn record() -> Record {
@@ -19,14 +19,12 @@ fn record() -> Record {
         ("closed-256", 10_200.0, 256),
         ("closed-4", 4_000.0, 4),
     ];
-    let mut all: Option<Record> = None;
-    for (name, rate, connections) in loads {
+    let each = loads.into_iter().map(|(name, rate, connections)| {
         let racers =
             vec![Racer::new("node", rate), Racer { cpu_share: 0.9, ..Racer::new("bun", 1.4 * rate) }];
         let shape = Shape::Closed { connections };
         let mut record = Race { shape, rounds: 2, seed: u64::from(connections), ..Race::of(racers) }.record();
         let plan = &mut record.plan.scenarios[0];
-        plan.name = name.into();
         plan.sweep = name.starts_with("closed").then(|| SweepPoint {
             of: "more".into(),
             axis: Axis::Connections,
@@ -35,21 +33,13 @@ fn record() -> Record {
         let place = [("nothing", 1), ("closed-64", 2)].into_iter().find(|(rung, _)| *rung == name);
         plan.ladder = place.map(|(_, place)| Rung { of: "request".into(), place });
         for epoch in &mut record.epochs {
-            epoch.scenario = name.into();
             let slices = epoch.rounds.iter_mut().flat_map(|round| &mut round.slices);
             slices.for_each(|slice| slice.start_ns += 2_600_000_000);
         }
         record.epochs[1].rounds[1].dropped = Some("steal of 9 % of the round".into());
-        record.ended.iter_mut().for_each(|(scenario, _)| *scenario = name.into());
-        let Some(all) = &mut all else {
-            all = Some(record);
-            continue;
-        };
-        all.plan.scenarios.extend(record.plan.scenarios);
-        all.epochs.extend(record.epochs);
-        all.ended.extend(record.ended);
-    }
-    let mut record = all.unwrap();
+        (name.to_owned(), record)
+    });
+    let mut record = joined(each);
     let hits = |metric: &str, value| Claim {
         source: "x".into(),
         metric: metric.into(),

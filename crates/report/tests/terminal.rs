@@ -8,7 +8,7 @@ use deadheat_record::{
     Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint,
 };
 use deadheat_report::{Style, terminal, view};
-use fixture::{Race, Racer, difference};
+use fixture::{Race, Racer, difference, joined};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 const WIDE: Style = Style { width: 160, ..NARROW };
@@ -164,26 +164,13 @@ fn no_metric_that_can_be_compared() {
 
 /// Several races as scenarios of one record: the points of a sweep over connections.
 fn sweep(points: &[(u32, Race)]) -> Record {
-    let mut all: Option<Record> = None;
-    for (connections, race) in points {
+    let each = points.iter().map(|(connections, race)| {
         let mut record = race.record();
-        let name = format!("more/connections={connections}");
-        let sweep = SweepPoint { of: "more".into(), axis: Axis::Connections, value: f64::from(*connections) };
-        let plan = &mut record.plan.scenarios[0];
-        (plan.name, plan.sweep) = (name.clone(), Some(sweep));
-        record.epochs.iter_mut().for_each(|epoch| epoch.scenario.clone_from(&name));
-        record.ended.iter_mut().for_each(|(scenario, _)| scenario.clone_from(&name));
-        record.findings.iter_mut().for_each(|(scenario, _)| *scenario = Some(name.clone()));
-        match &mut all {
-            None => all = Some(record),
-            Some(all) => {
-                all.plan.scenarios.extend(record.plan.scenarios);
-                all.epochs.extend(record.epochs);
-                all.ended.extend(record.ended);
-            }
-        }
-    }
-    all.unwrap()
+        record.plan.scenarios[0].sweep =
+            Some(SweepPoint { of: "more".into(), axis: Axis::Connections, value: f64::from(*connections) });
+        (format!("more/connections={connections}"), record)
+    });
+    joined(each)
 }
 
 #[test]
@@ -209,22 +196,12 @@ fn a_sweep_over_connections() {
 fn a_ladder_says_what_each_rung_adds() {
     let race = |rate: f64| Race::of(vec![Racer::new("node", rate), Racer::new("bun", 16_000.0)]);
     let rungs = [("whole", 3, race(8_000.0)), ("nothing", 1, race(20_000.0)), ("json", 2, race(10_000.0))];
-    let mut all: Option<Record> = None;
-    for (name, place, race) in rungs {
+    let each = rungs.into_iter().map(|(name, place, race)| {
         let mut record = race.record();
-        let plan = &mut record.plan.scenarios[0];
-        (plan.name, plan.ladder) = (name.into(), Some(Rung { of: "request".into(), place }));
-        record.epochs.iter_mut().for_each(|epoch| epoch.scenario = name.into());
-        record.ended.iter_mut().for_each(|(scenario, _)| *scenario = name.into());
-        let Some(all) = &mut all else {
-            all = Some(record);
-            continue;
-        };
-        all.plan.scenarios.extend(record.plan.scenarios);
-        all.epochs.extend(record.epochs);
-        all.ended.extend(record.ended);
-    }
-    let mut record = all.unwrap();
+        record.plan.scenarios[0].ladder = Some(Rung { of: "request".into(), place });
+        (name.to_owned(), record)
+    });
+    let mut record = joined(each);
     let ladders = view(&record).unwrap().ladders;
     assert_eq!(
         (ladders.len(), ladders[0].rungs.as_slice()),

@@ -5,6 +5,12 @@ use proptest::prelude::*;
 
 const GO: &str = "gc 1 @0.1s 0%: 1+5+2 ms clock, 1+0/1/1+1 ms cpu, 1->1->0 MB, 4 MB goal, 2 P\n";
 
+/// The pauses that a reader finds in a line; none where it is nobody's.
+pub(super) fn each(reader: fn(&str, &mut Pauses) -> bool, line: &str) -> Option<Vec<u64>> {
+    let mut pauses = Pauses::default();
+    reader(line, &mut pauses).then_some(pauses.each_ns)
+}
+
 fn pauses(reading: &Reading) -> (&[u64], u64, u64) {
     (&reading.pauses.each_ns, reading.pauses.total_ns, reading.pauses.longest_ns)
 }

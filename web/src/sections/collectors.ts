@@ -1,5 +1,5 @@
 // How long garbage collectors stopped each contender: from a pass of its own, with their logging on.
-import { figure, section, under, type Context } from "../context";
+import { figure, section, titled, type Context } from "../context";
 import type { Collector, Scenario } from "../document";
 import { plain } from "../dom";
 import type { Figure } from "../figure";
@@ -34,7 +34,7 @@ function pauses(context: Context, scenario: Scenario, all: Collector[]): Figure 
   const domain = logDomain([low, high], [Math.min(low, middle / 2.5), Math.max(high, middle * 2.5)]);
   const omitted = rows.filter((row) => row.omitted > 0);
   return {
-    kind: "collectors", level: 3, title: [under(context, scenario), "Every pause"].filter(Boolean).join(": "),
+    kind: "collectors", level: 3, title: titled(context, scenario, "Every pause"),
     note: "One dot per pause, the first at the top; the line is the longest."
       + (omitted.length === 0 ? "" : ` Without a dot are ${omitted.map((row) => `${whole(row.omitted)} of ${row.one.contender}`).join(", ")}: steps of which the log has only the sum, and what is beyond the first 1,000.`),
     draw: (width) => rowChart({
@@ -55,7 +55,7 @@ function pauses(context: Context, scenario: Scenario, all: Collector[]): Figure 
 
 function numbers(context: Context, scenario: Scenario, all: Collector[]): Table {
   return {
-    caption: [under(context, scenario), "Collector pauses"].filter(Boolean).join(": "),
+    caption: titled(context, scenario, "Collector pauses"),
     columns: ["contender", "collector", "#pauses", "#pauses per second", "#paused per second", "#longest", "#requests/s, logging on"],
     rows: all.map((one) => [
       one.contender, one.kind, { text: whole(one.pauses), value: one.pauses }, { text: three(one.pauses_per_s), value: one.pauses_per_s },

@@ -1,5 +1,5 @@
 // Latency by percentile, on an axis of nines: the tail has as much room as the rest.
-import { figure, section, under, type Context } from "../context";
+import { figure, section, titled, type Context } from "../context";
 import type { Scenario } from "../document";
 import { plain } from "../dom";
 import type { Drawing, Figure, Point } from "../figure";
@@ -27,7 +27,7 @@ function ofScenario(context: Context, scenario: Scenario): Figure {
   const closed = scenario.shape.kind === "closed";
   return {
     kind: "latency", level: 3,
-    title: [under(context, scenario), "Latency by percentile"].filter(Boolean).join(": "),
+    title: titled(context, scenario, "Latency by percentile"),
     note: closed ? "Closed load: each connection waits for its answer, so that these are latencies at saturation, not those of a user." : undefined,
     legend: context.legend(curves.map((one) => one.name)),
     draw: (width) => drawCurves(context, curves, width),

@@ -1,5 +1,5 @@
 // Throughput over time: every slice of every round, with starts and warm-ups between them; and the pilot's warm-up.
-import { figure, section, under, type Context } from "../context";
+import { figure, section, titled, type Context } from "../context";
 import type { Epoch, Pilot, Scenario } from "../document";
 import { plain } from "../dom";
 import type { Drawing, Figure, Point } from "../figure";
@@ -48,7 +48,7 @@ function ofScenario(context: Context, scenario: Scenario, line: Timeline): Figur
   const dropped = line.dots.some((one) => one.dropped);
   return {
     kind: "time", level: 3,
-    title: [under(context, scenario), "Rate of every slice"].filter(Boolean).join(": "),
+    title: titled(context, scenario, "Rate of every slice"),
     note: dropped ? "Crosses are rounds that were left out for all contenders, because the machine was disturbed." : undefined,
     draw: (width) => drawTimeline(context, names, line, width),
     table: () => ({

@@ -1,6 +1,6 @@
 // What CPU time and memory are made of: user mode and kernel, and one moment of an epoch after the other.
 import { barChart, type BarPart } from "../bars";
-import { figure, under, type Context } from "../context";
+import { figure, titled, type Context } from "../context";
 import type { Result, Scenario } from "../document";
 import { plain } from "../dom";
 import type { Drawing, Figure } from "../figure";
@@ -12,9 +12,6 @@ import { cell } from "./verdicts";
 
 const S = 1e9;
 const MIB = 1024 ** 2;
-
-const titled = (context: Context, scenario: Scenario, title: string): string =>
-  [under(context, scenario), title].filter(Boolean).join(": ");
 
 const time = (us: number): string => timeNs(us * 1e3);
 

@@ -7,12 +7,14 @@ use std::ops::Range;
 
 use deadheat_record::Document;
 use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
 use crate::html::escaped;
+use crate::number::three_digits;
 use crate::text::{plain, shorten_end};
 
 /// Pixels from left to right.
@@ -86,6 +88,49 @@ impl ValueFormatter<f64> for Axis {}
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), Box<dyn Error>>;
 pub(super) type Draw<'d> = Box<dyn Fn(&Area<'_>) -> Drawn + 'd>;
+
+type Chart<'a, 'b, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Y>>;
+
+/// Draws the axis of values from left to right, with rules at its ticks; what stands above them is laid out by the figure.
+pub(super) fn across<Y>(chart: &mut Chart<'_, '_, Y>, ticks: usize, format: &dyn Fn(&f64) -> String) -> Drawn
+where
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .disable_y_axis()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(RULE)
+        .axis_style(RULE)
+        .x_labels(ticks)
+        .x_label_style(styled(15.0, MUTED, HPos::Center))
+        .x_label_formatter(format)
+        .draw()?;
+    Ok(())
+}
+
+/// Draws the axes of rates over something else, so many ticks from left to right and upwards.
+pub(super) fn rates_over(
+    chart: &mut Chart<'_, '_, Axis>,
+    (right, up): (usize, usize),
+    format: &dyn Fn(&f64) -> String,
+) -> Drawn {
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(RULE)
+        .axis_style(RULE)
+        .x_labels(right)
+        .y_labels(up)
+        .label_style(styled(15.0, MUTED, HPos::Center))
+        .y_label_style(styled(15.0, MUTED, HPos::Right))
+        .x_label_formatter(format)
+        .y_label_formatter(&|rate| three_digits(*rate))
+        .draw()?;
+    Ok(())
+}
 
 /// A figure that is still to be drawn.
 pub(super) struct Figure<'d> {

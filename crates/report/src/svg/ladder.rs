@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, Axis, Drawn, Figure, INK, MUTED, RULE, color, legend, styled, tick, write, zero_ticks,
+    Area, Axis, Drawn, Figure, INK, MUTED, across, color, legend, styled, tick, write, zero_ticks,
 };
 use crate::number::time_ns;
 
@@ -58,17 +58,7 @@ fn draw(area: &Area<'_>, ladder: &LadderResult) -> Drawn {
         .margin_left(210)
         .margin_right(300)
         .build_cartesian_2d(Axis::of(0.0..high, ticks.iter().copied()), Axis::bare())?;
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .disable_y_axis()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(RULE)
-        .axis_style(RULE)
-        .x_labels(ticks.len())
-        .x_label_style(styled(15.0, MUTED, HPos::Center))
-        .x_label_formatter(&|us| if *us == 0.0 { "0".into() } else { tick(&time_ns(us * 1e3)) })
-        .draw()?;
+    across(&mut chart, ticks.len(), &|us| if *us == 0.0 { "0".into() } else { tick(&time_ns(us * 1e3)) })?;
     let x = |us: f64| chart.backend_coord(&(us, 0.0)).0;
     let (_, bottom) = chart.backend_coord(&(0.0, 0.0));
     for (row, climb) in ladder.contenders.iter().enumerate() {

@@ -8,7 +8,7 @@ use deadheat_record::{Comparison, Document, Metric, ScenarioResult, VerdictWord}
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::canvas::{Area, Axis, BAND, Drawn, Figure, INK, MUTED, RULE, SERIES, WIDTH, styled, write};
+use super::canvas::{Area, Axis, BAND, Drawn, Figure, INK, MUTED, SERIES, WIDTH, across, styled, write};
 use super::rows::{Dot, Group, Row, Rows, Scale};
 use crate::number::{interval, ratio, ratio_decimals};
 use crate::terminal::{metric_title, verdict};
@@ -91,17 +91,7 @@ impl<'d> Pairs<'d> {
         let band = self.band();
         let corners = [(band.start.ln(), 0.0), (band.end.ln(), rows)];
         chart.draw_series([Rectangle::new(corners, BAND.filled())])?;
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(RULE)
-            .axis_style(RULE)
-            .x_labels(ticks.len())
-            .x_label_style(styled(15.0, MUTED, HPos::Center))
-            .x_label_formatter(&|at| ratio(at.exp(), 2))
-            .draw()?;
+        across(&mut chart, ticks.len(), &|at| ratio(at.exp(), 2))?;
         chart.draw_series([PathElement::new([(0.0, 0.0), (0.0, rows)], INK)])?;
         for (row, one) in self.all.iter().enumerate() {
             let (y, paint) = (row as f64 + 0.36, color(one));

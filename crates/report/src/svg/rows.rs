@@ -7,7 +7,7 @@ use std::ops::Range;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::canvas::{Area, Axis, BAND, Drawn, INK, MUTED, RULE, WIDTH, styled, write};
+use super::canvas::{Area, Axis, BAND, Drawn, INK, MUTED, WIDTH, across, styled, write};
 
 /// One value.
 pub(super) struct Dot {
@@ -110,30 +110,20 @@ impl Rows {
     pub(super) fn draw(&self, area: &Area<'_>) -> Drawn {
         let plot = area.margin(TOP, FOOT, 20, 20);
         let scale = &self.scale;
-        let across = scale.at(scale.range.start)..scale.at(scale.range.end);
+        let range = scale.at(scale.range.start)..scale.at(scale.range.end);
         let mut chart = ChartBuilder::on(&plot)
             .x_label_area_size(AXIS)
             .margin_left(210)
             .margin_right(250)
             .build_cartesian_2d(
-                Axis::of(across, scale.ticks.iter().map(|tick| scale.at(*tick))),
+                Axis::of(range, scale.ticks.iter().map(|tick| scale.at(*tick))),
                 Axis::bare(),
             )?;
         if let Some(band) = &self.band {
             let corners = [(scale.at(band.start), 0.0), (scale.at(band.end), 1.0)];
             chart.draw_series([Rectangle::new(corners, BAND.filled())])?;
         }
-        chart
-            .configure_mesh()
-            .disable_y_mesh()
-            .disable_y_axis()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(RULE)
-            .axis_style(RULE)
-            .x_labels(scale.ticks.len())
-            .x_label_style(styled(15.0, MUTED, HPos::Center))
-            .x_label_formatter(&|at| (scale.format)(if scale.log { at.exp() } else { *at }))
-            .draw()?;
+        across(&mut chart, scale.ticks.len(), &|at| (scale.format)(if scale.log { at.exp() } else { *at }))?;
         if let Some(rule) = self.rule {
             let at = scale.at(rule);
             chart.draw_series([PathElement::new([(at, 0.0), (at, 1.0)], INK)])?;

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, Axis, Drawn, Figure, MUTED, RULE, color_of, legend, styled, tick, write, zero_ticks,
+    Area, Axis, Drawn, Figure, MUTED, color_of, legend, rates_over, styled, tick, write, zero_ticks,
 };
 use crate::number::{interval_of, three_digits};
 
@@ -70,19 +70,7 @@ fn draw(area: &Area<'_>, document: &Document, sweep: &SweepResult, points: &[At<
             Axis::of(first.ln()..last.ln(), values.iter().map(|n| n.ln())),
             Axis::of(0.0..high, ticks.iter().copied()),
         )?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(RULE)
-        .axis_style(RULE)
-        .x_labels(values.len())
-        .y_labels(ticks.len())
-        .label_style(styled(15.0, MUTED, HPos::Center))
-        .y_label_style(styled(15.0, MUTED, HPos::Right))
-        .x_label_formatter(&|at| tick(&three_digits(at.exp())))
-        .y_label_formatter(&|rate| three_digits(*rate))
-        .draw()?;
+    rates_over(&mut chart, (values.len(), ticks.len()), &|at| tick(&three_digits(at.exp())))?;
     for fit in &sweep.fits {
         let line = fit.curve.iter().map(|(n, rate)| (n.ln(), *rate));
         let style = color_of(document, &fit.contender).mix(0.6).stroke_width(1);

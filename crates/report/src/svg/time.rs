@@ -7,8 +7,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, Axis, BAD, Drawn, Figure, INK, MUTED, RULE, WARM, color, color_of, legend, styled, tick, write,
-    zero_ticks,
+    Area, Axis, BAD, Drawn, Figure, INK, MUTED, RULE, WARM, color, color_of, legend, rates_over, styled,
+    tick, write, zero_ticks,
 };
 use crate::number::{three_digits, time_ns};
 
@@ -187,19 +187,7 @@ fn draw_pilot(area: &Area<'_>, document: &Document, pilot: &Pilot) -> Drawn {
         )?;
     let shaded = (pilot.warmup_ns as f64 / S).min(end_s);
     chart.draw_series([Rectangle::new([(0.0, 0.0), (shaded, high)], WARM.filled())])?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(RULE)
-        .axis_style(RULE)
-        .x_labels(seconds.len())
-        .y_labels(ticks.len())
-        .label_style(styled(15.0, MUTED, HPos::Center))
-        .y_label_style(styled(15.0, MUTED, HPos::Right))
-        .x_label_formatter(&|at| format!("{} s", tick(&three_digits(*at))))
-        .y_label_formatter(&|rate| three_digits(*rate))
-        .draw()?;
+    rates_over(&mut chart, (seconds.len(), ticks.len()), &|at| format!("{} s", tick(&three_digits(*at))))?;
     for one in &pilot.contenders {
         let windows = one.window_rates_per_s.iter().enumerate();
         let line = windows.map(|(at, rate)| ((at as f64 + 0.5) * window_s, *rate));

@@ -2,7 +2,7 @@
 //!
 //! Owns which columns there are and which of them matter most.
 
-use deadheat_record::{Comparison, ContenderResult, Metric, ScenarioResult, Shape, VerdictWord};
+use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
 
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, collector, edge, findings, indented};
@@ -52,7 +52,7 @@ pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<
 
 fn about(scenario: &ScenarioView) -> String {
     let result = &scenario.result;
-    format!("{}: {}; {}", plain(&result.name), load(&result.shape), lasted(result))
+    format!("{}: {}; {}", plain(&result.name), load(&result.shape), lasted(scenario))
 }
 
 /// The kind of a load in words.
@@ -77,16 +77,16 @@ pub(super) fn load(shape: &Shape) -> String {
 }
 
 /// How many epochs count, how many more were left out, and why it ended.
-pub(super) fn lasted(result: &ScenarioResult) -> String {
-    let end = match result.ended.as_str() {
+pub(super) fn lasted(scenario: &ScenarioView) -> String {
+    let end = match scenario.result.ended.as_str() {
         "maximum" => "the most planned".into(),
         "budget" => "time budget used up".into(),
         "unavailable" => "nothing to compare".into(),
         other => plain(other),
     };
-    let counted = result.comparisons.first().map_or(result.epochs, |one| one.epochs);
+    let counted = scenario.counted;
     let epochs = if counted == 1 { "epoch" } else { "epochs" };
-    let left_out = match result.epochs.saturating_sub(counted) {
+    let left_out = match scenario.left_out() {
         0 => String::new(),
         more => format!(", {more} more left out"),
     };

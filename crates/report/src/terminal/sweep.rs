@@ -163,7 +163,7 @@ fn columns(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, style: &St
         column(&against, Some(9), true, &|row| versus(row.comparison(), row.is_baseline())),
         column("verdict", None, true, &|row| verdict_cell(row.comparison())),
         column("epochs", Some(3), true, &|row| {
-            text(if row.value.is_empty() { String::new() } else { lasted(&row.point.result) })
+            text(if row.value.is_empty() { String::new() } else { lasted(row.point) })
         }),
     ]
 }

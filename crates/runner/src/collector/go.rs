@@ -36,11 +36,11 @@ fn collection(text: &str) -> Option<[u64; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::each;
     use super::*;
 
     fn read(text: &str) -> Option<Vec<u64>> {
-        let mut pauses = Pauses::default();
-        line(text, &mut pauses).then_some(pauses.each_ns)
+        each(line, text)
     }
 
     #[test]

@@ -1,0 +1,46 @@
+// A ladder: what each part of the work adds to a request.
+import { barChart } from "../bars";
+import { figure, section, type Context } from "../context";
+import type { Ladder, LadderStep } from "../document";
+import { plain } from "../dom";
+import type { Figure } from "../figure";
+import { tick, timeNs } from "../format";
+import { theme } from "../theme";
+import { zeroTicks } from "./time";
+
+export function ladder(context: Context): HTMLElement | null {
+  const all = (context.document.ladders ?? []).filter((one) => one.contenders.length > 0);
+  return section("ladder", "Where the time goes",
+    "The same server doing nothing, then one part of its work more at a time: what each part adds to a request. The time is that of the whole server: the inverse of its rate.",
+    ...all.map((one) => figure(stack(one))));
+}
+
+const added = (step: LadderStep): string => (step.faster ? "0, is faster" : timeNs(step.added_us * 1e3));
+
+function stack(one: Ladder): Figure {
+  const names = one.rungs;
+  const tint = (part: string) => theme().series[names.indexOf(part) % theme().series.length]!;
+  const parts = one.contenders.flatMap((each, row) => {
+    let from = 0;
+    return each.steps.map((step) => ({ ...step, contender: each.contender, row, from, to: (from += step.added_us) }));
+  });
+  const faster = parts.filter((part) => part.faster);
+  const high = Math.max(...parts.map((part) => part.to)) * 1.05;
+  const text = (part: (typeof parts)[number]) => `${plain(part.contender)}, ${plain(part.scenario)}: ${added(part)}`;
+  return {
+    kind: "ladder", level: 3, title: `${plain(one.name)}: parts of a request`,
+    note: faster.length === 0 ? undefined : `${faster.map((part) => `${part.scenario} of ${part.contender}`).join(", ")}: faster than the rung before, so that it adds nothing and the parts are more than the whole.`,
+    legend: names.map((name) => ({ label: name, color: () => tint(name), symbol: "square" })),
+    draw: (width) => barChart({
+      labels: one.contenders.map((each) => plain(each.contender)),
+      parts: parts.map((part) => ({ row: part.row, from: part.from, to: part.to, color: tint(part.scenario), border: theme().paper, text: text(part) })),
+      scale: { high, ticks: (most) => zeroTicks(high, most), format: (us) => (us === 0 ? "0" : tick(timeNs(us * 1e3))), label: "time per request" },
+    }, width),
+    table: () => ({
+      caption: `${plain(one.name)}: parts of a request`, columns: ["contender", "rung", "#per request", "#adds"],
+      rows: parts.map((part) => [
+        part.contender, part.scenario, { text: timeNs(part.time_us * 1e3), value: part.time_us }, { text: added(part), value: part.added_us },
+      ]),
+    }),
+  };
+}
