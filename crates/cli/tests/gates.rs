@@ -123,6 +123,11 @@ fn assert_disturbed(outcome: &Outcome) {
     assert!(found.iter().any(|one| disturbed.contains(&one.0.as_str()) && one.1 == "invalid"), "{outcome}");
 }
 
+/// Whether other programs left too little of the measurement: figures are of undisturbed rounds only.
+fn left_out(outcome: &Outcome) -> bool {
+    findings(outcome).iter().any(|one| one.0 == "dropped-rounds")
+}
+
 /// Nothing that is claimed of a server against itself, and no defect of the measurement.
 #[track_caller]
 fn assert_nothing_claimed(outcome: &Outcome) {
@@ -318,9 +323,12 @@ fn a_rate_that_is_too_high_for_a_server() {
     let race = kit.race().contender("a", &server).contender("b", &server);
     let race = race.args(&SHORT[..4]).args(["--measure", "800ms", "--slice", "100ms", "-c", "64"]);
     let outcome = race.args(CORES).args(["-r", "2000"]).run();
+    assert_nothing_claimed(&outcome);
+    if left_out(&outcome) {
+        skip_loudly!("others use our cores, and what was achieved is kept of undisturbed rounds only")
+    }
     assert_found(&outcome, "offered-not-achieved", "invalid", "a");
     assert_found(&outcome, "offered-not-achieved", "invalid", "b");
-    assert_nothing_claimed(&outcome);
     assert!(parts(&outcome).iter().all(|part| part["send_lag"].is_string() && part["wait"].is_string()));
 }
 
@@ -338,7 +346,7 @@ fn a_generator_that_is_starved() {
     let outcome = run.args(CORES).args([&server, &server]).json_to("race.json").run();
     assert!(parts(&outcome).iter().all(|part| part["own_lag"].is_string()), "{outcome}");
     kit.assert_nothing_left();
-    if findings(&outcome).iter().any(|one| one.0 == "dropped-rounds") {
+    if left_out(&outcome) {
         skip_loudly!("others use our cores, and times are kept of undisturbed rounds only")
     }
     assert_noticed(&outcome, "send-lag", "a");
@@ -393,7 +401,8 @@ fn what_the_machine_counts_is_in_the_record() {
         ] {
             assert_eq!(part["host"][key].is_u64(), here(file, name), "{key}: {part}");
         }
-        assert!(part["in_flight_ns"].as_u64().unwrap() > 0, "{part}");
+        let in_flight_ns = part["in_flight_ns"].as_u64().unwrap();
+        assert!(in_flight_ns > 0 || left_out(&outcome), "{part}");
     }
     assert_not_found(&outcome, "littles-law");
 }
