@@ -1,7 +1,7 @@
 //! Races of commands and of studies, from the command line to the record.
 #![allow(clippy::unwrap_used)]
 
-use deadheat_testkit::{Kit, Outcome, SHORT_RACE, server_line, turn};
+use deadheat_testkit::{Kit, Outcome, SHORT_RACE, server_line, skip_loudly, turn};
 use serde_json::Value;
 
 fn kit() -> Kit {
@@ -62,12 +62,18 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         let rounds = epoch["rounds"].as_array().unwrap().len();
         epoch["contenders"].as_array().unwrap().iter().for_each(|part| assert_usage(&part["usage"], rounds));
     }
-    let slowed = &scenario["results"][1];
-    let of = |key: &str| slowed[key].as_f64().unwrap();
-    assert!(of("user_us_per_request") > of("system_us_per_request"), "it spins in user mode: {slowed}");
+    kit.assert_nothing_left();
     let pair = &scenario["comparisons"][0];
     assert_eq!((&pair["baseline"], &pair["contender"]), (&Value::from("plain"), &Value::from("slowed")));
     let verdict = pair["verdict"].as_str().unwrap();
+    let too_busy = |one: &Value| one["code"] == "dropped-rounds" && one["severity"] == "invalid";
+    if scenario["findings"].as_array().unwrap().iter().any(too_busy) {
+        assert_eq!(verdict, "invalid");
+        skip_loudly!("others use our cores, and figures are of undisturbed rounds only");
+    }
+    let slowed = &scenario["results"][1];
+    let of = |key: &str| slowed[key].as_f64().unwrap();
+    assert!(of("user_us_per_request") > of("system_us_per_request"), "it spins in user mode: {slowed}");
     assert!(matches!(verdict, "slower" | "invalid"), "a spin of 200 us in every request is seen: {verdict}");
     assert!(pair["ratio"].as_f64().unwrap() < 0.5);
     for result in scenario["results"].as_array().unwrap() {
@@ -77,7 +83,6 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         assert!(result["latency_ns"]["p50"].as_u64().unwrap() > 0);
         assert!(result["outcomes"]["ok"].as_u64().unwrap() > 0);
     }
-    kit.assert_nothing_left();
 }
 
 #[test]
