@@ -8,10 +8,7 @@
 # Every file they need is in a private folder below $DEADHEAT_WORK (or a temporary one), which goes when they end.
 set -euo pipefail
 
-here=$(cd "$1" && pwd -P)
-variable=$2
-study=$(basename "$(dirname "$here")")
-workers=${PHP_WORKERS:-4}
+. "$(dirname "$0")/contender.sh"
 
 # The link that the set-up made, else the newest that the system has.
 program() {
@@ -33,38 +30,7 @@ if [ "${3:-}" = --version ]; then
     echo "$("$fpm" --version | sed -n '1s/ (.*//p') nginx $("$nginx" -v 2>&1 | sed 's|.*/||')"
     exit
 fi
-: "${PORT:?the port to serve on}" "${!variable:?$variable is the path of the dataset}"
-database=$(realpath "${!variable}")
-
-# The folder's name ends with the number of this shell. One whose shell was killed outright could not be removed then, and is now.
-work=${DEADHEAT_WORK:+$(realpath -m "$DEADHEAT_WORK")}
-temporary=${TMPDIR:-/tmp}
-lefts=("$temporary/$study-php."*)
-if [ -n "$work" ]; then lefts+=("$work"/php-*); fi
-for left in "${lefts[@]}"; do
-    if [[ -d $left && -O $left && ! -e /proc/${left##*-} ]]; then rm -rf "$left"; fi
-done
-
-# A socket's path has at most 107 bytes: too deep a work folder is not used.
-run=${work:+$work/php-$PORT-$$}
-if [ -z "$run" ] || [ ${#run} -gt 90 ]; then
-    run=$(mktemp -d --suffix="-$$" "$temporary/$study-php.XXXXXX")
-fi
-mkdir -p "$run/tmp"
-chmod 700 "$run"
-children=()
-stop() {
-    trap - TERM INT HUP EXIT
-    # One at a time, since one of them may have ended by itself.
-    for child in "${children[@]}"; do kill -TERM "$child" 2>/dev/null || true; done
-    wait || true
-    rm -rf "$run"
-}
-trap stop EXIT
-trap 'exit 0' TERM INT HUP
-
-as_root=
-if [ "$(id -u)" = 0 ]; then as_root=yes; fi
+private_folder php "${DEADHEAT_WORK:-}"
 
 cat >"$run/fpm.conf" <<FPM
 [global]
@@ -130,11 +96,7 @@ NGINX
 "$fpm" --nodaemonize ${as_root:+--allow-to-run-as-root} --fpm-config "$run/fpm.conf" \
     -d expose_php=0 -d opcache.enable=1 -d opcache.validate_timestamps=0 -d zlib.output_compression=0 &
 children+=($!)
-# nginx answers 502 until the workers listen, and a start counts as finished with the first answer.
-for _ in $(seq 200); do
-    if [ -S "$run/fpm.sock" ] || ! kill -0 "${children[0]}" 2>/dev/null; then break; fi
-    sleep 0.01
-done
+socket_of "${children[0]}" "$run/fpm.sock"
 "$nginx" -e stderr -p "$run" -c "$run/nginx.conf" &
 children+=($!)
 
