@@ -6,6 +6,7 @@
 mod canvas;
 mod ladder;
 mod latency;
+mod memory;
 mod ratios;
 mod resources;
 mod rows;
@@ -43,6 +44,7 @@ fn figures(document: &Document) -> Vec<Figure<'_>> {
         let pilot = document.record.pilots.iter().find(|pilot| pilot.scenario == scenario.name);
         figures.extend(pilot.and_then(|pilot| time::warm_up(document, pilot)));
         figures.extend(resources::cpu(document, scenario));
+        figures.extend(memory::of(document, scenario));
         figures.extend(resources::cold_start(document, scenario));
         figures.extend(latency::edge_cache(document, scenario));
     }

@@ -64,6 +64,7 @@ fn every_kind_of_figure() {
         "time-closed-64",
         "warm-up-closed-64",
         "cpu-closed-64",
+        "memory-closed-64",
         "cold-start-closed-64",
         "edge-cache-closed-64",
         "ladder-request",
@@ -75,7 +76,7 @@ fn every_kind_of_figure() {
         insta::assert_snapshot!(kind, figure.unwrap());
     }
     // What one scenario has, the others have, too; but the pilot is of one alone, and one has too few requests for the cache.
-    assert_eq!(figures.len(), 4 * 7 + 6 + 1 + 2, "{:?}", figures.keys());
+    assert_eq!(figures.len(), 4 * 8 + 7 + 1 + 2, "{:?}", figures.keys());
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn hostile_names_are_text_in_well_formed_files() {
     record.pilots.iter_mut().for_each(|one| renamed(&mut one.scenario));
     record.ended.iter_mut().for_each(|(scenario, _)| renamed(scenario));
     let figures = svg(&document(&record).unwrap()).unwrap();
-    assert_eq!(figures.len(), 4 * 7 + 6 + 1 + 2);
+    assert_eq!(figures.len(), 4 * 8 + 7 + 1 + 2);
     for (file, text) in &figures {
         assert!(file.chars().all(|one| one.is_ascii_alphanumeric() || "-.".contains(one)), "{file}");
         let parsed =

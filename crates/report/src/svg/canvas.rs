@@ -189,6 +189,54 @@ pub(super) fn write(
     Ok(())
 }
 
+/// A contender's panel, and what stands above it.
+const PANEL: i32 = 92;
+const GAP: i32 = 28;
+const HEADING: i32 = 42;
+
+/// A panel for each contender, one under the other, all of them on one scale from 0 to `high`.
+pub(super) struct Panels<'a, 'b> {
+    pub(super) area: &'a Area<'b>,
+    /// Pixels from the left.
+    pub(super) left: i32,
+    pub(super) right: i32,
+    pub(super) high: f64,
+}
+
+impl Panels<'_, '_> {
+    /// Pixels of so many, the figure's heading included.
+    pub(super) fn height(panels: usize) -> i32 {
+        HEADING + (PANEL + GAP) * panels as i32
+    }
+
+    /// From the top of a panel to its zero.
+    pub(super) fn span(row: usize) -> (i32, i32) {
+        let base = Self::height(row + 1);
+        (base - PANEL, base)
+    }
+
+    /// Where a value stands in a panel.
+    pub(super) fn up(&self, row: usize, value: f64) -> i32 {
+        Self::span(row).1 - (f64::from(PANEL) * value / self.high).round() as i32
+    }
+
+    pub(super) fn name(&self, row: usize, name: &str) -> Drawn {
+        let above = Self::span(row).0 - 12;
+        write(self.area, name, 60, &styled(16.0, INK, HPos::Left), (self.left, above))
+    }
+
+    /// Rules at values, each with its label.
+    pub(super) fn rules(&self, row: usize, ticks: &[f64], format: &dyn Fn(f64) -> String) -> Drawn {
+        for value in ticks {
+            let y = self.up(row, *value);
+            self.area.draw(&PathElement::new([(self.left, y), (self.right, y)], RULE))?;
+            let label = styled(14.0, MUTED, HPos::Right);
+            write(self.area, &format(*value), 12, &label, (self.left - 8, y))?;
+        }
+        Ok(())
+    }
+}
+
 /// Names with their colours, right of a plot from the top down.
 pub(super) fn legend<'n>(area: &Area<'_>, entries: impl IntoIterator<Item = (&'n str, RGBColor)>) -> Drawn {
     for (row, (name, paint)) in entries.into_iter().enumerate() {

@@ -7,16 +7,12 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, Axis, BAD, Drawn, Figure, INK, MUTED, RULE, WARM, color, color_of, legend, rates_over, styled,
+    Area, Axis, BAD, Drawn, Figure, MUTED, Panels, RULE, WARM, color, color_of, legend, rates_over, styled,
     tick, write, zero_ticks,
 };
 use crate::number::{three_digits, time_ns};
 
 const S: f64 = 1e9;
-/// A contender's panel, and what stands above it.
-const PANEL: i32 = 92;
-const GAP: i32 = 28;
-const TOP: i32 = 42;
 const FOOT: i32 = 64;
 
 /// The rate of one slice.
@@ -54,7 +50,7 @@ pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Op
         stem: format!("time-{}", scenario.name),
         title: format!("{}: rate of every slice", scenario.name),
         says: line.names.iter().map(says).collect(),
-        height: TOP + (PANEL + GAP) * line.names.len() as i32 + FOOT,
+        height: Panels::height(line.names.len()) + FOOT,
         draw: Box::new(move |area: &Area<'_>| line.draw(area)),
     })
 }
@@ -77,7 +73,7 @@ impl<'d> Timeline<'d> {
     }
 
     fn draw(&self, area: &Area<'_>) -> Drawn {
-        let plot = area.margin(TOP, FOOT - 34, 20, 20);
+        let plot = area.margin(Panels::height(0), FOOT - 34, 20, 20);
         let seconds = zero_ticks(self.end_s, 9.0);
         let mut chart = ChartBuilder::on(&plot)
             .x_label_area_size(34)
@@ -93,42 +89,38 @@ impl<'d> Timeline<'d> {
             .x_label_formatter(&|at| format!("{} s", tick(&three_digits(*at))))
             .draw()?;
         let x = |at_s: f64| chart.backend_coord(&(at_s, 0.0)).0;
+        let high = self.spots.iter().map(|one| one.rate).fold(0.0, f64::max) * 1.06;
+        let panels = Panels { area, left: x(0.0), right: x(self.end_s), high };
         for (row, (place, name)) in self.names.iter().enumerate() {
-            let base = TOP + (PANEL + GAP) * (row as i32 + 1);
-            write(area, name, 60, &styled(16.0, INK, HPos::Left), (x(0.0), base - PANEL - 12))?;
-            self.panel(area, *place, base, &x)?;
+            panels.name(row, name)?;
+            self.panel(&panels, row, *place, &x)?;
         }
         let crosses =
             if self.spots.iter().any(|one| one.dropped) { "; crosses were left out for all" } else { "" };
         let foot = format!(
             "epochs one behind the other, shaded: starts and warm-up; requests per second of each slice{crosses}"
         );
-        let under = TOP + (PANEL + GAP) * self.names.len() as i32 + FOOT - 16;
+        let under = Panels::height(self.names.len()) + FOOT - 16;
         write(area, &foot, 130, &styled(15.0, MUTED, HPos::Left), (x(0.0), under))
     }
 
-    /// One contender's slices, on the scale that all have in common; `base` is where its zero is.
-    fn panel(&self, area: &Area<'_>, contender: usize, base: i32, x: &dyn Fn(f64) -> i32) -> Drawn {
-        let high = self.spots.iter().map(|one| one.rate).fold(0.0, f64::max) * 1.06;
-        let up = |rate: f64| base - (f64::from(PANEL) * rate / high).round() as i32;
+    /// One contender's slices.
+    fn panel(&self, panels: &Panels<'_, '_>, row: usize, contender: usize, x: &dyn Fn(f64) -> i32) -> Drawn {
+        let (area, (top, base)) = (panels.area, Panels::span(row));
         for (from, to) in &self.warm_ups {
-            area.draw(&Rectangle::new([(x(*from), base - PANEL), (x(*to), base)], WARM.filled()))?;
+            area.draw(&Rectangle::new([(x(*from), top), (x(*to), base)], WARM.filled()))?;
         }
-        for rate in zero_ticks(high, 3.0) {
-            area.draw(&PathElement::new([(x(0.0), up(rate)), (x(self.end_s), up(rate))], RULE))?;
-            let label = styled(14.0, MUTED, HPos::Right);
-            write(area, &three_digits(rate), 12, &label, (x(0.0) - 8, up(rate)))?;
-        }
+        panels.rules(row, &zero_ticks(panels.high, 3.0), &three_digits)?;
         let paint = color(contender);
         let own: Vec<&Spot> = self.spots.iter().filter(|one| one.contender == contender).collect();
         for epoch in own.chunk_by(|one, next| one.epoch == next.epoch) {
             let kept = epoch.iter().filter(|one| !one.dropped);
-            let line: Vec<(i32, i32)> = kept.map(|one| (x(one.at_s), up(one.rate))).collect();
+            let line: Vec<(i32, i32)> = kept.map(|one| (x(one.at_s), panels.up(row, one.rate))).collect();
             area.draw(&PathElement::new(line, paint.mix(0.45).stroke_width(1)))?;
         }
         let size = if self.spots.len() > 2000 { 1 } else { 2 };
         for one in own {
-            let place = (x(one.at_s), up(one.rate));
+            let place = (x(one.at_s), panels.up(row, one.rate));
             if one.dropped {
                 area.draw(&Cross::new(place, 3, BAD))?;
             } else {
