@@ -19,7 +19,7 @@ use deadheat_record::{Ending, Limits, Listen};
 use rustix::process::{Pid, Signal};
 
 use crate::cgroup::Cgroup;
-use crate::keeper::{KEEPER_COMMAND, Message, Order, RUN_VARIABLE};
+use crate::keeper::{KEEPER_COMMAND, Message, Order, RUN_VARIABLE, now_ns};
 use crate::ports;
 use crate::run::{LeftBehind, RunId};
 use crate::tree;
@@ -28,6 +28,8 @@ use crate::tree;
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a stopped tree may take to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// How long is waited between two tries to reach what starts, at least and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 /// How many of the log's last lines are shown when a contender fails.
 const TAIL_LINES: usize = 12;
 
@@ -118,7 +120,8 @@ pub(crate) struct Running {
     /// Reads what the keeper says, until it ends.
     listener: Option<JoinHandle<()>>,
     exited: Arc<Mutex<Option<String>>>,
-    spawned: Instant,
+    /// When its first process began, as the keeper's clock tells it.
+    begun_ns: u64,
     /// The highest reading of its CPU time where the group does not count it.
     most_cpu_ns: AtomicU64,
 }
@@ -171,7 +174,6 @@ impl Running {
             .spawn()?;
         let mut stdin = keeper.stdin.take().ok_or_else(|| io::Error::other("no pipe to the keeper"))?;
         let stdout = keeper.stdout.take().ok_or_else(|| io::Error::other("no pipe from the keeper"))?;
-        let spawned = Instant::now();
         stdin.write_all(format!("{}\n", serde_json::to_string(order)?).as_bytes())?;
         let exited = Arc::new(Mutex::new(None));
         let (first, started) = mpsc::channel();
@@ -191,18 +193,24 @@ impl Running {
             group: None,
             listener: Some(listener),
             exited,
-            spawned,
+            begun_ns: now_ns(),
             most_cpu_ns: AtomicU64::new(0),
         };
         match started.recv() {
-            Ok(Message::Started { group, .. }) => running.group = group,
+            Ok(Message::Started { group, at_ns, .. }) => (running.group, running.begun_ns) = (group, at_ns),
             Ok(Message::Failed { reason }) => return Err(io::Error::other(reason)),
             Ok(_) | Err(_) => return Err(io::Error::other("its keeper ended at once")),
         }
         Ok(running)
     }
 
-    /// Waits until `answers` gives a value; asked again and again until then.
+    /// How long ago its first process began.
+    fn age(&self) -> Duration {
+        Duration::from_nanos(now_ns().saturating_sub(self.begun_ns))
+    }
+
+    /// Waits until `answers` gives a value; asked again and again until then. Also gives how long after the start of its first
+    /// process that was: what deadheat does before, to make groups and to start the process at all, is no part of it.
     ///
     /// # Errors
     /// When it exits first, when `patience` is over, or when `stopped` says so.
@@ -212,11 +220,10 @@ impl Running {
         stopped: &dyn Fn() -> bool,
         mut answers: impl FnMut(Duration) -> Result<T, String>,
     ) -> Result<(T, Duration), StartError> {
-        let mut pause = Duration::from_micros(500);
         loop {
-            let left = patience.saturating_sub(self.spawned.elapsed());
+            let left = patience.saturating_sub(self.age());
             let last = match answers(left.max(Duration::from_millis(1))) {
-                Ok(value) => return Ok((value, self.spawned.elapsed())),
+                Ok(value) => return Ok((value, self.age())),
                 Err(reason) => reason,
             };
             if let Some(status) = self.exited() {
@@ -225,7 +232,7 @@ impl Running {
             if stopped() {
                 return Err(StartError::Interrupted);
             }
-            if self.spawned.elapsed() >= patience {
+            if self.age() >= patience {
                 let patience_s = patience.as_secs_f64();
                 return Err(StartError::NotReady {
                     name: self.name.clone(),
@@ -234,8 +241,7 @@ impl Running {
                     tail: self.tail(),
                 });
             }
-            std::thread::sleep(pause);
-            pause = (pause * 5 / 4).min(Duration::from_millis(10));
+            std::thread::sleep(pause(self.age()));
         }
     }
 
@@ -399,6 +405,12 @@ fn listen_to(
     immortal
 }
 
+/// How long is waited before the next try to reach what began so long ago: half a percent of that, so that all starts are timed
+/// about as precisely, and the slower one is, the less it is kept from its work. A try takes some ten microseconds.
+fn pause(age: Duration) -> Duration {
+    (age / 200).clamp(PAUSES.0, PAUSES.1)
+}
+
 /// Chooses the port or socket, and the values by which the contender learns of it.
 fn listen_at(start: &Start<'_>, run: &RunId) -> Result<(Address, Vec<(String, String)>), StartError> {
     let tcp = |port: u16| {
@@ -464,6 +476,51 @@ mod tests {
         assert_eq!((told.len(), told[0].code.as_str()), (1, "not-ended"));
         assert!(told[0].remedy.contains("kill -9 71 72"), "{told:?}");
         assert_eq!(run.take_left_behind(), []);
+    }
+
+    /// What has begun so long ago and lives on, with a keeper that does nothing.
+    fn begun(ago: Duration) -> Running {
+        let mut keeper = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        Running {
+            name: "bun".into(),
+            address: Address::Unix("/nowhere/at/all".into()),
+            log: "/nowhere/at/all.log".into(),
+            stdin: keeper.stdin.take(),
+            keeper,
+            group: None,
+            listener: None,
+            exited: Arc::default(),
+            begun_ns: now_ns() - ago.as_nanos() as u64,
+            most_cpu_ns: AtomicU64::new(0),
+        }
+    }
+
+    #[test]
+    fn a_start_is_timed_from_when_its_process_began() {
+        let (hour, tries) = (Duration::from_secs(3_600), std::cell::Cell::new(0));
+        let answers = |_| {
+            tries.set(tries.get() + 1);
+            if tries.get() < 3 { Err("refused".to_owned()) } else { Ok(7) }
+        };
+        let (value, took) = begun(hour).wait_ready(2 * hour, &|| false, answers).unwrap();
+        assert_eq!((value, tries.get()), (7, 3));
+        assert!(took >= hour && took < hour + hour / 2, "{took:?}");
+        let late = begun(hour).wait_ready(hour, &|| false, |_| Err::<(), _>("refused".to_owned()));
+        assert!(matches!(late, Err(StartError::NotReady { last, .. }) if last == "refused"));
+    }
+
+    /// From 20 ms on a start is known to 1 %, and in the first half of a minute there are some thousand tries at the most.
+    #[test]
+    fn tries_are_dense_where_starts_are_fast_and_few_where_they_are_slow() {
+        let (mut age, mut tries) = (Duration::from_millis(1), 0);
+        while age < Duration::from_secs(30) {
+            let pause = pause(age);
+            assert!(age < Duration::from_millis(20) || pause <= age / 100, "{pause:?} at {age:?}");
+            assert!(pause >= Duration::from_micros(200), "{pause:?} at {age:?}");
+            age += pause;
+            tries += 1;
+        }
+        assert!(tries < 7_000, "{tries}");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
@@ -20,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, wait,
 };
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::affinity;
@@ -69,6 +70,8 @@ pub enum Message {
     Started {
         /// Its first process.
         pid: i32,
+        /// When the shell with its command began, as [`now_ns`] tells it: the start of a contender, and nothing of what is ours.
+        at_ns: u64,
         /// Its control group, where one could be made.
         group: Option<Cgroup>,
     },
@@ -107,14 +110,15 @@ fn keep_one() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     let signals = signals()?;
     let group = Hierarchy::detect().make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
-    let child = match spawn(&order, group.as_ref()) {
-        Ok(child) => child,
+    let (child, at_ns) = match spawn(&order, group.as_ref()) {
+        Ok(begun) => begun,
         Err(error) => {
             let _ = group.as_ref().map(Cgroup::remove);
             return Err(error);
         }
     };
-    say(&Message::Started { pid: Pid::from_child(&child).as_raw_nonzero().get(), group: group.clone() });
+    let pid = Pid::from_child(&child).as_raw_nonzero().get();
+    say(&Message::Started { pid, at_ns, group: group.clone() });
     wait_for_the_end(&child, signals)?;
     let left = end_tree(group.as_ref(), &order);
     if let Some(group) = &group {
@@ -152,22 +156,42 @@ fn signals() -> io::Result<Signals> {
     })
 }
 
-/// Starts the contender through the stage, which enters the group and pins itself before it becomes the contender.
-fn spawn(order: &Order, group: Option<&Cgroup>) -> io::Result<Child> {
+/// Starts the contender through the stage, which enters the group and pins itself before it becomes the contender. Also gives
+/// the moment at which it did.
+fn spawn(order: &Order, group: Option<&Cgroup>) -> io::Result<(Child, u64)> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
     let stage =
         Stage { group: group.cloned(), cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
-    Command::new("/proc/self/exe")
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new("/proc/self/exe");
+    command
         .arg(STAGE_COMMAND)
         .arg(serde_json::to_string(&stage)?)
         .arg(&order.command)
         .current_dir(&order.folder)
         .envs(order.env.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
+        .stdin(OwnedFd::from(theirs))
         .stdout(log.try_clone()?)
         .stderr(log)
-        .process_group(0)
-        .spawn()
+        .process_group(0);
+    let spawned_ns = now_ns();
+    let child = command.spawn()?;
+    // With it goes our copy of the stage's end: the other one is closed when the stage becomes the contender, or fails to.
+    drop(command);
+    Ok((child, begun_ns(ours).unwrap_or(spawned_ns)))
+}
+
+/// The moment that the stage tells before it becomes the contender; none where it did not come to that.
+fn begun_ns(mut stage: UnixStream) -> Option<u64> {
+    let mut told = String::new();
+    stage.read_to_string(&mut told).ok()?;
+    told.parse().ok()
+}
+
+/// This moment on the clock that all processes share and nobody sets, in nanoseconds.
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Returns when standard input ends or a signal asks for the end; says when the contender exits before.
@@ -289,11 +313,17 @@ struct Stage {
     keeper: i32,
 }
 
-/// Enters the group, pins itself, asks to die with the keeper, and becomes the contender. Only returns on failure,
-/// with what went wrong.
+/// Enters the group, pins itself, asks to die with the keeper, tells it what time it is on its standard input, and becomes
+/// the contender, which has none. Only returns on failure, with what went wrong.
 pub fn stage(arguments: &[OsString]) -> io::Error {
     match prepare(arguments) {
-        Ok(command) => Command::new("/bin/sh").arg("-c").arg(command).exec(),
+        Ok(command) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg("-c").arg(command).stdin(Stdio::null());
+            // The keeper knows another moment, a little before, should it not hear of this one.
+            let _ = rustix::io::write(io::stdin().as_fd(), now_ns().to_string().as_bytes());
+            shell.exec()
+        }
         Err(error) => error,
     }
 }
