@@ -67,6 +67,26 @@ fn those_that_answer_otherwise_are_not_raced() {
     }
 }
 
+/// The first answers of one that is not up yet stop no clock.
+#[test]
+fn wrong_answers_at_first_are_waited_out() {
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json"]);
+    let failing = server_line(&["--json", "--status", "500", "--lifetime-s", "0.5"]);
+    let race = kit.race().contender("good", &server).contender("late", &format!("{failing}; exec {server}"));
+    let outcome = race.args(SHORT_RACE).args(["--ready-timeout", "20s"]).run();
+    // 3: the machine was not quiet enough for a verdict, which is not what is tested.
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let json = outcome.json();
+    let starts = |contender: usize| {
+        let epochs = json["record"]["epochs"].as_array().unwrap().iter();
+        epochs.map(|epoch| epoch["contenders"][contender]["cold_start_ns"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert!(starts(1).iter().all(|ns| *ns >= 500_000_000), "{:?}", starts(1));
+    assert!(starts(0).iter().max() < starts(1).iter().min(), "{:?} {:?}", starts(0), starts(1));
+    kit.assert_nothing_left();
+}
+
 #[test]
 fn one_that_dies_in_the_race_is_named_with_its_last_words() {
     let (kit, _turn) = (kit(), turn());

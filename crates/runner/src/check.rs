@@ -8,7 +8,7 @@ use deadheat_record::{Difference, Limits, Plan};
 
 use crate::contender::StartError;
 use crate::events::{Event, Observer};
-use crate::field::{Gate, fresh_logs, stop_all};
+use crate::field::{Gate, Until, fresh_logs, stop_all};
 use crate::parity::{Asked, Contract};
 use crate::race::RaceError;
 use crate::run::RunId;
@@ -52,8 +52,8 @@ pub fn check(
     fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
     std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
     let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
-    let mut gate =
-        Gate { plan, run, logs, request: contract.first_request()?, values: values(plan), stopped };
+    let (request, values) = (contract.first_request()?, values(plan));
+    let mut gate = Gate { plan, run, logs, contract: &contract, request, values, stopped };
     let mut checked = Checked { probes: plan.probes.len(), ..Checked::default() };
     let _services = match gate.start_services() {
         Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
@@ -62,7 +62,7 @@ pub fn check(
     let mut runners = Vec::new();
     for (index, contender) in plan.contenders.iter().enumerate() {
         observer.event(&Event::Doing(&format!("starting {}", contender.name)));
-        match gate.start(index, &Limits::default(), "check") {
+        match gate.start(index, &Limits::default(), Until::Parity, "check") {
             Ok(runner) => runners.push(runner),
             Err(StartError::Interrupted) => {
                 stop_all(runners);

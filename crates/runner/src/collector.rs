@@ -74,6 +74,7 @@ impl Race<'_> {
             plan: &plan,
             run: leg.gate.run,
             logs: leg.gate.logs.clone(),
+            contract: leg.contract,
             request: leg.gate.request.clone(),
             values: leg.gate.values.clone(),
             stopped: leg.gate.stopped,

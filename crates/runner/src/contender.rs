@@ -76,6 +76,18 @@ pub enum StartError {
         /// Its last lines, ready to be printed.
         tail: String,
     },
+    /// It answered in time, and never as the contract demands.
+    #[error("{name} gave no right answer within {patience_s} s: {wrong}{tail}")]
+    NotRight {
+        /// Who.
+        name: String,
+        /// How long was waited, in seconds.
+        patience_s: f64,
+        /// What was wrong with its last answer.
+        wrong: String,
+        /// Its last lines, ready to be printed.
+        tail: String,
+    },
     /// A person stopped the race meanwhile.
     #[error("interrupted")]
     Interrupted,
@@ -106,6 +118,15 @@ pub(crate) struct Start<'a> {
     pub values: &'a BTreeMap<String, String>,
     /// Folder for unix sockets.
     pub sockets: &'a Path,
+}
+
+/// Why what was started is not ready yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotYet {
+    /// It does not answer: why, in words.
+    Silent(String),
+    /// It answers: what is wrong with that, in words.
+    Wrong(String),
 }
 
 /// A contender or service that was started and has not been stopped.
@@ -209,8 +230,9 @@ impl Running {
         Duration::from_nanos(now_ns().saturating_sub(self.begun_ns))
     }
 
-    /// Waits until `answers` gives a value; asked again and again until then. Also gives how long after the start of its first
-    /// process that was: what deadheat does before, to make groups and to start the process at all, is no part of it.
+    /// Asks again and again until there is an answer in which `wrong` finds nothing. Also gives how long after the start of its
+    /// first process that answer had come: what deadheat does before, to make groups and to start the process at all, is no
+    /// part of it, nor is looking at the answer.
     ///
     /// # Errors
     /// When it exits first, when `patience` is over, or when `stopped` says so.
@@ -218,13 +240,17 @@ impl Running {
         &self,
         patience: Duration,
         stopped: &dyn Fn() -> bool,
-        mut answers: impl FnMut(Duration) -> Result<T, String>,
+        mut ask: impl FnMut(Duration) -> Result<T, String>,
+        mut wrong: impl FnMut(&T) -> Option<String>,
     ) -> Result<(T, Duration), StartError> {
         loop {
             let left = patience.saturating_sub(self.age());
-            let last = match answers(left.max(Duration::from_millis(1))) {
-                Ok(value) => return Ok((value, self.age())),
-                Err(reason) => reason,
+            let asked = ask(left.max(Duration::from_millis(1)));
+            let took = self.age();
+            let last = match asked.map(|answer| (wrong(&answer), answer)) {
+                Ok((None, answer)) => return Ok((answer, took)),
+                Ok((Some(wrong), _)) => NotYet::Wrong(wrong),
+                Err(reason) => NotYet::Silent(reason),
             };
             if let Some(status) = self.exited() {
                 return Err(StartError::Exited { name: self.name.clone(), status, tail: self.tail() });
@@ -233,15 +259,17 @@ impl Running {
                 return Err(StartError::Interrupted);
             }
             if self.age() >= patience {
-                let patience_s = patience.as_secs_f64();
-                return Err(StartError::NotReady {
-                    name: self.name.clone(),
-                    patience_s,
-                    last,
-                    tail: self.tail(),
-                });
+                return Err(self.not_yet(patience, last));
             }
             std::thread::sleep(pause(self.age()));
+        }
+    }
+
+    fn not_yet(&self, patience: Duration, last: NotYet) -> StartError {
+        let (name, patience_s, tail) = (self.name.clone(), patience.as_secs_f64(), self.tail());
+        match last {
+            NotYet::Silent(last) => StartError::NotReady { name, patience_s, last, tail },
+            NotYet::Wrong(wrong) => StartError::NotRight { name, patience_s, wrong, tail },
         }
     }
 
@@ -497,16 +525,30 @@ mod tests {
 
     #[test]
     fn a_start_is_timed_from_when_its_process_began() {
-        let (hour, tries) = (Duration::from_secs(3_600), std::cell::Cell::new(0));
+        let (old, tries) = (Duration::from_secs(5), std::cell::Cell::new(0));
         let answers = |_| {
             tries.set(tries.get() + 1);
             if tries.get() < 3 { Err("refused".to_owned()) } else { Ok(7) }
         };
-        let (value, took) = begun(hour).wait_ready(2 * hour, &|| false, answers).unwrap();
+        let (value, took) = begun(old).wait_ready(2 * old, &|| false, answers, |_| None).unwrap();
         assert_eq!((value, tries.get()), (7, 3));
-        assert!(took >= hour && took < hour + hour / 2, "{took:?}");
-        let late = begun(hour).wait_ready(hour, &|| false, |_| Err::<(), _>("refused".to_owned()));
+        assert!(took >= old, "{took:?}");
+        let late = begun(old).wait_ready(old, &|| false, |_| Err::<(), _>("refused".to_owned()), |()| None);
         assert!(matches!(late, Err(StartError::NotReady { last, .. }) if last == "refused"));
+    }
+
+    #[test]
+    fn a_wrong_answer_is_none_yet() {
+        let (old, mut asked) = (Duration::from_secs(5), 0);
+        let statuses = |_| {
+            asked += 1;
+            Ok([404, 500, 200, 404][asked - 1])
+        };
+        let wrong = |status: &u16| (*status != 200).then(|| format!("status {status} instead of 200"));
+        let (status, _) = begun(old).wait_ready(2 * old, &|| false, statuses, wrong).unwrap();
+        assert_eq!((status, asked), (200, 3));
+        let never = begun(old).wait_ready(old, &|| false, |_| Ok(404), wrong).unwrap_err().to_string();
+        assert!(never.starts_with("bun gave no right answer within 5 s: status 404 instead of 200"), "{never}");
     }
 
     /// From 20 ms on a start is known to 1 %, and in the first half of a minute there are some thousand tries at the most.

@@ -17,7 +17,7 @@ use crate::ask::with_causes;
 use crate::contender::{Running, StartError};
 use crate::events::{Event, Observer};
 use crate::external::{Seen, Watch};
-use crate::field::{Gate, Runner, stop_all};
+use crate::field::{Gate, Runner, Until, stop_all};
 use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
 use crate::stretch::{Loaded, StretchError, Sum, outcomes};
@@ -98,7 +98,7 @@ impl Course<'_> {
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
             observer.event(&Event::Doing(&format!("starting {name}")));
-            match self.gate.start(contender, &self.scenario.limits, log) {
+            match self.gate.start(contender, &self.scenario.limits, Until::Parity, log) {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);

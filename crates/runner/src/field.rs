@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadheat_load::{Address, Answer};
 use deadheat_record::{Ending, Limits, Listen, Plan};
@@ -13,11 +13,23 @@ use deadheat_record::{Ending, Limits, Listen, Plan};
 use crate::ask::{Question, ask_all};
 use crate::ceiling::NULL_COMMAND;
 use crate::contender::{Running, Start, StartError, fill};
+use crate::parity::Contract;
 use crate::ready::ReadyCommand;
 use crate::run::RunId;
 
 /// Statuses by which a proxy says that what is behind it is not up yet.
 const NOT_YET: [u16; 3] = [502, 503, 504];
+/// Whoever answers otherwise than the contract demands gets so long to answer as it does, before parity tells all that is wrong.
+const WRONG_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a start waits for: always for a right answer to the first probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Without one it fails.
+    Right,
+    /// Parity is asked next: where only wrong answers come for a while, the start is over all the same.
+    Parity,
+}
 
 /// Everything that a start needs besides the contender itself.
 pub(crate) struct Gate<'a> {
@@ -27,7 +39,9 @@ pub(crate) struct Gate<'a> {
     pub run: &'a RunId,
     /// Folder for log files.
     pub logs: PathBuf,
-    /// The request by which readiness is told.
+    /// Its first probe tells readiness.
+    pub contract: &'a Contract,
+    /// The request of that probe.
     pub request: Question,
     /// Values of placeholders: dataset, work, study, services' ports.
     pub values: BTreeMap<String, String>,
@@ -41,7 +55,8 @@ pub(crate) struct Runner {
     pub contender: usize,
     /// Its processes.
     pub running: Running,
-    /// From spawn to the first complete answer.
+    /// From when its command began to its first answer that meets the contract; where none had come before parity was to tell
+    /// all that is wrong, to the last wrong one.
     pub cold_start: Duration,
 }
 
@@ -79,15 +94,22 @@ impl Gate<'_> {
         let running = Running::start(&start, self.run)?;
         let address = running.address().clone();
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
-        let (answer, _) = running.wait_ready(patience, self.stopped, |left| self.ask(&address, left))?;
+        let ask = |left| self.ask(&address, left);
+        let (answer, _) = running.wait_ready(patience, self.stopped, ask, |_| None)?;
         Ok(NullStart { running, answer })
     }
 
-    /// Starts one contender within limits, waits until it answers, and freezes it. `when` names its log file.
+    /// Starts one contender within limits, waits until it answers as it should, and freezes it. `when` names its log file.
     ///
     /// # Errors
-    /// When it cannot be started or does not answer, or when a person asked for the end.
-    pub(crate) fn start(&self, contender: usize, limits: &Limits, when: &str) -> Result<Runner, StartError> {
+    /// When it cannot be started, does not answer or not rightly, or when a person asked for the end.
+    pub(crate) fn start(
+        &self,
+        contender: usize,
+        limits: &Limits,
+        until: Until,
+        when: &str,
+    ) -> Result<Runner, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
         let start = Start {
@@ -106,18 +128,23 @@ impl Gate<'_> {
         let running = Running::start(&start, self.run)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let address = running.address().clone();
-        let ((), cold_start) =
-            running.wait_ready(patience, self.stopped, |left| match self.ask(&address, left) {
-                Ok(answer) if NOT_YET.contains(&answer.status) => {
-                    Err(format!("it answers {}", answer.status))
-                }
-                Ok(_) => Ok(()),
-                Err(reason) => Err(reason),
-            })?;
+        let ask = |left| self.ask(&address, left);
+        let (_, cold_start) = running.wait_ready(patience, self.stopped, ask, self.wrong(until, patience))?;
         running
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
         Ok(Runner { contender, running, cold_start })
+    }
+
+    /// Finds what is wrong with one answer after the other, as long as a right one is waited for.
+    fn wrong(&self, until: Until, patience: Duration) -> impl FnMut(&Answer) -> Option<String> {
+        let (mut since, enough) = (None, WRONG_PATIENCE.min(patience / 2));
+        move |answer| {
+            let wrong = self.contract.wrong_at_first(answer)?;
+            let for_long = since.get_or_insert_with(Instant::now).elapsed() >= enough;
+            let over = until == Until::Parity && for_long && !NOT_YET.contains(&answer.status);
+            (!over).then_some(wrong)
+        }
     }
 
     fn go_on(&self) -> Result<(), StartError> {
@@ -175,10 +202,11 @@ impl Gate<'_> {
                 ReadyCommand::new(&fill(command, &values), &service.folder, &values, &service.env)
             });
             let patience = Duration::from_nanos(self.plan.method.ready_ns);
-            running.wait_ready(patience, self.stopped, |left| {
+            let ask = |left| {
                 accepts(&address)?;
                 ready.as_ref().map_or(Ok(()), |command| command.succeeds(left, self.stopped))
-            })?;
+            };
+            running.wait_ready(patience, self.stopped, ask, |()| None)?;
             self.values.insert(format!("{}.{key}", service.name), value);
             up.push(running);
         }
@@ -235,15 +263,18 @@ mod tests {
             ready: None,
             ending: Ending::default(),
         }];
+        let contract = Contract::new(&plan.probes, Duration::ZERO).unwrap();
         let mut gate = Gate {
             plan: &plan,
             run: &RunId::current(),
+            contract: &contract,
             logs: "/nowhere".into(),
             request: Question { bytes: Vec::new().into(), head: false },
             values: BTreeMap::new(),
             stopped: &|| true,
         };
-        assert!(matches!(gate.start(0, &Limits::default(), "test"), Err(StartError::Interrupted)));
+        let started = gate.start(0, &Limits::default(), Until::Right, "test");
+        assert!(matches!(started, Err(StartError::Interrupted)));
         assert!(matches!(gate.start_services(), Err(StartError::Interrupted)));
     }
 }

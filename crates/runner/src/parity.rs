@@ -103,6 +103,16 @@ impl Contract {
         question(self.probes.first().map(|(probe, _)| probe))
     }
 
+    /// What is wrong with an answer to that request, by the contract alone; none where nothing is.
+    pub(crate) fn wrong_at_first(&self, answer: &Answer) -> Option<String> {
+        let (probe, rules) = self.probes.first()?;
+        let found = wrong_by_contract(probe, rules, answer);
+        let first = found.first()?;
+        let more = if found.len() > 1 { format!(" (and {} more)", found.len() - 1) } else { String::new() };
+        let (path, got, expected) = (&first.path, &first.got, &first.expected);
+        Some(format!("its answer to {} has {path} {got} instead of {expected}{more}", probe.name))
+    }
+
     /// Asks every contender every probe, and lists all differences; none where `stopped` said so first.
     ///
     /// # Errors
@@ -390,10 +400,13 @@ fn plain(path: &str, expected: &str, got: &str) -> BodyDifference {
 }
 
 fn against_contract(probe: &Probe, rules: &Rules, answer: &Result<Answer, NoAnswer>) -> Vec<BodyDifference> {
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(error) => return vec![plain("answer", "an answer", &error.reason)],
-    };
+    match answer {
+        Ok(answer) => wrong_by_contract(probe, rules, answer),
+        Err(error) => vec![plain("answer", "an answer", &error.reason)],
+    }
+}
+
+fn wrong_by_contract(probe: &Probe, rules: &Rules, answer: &Answer) -> Vec<BodyDifference> {
     let mut found = Vec::new();
     if !probe.status.allows(answer.status) {
         let expected = match &probe.status {

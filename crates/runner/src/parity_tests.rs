@@ -155,6 +155,21 @@ fn readiness_asks_as_the_first_probe_does() {
 }
 
 #[test]
+fn readiness_is_an_answer_that_meets_the_contract() {
+    let contract = Contract::new(&[probe(&[("$.n", 1.into())])], Duration::ZERO).unwrap();
+    let wrong = |answer: Result<Answer, NoAnswer>| contract.wrong_at_first(&answer.unwrap());
+    assert_eq!(wrong(answer(200, Some("public"), r#"{"n":1}"#)), None);
+    let status = wrong(answer(404, Some("public"), r#"{"n":1}"#)).unwrap();
+    assert_eq!(status, "its answer to p has status 404 instead of 200");
+    let body = wrong(answer(200, Some("public"), r#"{"n":2}"#)).unwrap();
+    assert_eq!(body, "its answer to p has $.n 2 instead of 1");
+    let all = wrong(answer(404, None, "starting")).unwrap();
+    assert!(all.starts_with("its answer to p has status 404") && all.ends_with("(and 2 more)"), "{all}");
+    let nothing_asked = Contract::new(&[], Duration::ZERO).unwrap();
+    assert_eq!(nothing_asked.wrong_at_first(&answer(404, None, "").unwrap()), None);
+}
+
+#[test]
 fn what_is_expected_under_load_follows_from_two_answers() {
     let mut parity = Parity::default();
     let mut learn = |name: &str, one: &str, two: &str| {

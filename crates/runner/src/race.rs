@@ -147,6 +147,7 @@ impl Race<'_> {
             plan: &plan,
             run: self.run,
             logs: self.logs.clone(),
+            contract: &contract,
             request: contract.first_request()?,
             values: crate::check::values(&plan),
             stopped: self.stopped,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::contender::{Running, Start, StartError};
 use crate::epoch::{Broken, Course, dropped};
 use crate::events::{Event, Observer};
-use crate::field::stop_all;
+use crate::field::{Until, stop_all};
 use crate::judge::Bench;
 use crate::parity::Asked;
 use crate::race::{Leg, Race, RaceError, Stop};
@@ -55,7 +55,7 @@ impl Course<'_> {
         self.round(observer, &|contender| {
             let log = format!("start-{}", self.number);
             let name = self.gate.plan.contenders[contender].name.clone();
-            let started = self.gate.start(contender, &self.scenario.limits, &log);
+            let started = self.gate.start(contender, &self.scenario.limits, Until::Right, &log);
             let runner = started.map_err(|error| out(&name, error))?;
             let checked =
                 runner.running.thaw().map_err(|error| Broken::Failed(error.to_string())).and_then(|()| {
