@@ -173,6 +173,31 @@ fn what_was_measured_before_it_fell_out_stands() {
     kit.assert_nothing_left();
 }
 
+/// What counts is what a measure itself printed, and only if it ended well: not what another scenario left in a log.
+#[test]
+fn measures_that_fail_have_no_value() {
+    let (_turn, value) = (turn(), "echo '{\"value\": 2, \"unit\": \"s\"}'");
+    for (second, words) in [
+        ("true".to_owned(), "`two` ended with exit status 0 and printed no value"),
+        (format!("{value}; exit 3"), "`two` ended with exit status 3"),
+    ] {
+        let kit = kit();
+        let contender = |name: &str, second: &str| {
+            let [server, one, two] = [server_line(&["--json"]).as_str(), value, second].map(|text| Value::from(text).to_string());
+            format!(
+                "[[contender]]\nname = \"{name}\"\ncommand = {server}\nmeasures = {{ one = {one}, two = {two} }}\n"
+            )
+        };
+        let scenarios = "[[scenario]]\nname = \"first\"\nmeasure = \"one\"\n[[scenario]]\nname = \"second\"\nmeasure = \"two\"\n";
+        let probe = "[[probe]]\npath = \"/\"\n".to_owned();
+        let study = [contender("good", value), contender("bad", &second), probe, scenarios.to_owned()];
+        kit.file("study.toml", study.concat());
+        let outcome = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(&SHORT_RACE[..8]).run();
+        outcome.assert_status(1).assert_stderr_has(words);
+        kit.assert_nothing_left();
+    }
+}
+
 #[test]
 fn last_words_are_this_runs() {
     let (kit, _turn) = (kit(), turn());

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
@@ -19,7 +20,7 @@ use deadheat_record::{Ending, Limits, Listen};
 use rustix::process::{Pid, Signal};
 
 use crate::cgroup::Cgroup;
-use crate::keeper::{KEEPER_COMMAND, Message, Order, RUN_VARIABLE, now_ns};
+use crate::keeper::{KEEPER_COMMAND, Message, Order, RUN_VARIABLE, in_words, now_ns};
 use crate::ports;
 use crate::run::{LeftBehind, RunId};
 use crate::tree;
@@ -140,7 +141,7 @@ pub(crate) struct Running {
     group: Option<Cgroup>,
     /// Reads what the keeper says, until it ends.
     listener: Option<JoinHandle<()>>,
-    exited: Arc<Mutex<Option<String>>>,
+    exited: Arc<Mutex<Option<ExitStatus>>>,
     /// When its first process began, as the keeper's clock tells it.
     begun_ns: u64,
     /// The highest reading of its CPU time where the group does not count it.
@@ -289,8 +290,13 @@ impl Running {
     }
 
     /// How its first process ended, once it has.
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+        self.exited.lock().ok().and_then(|status| *status)
+    }
+
+    /// The same in words.
     pub(crate) fn exited(&self) -> Option<String> {
-        self.exited.lock().ok().and_then(|status| status.clone())
+        self.ended().map(in_words)
     }
 
     /// The log's last lines, indented, with a heading; empty when it said nothing.
@@ -412,16 +418,16 @@ impl ProcessGroup for Command {
 /// not be ended, where there are any.
 fn listen_to(
     stdout: impl io::Read,
-    exited: &Mutex<Option<String>>,
+    exited: &Mutex<Option<ExitStatus>>,
     first: &mpsc::Sender<Message>,
 ) -> Option<Vec<i32>> {
     let mut immortal = None;
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
         let Ok(message) = serde_json::from_str::<Message>(&line) else { continue };
         match message {
-            Message::Exited { status } => {
+            Message::Exited { raw } => {
                 if let Ok(mut slot) = exited.lock() {
-                    *slot = Some(status);
+                    *slot = Some(ExitStatus::from_raw(raw));
                 }
             }
             Message::Started { .. } | Message::Failed { .. } => {
@@ -490,11 +496,11 @@ mod tests {
     fn what_a_keeper_could_not_end_is_told() {
         let heard = |left: &[i32]| {
             let (first, _started) = mpsc::channel();
-            let said = [Message::Exited { status: "signal 9".into() }, Message::Gone { left: left.into() }]
+            let said = [Message::Exited { raw: 9 }, Message::Gone { left: left.into() }]
                 .map(|message| serde_json::to_string(&message).unwrap());
             let exited = Mutex::new(None);
             let immortal = listen_to(said.join("\n").as_bytes(), &exited, &first);
-            assert_eq!(exited.into_inner().unwrap().as_deref(), Some("signal 9"));
+            assert_eq!(exited.into_inner().unwrap().map(in_words).as_deref(), Some("signal 9"));
             immortal
         };
         assert_eq!(heard(&[]), None);

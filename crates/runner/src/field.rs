@@ -158,13 +158,11 @@ impl Gate<'_> {
         answer.map_or_else(|| Err("no answer yet".into()), |one| one.map_err(|error| error.reason))
     }
 
-    fn log(&self, contender: usize, when: &str) -> PathBuf {
-        let name: String = self.plan.contenders[contender]
-            .name
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
-            .take(40)
-            .collect();
+    /// The log file of a contender's start, or of a command of its own; `when` may be any text.
+    pub(crate) fn log(&self, contender: usize, when: &str) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+        let plain = |text: &str, most: usize| text.chars().map(plain).take(most).collect::<String>();
+        let (name, when) = (plain(&self.plan.contenders[contender].name, 40), plain(when, 80));
         self.logs.join(format!("{contender}-{name}-{when}.log"))
     }
 

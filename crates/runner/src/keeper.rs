@@ -82,8 +82,8 @@ pub enum Message {
     },
     /// Its first process ended.
     Exited {
-        /// Exit status in words.
-        status: String,
+        /// As the kernel gives it: see [`ExitStatus`].
+        raw: i32,
     },
     /// Nothing is left of it.
     Gone {
@@ -212,7 +212,7 @@ fn wait_for_the_end(child: &Child, mut signals: Signals) -> io::Result<()> {
         if ended {
             let _ = signals.child.read(&mut [0_u8; 64]);
             if let Some((_, status)) = reap().into_iter().find(|(one, _)| *one == pid) {
-                say(&Message::Exited { status: in_words(status) });
+                say(&Message::Exited { raw: status.into_raw() });
             }
         }
         if end || (input && io::stdin().lock().read(&mut [0_u8; 64])? == 0) {
@@ -231,7 +231,7 @@ fn reap() -> Vec<(Pid, ExitStatus)> {
 }
 
 /// An exit status as a person says it.
-fn in_words(status: ExitStatus) -> String {
+pub(crate) fn in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),

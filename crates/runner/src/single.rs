@@ -3,6 +3,9 @@
 //!
 //! Owns: the course of such a round, and how a command's line is read. Must not know: how values are judged.
 
+use std::fs;
+use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape};
@@ -124,6 +127,9 @@ impl Course<'_> {
     fn measured(&self, contender: usize, measure: &str) -> Result<ContenderEpoch, Broken> {
         let one = &self.gate.plan.contenders[contender];
         let command = one.measures.get(measure).map_or("", String::as_str);
+        let log = self.gate.log(contender, &format!("measure-{}-{}", self.number, self.scenario.name));
+        // What an earlier try of this epoch printed is not this one's.
+        without(&log).map_err(|error| Broken::Failed(format!("{}: {error}", log.display())))?;
         let start = Start {
             name: &one.name,
             command,
@@ -133,7 +139,7 @@ impl Course<'_> {
             ending: &Ending::default(),
             cpus: &self.gate.plan.pinning.server_cpus,
             limits: &self.scenario.limits,
-            log: self.gate.logs.join(format!("{contender}-measure-{}.log", self.number)),
+            log: log.clone(),
             values: &self.gate.values,
             sockets: &self.gate.plan.work,
         };
@@ -153,16 +159,25 @@ impl Course<'_> {
             running.cpu_ns();
             std::thread::sleep(GLANCE);
         }
-        let (usage, log) = (usage::since_start(&running), running.log().to_owned());
-        let ended = running.exited().unwrap_or_default();
-        let tail = running.tail();
+        let usage = usage::since_start(&running);
+        let (ended, tail) = (running.exited().unwrap_or_default(), running.tail());
+        let well = running.ended().is_some_and(|status| status.success());
         running.stop();
-        let printed = std::fs::read_to_string(&log).unwrap_or_default();
-        let Some(value) = value(&printed) else {
-            let why = format!("{}: `{measure}` ended with {ended} and printed no value{tail}", one.name);
+        let printed = fs::read_to_string(&log).unwrap_or_default();
+        let Some(value) = value(&printed).filter(|_| well) else {
+            let what = if well { " and printed no value" } else { "" };
+            let why = format!("{}: `{measure}` ended with {ended}{what}{tail}", one.name);
             return Err(Broken::Out(one.name.clone(), why));
         };
         Ok(ContenderEpoch { contender, measured: Some(value), usage, log, ..ContenderEpoch::default() })
+    }
+}
+
+/// Removes a file if there is one.
+fn without(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
