@@ -25,6 +25,7 @@ fn order(kit: &Kit, command: &str) -> Order {
         log: kit.path().join("log"),
         cpus: vec![],
         group: format!("deadheat-{}-1-keeper-test", std::process::id()),
+        room: None,
         limits: Limits::default(),
         ending: Ending::default(),
         grace_ms: 2_000,

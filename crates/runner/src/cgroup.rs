@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use deadheat_record::{CgroupKind, Limits};
@@ -24,8 +25,10 @@ pub struct Hierarchy {
     freezer: Option<PathBuf>,
     /// Version 1: this process's own folder in the cpuacct tree.
     cpuacct: Option<PathBuf>,
-    /// Version 2: this process's own folder in the unified tree.
+    /// Version 2: this process's own folder in the unified tree, or another one where groups are to be made.
     unified: Option<PathBuf>,
+    /// Version 2: where that tree is mounted.
+    mount: Option<PathBuf>,
     /// Version 1: the root of the whole cpuacct tree, where that is what is mounted.
     machine: Option<PathBuf>,
     /// Version 1: this process's own folder in the cpu tree, and in the memory tree.
@@ -64,6 +67,7 @@ impl Hierarchy {
             freezer: below(mount("cgroup", Some("freezer")), "freezer"),
             cpuacct: below(mount("cgroup", Some("cpuacct")), "cpuacct"),
             unified: below(unified.clone(), ""),
+            mount: unified.clone(),
             machine: mount("cgroup", Some("cpuacct")).filter(whole),
             cpu: below(mount("cgroup", Some("cpu")), "cpu"),
             memory: below(mount("cgroup", Some("memory")), "memory"),
@@ -76,7 +80,23 @@ impl Hierarchy {
     pub fn unified_only(&self) -> Self {
         let quotas = self.quotas.clone().filter(|(_, controller)| controller.is_empty());
         let (freezer, cpuacct, machine, cpu, memory) = (None, None, None, None, None);
-        Self { freezer, cpuacct, unified: self.unified.clone(), machine, cpu, memory, quotas }
+        let (unified, mount) = (self.unified.clone(), self.mount.clone());
+        Self { freezer, cpuacct, unified, mount, machine, cpu, memory, quotas }
+    }
+
+    /// The same with groups of version 2 made in another folder than this process's own.
+    #[must_use]
+    pub(crate) fn based(&self, folder: &Path) -> Self {
+        Self { unified: Some(folder.into()), ..self.clone() }
+    }
+
+    /// This process's own folder in the unified tree, and where that is mounted; none unless groups are made there, which is
+    /// tried with one of that name.
+    pub(crate) fn of_version_2(&self, name: &str) -> Option<(&Path, &Path)> {
+        let group = self.make(name)?;
+        let _ = group.remove();
+        let folders = self.unified.as_deref().zip(self.mount.as_deref());
+        folders.filter(|_| group.kind() == CgroupKind::V2)
     }
 
     /// The folders in which a process of this membership (`/proc/PID/cgroup`) may be held to a CPU quota: its own and those
@@ -143,7 +163,7 @@ impl Hierarchy {
 
     /// Folders of groups whose name begins with `prefix`, in every tree.
     pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
-        let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.cpu, &self.memory];
+        let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.mount, &self.cpu, &self.memory];
         let entries =
             trees.into_iter().flatten().filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
         let mut found: Vec<PathBuf> = entries
@@ -244,7 +264,25 @@ impl Cgroup {
 
     /// Moves the calling process into the group.
     pub fn enter(&self) -> io::Result<()> {
-        self.folders().into_iter().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), "0"))
+        self.take_in("0")
+    }
+
+    fn take_in(&self, process: &str) -> io::Result<()> {
+        self.folders().into_iter().try_for_each(|folder| limits::write(&folder.join("cgroup.procs"), process))
+    }
+
+    /// Whether the group takes processes: one that does nothing is put into it, and ended.
+    ///
+    /// # Errors
+    /// When it does not, as with version 2 where the group above has processes of its own.
+    pub(crate) fn try_out(&self) -> io::Result<()> {
+        let mut idle = Command::new("/bin/sh");
+        idle.args(["-c", "read -r end"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut idle = idle.spawn()?;
+        let taken = self.take_in(&idle.id().to_string());
+        drop(idle.stdin.take());
+        idle.wait()?;
+        taken
     }
 
     /// Processes in the group.

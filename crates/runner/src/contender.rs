@@ -171,6 +171,7 @@ impl Running {
             log: start.log.clone(),
             cpus: if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec(),
             group: run.next_group(),
+            room: run.groups_in(),
             limits: start.limits.clone(),
             ending: Ending {
                 command: start.ending.command.as_ref().map(|command| fill(command, &values)),

@@ -54,6 +54,8 @@ pub struct Order {
     pub cpus: Vec<usize>,
     /// Name of its control group.
     pub group: String,
+    /// Where groups of version 2 are made, unless in this program's own.
+    pub room: Option<PathBuf>,
     /// What the group is held to.
     pub limits: Limits,
     /// How it is asked to end; a signal that is not known is TERM.
@@ -109,7 +111,11 @@ fn keep_one() -> io::Result<()> {
     let order: Order = serde_json::from_str(&line)?;
     set_child_subreaper(Some(getpid()))?;
     let signals = signals()?;
-    let group = Hierarchy::detect().make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
+    let mut hierarchy = Hierarchy::detect();
+    if let Some(room) = &order.room {
+        hierarchy = hierarchy.based(room);
+    }
+    let group = hierarchy.make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
     let (child, at_ns) = match spawn(&order, group.as_ref()) {
         Ok(begun) => begun,
         Err(error) => {

@@ -30,6 +30,7 @@ mod peak;
 mod ports;
 mod race;
 mod ready;
+mod room;
 mod run;
 mod schedule;
 mod single;

@@ -28,7 +28,8 @@ pub(crate) fn set_v1(
     limits: &Limits,
 ) -> io::Result<()> {
     let mut folder_in = |tree: Option<&Path>, controller: &str| -> io::Result<PathBuf> {
-        let tree = tree.ok_or_else(|| missing(controller))?;
+        let nowhere = || io::Error::other(format!("the {controller} controller is not to be had here"));
+        let tree = tree.ok_or_else(nowhere)?;
         let folder = tree.join(name);
         if folder != cpuacct {
             fs::create_dir(&folder).map_err(|error| at(&folder, error))?;
@@ -49,27 +50,30 @@ pub(crate) fn set_v1(
     Ok(())
 }
 
-/// Sets limits on a group of version 2. The controllers must be enabled in the group above, or may be enabled there.
+/// Sets limits on a group of version 2. The controllers must be enabled in the group above: see [`crate::room`].
 ///
 /// # Errors
-/// When a controller is not enabled there and cannot be, or a file cannot be written.
+/// When a controller is not enabled there, or a file cannot be written.
 pub(crate) fn set_v2(folder: &Path, limits: &Limits) -> io::Result<()> {
-    let enable = |controller: &str, file: &str| {
-        let (path, above) = (folder.join(file), folder.parent().unwrap_or(folder));
-        if !path.exists() {
-            // Refused where the group above has processes of its own.
-            let _ = fs::write(above.join("cgroup.subtree_control"), format!("+{controller}"));
-        }
-        if path.exists() { Ok(path) } else { Err(missing(controller)) }
+    let enabled = |controller: &str, file: &str| {
+        let path = folder.join(file);
+        if path.exists() { Ok(path) } else { Err(missing(controller, folder.parent().unwrap_or(folder))) }
     };
     if let Some(cpus) = limits.cpus {
         let (quota_us, period_us) = quota(cpus);
-        write(&enable("cpu", "cpu.max")?, &format!("{quota_us} {period_us}"))?;
+        write(&enabled("cpu", "cpu.max")?, &format!("{quota_us} {period_us}"))?;
     }
     if let Some(bytes) = limits.memory_bytes {
-        write(&enable("memory", "memory.max")?, &bytes.to_string())?;
+        write(&enabled("memory", "memory.max")?, &bytes.to_string())?;
     }
     Ok(())
+}
+
+/// The controllers that these limits need.
+pub(crate) fn controllers<'a>(all: impl Iterator<Item = &'a Limits> + Clone) -> Vec<&'static str> {
+    let cpu = all.clone().any(|limits| limits.cpus.is_some()).then_some("cpu");
+    let memory = all.clone().any(|limits| limits.memory_bytes.is_some()).then_some("memory");
+    cpu.into_iter().chain(memory).collect()
 }
 
 /// Quota and period in microseconds.
@@ -78,29 +82,35 @@ fn quota(cpus: f64) -> (u64, u64) {
     ((cpus * period_us as f64).round() as u64, period_us)
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
+/// Writes a file of a group.
+///
+/// # Errors
+/// With the path.
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text).map_err(|error| at(path, error))
 }
 
-fn at(path: &Path, error: io::Error) -> io::Error {
+/// An error with the path that it is about.
+pub(crate) fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-fn missing(controller: &str) -> io::Error {
-    io::Error::other(format!(
-        "the {controller} controller is not to be had in the control group that deadheat runs in"
-    ))
+/// That a controller of version 2 is not to be had in a group.
+pub(crate) fn missing(controller: &str, group: &Path) -> io::Error {
+    io::Error::other(format!("the {controller} controller is not to be had in control group {}", group.display()))
 }
 
-/// Why limits cannot be set here, with what to do.
+/// Why limits cannot be set here, with what to do. A user's own manager has the cpu controller only where systemd, or a setting
+/// of `user@.service`, delegates it; the system's has all.
 pub(crate) fn not_here(reason: &str) -> String {
     format!(
-        "`cpus` and `memory` cannot be set on contenders ({reason}); run deadheat as root, or with control groups of its own: \
+        "`cpus` and `memory` cannot be set on contenders ({reason}); run deadheat as root in a control group of its own: \
+         sudo systemd-run --scope -p Delegate=yes deadheat race ...; without root, where users may limit CPU time: \
          systemd-run --user --scope -p Delegate=yes deadheat race ..."
     )
 }
 
-/// Whether contenders can be held to `limits`, tried with a group of that name.
+/// Whether contenders can be held to `limits`, tried with a group of that name and a process in it.
 ///
 /// # Errors
 /// In words, with what to do.
@@ -117,8 +127,10 @@ pub(crate) fn check(
         ));
     }
     if limits.need_groups() {
-        let group = hierarchy.make_limited(name, limits)?;
-        let _ = group.map(|group| group.remove());
+        let Some(group) = hierarchy.make_limited(name, limits)? else { return Ok(()) };
+        let tried = group.try_out();
+        let _ = group.remove();
+        tried.map_err(|error| not_here(&error.to_string()))?;
     }
     Ok(())
 }
@@ -145,8 +157,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let refused = set_v2(&folder, &half_a_core()).unwrap_err().to_string();
         assert!(refused.contains("the cpu controller"), "{refused}");
-        let tried = fs::read_to_string(root.path().join("own/cgroup.subtree_control")).unwrap();
-        assert_eq!(tried, "+cpu", "it is tried to enable what is missing");
+        assert!(refused.contains(&folder.parent().unwrap().display().to_string()), "{refused}");
         for file in ["cpu.max", "memory.max"] {
             fs::write(folder.join(file), "max").unwrap();
         }
@@ -179,6 +190,31 @@ mod tests {
         assert_eq!(none, Vec::<PathBuf>::new(), "cpu and cpuacct are one tree: the group is there");
         let error = set_v1((None, None), "g", &cpuacct, &mut none, &half_a_core()).unwrap_err();
         assert!(error.to_string().contains("the cpu controller"), "{error}");
+    }
+
+    #[test]
+    fn what_is_asked_for_decides_which_controllers_are_needed() {
+        let cpu = Limits { memory_bytes: None, ..half_a_core() };
+        let memory = Limits { cpus: None, ..half_a_core() };
+        let of = |all: &[&Limits]| controllers(all.iter().copied());
+        assert_eq!(of(&[&Limits::default(), &memory, &cpu]), ["cpu", "memory"]);
+        assert_eq!((of(&[&cpu]), of(&[&memory])), (vec!["cpu"], vec!["memory"]));
+        assert_eq!(of(&[&Limits { cpuset: vec![0], ..Limits::default() }]), Vec::<&str>::new());
+    }
+
+    /// A group in which no process can be is none, however well its limits were set: there is no file here that takes one.
+    #[test]
+    fn a_group_is_tried_with_a_process() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("cg");
+        fs::create_dir_all(&own).unwrap();
+        let tree = Hierarchy::parse("cgroup2 /cg cgroup2 rw 0 0\n", "0::/\n", root.path());
+        let group = crate::cgroup::Cgroup::V2 { folder: own.join("g") };
+        assert!(group.try_out().unwrap_err().to_string().contains("g/cgroup.procs"));
+        fs::create_dir(own.join("g")).unwrap();
+        group.try_out().unwrap();
+        assert!(fs::read_to_string(own.join("g/cgroup.procs")).unwrap().parse::<u32>().is_ok());
+        assert_eq!(tree.of_version_2("h"), None, "nothing there can be frozen");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
 use deadheat_record::{
-    Difference, End, Epoch, Finding, Handicap, Journal, LaterCeiling, Line, Pilot, PilotContender, Record,
-    ScenarioPlan, Shape, WriteError,
+    Difference, End, Epoch, Finding, Handicap, Journal, LaterCeiling, Line, Pilot, PilotContender, Plan,
+    Record, ScenarioPlan, Shape, WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
@@ -26,6 +26,7 @@ use crate::handicap;
 use crate::judge::{AskError, Bench, climbing};
 use crate::limits;
 use crate::parity::{Contract, ContractError};
+use crate::room::Room;
 use crate::run::RunId;
 use crate::schedule::derive_seed;
 use crate::stretch::{Loaded, Sum};
@@ -137,10 +138,8 @@ impl Race<'_> {
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         affinity::pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
-        for scenario in &plan.scenarios {
-            limits::check(self.hierarchy, &self.run.next_group(), &scenario.limits, &plan.pinning)
-                .map_err(|reason| RaceError::Limits { scenario: scenario.name.clone(), reason })?;
-        }
+        // Services and contenders are gone before it is.
+        let _room = self.room_for_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
         let bench = Bench::new(&plan.method)?;
         let mut gate = Gate {
@@ -160,6 +159,28 @@ impl Race<'_> {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
         }
+    }
+
+    /// Sees to it that contenders can be held to what the scenarios limit them to.
+    fn room_for_limits(&self, plan: &Plan) -> Result<Option<Room>, RaceError> {
+        let refused = |scenario: &ScenarioPlan, reason: String| RaceError::Limits {
+            scenario: scenario.name.clone(),
+            reason,
+        };
+        let mut room = None;
+        if let Some(first) = plan.scenarios.iter().find(|one| one.limits.need_groups()) {
+            let controllers = limits::controllers(plan.scenarios.iter().map(|one| &one.limits));
+            room = Room::find(self.hierarchy, self.run, &controllers)
+                .map_err(|error| refused(first, limits::not_here(&error.to_string())))?;
+        }
+        let base = room.as_ref().map(Room::base);
+        let hierarchy = base.map_or_else(|| self.hierarchy.clone(), |base| self.hierarchy.based(base));
+        for scenario in &plan.scenarios {
+            limits::check(&hierarchy, &self.run.next_group(), &scenario.limits, &plan.pinning)
+                .map_err(|reason| refused(scenario, reason))?;
+        }
+        self.run.make_groups_in(base);
+        Ok(room)
     }
 
     /// Every scenario has ended: whether each came to its planned end.

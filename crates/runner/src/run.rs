@@ -1,6 +1,7 @@
 //! This run of deadheat among all processes, and what earlier runs left behind.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub struct RunId {
     start_ticks: u64,
     number: AtomicU64,
     immortal: LeftBehind,
+    room: Mutex<Option<PathBuf>>,
 }
 
 /// What could not be ended, noted by whoever was told so.
@@ -56,7 +58,20 @@ impl RunId {
             start_ticks: tree::start_ticks(pid).unwrap_or(0),
             number: AtomicU64::new(0),
             immortal: LeftBehind::default(),
+            room: Mutex::default(),
         }
+    }
+
+    /// Lets control groups of version 2 be made in this folder from now on, instead of this process's own.
+    pub(crate) fn make_groups_in(&self, folder: Option<&Path>) {
+        if let Ok(mut room) = self.room.lock() {
+            *room = folder.map(Path::to_path_buf);
+        }
+    }
+
+    /// Where control groups of version 2 are made, unless it is this process's own.
+    pub(crate) fn groups_in(&self) -> Option<PathBuf> {
+        self.room.lock().ok().and_then(|room| room.clone())
     }
 
     /// Where those are noted that could not be ended.
