@@ -3,9 +3,12 @@
 //! Owns: running it for no longer than it may take. Must not know: what it asks, and whom.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::contender::fill;
 
@@ -36,31 +39,39 @@ impl ReadyCommand {
         Self { shell: shell.into(), folder: folder.into(), env: own.chain(given).collect() }
     }
 
-    /// Runs it once, for `patience` at the most and no longer than until `stopped` says so.
+    /// Runs it once, in a process group of its own, for `patience` at the most and no longer than until `stopped` says so. What it
+    /// leaves behind is ended: it would wait, or work, beside the race.
     ///
     /// # Errors
     /// Why it is not ready, in words.
     pub(crate) fn succeeds(&self, patience: Duration, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(&self.shell).current_dir(&self.folder).envs(self.env.iter().cloned());
-        shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let mut child = shell.spawn().map_err(|error| format!("`{}`: {error}", self.shell))?;
         let begin = Instant::now();
-        loop {
+        let ended = loop {
             match child.try_wait() {
-                Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(format!("`{}` says {status}", self.shell)),
+                Ok(Some(status)) => break Some(status),
                 Ok(None) if begin.elapsed() < patience.min(LONGEST) && !stopped() => {
                     std::thread::sleep(GLANCE)
                 }
-                Ok(None) | Err(_) => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(format!("`{}` does not end", self.shell));
-                }
+                Ok(None) | Err(_) => break None,
             }
+        };
+        end_group(&mut child);
+        match ended {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(format!("`{}` says {status}", self.shell)),
+            None => Err(format!("`{}` does not end", self.shell)),
         }
     }
+}
+
+/// Kills all that is left of a process group, and waits for its first process.
+fn end_group(child: &mut Child) {
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.wait();
 }
 
 #[cfg(test)]
@@ -78,5 +89,41 @@ mod tests {
         assert_eq!(asked("test $PORT$A$(pwd) = 7a7/", 5_000), Ok(()));
         assert!(asked("exit 3", 5_000).unwrap_err().contains("`exit 3` says exit status: 3"));
         assert!(asked("sleep 60", 20).unwrap_err().contains("does not end"));
+    }
+
+    /// Whether a process lives whose number a command has left in a file.
+    fn lives(file: &Path) -> bool {
+        let text = std::fs::read_to_string(file).unwrap();
+        let pid = Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+        // One that has ended and that nobody has waited for is no more than a number.
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+        state.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+    }
+
+    #[test]
+    fn nothing_of_it_lives_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let nothing = BTreeMap::new();
+        let asked = |shell: &str, stopped: &dyn Fn() -> bool| {
+            let command = ReadyCommand::new(shell, folder.path(), &nothing, &nothing);
+            command.succeeds(Duration::from_secs(60), stopped)
+        };
+        let left = folder.path().join("pid");
+        let begun = || left.exists();
+        // The shell waits for the last one of a pipeline, and that one for the first.
+        let pipeline = "sh -c 'echo $$ > new; mv new pid; exec sleep 600' | cat";
+        assert!(asked(pipeline, &begun).unwrap_err().contains("does not end"));
+        let gone = (0..5_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(2));
+            !lives(&left)
+        });
+        assert!(gone, "the first one of the pipeline lives on");
+        std::fs::remove_file(&left).unwrap();
+        assert_eq!(asked("sleep 600 & echo $! > pid", &|| false), Ok(()));
+        let gone = (0..5_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(2));
+            !lives(&left)
+        });
+        assert!(gone, "what it left in the background lives on");
     }
 }
