@@ -80,7 +80,9 @@ fn wrong_answers_at_first_are_waited_out() {
     let json = outcome.json();
     let starts = |contender: usize| {
         let epochs = json["record"]["epochs"].as_array().unwrap().iter();
-        epochs.map(|epoch| epoch["contenders"][contender]["cold_start_ns"].as_u64().unwrap()).collect::<Vec<_>>()
+        epochs
+            .map(|epoch| epoch["contenders"][contender]["cold_start_ns"].as_u64().unwrap())
+            .collect::<Vec<_>>()
     };
     assert!(starts(1).iter().all(|ns| *ns >= 500_000_000), "{:?}", starts(1));
     assert!(starts(0).iter().max() < starts(1).iter().min(), "{:?} {:?}", starts(0), starts(1));
@@ -183,7 +185,8 @@ fn measures_that_fail_have_no_value() {
     ] {
         let kit = kit();
         let contender = |name: &str, second: &str| {
-            let [server, one, two] = [server_line(&["--json"]).as_str(), value, second].map(|text| Value::from(text).to_string());
+            let [server, one, two] =
+                [server_line(&["--json"]).as_str(), value, second].map(|text| Value::from(text).to_string());
             format!(
                 "[[contender]]\nname = \"{name}\"\ncommand = {server}\nmeasures = {{ one = {one}, two = {two} }}\n"
             )

@@ -97,7 +97,10 @@ pub(crate) fn at(path: &Path, error: io::Error) -> io::Error {
 
 /// That a controller of version 2 is not to be had in a group.
 pub(crate) fn missing(controller: &str, group: &Path) -> io::Error {
-    io::Error::other(format!("the {controller} controller is not to be had in control group {}", group.display()))
+    io::Error::other(format!(
+        "the {controller} controller is not to be had in control group {}",
+        group.display()
+    ))
 }
 
 /// Why limits cannot be set here, with what to do. A user's own manager has the cpu controller only where systemd, or a setting

@@ -96,7 +96,8 @@ mod tests {
         let text = std::fs::read_to_string(file).unwrap();
         let pid = Pid::from_raw(text.trim().parse().unwrap()).unwrap();
         // One that has ended and that nobody has waited for is no more than a number.
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+        let state =
+            std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
         state.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
     }
 

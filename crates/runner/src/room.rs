@@ -41,11 +41,7 @@ impl Room {
     ///
     /// # Errors
     /// Why there is no room.
-    pub(crate) fn find(
-        hierarchy: &Hierarchy,
-        run: &RunId,
-        controllers: &[&str],
-    ) -> io::Result<Option<Self>> {
+    pub(crate) fn find(hierarchy: &Hierarchy, run: &RunId, controllers: &[&str]) -> io::Result<Option<Self>> {
         let Some((own, mount)) = hierarchy.of_version_2(&run.next_group()) else { return Ok(None) };
         let (who, name, trial) = (std::process::id(), run.next_group(), run.next_group());
         let works = |base: &Path| try_out(base.join(&trial));
@@ -165,7 +161,9 @@ mod tests {
     fn group(folder: PathBuf, is_root: bool) -> PathBuf {
         fs::create_dir_all(&folder).unwrap();
         let files = ["cgroup.type", ENABLED, "cgroup.controllers", PROCESSES];
-        for (file, text) in files.iter().zip(["domain", "", "cpuset cpu memory", "7"]).skip(usize::from(is_root)) {
+        for (file, text) in
+            files.iter().zip(["domain", "", "cpuset cpu memory", "7"]).skip(usize::from(is_root))
+        {
             fs::write(folder.join(file), text).unwrap();
         }
         folder
@@ -183,7 +181,10 @@ mod tests {
         let (mount, own) = (group(root.path().into(), true), group(root.path().join("scope"), false));
         let room = Room::near((&own, &mount), "7", "aside", &BOTH, &|_| Ok(())).unwrap();
         assert_eq!(room.base(), own);
-        assert_eq!((read(&own, "aside/cgroup.procs").as_str(), read(&own, ENABLED).as_str()), ("7", "+cpu +memory"));
+        assert_eq!(
+            (read(&own, "aside/cgroup.procs").as_str(), read(&own, ENABLED).as_str()),
+            ("7", "+cpu +memory")
+        );
         fs::write(own.join(PROCESSES), "").unwrap();
         drop(room);
         assert_eq!((read(&own, PROCESSES).as_str(), read(&own, ENABLED).as_str()), ("7", "-cpu -memory"));
@@ -197,7 +198,10 @@ mod tests {
         let works = |base: &Path| if base == own { Err(io::Error::other("refused")) } else { Ok(()) };
         let room = Room::near((&own, &mount), "7", "aside", &BOTH, &works).unwrap();
         assert_eq!(room.base(), mount);
-        assert_eq!((read(&own, ENABLED).as_str(), read(&mount, ENABLED).as_str()), ("-cpu -memory", "+cpu +memory"));
+        assert_eq!(
+            (read(&own, ENABLED).as_str(), read(&mount, ENABLED).as_str()),
+            ("-cpu -memory", "+cpu +memory")
+        );
         drop(room);
         assert_eq!(read(&mount, ENABLED), "+cpu +memory", "others may rely on it");
         // Nor is the root of a container the root of the whole tree.
