@@ -145,6 +145,19 @@ pub struct Result {
     pub involuntary_switches_per_request: Option<f64>,
     /// CPU time of the tree while it was loaded, as a share of what the contender's cores or its quota of them allow, 0 to 1.
     pub cpu_share: Option<f64>,
+    /// The most processes that the tree had at the end of an epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<usize>,
+    /// In how many periods of CPU quotas that hold the contender and not deadheat one was used up, over all epochs; none where
+    /// nothing counts that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_periods: Option<u64>,
+    /// For how long it was held back in them, summed over processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_ns: Option<u64>,
+    /// Bytes that came from it per second of load, heads included; none where a peak is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer_bytes_per_s: Option<f64>,
     /// Proportional set size of the tree at the end of an epoch, median over epochs.
     pub rss_bytes: Option<u64>,
     /// Highest proportional set size of the tree seen.

@@ -223,6 +223,9 @@ pub struct ContenderEpoch {
     pub warmup_ns: u64,
     /// Completions over the rounds.
     pub completions: u64,
+    /// Bytes that came from it over the rounds, heads included and whatever became of the answers. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_read: Option<u64>,
     /// Busy time over the rounds: the slices' elapsed times added up.
     pub loaded_ns: u64,
     /// How the requests ended.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use deadheat_record::{
     ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, EpochFigures, Figure, HistogramError, Metric,
-    Outcomes, Quantiles, Record, Shape, Usage, Values, curve,
+    Outcomes, Quantiles, Record, Shape, Throttling, Usage, Values, curve,
 };
 use deadheat_stats::Sample;
 
@@ -51,6 +51,7 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         sum.add(&part.outcomes);
         sum
     });
+    let throttled = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus);
     let (cpu_ns, completions) = (sum(|part| part.usage.cpu_ns), sum(|part| part.completions));
     let cpu_us_per_request = cpu_us(cpu_ns, completions);
     let split = cpu_us_per_request.zip(user_share(&parts)).map(|(us, share)| (us * share, us - us * share));
@@ -72,6 +73,10 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         }),
         involuntary_switches_per_request: per_request(&parts, |usage| usage.involuntary_switches),
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
+        processes: parts.iter().map(|part| part.usage.processes).max().filter(|most| *most > 0),
+        throttled_periods: throttled.map(|all| all.periods),
+        throttled_ns: throttled.map(|all| all.ns),
+        transfer_bytes_per_s: transfer(&parts).filter(|_| !searched),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
         cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()).filter(|_| !measures),
@@ -79,13 +84,7 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         measured: geometric_mean(kept.iter().filter_map(|part| part.measured)),
         artefact_bytes: record.plan.contenders[contender].artefact_bytes,
         outcomes,
-        status: parts.iter().flat_map(|part| &part.status).fold(
-            BTreeMap::new(),
-            |mut sum, (status, count)| {
-                *sum.entry(*status).or_default() += count;
-                sum
-            },
-        ),
+        status: statuses(&parts),
         figures: figures(record, scenario, contender)?,
         letters: String::new(),
         epochs: record
@@ -111,6 +110,22 @@ fn per_request(parts: &[&ContenderEpoch], count: fn(&Usage) -> Option<u64>) -> O
     let known = parts.iter().filter_map(|part| Some((count(&part.usage)?, part.completions)));
     let (sum, completions) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
     (completions > 0).then(|| sum as f64 / completions as f64)
+}
+
+/// Bytes per second of load, of the epochs that have them.
+fn transfer(parts: &[&ContenderEpoch]) -> Option<f64> {
+    let known = parts.iter().filter_map(|part| Some((part.bytes_read?, part.loaded_ns)));
+    let (bytes, ns) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
+    (ns > 0).then(|| bytes as f64 * 1e9 / ns as f64)
+}
+
+/// Answers by status.
+fn statuses(parts: &[&ContenderEpoch]) -> BTreeMap<u16, u64> {
+    let mut sum = BTreeMap::new();
+    for (status, count) in parts.iter().flat_map(|part| &part.status) {
+        *sum.entry(*status).or_default() += count;
+    }
+    sum
 }
 
 fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigures {
@@ -202,6 +217,15 @@ mod tests {
         let switches = |parts: &[&ContenderEpoch]| per_request(parts, |usage| usage.involuntary_switches);
         assert_eq!(switches(&[&one, &other, &older]), Some(2.0));
         assert_eq!([switches(&[&older]), switches(&[&idle])], [None; 2]);
+    }
+
+    #[test]
+    fn bytes_are_of_the_epochs_that_have_them() {
+        let part = |bytes_read, loaded_ns| ContenderEpoch { bytes_read, loaded_ns, ..ContenderEpoch::default() };
+        let (one, other) = (part(Some(3_000), 1_000_000_000), part(Some(1_000), 3_000_000_000));
+        let (older, idle) = (part(None, 9_000_000_000), part(Some(0), 0));
+        assert_eq!(transfer(&[&one, &older, &other]), Some(1_000.0));
+        assert_eq!([transfer(&[&older]), transfer(&[&idle]), transfer(&[])], [None; 3]);
     }
 
     #[test]

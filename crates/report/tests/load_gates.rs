@@ -5,7 +5,7 @@
 mod fixture;
 
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, Handicap, HostReading, LaterCeiling, Metric, Objective, PeakEnd,
+    ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling, Metric, Objective, PeakEnd,
     PeakSeen, Record, Severity, Shape, Slices, Throttling,
 };
 use deadheat_report::{CODES, document};
@@ -135,6 +135,12 @@ fn what_the_kernel_counted() {
     asked.plan.scenarios[0].limits.cpus = Some(1.0);
     parts(&mut asked, |part| part.throttled = Some(any));
     assert_eq!(found(&asked), [], "the scenario asked for it");
+    let gates = document(&asked).unwrap().scenarios.remove(0).gates;
+    let held: Vec<&GateReading> = gates.iter().filter(|gate| gate.code == "throttled").collect();
+    assert!(held.iter().all(|gate| gate.state == GateWord::Pass), "{held:?}");
+    // Six epochs of each.
+    let told = "18 times held back for 2.40 s by a CPU quota that the scenario asks for";
+    assert_eq!(held.iter().map(|gate| gate.reading.as_str()).collect::<Vec<_>>(), [told, told]);
     let swapped = |part: &mut ContenderEpoch| {
         (part.host.swapped_in_pages, part.host.swapped_out_pages) = (Some(0), Some(1));
     };

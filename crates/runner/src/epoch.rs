@@ -428,6 +428,7 @@ impl Measured {
             warmup_requests: warmup.completions,
             warmup_ns: warmup.elapsed_ns,
             completions: self.sum.completions,
+            bytes_read: Some(self.sum.bytes_read),
             loaded_ns: self.sum.elapsed_ns,
             outcomes: self.sum.outcomes,
             status: self.sum.status,

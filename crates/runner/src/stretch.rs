@@ -82,6 +82,8 @@ impl StretchError {
 pub(crate) struct Sum {
     /// All complete answers.
     pub completions: u64,
+    /// Bytes that came in.
+    pub bytes_read: u64,
     /// Busy time: the slices' elapsed times.
     pub elapsed_ns: u64,
     /// How requests ended.
@@ -111,6 +113,7 @@ impl Sum {
     pub(crate) fn new() -> Self {
         Self {
             completions: 0,
+            bytes_read: 0,
             elapsed_ns: 0,
             outcomes: Outcomes::default(),
             status: BTreeMap::new(),
@@ -133,6 +136,7 @@ impl Sum {
     /// Adds a slice; its latencies only if its round is `kept`: a disturbance from outside is no contender's tail.
     pub(crate) fn add_if(&mut self, tally: Tally, kept: bool) {
         self.completions += tally.completions;
+        self.bytes_read += tally.bytes_read;
         self.elapsed_ns += tally.elapsed_ns;
         self.outcomes.add(&outcomes(&tally));
         for (status, count) in tally.status.iter() {

@@ -16,6 +16,8 @@ const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
 /// Of the time under load: over this, the generator was held back as it is by a long run delay.
 const HELD_BACK: Limits = Limits { warn: 0.0, invalid: 0.05 };
 const ANY: Limits = Limits { warn: 0.0, invalid: f64::INFINITY };
+/// Of what was asked for.
+const NONE: Limits = Limits { warn: f64::INFINITY, invalid: f64::INFINITY };
 const SEND_LAG: Limits = Limits { warn: 0.10, invalid: 0.50 };
 /// Of what was due: the share that was not kept up with.
 const NOT_ACHIEVED: Limits = Limits { warn: 0.005, invalid: 0.02 };
@@ -264,17 +266,18 @@ fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     })
 }
 
-/// Groups that hold the contender alone, unless the scenario asked for it.
+/// Groups that hold the contender alone. A quota that the scenario asked for is read, and no fault.
 fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
-    if scene.plan.limits.cpus.is_some() {
-        return None;
-    }
     let all = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus)?;
-    ANY.judge(
+    let (limits, asked) = match scene.plan.limits.cpus {
+        Some(_) => (NONE, "the scenario asks for"),
+        None => (ANY, "the scenario did not ask for"),
+    };
+    limits.judge(
         "throttled",
         all.periods as f64,
         format!(
-            "{} times held back for {} by a CPU quota that the scenario did not ask for",
+            "{} times held back for {} by a CPU quota that {asked}",
             whole(all.periods),
             time_ns(all.ns as f64)
         ),
