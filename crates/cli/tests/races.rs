@@ -168,6 +168,50 @@ fn sockets_services_datasets_and_needs() {
 }
 
 /// A contender that burns CPU time while idle burns none while it is frozen.
+/// Quarters of a second behind each other in one round, and their mean as the value that is compared.
+#[test]
+fn first_seconds_are_kept_window_by_window() {
+    let (kit, _turn) = (kit(), turn());
+    let command = |arguments: &[&str]| Value::from(server_line(arguments)).to_string();
+    kit.file(
+        "study.toml",
+        format!(
+            "[[contender]]\nname = \"a\"\ncommand = {}\n[[contender]]\nname = \"b\"\ncommand = {}\n\
+             [[probe]]\npath = \"/\"\n[[scenario]]\nname = \"first\"\nconnections = 4\nwarm_up = false\n",
+            command(&["--json"]),
+            command(&["--json", "--spin-us", "100"]),
+        ),
+    );
+    let race = kit.deadheat(["race", ".", "--record", "r.jsonl", "--epochs", "3", "--measure", "1s"]);
+    let outcome = race.args(["--warmup", "100ms"]).json_to("race.json").run();
+    assert_measured(&outcome);
+    let json = outcome.json();
+    assert_valid(&json);
+    for (number, epoch) in json["record"]["epochs"].as_array().unwrap().iter().enumerate() {
+        let rounds = epoch["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 1, "{rounds:?}");
+        for contender in 0..2 {
+            let slices = rounds[0]["slices"].as_array().unwrap().iter();
+            let own: Vec<&Value> = slices.filter(|slice| slice["contender"] == contender).collect();
+            let number_of = |slice: &Value, key: &str| slice[key].as_f64().unwrap();
+            let begun = |slice: &Value| number_of(slice, "start_ns");
+            let length = |slice: &Value| number_of(slice, "elapsed_ns");
+            assert!((2..=5).contains(&own.len()), "{own:?}");
+            assert!(own.windows(2).all(|two| begun(two[1]) >= begun(two[0]) + length(two[0])), "{own:?}");
+            let total: f64 = own.iter().map(|slice| length(slice)).sum();
+            assert!(total > 0.7e9, "{own:?}");
+            let mean = own.iter().map(|slice| number_of(slice, "rate_per_s") * length(slice)).sum::<f64>() / total;
+            let result = &json["scenarios"][0]["results"][contender]["epochs"][number];
+            // None where the machine was so disturbed that the round is left out.
+            let told = result["throughput_rps"].as_f64().unwrap_or(mean);
+            assert!((told / mean - 1.0).abs() < 1e-9, "{told} {mean}");
+            let all: f64 = own.iter().map(|slice| number_of(slice, "completions")).sum();
+            assert_eq!(epoch["contenders"][contender]["completions"].as_f64().unwrap(), all);
+        }
+    }
+    kit.assert_nothing_left();
+}
+
 #[test]
 fn idle_contenders_are_frozen() {
     let (kit, _turn) = (kit(), turn());

@@ -111,7 +111,8 @@ impl Pilot {
     }
 }
 
-/// A short stretch of load on one contender while the others are frozen.
+/// A short stretch of load on one contender while the others are frozen; where nothing was warmed up, and each connection waits
+/// for its answer, a window of it: those of a contender follow each other without a rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     /// Index into the plan's contenders.
@@ -153,7 +154,7 @@ pub struct ExternalReading {
 }
 
 /// One slice for every contender, in the order in which they ran; where a peak is looked for, for those whose search
-/// goes on.
+/// goes on. Where slices are cut into windows, these are one slice of their contender: [`Round::rate_per_s`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// In the order in which they ran.

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use hdrhistogram::Histogram;
 
 use crate::scenario::beyond;
-use crate::{BEYOND, ContenderEpoch, Contest, Epoch, HistogramError, Metric, Record};
+use crate::{BEYOND, ContenderEpoch, Contest, Epoch, HistogramError, Metric, Record, Round, Slice};
 
 /// One contender's values in one epoch.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,16 +39,29 @@ pub struct PairedEpoch {
     pub contender: Vec<f64>,
 }
 
+impl Round {
+    /// Completions per second of a contender's slice, 0 where nothing was answered; the mean over time of the windows into
+    /// which it is cut where nothing was warmed up. None where the contender has no slice.
+    pub fn rate_per_s(&self, contender: usize) -> Option<f64> {
+        let own: Vec<&Slice> = self.slices.iter().filter(|slice| slice.contender == contender).collect();
+        let rate = |slice: &Slice| slice.rate_per_s.unwrap_or(0.0);
+        match own[..] {
+            [] => None,
+            [whole] => Some(rate(whole)),
+            _ => {
+                let ns: u64 = own.iter().map(|window| window.elapsed_ns).sum();
+                let all: f64 = own.iter().map(|window| rate(window) * window.elapsed_ns as f64).sum();
+                Some(all / ns.max(1) as f64)
+            }
+        }
+    }
+}
+
 impl Epoch {
-    /// Completions per second of a contender's slices in the rounds that were kept, in round order; a slice without
-    /// answers counts as 0.
+    /// Completions per second of a contender in the rounds that were kept, in round order: see [`Round::rate_per_s`].
     pub fn rates(&self, contender: usize) -> Vec<f64> {
-        self.rounds
-            .iter()
-            .filter(|round| round.dropped.is_none())
-            .filter_map(|round| round.slices.iter().find(|slice| slice.contender == contender))
-            .map(|slice| slice.rate_per_s.unwrap_or(0.0))
-            .collect()
+        let kept = self.rounds.iter().filter(|round| round.dropped.is_none());
+        kept.filter_map(|round| round.rate_per_s(contender)).collect()
     }
 
     /// Whether every round was left out.

@@ -102,6 +102,26 @@ fn a_percentile_needs_a_hundred_requests_beyond_it() {
 }
 
 #[test]
+fn windows_of_a_slice_are_one_value() {
+    let mut record = two().record();
+    let whole = record.epochs[0].rounds[0].slices.iter().find(|slice| slice.contender == 1).unwrap().clone();
+    let window = |elapsed_ms: u64, rate_per_s| deadheat_record::Slice {
+        elapsed_ns: elapsed_ms * 1_000_000,
+        rate_per_s,
+        ..whole.clone()
+    };
+    let before = record.epochs[0].rates(1);
+    let slices = &mut record.epochs[0].rounds[0].slices;
+    slices.retain(|slice| slice.contender != 1);
+    slices.extend([window(250, None), window(500, Some(100.0)), window(250, Some(600.0))]);
+    let rates = record.epochs[0].rates(1);
+    assert_eq!((rates[0], &rates[1..]), (200.0, &before[1..]), "their mean over time, beside other rounds");
+    assert_eq!(record.epochs[0].rounds[0].rate_per_s(7), None);
+    let paired = record.paired_epochs("closed-64", &record.contests("closed-64")).unwrap();
+    assert_eq!((paired[0][0].contender[0], paired[0][0].contender.len()), (200.0, before.len()));
+}
+
+#[test]
 fn dropped_rounds_are_left_out_for_both_sides_and_unanswered_ones_for_the_pair() {
     let mut record = Race { dropped_rounds: 2, ..two() }.record();
     assert!(record.rates("closed-64", 1).iter().all(|epoch| epoch.len() == 8));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use deadheat_load::{Prepared, Requests, Tally};
 use deadheat_record::{
     ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, PeakSeen,
-    Plan, Round, ScenarioPlan, Shape, Slice, Slices, Throttling, Usage,
+    Plan, Round, ScenarioPlan, Shape, Slice, Throttling, Usage,
 };
 use hdrhistogram::Histogram;
 
@@ -31,6 +31,8 @@ const MOST_FOREIGN: f64 = 0.10;
 const MOST_WRONG: f64 = 0.001;
 /// Positions of a drawn order of requests: so many that no slice repeats another's, the same for every contender.
 const POSITIONS: usize = 1 << 16;
+/// What is measured of a contender that is not warm is measured window by window.
+const WINDOW: Duration = Duration::from_millis(250);
 /// A warm-up goes on for the requests that it lacks at the most so many times as long.
 const WARMUP_STRETCH: u32 = 3;
 
@@ -271,8 +273,8 @@ impl Course<'_> {
                     || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
                     || elapsed >= self.warmup * WARMUP_STRETCH
             };
-            let sum =
-                one.stretch(Duration::from_millis(100), enough).map_err(|error| lost(&one.runner, &error))?;
+            let sum = one.stretch(Duration::from_millis(100), 0, enough);
+            let sum = sum.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "during its warm-up")?;
             self.check_answers(one, &sum, parity)?;
             sums.push(sum);
@@ -324,7 +326,7 @@ impl Course<'_> {
         epoch_start: Instant,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
-        let Slices { slice_ns, rounds: count } = self.plan().slices(self.scenario);
+        let count = self.plan().slices(self.scenario).rounds;
         let places: Vec<usize> = (0..loaded.len()).collect();
         let mut measured: Vec<Measured> =
             loaded.iter().map(|one| Measured::begin(one, self.watch, epoch_start)).collect();
@@ -338,31 +340,60 @@ impl Course<'_> {
             let (mut slices, mut tallies) = (Vec::new(), Vec::new());
             for place in order {
                 let one = &mut loaded[place];
-                let start_ns = epoch_start.elapsed().as_nanos() as u64;
                 // The same stretch of the request order for all contenders of a round.
                 let position = schedule::derive_seed(self.seed, index, 0) >> 44;
                 let host = self.watch.host();
-                let tally = one
-                    .slice(Duration::from_nanos(slice_ns), position)
-                    .map_err(|error| lost(&one.runner, &error))?;
+                let windows = self.load(one, position, epoch_start)?;
                 measured[place].see_host(self.watch.host().since(&host));
                 self.still_there(one, "in the middle of the race")?;
-                slices.push(slice_record(one.runner.contender, start_ns, &tally));
-                tallies.push((place, tally));
+                for (start_ns, tally) in windows {
+                    slices.push(slice_record(one.runner.contender, start_ns, &tally));
+                    tallies.push((place, tally));
+                }
             }
             let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
-            let rates: Vec<(usize, Option<f64>)> =
-                slices.iter().map(|slice| (slice.contender, slice.rate_per_s)).collect();
             let dropped = dropped(&seen);
             for (place, tally) in tallies {
                 measured[place].sum.add_if(tally, dropped.is_none());
             }
-            rounds.push(Round { slices, external: seen.reading, dropped });
+            let round = Round { slices, external: seen.reading, dropped };
+            let rate = |one: &Loaded| round.rate_per_s(one.runner.contender).filter(|rate| *rate > 0.0);
+            let rates: Vec<(usize, Option<f64>)> =
+                loaded.iter().map(|one| (one.runner.contender, rate(one))).collect();
+            rounds.push(round);
             let round = index as u32 + 1;
             observer.event(&Event::Round { round, rounds: count, epoch: self.number, rates: &rates });
         }
         measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.end(loaded));
         Ok((rounds, measured))
+    }
+
+    /// A contender's slice of a round, from a position of the requests: when it began, from the start of the epoch, and what it
+    /// yielded. Where nothing was warmed up, a closed load has it in windows, one behind the other without a rest: how its rate
+    /// grows is what is asked. (An open load keeps to its rate, and is owed the whole of it at once.)
+    fn load(
+        &self,
+        one: &mut Loaded,
+        position: u64,
+        epoch_start: Instant,
+    ) -> Result<Vec<(u64, Tally)>, Broken> {
+        let length_ns = self.plan().slices(self.scenario).slice_ns;
+        let now_ns = || epoch_start.elapsed().as_nanos() as u64;
+        let start_ns = now_ns();
+        if !self.scenario.traffic.cold || !matches!(self.scenario.shape, Shape::Closed { .. }) {
+            let tally = one.slice(Duration::from_nanos(length_ns), position);
+            return Ok(vec![(start_ns, tally.map_err(|error| lost(&one.runner, &error))?)]);
+        }
+        let window_ns = (WINDOW.as_nanos() as u64).min(length_ns);
+        let (mut windows, mut begun_ns) = (Vec::new(), start_ns);
+        let enough = |_: &Sum, last: &Tally| {
+            windows.push((begun_ns, last.clone()));
+            begun_ns = now_ns();
+            (self.gate.stopped)() || begun_ns + window_ns / 2 > start_ns + length_ns
+        };
+        let loaded = one.stretch(Duration::from_nanos(window_ns), position, enough);
+        loaded.map_err(|error| lost(&one.runner, &error))?;
+        Ok(windows)
     }
 
     pub(crate) fn ours_ns(&self, loaded: &[Loaded]) -> u64 {

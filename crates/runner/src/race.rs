@@ -323,7 +323,7 @@ impl Race<'_> {
                 rates.push(last.rate_per_s().unwrap_or(0.0));
                 stopped() || rates.len() >= windows as usize
             };
-            one.stretch(window, enough).map_err(|error| lost(&one.runner, &error))?;
+            one.stretch(window, 0, enough).map_err(|error| lost(&one.runner, &error))?;
             course.still_there(one, "in the pilot")?;
             let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
             let handicap = self.handicap(course, one)?;

@@ -294,20 +294,22 @@ impl Loaded {
         set.map_err(|source| StretchError::Slice { contender: contender(), source })
     }
 
-    /// Loads it slice by slice, without freezing in between, until `enough` says so or it has died.
+    /// Loads it slice by slice from position `from` of the requests, without freezing in between, until `enough` says so or it has
+    /// died.
     ///
     /// # Errors
     /// As [`Self::slice`].
     pub(crate) fn stretch(
         &mut self,
         slice: Duration,
+        from: u64,
         mut enough: impl FnMut(&Sum, &Tally) -> bool,
     ) -> Result<Sum, StretchError> {
         let name = || self.runner.running.name().to_owned();
         let mut sum = Sum::new();
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         loop {
-            let (limit, start) = (Limit::duration(slice), sum.outcomes.total());
+            let (limit, start) = (Limit::duration(slice), from + sum.outcomes.total());
             let pacer = pacer(&self.shape, self.stages.as_ref(), self.seed, start)
                 .map_err(|source| StretchError::Rate { contender: name(), source })?;
             let order = SliceOrder { pacer, limit, settle: Duration::ZERO, start };
