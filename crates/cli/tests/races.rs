@@ -200,7 +200,8 @@ fn first_seconds_are_kept_window_by_window() {
             assert!(own.windows(2).all(|two| begun(two[1]) >= begun(two[0]) + length(two[0])), "{own:?}");
             let total: f64 = own.iter().map(|slice| length(slice)).sum();
             assert!(total > 0.7e9, "{own:?}");
-            let mean = own.iter().map(|slice| number_of(slice, "rate_per_s") * length(slice)).sum::<f64>() / total;
+            let mean =
+                own.iter().map(|slice| number_of(slice, "rate_per_s") * length(slice)).sum::<f64>() / total;
             let result = &json["scenarios"][0]["results"][contender]["epochs"][number];
             // None where the machine was so disturbed that the round is left out.
             let told = result["throughput_rps"].as_f64().unwrap_or(mean);

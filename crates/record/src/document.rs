@@ -162,7 +162,7 @@ pub struct Result {
     pub rss_bytes: Option<u64>,
     /// Highest proportional set size of the tree seen.
     pub peak_rss_bytes: Option<u64>,
-    /// From spawn to the first complete answer, median over epochs.
+    /// From when its command began to its first answer that met the contract, median over epochs.
     pub cold_start_ns: Option<u64>,
     /// Every start of a scenario of fresh starts, in time order; those of disturbed rounds are not among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -204,7 +204,7 @@ pub struct EpochFigures {
     pub rss_bytes: Option<u64>,
     /// Highest proportional set size of the tree seen in the epoch.
     pub peak_rss_bytes: Option<u64>,
-    /// From spawn to the first complete answer.
+    /// From when its command began to its first answer that met the contract.
     pub cold_start_ns: u64,
 }
 

@@ -252,7 +252,8 @@ pub enum Shape {
         /// What must hold.
         objective: Objective,
     },
-    /// No load: each contender is started afresh again and again, and the time to its first complete answer is compared.
+    /// No load: each contender is started afresh again and again, and the time to its first answer that meets the contract is
+    /// compared.
     Starts {
         /// How many fresh starts of each contender.
         starts: u32,
@@ -391,7 +392,7 @@ pub enum Metric {
     P99,
     /// Highest rate at which the scenario's objective is met; more is better.
     Peak,
-    /// Time from spawn to the first complete answer; less is better.
+    /// Time from when its command began to its first answer that met the contract; less is better.
     #[serde(rename = "cold_start")]
     ColdStart,
     /// What a contender's own command measured; less is better.

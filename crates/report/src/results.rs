@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn bytes_are_of_the_epochs_that_have_them() {
-        let part = |bytes_read, loaded_ns| ContenderEpoch { bytes_read, loaded_ns, ..ContenderEpoch::default() };
+        let part =
+            |bytes_read, loaded_ns| ContenderEpoch { bytes_read, loaded_ns, ..ContenderEpoch::default() };
         let (one, other) = (part(Some(3_000), 1_000_000_000), part(Some(1_000), 3_000_000_000));
         let (older, idle) = (part(None, 9_000_000_000), part(Some(0), 0));
         assert_eq!(transfer(&[&one, &older, &other]), Some(1_000.0));

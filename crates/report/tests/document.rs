@@ -94,7 +94,7 @@ fn results_are_sums_means_and_medians_of_the_record() {
     for (epoch, periods) in held.epochs.iter_mut().zip(1..) {
         epoch.contenders[1].throttled = Some(Throttling { periods, ns: 1_000 });
     }
-    let result = document(&held).unwrap().scenarios.remove(0).results.remove(1);
+    let result = deadheat_report::document(&held).unwrap().scenarios.remove(0).results.remove(1);
     assert_eq!((result.throttled_periods, result.throttled_ns), (Some(21), Some(6_000)));
     assert_eq!((result.rss_bytes, result.peak_rss_bytes), (Some(61 << 20), Some(70 << 20)));
     let epochs = record.epochs.iter().map(|epoch| epoch.rates(1).iter().sum::<f64>() / 10.0);

@@ -5,8 +5,8 @@
 mod fixture;
 
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling, Metric, Objective, PeakEnd,
-    PeakSeen, Record, Severity, Shape, Slices, Throttling,
+    ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling, Metric,
+    Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling,
 };
 use deadheat_report::{CODES, document};
 use fixture::{Race, Racer};
