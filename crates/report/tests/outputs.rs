@@ -214,6 +214,7 @@ fn figures_are_drawn_of_the_documents_numbers() {
             "time-closed-64.svg",
             "warm-up-closed-64.svg",
             "cpu-closed-64.svg",
+            "memory-closed-64.svg",
             "cold-start-closed-64.svg",
         ]
     );
