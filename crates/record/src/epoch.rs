@@ -234,6 +234,9 @@ pub struct ContenderEpoch {
     pub reconnects: u64,
     /// Answers after which the contender closed the connection.
     pub closed_by_server: u64,
+    /// Bytes of answers that came over its connections in the rounds, heads included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_read: Option<u64>,
     /// Latency from the intended time, of the rounds that were kept.
     pub latency: EncodedHistogram,
     /// From intended to sent, of the same requests; none for closed loads.

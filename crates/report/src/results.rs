@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use deadheat_record::{
     ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, EpochFigures, Figure, HistogramError, Metric,
-    Outcomes, Quantiles, Record, Shape, Usage, Values, curve,
+    Outcomes, Quantiles, Record, Shape, Throttling, Usage, Values, curve,
 };
 use deadheat_stats::Sample;
 
@@ -72,6 +72,9 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         }),
         involuntary_switches_per_request: per_request(&parts, |usage| usage.involuntary_switches),
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
+        received_bytes_per_s: received_per_s(&parts),
+        processes: parts.iter().map(|part| part.usage.processes).max().filter(|most| *most > 0),
+        throttled: parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
         cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()).filter(|_| !measures),
@@ -111,6 +114,13 @@ fn per_request(parts: &[&ContenderEpoch], count: fn(&Usage) -> Option<u64>) -> O
     let known = parts.iter().filter_map(|part| Some((count(&part.usage)?, part.completions)));
     let (sum, completions) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
     (completions > 0).then(|| sum as f64 / completions as f64)
+}
+
+/// Bytes of answers per second of load, of the epochs that have counted them.
+fn received_per_s(parts: &[&ContenderEpoch]) -> Option<f64> {
+    let known = parts.iter().filter_map(|part| Some((part.bytes_read?, part.loaded_ns)));
+    let (bytes, loaded_ns) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
+    (loaded_ns > 0).then(|| bytes as f64 * 1e9 / loaded_ns as f64)
 }
 
 fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigures {
@@ -202,6 +212,15 @@ mod tests {
         let switches = |parts: &[&ContenderEpoch]| per_request(parts, |usage| usage.involuntary_switches);
         assert_eq!(switches(&[&one, &other, &older]), Some(2.0));
         assert_eq!([switches(&[&older]), switches(&[&idle])], [None; 2]);
+    }
+
+    #[test]
+    fn what_came_in_is_of_the_epochs_that_counted_it() {
+        let part = |bytes_read, loaded_ns| ContenderEpoch { bytes_read, loaded_ns, ..ContenderEpoch::default() };
+        let (one, other, older) =
+            (part(Some(3_000), 500_000_000), part(Some(6_000), 1_000_000_000), part(None, 9));
+        assert_eq!(received_per_s(&[&one, &other, &older]), Some(6_000.0));
+        assert_eq!([received_per_s(&[&older]), received_per_s(&[&part(Some(0), 0)])], [None; 2]);
     }
 
     #[test]

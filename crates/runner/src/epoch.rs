@@ -433,6 +433,7 @@ impl Measured {
             status: self.sum.status,
             reconnects: self.sum.reconnects,
             closed_by_server: self.sum.closed_by_server,
+            bytes_read: Some(self.sum.bytes_read),
             latency,
             send_lag: of_open(&self.sum.send_lag)?,
             wait: of_open(&self.sum.wait)?,

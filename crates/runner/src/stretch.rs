@@ -92,6 +92,8 @@ pub(crate) struct Sum {
     pub reconnects: u64,
     /// Answers after which the contender closed.
     pub closed_by_server: u64,
+    /// Bytes that came in.
+    pub bytes_read: u64,
     /// Latency from the intended time, of the rounds that were kept.
     pub latency: Option<Histogram<u64>>,
     /// From intended to sent.
@@ -116,6 +118,7 @@ impl Sum {
             status: BTreeMap::new(),
             reconnects: 0,
             closed_by_server: 0,
+            bytes_read: 0,
             latency: None,
             send_lag: None,
             wait: None,
@@ -140,6 +143,7 @@ impl Sum {
         }
         self.reconnects += tally.reconnects;
         self.closed_by_server += tally.closed_by_server;
+        self.bytes_read += tally.bytes_read;
         let times = [
             (&mut self.latency, &tally.latency),
             (&mut self.send_lag, &tally.send_lag),
