@@ -33,7 +33,8 @@ fn race(document: &Document, audit: Option<&AuditRecord>) -> String {
     }
     for one in &document.scenarios {
         // A sweep stands where its first point would.
-        let among = document.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, name)| *name == one.name));
+        let among =
+            document.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, name)| *name == one.name));
         out += &match among {
             None => scenario::section(document, one),
             Some(all) if all.points.first().is_some_and(|(_, first)| *first == one.name) => {
@@ -79,8 +80,11 @@ fn collectors(all: &[(String, &CollectorResult)], axis: &str) -> String {
         ];
         cells.into_iter().skip(usize::from(axis.is_empty())).collect()
     };
-    let (titles, rules) =
-        if axis.is_empty() { (&titles[1..], "---|---|--:|--:|--:") } else { (&titles[..], "--:|---|---|--:|--:|--:") };
+    let (titles, rules) = if axis.is_empty() {
+        (&titles[1..], "---|---|--:|--:|--:")
+    } else {
+        (&titles[..], "--:|---|---|--:|--:|--:")
+    };
     format!(
         "\nPauses of garbage collectors, from a diagnostic pass of its own with their logging on:\n{}",
         table(titles, rules, all.iter().map(row))

@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn what_came_in_is_of_the_epochs_that_counted_it() {
-        let part = |bytes_read, loaded_ns| ContenderEpoch { bytes_read, loaded_ns, ..ContenderEpoch::default() };
+        let part =
+            |bytes_read, loaded_ns| ContenderEpoch { bytes_read, loaded_ns, ..ContenderEpoch::default() };
         let (one, other, older) =
             (part(Some(3_000), 500_000_000), part(Some(6_000), 1_000_000_000), part(None, 9));
         assert_eq!(received_per_s(&[&one, &other, &older]), Some(6_000.0));

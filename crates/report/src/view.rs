@@ -3,8 +3,8 @@
 //! Owns the View's shape and the order in which it is derived. Must not know terminals, pages or files.
 
 use deadheat_record::{
-    Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, LadderResult, Limits,
-    Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape,
+    Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, LadderResult,
+    Limits, Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape,
     SweepResult,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};

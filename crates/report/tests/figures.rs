@@ -294,7 +294,8 @@ fn every_logarithmic_axis_of_times_has_labels() {
         let parsed = roxmltree::Document::parse(&text).unwrap();
         let labels = parsed.descendants().filter(|one| one.attribute("text-anchor") == Some(anchor));
         let labels: Vec<&str> = labels.map(|one| one.text().unwrap().trim()).collect();
-        let times = labels.iter().all(|one| one.ends_with('s') && one.starts_with(|c: char| c.is_ascii_digit()));
+        let times =
+            labels.iter().all(|one| one.ends_with('s') && one.starts_with(|c: char| c.is_ascii_digit()));
         assert!(labels.len() >= 3 && times, "{file}: {labels:?}");
         count += 1;
     }

@@ -54,7 +54,10 @@ fn serialize() -> Shape {
 /// The cells of the line of Markdown that begins with this contender.
 fn cells(text: &str, contender: &str) -> Vec<String> {
     let line = text.lines().find(|line| line.starts_with(&format!("| `{contender}` |")));
-    let cells = line.unwrap_or_else(|| panic!("no {contender} in {text}")).split('|').map(|cell| cell.trim().to_owned());
+    let cells = line
+        .unwrap_or_else(|| panic!("no {contender} in {text}"))
+        .split('|')
+        .map(|cell| cell.trim().to_owned());
     cells.filter(|cell| !cell.is_empty()).collect()
 }
 
@@ -62,7 +65,8 @@ fn cells(text: &str, contender: &str) -> Vec<String> {
 fn column(table: &str, title: &str, contender: &str) -> Vec<String> {
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let titles = lines.next().unwrap();
-    let place = titles.iter().position(|one| *one == title).unwrap_or_else(|| panic!("no {title} in {titles:?}"));
+    let place =
+        titles.iter().position(|one| *one == title).unwrap_or_else(|| panic!("no {title} in {titles:?}"));
     lines.filter(|cells| cells[1] == contender).map(|cells| cells[place].to_owned()).collect()
 }
 
@@ -70,7 +74,10 @@ fn column(table: &str, title: &str, contender: &str) -> Vec<String> {
 fn fresh_starts_have_their_figures_and_no_others() {
     let document = document(&single(&Shape::Starts { starts: 6 }, Metric::ColdStart)).unwrap();
     let text = markdown(&document);
-    assert!(text.contains("| contender | cold start, median | 95 % interval | starts | artefact |\n"), "{text}");
+    assert!(
+        text.contains("| contender | cold start, median | 95 % interval | starts | artefact |\n"),
+        "{text}"
+    );
     let row = cells(&text, "bun");
     assert_eq!([&row[1], &row[3], &row[4]], ["20.5 ms", "6", "5.00 MiB"], "{text}");
     assert!(row[2].starts_with("20.") && row[2].contains(" ms to 2"), "{text}");
@@ -143,7 +150,9 @@ fn a_quota_is_told_with_what_it_did() {
     let text = markdown(&document);
     let (_, quota) = text.split_once("\nEach contender was held to 1 core and 512 MiB:\n").unwrap();
     assert!(
-        quota.starts_with("\n| contender | processes | of quota | throttled periods | timeouts | slowest | received |\n"),
+        quota.starts_with(
+            "\n| contender | processes | of quota | throttled periods | timeouts | slowest | received |\n"
+        ),
         "{quota}"
     );
     let row = cells(quota, "bun");
@@ -233,7 +242,8 @@ fn what_collectors_did_at_a_sweeps_points_is_on_the_terminal() {
         let (_, sweep) = text.split_once("\nmore: closed, over connections\n").unwrap();
         let (_, table) = sweep.split_once("  pauses of garbage collectors, ").unwrap();
         let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let rows: Vec<Vec<&str>> = rows.skip_while(|words| words.first() != Some(&"connections")).take(5).collect();
+        let rows: Vec<Vec<&str>> =
+            rows.skip_while(|words| words.first() != Some(&"connections")).take(5).collect();
         assert_eq!(rows[0][..4], ["connections", "contender", "collector", "pauses"], "{text}");
         assert_eq!(rows[1], ["8", "node", "v8", "2", "0.800", "1.50", "ms", "2.25", "ms"], "{text}");
         assert_eq!((rows[2][0], rows[3][..2].join(" ")), ("bun", "64 node".to_owned()), "{text}");

@@ -7,8 +7,8 @@ mod fixture;
 use std::time::Instant;
 
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Document, ExternalReading, Finding, GateWord, Metric, Pauses, Record,
-    Usage,
+    Collector, CollectorKind, CollectorPass, Document, ExternalReading, Finding, GateWord, Metric, Pauses,
+    Record, Usage,
 };
 use deadheat_report::{
     Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,

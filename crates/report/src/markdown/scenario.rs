@@ -8,9 +8,7 @@ use deadheat_record::{
 
 use super::{baseline, collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
-use crate::number::{
-    bytes, interval, quantile, ratio, ratio_decimals, three_digits, time_ns, whole,
-};
+use crate::number::{bytes, interval, quantile, ratio, ratio_decimals, three_digits, time_ns, whole};
 use crate::quota::{self, Told};
 use crate::terminal::{behind, kept_up, metric_title, over};
 
@@ -77,7 +75,8 @@ fn ranked(scenario: &ScenarioResult) -> Vec<&ContenderResult> {
 }
 
 const RATE: Told = ("req/s", |one| one.throughput_rps.map(three_digits));
-const LATENCIES: [Told; 2] = [("p50", |one| time(one.latency_ns.p50)), ("p99", |one| time(one.latency_ns.p99))];
+const LATENCIES: [Told; 2] =
+    [("p50", |one| time(one.latency_ns.p50)), ("p99", |one| time(one.latency_ns.p99))];
 const COSTS: [Told; 4] = [
     ("CPU/req", cpu),
     ("switches/req", switches),
@@ -92,10 +91,8 @@ const STARTS: [Told; 4] = [
     ("starts", |one| Some(whole(one.cold_starts_ns.len() as u64))),
     ("artefact", |one| one.artefact_bytes.map(bytes)),
 ];
-const MEASURE: [Told; 2] = [
-    ("measured", |one| one.measured.map(time_ns)),
-    ("95 % interval", |one| spread(one, Metric::Measure)),
-];
+const MEASURE: [Told; 2] =
+    [("measured", |one| one.measured.map(time_ns)), ("95 % interval", |one| spread(one, Metric::Measure))];
 
 /// What is told of contenders in a scenario of that kind.
 fn columns(shape: &Shape) -> Vec<Told> {
@@ -112,7 +109,8 @@ fn columns(shape: &Shape) -> Vec<Told> {
 fn figures(results: &[&ContenderResult], columns: &[Told]) -> String {
     let any = |(_, cell): &&Told| results.iter().any(|one| cell(one).is_some());
     let known: Vec<&Told> = columns.iter().filter(any).collect();
-    let titles: Vec<&str> = std::iter::once("contender").chain(known.iter().map(|(title, _)| *title)).collect();
+    let titles: Vec<&str> =
+        std::iter::once("contender").chain(known.iter().map(|(title, _)| *title)).collect();
     let rules = format!("---{}", "|--:".repeat(known.len()));
     let row = |one: &&ContenderResult| {
         let cells = known.iter().map(|(_, cell)| shown(cell(one)));

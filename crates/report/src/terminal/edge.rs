@@ -43,8 +43,7 @@ pub(super) fn lines(cache: &EdgeCache, baseline: Option<&str>, closed: bool, sty
                 .collect(),
         };
     let time = |ns: u64| time_ns(ns as f64);
-    let over =
-        |one: u64, other: Option<u64>| other.and_then(|other| over(one, other)).unwrap_or_default();
+    let over = |one: u64, other: Option<u64>| other.and_then(|other| over(one, other)).unwrap_or_default();
     let columns = vec![
         column("", "contender", None, &|one| plain(&one.contender)),
         column("user", "p50", Some(7), &|one| time(one.p50_ns)),

@@ -22,8 +22,7 @@ pub(super) fn lines(scenario: &ScenarioView, style: &Style) -> Vec<String> {
         keep,
         cells: cells.iter().map(|text| Cell { text: style.spell(text), tone: Tone::Plain }).collect(),
     };
-    let mut columns =
-        vec![column("contender", None, results().map(|one| plain(&one.contender)).collect())];
+    let mut columns = vec![column("contender", None, results().map(|one| plain(&one.contender)).collect())];
     columns.extend(TOLD.iter().zip((1..9).rev()).map(|(&(title, told), keep)| {
         column(title, Some(keep), results().map(|one| told(one).unwrap_or_default()).collect())
     }));

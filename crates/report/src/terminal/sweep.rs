@@ -20,7 +20,8 @@ pub(super) fn lines(view: &View, sweep: &SweepResult, style: &Style) -> Vec<Stri
         Some((*value, view.scenarios.iter().find(|one| one.result.name == *name)?))
     };
     let points: Vec<Point<'_>> = sweep.points.iter().filter_map(of).collect();
-    let results: Vec<words::Point<'_>> = points.iter().map(|(value, point)| (*value, &point.result)).collect();
+    let results: Vec<words::Point<'_>> =
+        points.iter().map(|(value, point)| (*value, &point.result)).collect();
     let Some((_, first)) = points.first() else { return Vec::new() };
     let kind = words::load_of(sweep, &first.result.shape);
     let mut lines = indented(
@@ -110,9 +111,7 @@ fn columns(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, style: &St
         column("rank", Some(6), true, &|row| {
             text(if many { row.standing.letters[row.index].clone() } else { String::new() })
         }),
-        column(title(metric), None, false, &|row| {
-            text(row.figure().map(words::figure).unwrap_or_default())
-        }),
+        column(title(metric), None, false, &|row| text(row.figure().map(words::figure).unwrap_or_default())),
         column("95 %", Some(7), false, &|row| text(row.figure().and_then(words::within).unwrap_or_default())),
         column(&against, Some(9), true, &|row| versus(row.comparison(), row.is_baseline())),
         column("verdict", None, true, &|row| verdict_cell(row.comparison())),
