@@ -155,6 +155,9 @@ fn marked_examples_run_and_say_what_is_shown() {
         readme.chain(book()).map(|page| (page.name.clone(), Walk::new(&page).all())).collect();
     let count: usize = counts.iter().map(|(_, count)| count).sum();
     assert!(count >= 12, "few examples are run: {counts:?}");
+    for name in ["docs/src/compare-in-ci.md", "docs/src/reading-a-report.md"] {
+        assert!(counts.iter().any(|(page, count)| page == name && *count > 1), "{name}: {counts:?}");
+    }
 }
 
 #[test]
