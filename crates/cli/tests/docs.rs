@@ -5,6 +5,7 @@
 //! - `<!-- run -->`, `<!-- run: 0 or 3 -->`: each line that begins with `$ ` is run by a shell, in one folder for the whole page, and
 //!   ends with one of these statuses (0 unless told); every other line must be among its output, where all numbers are alike and
 //!   `...` stands for anything. A command that ends with `&` runs until the page's end, and 8080 stands for a port that is free.
+//! - `<!-- run, given race.json -->`: likewise, and the folder holds the document of a race under that name.
 //! - `<!-- file: study.toml -->`: the block becomes that file in the folder.
 //!
 //! All other command lines must have subcommands and options that there are.
@@ -27,6 +28,10 @@ use serde_json::Value;
 
 use commands::Known;
 use pages::{Block, Page, all, anchor, book, cells, page, root};
+
+/// What a mark says of a block that needs a race, and that race.
+const GIVEN: &str = "race.json";
+const EXAMPLE: &str = include_str!("../../record/tests/fixtures/example.json");
 
 /// A command of a page, and what the page shows of its output.
 struct Example {
@@ -95,6 +100,9 @@ impl<'p> Walk<'p> {
             if let Some(name) = mark.strip_prefix("file:") {
                 self.kit.file(name.trim(), block.lines.join("\n") + "\n");
             } else if let Some(rest) = mark.strip_prefix("run") {
+                if rest.contains(GIVEN) {
+                    self.kit.file(GIVEN, EXAMPLE);
+                }
                 let numbers = rest.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
                 let mut allowed: Vec<i32> = numbers.map(|number| number.parse().unwrap()).collect();
                 if allowed.is_empty() {
@@ -147,6 +155,9 @@ fn marked_examples_run_and_say_what_is_shown() {
         readme.chain(book()).map(|page| (page.name.clone(), Walk::new(&page).all())).collect();
     let count: usize = counts.iter().map(|(_, count)| count).sum();
     assert!(count >= 12, "few examples are run: {counts:?}");
+    for name in ["docs/src/compare-in-ci.md", "docs/src/reading-a-report.md"] {
+        assert!(counts.iter().any(|(page, count)| page == name && *count > 1), "{name}: {counts:?}");
+    }
 }
 
 #[test]

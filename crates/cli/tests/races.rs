@@ -60,7 +60,12 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
     let scenario = &json["scenarios"][0];
     for epoch in json["record"]["epochs"].as_array().unwrap() {
         let rounds = epoch["rounds"].as_array().unwrap().len();
-        epoch["contenders"].as_array().unwrap().iter().for_each(|part| assert_usage(&part["usage"], rounds));
+        for part in epoch["contenders"].as_array().unwrap() {
+            assert_usage(&part["usage"], rounds);
+            // A head alone has more.
+            let (bytes, answers) = (part["bytes_read"].as_u64(), part["completions"].as_u64().unwrap());
+            assert!(answers > 0 && bytes.unwrap() > 30 * answers, "{part}");
+        }
     }
     kit.assert_nothing_left();
     let pair = &scenario["comparisons"][0];
@@ -77,7 +82,8 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
     assert!(matches!(verdict, "slower" | "invalid"), "a spin of 200 us in every request is seen: {verdict}");
     assert!(pair["ratio"].as_f64().unwrap() < 0.5);
     for result in scenario["results"].as_array().unwrap() {
-        for key in ["throughput_rps", "cpu_us_per_request", "rss_bytes", "peak_rss_bytes", "cold_start_ns"] {
+        let keys = ["throughput_rps", "cpu_us_per_request", "rss_bytes", "peak_rss_bytes", "cold_start_ns"];
+        for key in keys.into_iter().chain(["received_bytes_per_s", "processes"]) {
             assert!(result[key].as_f64().unwrap() > 0.0, "{key}");
         }
         assert!(result["latency_ns"]["p50"].as_u64().unwrap() > 0);

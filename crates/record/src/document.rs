@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Axis, CollectorResult, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes, Record, Severity,
-    Shape,
+    Shape, Throttling,
 };
 
 /// The record with what was derived from it.
@@ -145,19 +145,16 @@ pub struct Result {
     pub involuntary_switches_per_request: Option<f64>,
     /// CPU time of the tree while it was loaded, as a share of what the contender's cores or its quota of them allow, 0 to 1.
     pub cpu_share: Option<f64>,
-    /// The most processes that the tree had at the end of an epoch.
+    /// Bytes of answers in each second of load, heads included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_bytes_per_s: Option<f64>,
+    /// The most processes that its tree had after an epoch's last round: its workers are among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<usize>,
-    /// In how many periods of CPU quotas that hold the contender and not deadheat one was used up, over all epochs; none where
-    /// nothing counts that.
+    /// How often, and for how long, a CPU quota held it back over all rounds: the scenario's, or one that nobody asked for. None
+    /// where no control group counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub throttled_periods: Option<u64>,
-    /// For how long it was held back in them, summed over processors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub throttled_ns: Option<u64>,
-    /// Bytes that came from it per second of load, heads included; none where a peak is looked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transfer_bytes_per_s: Option<f64>,
+    pub throttled: Option<Throttling>,
     /// Proportional set size of the tree at the end of an epoch, median over epochs.
     pub rss_bytes: Option<u64>,
     /// Highest proportional set size of the tree seen.

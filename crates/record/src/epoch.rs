@@ -226,9 +226,6 @@ pub struct ContenderEpoch {
     pub warmup_ns: u64,
     /// Completions over the rounds.
     pub completions: u64,
-    /// Bytes that came from it over the rounds, heads included and whatever became of the answers. Older records do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_read: Option<u64>,
     /// Busy time over the rounds: the slices' elapsed times added up.
     pub loaded_ns: u64,
     /// How the requests ended.
@@ -240,6 +237,9 @@ pub struct ContenderEpoch {
     pub reconnects: u64,
     /// Answers after which the contender closed the connection.
     pub closed_by_server: u64,
+    /// Bytes of answers that came over its connections in the rounds, heads included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_read: Option<u64>,
     /// Latency from the intended time, of the rounds that were kept.
     pub latency: EncodedHistogram,
     /// From intended to sent, of the same requests; none for closed loads.

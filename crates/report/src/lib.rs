@@ -21,6 +21,7 @@ pub mod live;
 pub mod load;
 mod markdown;
 mod number;
+mod quota;
 mod reproduce;
 mod results;
 mod style;

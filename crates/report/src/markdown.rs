@@ -1,17 +1,17 @@
 //! A race as Markdown: for a pull request, a decision record, the summary of a workflow.
 //!
-//! Owns its order and columns. Must not know how numbers come about; names are escaped by those who own that.
+//! Owns its order and the form of its tables. Must not know how numbers come about; names are escaped by those who own that.
 
-use deadheat_record::{
-    AuditRecord, Comparison, ContenderResult, Document, Finding, ScenarioResult, Severity, Shape,
-};
+mod ladder;
+mod scenario;
+mod sweep;
+
+use deadheat_record::{AuditRecord, CollectorResult, Comparison, Document, Finding, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
-use crate::number::{
-    bytes, interval, percent, quantile, ratio, ratio_decimals, three_digits, time_ns, whole,
-};
-use crate::terminal::{metric_title, verdict};
+use crate::number::{percent, three_digits, time_ns};
+use crate::terminal::verdict;
 use crate::text::plain;
 
 /// The whole race.
@@ -31,154 +31,64 @@ fn race(document: &Document, audit: Option<&AuditRecord>) -> String {
     if !document.complete {
         out += "\n**This race did not come to its planned end.**\n";
     }
-    for scenario in &document.scenarios {
-        out += &one_scenario(scenario);
+    for one in &document.scenarios {
+        // A sweep stands where its first point would.
+        let among =
+            document.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, name)| *name == one.name));
+        out += &match among {
+            None => scenario::section(document, one),
+            Some(all) if all.points.first().is_some_and(|(_, first)| *first == one.name) => {
+                sweep::section(document, all)
+            }
+            Some(_) => String::new(),
+        };
     }
+    document.ladders.iter().for_each(|one| out += &ladder::section(one));
     out += &audit.map_or_else(String::new, published);
     out += &differences(document);
     out += &findings(&document.findings);
     out + &foot(document)
 }
 
-fn one_scenario(scenario: &ScenarioResult) -> String {
-    let mut out = format!(
-        "\n### {}\n\n{}; {} epochs\n\n",
-        code(&scenario.name),
-        shape(&scenario.shape),
-        scenario.epochs
-    );
-    for (place, ranking) in scenario.rankings.iter().enumerate() {
-        let headline = text(&ranking.headline);
-        out += &match place {
-            0 => format!("**{headline}**\n\n"),
-            _ => format!("- {}: {headline}\n", ranking.metric.word()),
-        };
-    }
-    if !scenario.results.is_empty() {
-        out += &results(scenario);
-    }
-    if !scenario.comparisons.is_empty() {
-        out += &comparisons(scenario);
-    }
-    if !scenario.collectors.is_empty() {
-        out += &collectors(scenario);
-    }
-    out + &findings(&scenario.findings)
-}
-
-fn shape(shape: &Shape) -> String {
-    let connections = whole(u64::from(shape.connections()));
-    match shape {
-        Shape::Closed { .. } => {
-            format!("closed load, {connections} connections; latencies are at saturation")
-        }
-        Shape::Open { rate_per_s, .. } => {
-            format!("open load, {} requests/s, at most {connections} connections", three_digits(*rate_per_s))
-        }
-        Shape::Peak { objective, .. } => format!(
-            "highest rate with {} under {}, at most {connections} connections",
-            quantile(objective.quantile),
-            time_ns(objective.limit_ns as f64)
-        ),
-        Shape::Starts { starts } => format!("{starts} fresh starts of each, by turns"),
-        Shape::Measure { measure } => format!("each contender's own `{}`, in fresh processes", code(measure)),
-    }
-}
-
-fn results(scenario: &ScenarioResult) -> String {
-    let peak = matches!(scenario.shape, Shape::Peak { .. });
-    let rate = if peak { "peak/s" } else { "req/s" };
-    let mut out = format!(
-        "\n| contender | {rate} | p50 | p99 | CPU/req | switches/req | memory | cold start |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|\n"
-    );
-    let names = scenario.rankings.first().map(|ranking| &ranking.contenders);
-    let place = |one: &ContenderResult| {
-        names.and_then(|all| all.iter().position(|other| other.contender == one.contender))
-    };
-    let mut sorted: Vec<&ContenderResult> = scenario.results.iter().collect();
-    sorted.sort_by_key(|one| place(one).unwrap_or(usize::MAX));
-    let latency = |ns: Option<u64>| shown(ns.map(|ns| time_ns(ns as f64)));
-    for one in sorted {
-        let row = [
-            code(&one.contender),
-            shown(if peak { one.peak_rps } else { one.throughput_rps }.map(three_digits)),
-            latency(one.latency_ns.p50),
-            latency(one.latency_ns.p99),
-            shown(cpu(one)),
-            shown(switches(one)),
-            shown(one.rss_bytes.map(bytes)),
-            latency(one.cold_start_ns),
-        ];
-        out += &format!("| {} |\n", row.join(" | "));
-    }
+/// A table; `rules` stands below the titles.
+fn table(titles: &[&str], rules: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut out = format!("\n| {} |\n|{rules}|\n", titles.join(" | "));
+    rows.into_iter().for_each(|row| out += &format!("| {} |\n", row.join(" | ")));
     out
 }
 
-/// CPU time per request, with its two parts where they are known.
-fn cpu(one: &ContenderResult) -> Option<String> {
-    let time = |us: f64| time_ns(us * 1e3);
-    let parts = one.user_us_per_request.zip(one.system_us_per_request);
-    let parts = parts.map(|(user, system)| format!(" ({} user, {} system)", time(user), time(system)));
-    Some(time(one.cpu_us_per_request?) + &parts.unwrap_or_default())
+/// Whom the others of a scenario are compared with.
+fn baseline<'d>(document: &'d Document, scenario: &str) -> Option<&'d str> {
+    let (one, _) = document.record.pairs(scenario).into_iter().next()?;
+    document.record.plan.contenders.get(one).map(|one| one.name.as_str())
 }
 
-/// Context switches per request, with those that were involuntary.
-fn switches(one: &ContenderResult) -> Option<String> {
-    let (all, involuntary) = (one.switches_per_request?, one.involuntary_switches_per_request?);
-    Some(format!("{} ({} involuntary)", three_digits(all), three_digits(involuntary)))
-}
-
-/// From so many pairs on, only those with the baseline in the first metric stand open.
-const FOLDED_FROM: usize = 13;
-
-fn comparisons(scenario: &ScenarioResult) -> String {
-    let all = &scenario.comparisons;
-    let first = all.first().map(|one| (one.metric, &one.baseline));
-    let open = |one: &&Comparison| all.len() < FOLDED_FROM || first == Some((one.metric, &one.baseline));
-    let (open, folded): (Vec<_>, Vec<_>) = all.iter().partition(open);
-    let mut out = pairs(&open);
-    if !folded.is_empty() {
-        let count = folded.len();
-        out += &format!(
-            "\n<details><summary>{count} more comparisons</summary>\n{}\n</details>\n",
-            pairs(&folded)
-        );
+/// What diagnostic passes saw; where there is an axis, its values stand beside the contenders.
+fn collectors(all: &[(String, &CollectorResult)], axis: &str) -> String {
+    if all.is_empty() {
+        return String::new();
     }
-    out
-}
-
-fn pairs(comparisons: &[&Comparison]) -> String {
-    let mut out = String::from("\n| pair | metric | ratio | interval | verdict |\n|---|---|--:|---|---|\n");
-    for one in comparisons {
-        let row = [
-            format!("{} / {}", code(&one.contender), code(&one.baseline)),
-            metric_title(one.metric).into(),
-            shown(one.ratio.map(|value| ratio(value, ratio_decimals(one.low, one.high)))),
-            interval(one.low, one.high),
-            said(one),
-        ];
-        out += &format!("| {} |\n", row.join(" | "));
-    }
-    out
-}
-
-fn collectors(scenario: &ScenarioResult) -> String {
-    let mut out = String::from(
-        "\nPauses of garbage collectors, from a diagnostic pass of its own with their logging on:\n\n\
-         | contender | collector | pauses/s | paused/s | longest |\n|---|---|--:|--:|--:|\n",
-    );
-    for one in &scenario.collectors {
-        let row = [
+    let titles = [axis, "contender", "collector", "pauses/s", "paused/s", "longest"];
+    let row = |(value, one): &(String, &CollectorResult)| {
+        let cells = [
+            value.clone(),
             code(&one.contender),
             one.kind.word().into(),
             three_digits(one.pauses_per_s),
             time_ns(one.paused_ns_per_s),
             time_ns(one.longest_ns as f64),
         ];
-        out += &format!("| {} |\n", row.join(" | "));
-    }
-    out
+        cells.into_iter().skip(usize::from(axis.is_empty())).collect()
+    };
+    let (titles, rules) = if axis.is_empty() {
+        (&titles[1..], "---|---|--:|--:|--:")
+    } else {
+        (&titles[..], "--:|---|---|--:|--:|--:")
+    };
+    format!(
+        "\nPauses of garbage collectors, from a diagnostic pass of its own with their logging on:\n{}",
+        table(titles, rules, all.iter().map(row))
+    )
 }
 
 fn said(one: &Comparison) -> String {

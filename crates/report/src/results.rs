@@ -51,7 +51,6 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         sum.add(&part.outcomes);
         sum
     });
-    let throttled = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus);
     let (cpu_ns, completions) = (sum(|part| part.usage.cpu_ns), sum(|part| part.completions));
     let cpu_us_per_request = cpu_us(cpu_ns, completions);
     let split = cpu_us_per_request.zip(user_share(&parts)).map(|(us, share)| (us * share, us - us * share));
@@ -73,10 +72,9 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         }),
         involuntary_switches_per_request: per_request(&parts, |usage| usage.involuntary_switches),
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
+        received_bytes_per_s: received_per_s(&parts),
         processes: parts.iter().map(|part| part.usage.processes).max().filter(|most| *most > 0),
-        throttled_periods: throttled.map(|all| all.periods),
-        throttled_ns: throttled.map(|all| all.ns),
-        transfer_bytes_per_s: transfer(&parts).filter(|_| !searched),
+        throttled: parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
         cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()).filter(|_| !measures),
@@ -112,11 +110,11 @@ fn per_request(parts: &[&ContenderEpoch], count: fn(&Usage) -> Option<u64>) -> O
     (completions > 0).then(|| sum as f64 / completions as f64)
 }
 
-/// Bytes per second of load, of the epochs that have them.
-fn transfer(parts: &[&ContenderEpoch]) -> Option<f64> {
+/// Bytes of answers per second of load, of the epochs that have counted them.
+fn received_per_s(parts: &[&ContenderEpoch]) -> Option<f64> {
     let known = parts.iter().filter_map(|part| Some((part.bytes_read?, part.loaded_ns)));
-    let (bytes, ns) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
-    (ns > 0).then(|| bytes as f64 * 1e9 / ns as f64)
+    let (bytes, loaded_ns) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
+    (loaded_ns > 0).then(|| bytes as f64 * 1e9 / loaded_ns as f64)
 }
 
 /// Answers by status.
@@ -220,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_of_the_epochs_that_have_them() {
+    fn what_came_in_is_of_the_epochs_that_counted_it() {
         let part =
             |bytes_read, loaded_ns| ContenderEpoch { bytes_read, loaded_ns, ..ContenderEpoch::default() };
-        let (one, other) = (part(Some(3_000), 1_000_000_000), part(Some(1_000), 3_000_000_000));
-        let (older, idle) = (part(None, 9_000_000_000), part(Some(0), 0));
-        assert_eq!(transfer(&[&one, &older, &other]), Some(1_000.0));
-        assert_eq!([transfer(&[&older]), transfer(&[&idle]), transfer(&[])], [None; 3]);
+        let (one, other, older) =
+            (part(Some(3_000), 500_000_000), part(Some(6_000), 1_000_000_000), part(None, 9));
+        assert_eq!(received_per_s(&[&one, &other, &older]), Some(6_000.0));
+        assert_eq!([received_per_s(&[&older]), received_per_s(&[&part(Some(0), 0)])], [None; 2]);
     }
 
     #[test]

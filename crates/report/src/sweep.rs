@@ -1,6 +1,8 @@
 //! Scenarios that differ in one setting, taken together.
 //!
-//! Owns: which scenarios belong to a sweep, and the law fitted to their rates. Must not know how a sweep is shown.
+//! Owns: which scenarios belong to a sweep, and the law fitted to their rates; in `words` what its renderings share.
+
+pub(crate) mod words;
 
 use deadheat_record::{Fit, Metric, Record, ScenarioResult, SweepResult};
 use deadheat_stats::{Usl, usl};

@@ -2,14 +2,17 @@
 //!
 //! Owns: columns and the escaping of what a spreadsheet would take for a formula. Must not know files.
 
-use deadheat_record::{CollectorResult, Comparison, ContenderResult, Document, EpochFigures, VerdictWord};
+use deadheat_record::{
+    CollectorResult, Comparison, ContenderEpoch, ContenderResult, Document, Epoch, EpochFigures, VerdictWord,
+};
 
 use crate::ReportError;
+use crate::text::plain;
 
 /// The tables, each with the name of the file that it goes into.
 pub const FILES: [&str; 4] = ["results.csv", "comparisons.csv", "epochs.csv", "collectors.csv"];
 
-const RESULTS: [&str; 26] = [
+const RESULTS: [&str; 34] = [
     "scenario",
     "contender",
     "letters",
@@ -36,6 +39,14 @@ const RESULTS: [&str; 26] = [
     "cold_start_ns",
     "ok",
     "failed",
+    "timeouts",
+    "cpu_share",
+    "processes",
+    "throttled_periods",
+    "throttled_ns",
+    "received_bytes_per_s",
+    "measured",
+    "artefact_bytes",
 ];
 
 const COMPARISONS: [&str; 14] = [
@@ -55,7 +66,7 @@ const COMPARISONS: [&str; 14] = [
     "detectable_ratio",
 ];
 
-const EPOCHS: [&str; 8] = [
+const EPOCHS: [&str; 10] = [
     "scenario",
     "contender",
     "epoch",
@@ -64,6 +75,8 @@ const EPOCHS: [&str; 8] = [
     "rss_bytes",
     "peak_rss_bytes",
     "cold_start_ns",
+    "measured",
+    "left_out",
 ];
 
 const COLLECTORS: [&str; 8] = [
@@ -88,7 +101,9 @@ pub fn csv(document: &Document) -> Result<[String; 4], ReportError> {
         scenarios().flat_map(|one| one.comparisons.iter().map(|each| comparison(&one.name, each)));
     let epochs = scenarios().flat_map(|one| {
         let of = |each: &ContenderResult| {
-            let rows = each.epochs.iter().map(|epoch| in_epoch(&one.name, &each.contender, epoch));
+            let (scenario, contender) = (&one.name, &each.contender);
+            let seen = |epoch: &EpochFigures| seen(document, scenario, contender, epoch.epoch);
+            let rows = each.epochs.iter().map(|epoch| in_epoch(scenario, contender, epoch, seen(epoch)));
             rows.collect::<Vec<_>>()
         };
         one.results.iter().flat_map(of).collect::<Vec<_>>()
@@ -133,6 +148,9 @@ fn result(scenario: &str, one: &ContenderResult) -> Vec<String> {
     row.extend([one.switches_per_request, one.involuntary_switches_per_request].map(number));
     row.extend([one.rss_bytes, one.peak_rss_bytes, one.cold_start_ns].map(number));
     row.extend([one.outcomes.ok, one.outcomes.failed()].map(|count| count.to_string()));
+    row.extend([one.outcomes.timeout.to_string(), number(one.cpu_share), number(one.processes)]);
+    row.extend([one.throttled.map(|all| all.periods), one.throttled.map(|all| all.ns)].map(number));
+    row.extend([number(one.received_bytes_per_s), number(one.measured), number(one.artefact_bytes)]);
     row
 }
 
@@ -145,12 +163,24 @@ fn comparison(scenario: &str, one: &Comparison) -> Vec<String> {
     row
 }
 
-fn in_epoch(scenario: &str, contender: &str, one: &EpochFigures) -> Vec<String> {
+fn in_epoch(scenario: &str, contender: &str, one: &EpochFigures, seen: Option<Seen<'_>>) -> Vec<String> {
     let mut row = vec![text(scenario), text(contender), one.epoch.to_string()];
     row.extend([one.throughput_rps, one.cpu_us_per_request].map(number));
     row.extend([one.rss_bytes, one.peak_rss_bytes].map(number));
     row.push(one.cold_start_ns.to_string());
+    row.push(number(seen.and_then(|(_, part)| part.measured)));
+    row.push(number(seen.map(|(epoch, _)| epoch.is_disturbed())));
     row
+}
+
+/// An epoch of the record, and a contender's part of it.
+type Seen<'a> = (&'a Epoch, &'a ContenderEpoch);
+
+fn seen<'a>(document: &'a Document, scenario: &str, contender: &str, epoch: usize) -> Option<Seen<'a>> {
+    let record = &document.record;
+    let place = record.plan.contenders.iter().position(|one| one.name == contender)?;
+    let epoch = record.epochs.iter().find(|one| one.scenario == scenario && one.number == epoch)?;
+    Some((epoch, epoch.of(place)?))
 }
 
 fn collector(scenario: &str, one: &CollectorResult) -> Vec<String> {
@@ -175,8 +205,10 @@ fn number<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
+/// A name as text: what acts on a terminal is written as an escape, tabs and ends of lines among it.
 fn text(name: &str) -> String {
-    if name.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { format!("'{name}") } else { name.into() }
+    let name = plain(name);
+    if name.starts_with(['=', '+', '-', '@']) { format!("'{name}") } else { name }
 }
 
 #[cfg(test)]
@@ -186,5 +218,6 @@ mod tests {
     #[test]
     fn what_looks_like_a_formula_is_text() {
         assert_eq!([text("=1+1"), text("@x"), text("bun -1")], ["'=1+1", "'@x", "bun -1"]);
+        assert_eq!([text("\t=1+1"), text("\u{1b}[31mbun\r\n")], ["\\t=1+1", "\\u{1b}[31mbun\\r\\n"]);
     }
 }

@@ -11,6 +11,7 @@ mod edge;
 mod findings;
 mod ladder;
 mod parity;
+mod quota;
 mod scenario;
 mod sweep;
 mod table;
@@ -22,9 +23,10 @@ use crate::text::{plain, wrap};
 pub use audit::audit;
 pub(crate) use bar::{Bar, bar};
 pub use comparison::{comparison, conditions};
+pub(crate) use edge::{behind, over};
 pub(crate) use findings::lines as finding_lines;
 pub use parity::parity;
-pub(crate) use scenario::{title as metric_title, verdict};
+pub(crate) use scenario::{kept_up, load, quotient, title as metric_title, verdict};
 
 /// The whole View, each line at most as wide as the style says.
 pub fn render(view: &View, style: &Style) -> String {

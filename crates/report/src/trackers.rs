@@ -2,14 +2,15 @@
 //!
 //! Owns: which figure goes there under which name and unit. Must not know files.
 
-use deadheat_record::{ContenderResult, Document, Figure, Metric, ScenarioResult};
+use deadheat_record::{ContenderResult, Document, Figure, Metric, ScenarioResult, Severity};
 use serde_json::{Map, Value, json};
 
 use crate::number::{interval, three_digits};
 
 /// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`,
-/// `latency-p99` (nanoseconds), `cpu` (nanoseconds per request) and `peak` (requests per second), each where it was measured;
-/// with the ends of its 95 % interval where the metric was compared.
+/// `latency-p99` (nanoseconds), `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure`
+/// (nanoseconds where it is a time) and `memory` (bytes), each where it was measured; with the ends of its 95 % interval where the
+/// metric was compared. What a gate took the numbers of is not among them: a service would draw it like any other.
 ///
 /// # Errors
 /// None in practice.
@@ -64,12 +65,23 @@ fn entry(benchmark: &str, one: &Measured) -> Value {
     entry
 }
 
+/// Every contender in every scenario, without those whose numbers a finding takes away: of the scenario or of the race, about it or
+/// about all.
 fn every(document: &Document) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult)> {
-    document.scenarios.iter().flat_map(|scenario| scenario.results.iter().map(move |one| (scenario, one)))
+    let all = document.scenarios.iter();
+    let all = all.flat_map(|scenario| scenario.results.iter().map(move |one| (scenario, one)));
+    all.filter(move |(scenario, result)| {
+        let mut findings = scenario.findings.iter().chain(&document.findings);
+        !findings.any(|one| {
+            let about = one.contender.as_ref().is_none_or(|who| *who == result.contender);
+            one.severity == Severity::Invalid && about
+        })
+    })
 }
 
+/// A name that no other has: the last slash parts the two, and those of the contender's own are written as in a URL.
 fn name(scenario: &ScenarioResult, result: &ContenderResult) -> String {
-    format!("{}/{}", scenario.name, result.contender)
+    format!("{}/{}", scenario.name, result.contender.replace('%', "%25").replace('/', "%2F"))
 }
 
 struct Measured {
@@ -81,20 +93,25 @@ struct Measured {
 }
 
 fn measured(result: &ContenderResult) -> Vec<Measured> {
-    let latency = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    let whole = |number: Option<u64>| number.map(|number| number as f64);
+    let latency = &result.latency_ns;
     let all = [
-        ("throughput", "requests/s", Metric::Throughput, result.throughput_rps, 1.0),
-        ("peak", "requests/s", Metric::Peak, result.peak_rps, 1.0),
-        ("latency", "ns", Metric::P50, latency(result.latency_ns.p50), 1.0),
-        ("latency-p99", "ns", Metric::P99, latency(result.latency_ns.p99), 1.0),
-        ("cpu", "ns/request", Metric::Cpu, result.cpu_us_per_request, 1e3),
+        ("throughput", "requests/s", Some(Metric::Throughput), result.throughput_rps, 1.0),
+        ("peak", "requests/s", Some(Metric::Peak), result.peak_rps, 1.0),
+        ("latency", "ns", Some(Metric::P50), whole(latency.p50), 1.0),
+        ("latency-p99", "ns", Some(Metric::P99), whole(latency.p99), 1.0),
+        ("cpu", "ns/request", Some(Metric::Cpu), result.cpu_us_per_request, 1e3),
+        ("cold-start", "ns", Some(Metric::ColdStart), whole(result.cold_start_ns), 1.0),
+        ("measure", "ns", Some(Metric::Measure), result.measured, 1.0),
+        ("memory", "bytes", None, whole(result.rss_bytes), 1.0),
     ];
-    let one = |(slug, unit, metric, value, size): (_, _, Metric, Option<f64>, f64)| {
-        let figure: Option<&Figure> = result.figures.iter().find(|one| one.metric == metric);
+    let one = |(slug, unit, metric, value, size): (_, _, Option<Metric>, Option<f64>, f64)| {
+        let figure: Option<&Figure> = result.figures.iter().find(|one| Some(one.metric) == metric);
         // Where there is an interval, its own middle stands with it.
         let ends = figure.and_then(|one| Some((one.low? * size, one.high? * size)));
         let value = figure.map(|one| one.value).or(value)? * size;
-        Some(Measured { slug, unit, value, ends, bigger_is_better: metric.more_is_better() })
+        let bigger_is_better = metric.is_some_and(Metric::more_is_better);
+        Some(Measured { slug, unit, value, ends, bigger_is_better })
     };
     all.into_iter().filter_map(one).collect()
 }

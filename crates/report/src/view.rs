@@ -4,7 +4,7 @@
 
 use deadheat_record::{
     Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, LadderResult,
-    Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape,
+    Limits, Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape,
     SweepResult,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
@@ -61,6 +61,8 @@ pub struct View {
 pub struct ScenarioView {
     /// Results, comparisons and findings, as the JSON document has them.
     pub result: ScenarioResult,
+    /// What each contender was held to.
+    pub limits: Limits,
     /// The verdict in the first metric as a sentence.
     pub headline: String,
     /// Indices into the results, best first in the first metric.
@@ -234,7 +236,8 @@ fn scenario_view(
         metrics.first().map(|first| (first.headline.clone(), first.order.clone())).unwrap_or_default();
     let baseline = record.pairs(name).first().map(|(one, _)| record.plan.contenders[*one].name.clone());
     let counted = compare::counted(record, name, judgement.as_ref());
-    Ok(ScenarioView { result, headline, order, metrics, baseline, counted })
+    let limits = scenario.limits.clone();
+    Ok(ScenarioView { result, limits, headline, order, metrics, baseline, counted })
 }
 
 /// Who is how good in one metric.

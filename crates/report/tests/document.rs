@@ -87,15 +87,15 @@ fn results_are_sums_means_and_medians_of_the_record() {
     assert!((result.involuntary_switches_per_request.unwrap() - 0.125).abs() < 1e-3);
     assert!((result.cpu_share.unwrap() - 0.98).abs() < 1e-6);
     assert_eq!(result.cold_start_ns, Some(48_300_000 + 525_000));
-    assert_eq!((result.processes, result.throttled_periods, result.throttled_ns), (Some(1), None, None));
+    assert_eq!((result.processes, result.throttled), (Some(1), None));
     // A second of load in each of the six epochs.
-    assert!((result.transfer_bytes_per_s.unwrap() - completions as f64 * 30.0).abs() < 1e-6);
+    assert!((result.received_bytes_per_s.unwrap() - completions as f64 * 250.0 / 6.0).abs() < 1e-6);
     let mut held = record.clone();
     for (epoch, periods) in held.epochs.iter_mut().zip(1..) {
         epoch.contenders[1].throttled = Some(Throttling { periods, ns: 1_000 });
     }
     let result = deadheat_report::document(&held).unwrap().scenarios.remove(0).results.remove(1);
-    assert_eq!((result.throttled_periods, result.throttled_ns), (Some(21), Some(6_000)));
+    assert_eq!(result.throttled, Some(Throttling { periods: 21, ns: 6_000 }));
     assert_eq!((result.rss_bytes, result.peak_rss_bytes), (Some(61 << 20), Some(70 << 20)));
     let epochs = record.epochs.iter().map(|epoch| epoch.rates(1).iter().sum::<f64>() / 10.0);
     assert!((result.throughput_rps.unwrap() - epochs.sum::<f64>() / 6.0).abs() < 1e-6);

@@ -248,6 +248,61 @@ fn slices_stand_at_their_time_and_rate() {
 }
 
 #[test]
+fn memory_stands_at_its_time_and_size() {
+    let document = document(&record()).unwrap();
+    let figure = &figures(&document)["memory-closed-64.svg"];
+    let parsed = roxmltree::Document::parse(figure).unwrap();
+    // All rules are of one grey.
+    let drawn = parsed.descendants().filter(|one| one.attribute("stroke") != Some("#DCD8D0"));
+    let lines: Vec<Vec<(f64, f64)>> = drawn
+        .filter_map(|one| one.attribute("points"))
+        .map(|points| {
+            let pairs = points.split_whitespace().map(|pair| pair.split_once(',').unwrap());
+            pairs.map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap())).collect()
+        })
+        .collect();
+    let epochs: Vec<_> = document.record.epochs_of("closed-64").collect();
+    let courses = (0..2).flat_map(|contender| {
+        epochs.iter().map(move |epoch| (contender, &epoch.of(contender).unwrap().usage.memory))
+    });
+    assert_eq!(lines.len(), 2 * epochs.len());
+    let high = f64::from(70 << 20) * 1.06;
+    for (line, (contender, course)) in lines.iter().zip(courses) {
+        assert_eq!((line.len(), course.len()), (3, 3));
+        let base = 42.0 + 120.0 * (contender as f64 + 1.0);
+        for ((x, y), point) in line.iter().zip(course) {
+            // It begins at 4 s, and is at least a second wide.
+            let wanted_x = 96.0 + 844.0 * (point.at_ns as f64 / 1e9 - 4.0);
+            let wanted_y = base - 92.0 * point.pss_bytes as f64 / high;
+            assert!(near(*x, wanted_x) && near(*y, wanted_y), "{x}, {y} for {wanted_x}, {wanted_y}");
+        }
+    }
+    assert!(figure.contains("node: 56.0 MiB to 70.0 MiB; bun: "), "{figure}");
+}
+
+#[test]
+fn every_logarithmic_axis_of_times_has_labels() {
+    let document = document(&record()).unwrap();
+    let mut count = 0;
+    for (file, text) in figures(&document) {
+        // No other text stands so: latencies are written left of their rules, users' times below them.
+        let anchor = match &file {
+            one if one.starts_with("latency-") => "end",
+            one if one.starts_with("edge-cache-") => "middle",
+            _ => continue,
+        };
+        let parsed = roxmltree::Document::parse(&text).unwrap();
+        let labels = parsed.descendants().filter(|one| one.attribute("text-anchor") == Some(anchor));
+        let labels: Vec<&str> = labels.map(|one| one.text().unwrap().trim()).collect();
+        let times =
+            labels.iter().all(|one| one.ends_with('s') && one.starts_with(|c: char| c.is_ascii_digit()));
+        assert!(labels.len() >= 3 && times, "{file}: {labels:?}");
+        count += 1;
+    }
+    assert_eq!(count, 5 + 4);
+}
+
+#[test]
 fn parts_of_a_ladder_are_as_wide_as_what_they_add() {
     let document = document(&record()).unwrap();
     let figure = &figures(&document)["ladder-request.svg"];

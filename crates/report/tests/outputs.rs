@@ -7,13 +7,13 @@ mod fixture;
 use std::time::Instant;
 
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Document, ExternalReading, GateWord, Metric, Pauses, Record,
-    Usage,
+    Collector, CollectorKind, CollectorPass, Document, ExternalReading, Finding, GateWord, Metric, Pauses,
+    Record, Usage,
 };
 use deadheat_report::{
     Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
 };
-use fixture::{Race, Racer};
+use fixture::{Race, Racer, joined};
 
 fn two() -> Race {
     Race {
@@ -97,7 +97,7 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
     }
     let document: Document = serde_json::from_str(&text).unwrap();
     assert_eq!(document.record, record);
-    let row = "| `bun` | 17,200 | 3.70 ms | 5.44 ms | 56.9 µs | – | 61.0 MiB |";
+    let row = "| `bun` | 17,200 | 3.70 ms | 5.44 ms | 56.9 µs | 61.0 MiB |";
     assert!(markdown(&document).contains(row), "{}", markdown(&document));
 }
 
@@ -130,6 +130,9 @@ fn hostile_names_stay_text_everywhere() {
     let [results, comparisons, epochs, collectors] = csv(&document).unwrap();
     assert!(results.contains("'=1+1") && comparisons.contains("'=1+1") && epochs.contains("'=1+1"));
     assert!(collectors.contains("'=1+1"), "{collectors}");
+    for table in [&results, &comparisons, &epochs, &collectors] {
+        assert!(!table.contains(['\u{202e}', '\u{1b}']) && table.contains("\\u{1b}[31m"), "{table}");
+    }
     for (name, figure) in svg(&document).unwrap() {
         assert!(!figure.contains("<img") && !figure.contains(['\u{202e}', '\u{1b}']), "{name}");
     }
@@ -214,6 +217,7 @@ fn figures_are_drawn_of_the_documents_numbers() {
             "time-closed-64.svg",
             "warm-up-closed-64.svg",
             "cpu-closed-64.svg",
+            "memory-closed-64.svg",
             "cold-start-closed-64.svg",
         ]
     );
@@ -236,7 +240,54 @@ fn trackers_get_figures_with_their_intervals() {
     assert_eq!((of["lower_value"].as_f64(), of["upper_value"].as_f64()), (figure.low, figure.high));
     let [bigger, smaller] = benchmark_action(&document).unwrap();
     let count = |text: &str| serde_json::from_str::<Vec<serde_json::Value>>(text).unwrap().len();
-    assert_eq!([count(&bigger), count(&smaller)], [2, 2 * 3]);
+    assert_eq!([count(&bigger), count(&smaller)], [2, 2 * 5]);
+}
+
+/// The names of all benchmarks in Bencher's form, and of all entries in the other.
+fn tracked(record: &Record) -> [Vec<String>; 2] {
+    let document = document(record).unwrap();
+    let all: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&bencher(&document).unwrap()).unwrap();
+    let entries = |text: &String| serde_json::from_str::<Vec<serde_json::Value>>(text).unwrap();
+    let entries = benchmark_action(&document).unwrap().iter().flat_map(entries).collect::<Vec<_>>();
+    let names = entries.iter().map(|entry| entry["name"].as_str().unwrap().to_owned());
+    [all.keys().cloned().collect(), names.collect()]
+}
+
+#[test]
+fn trackers_do_not_get_what_a_finding_took_away() {
+    let only_node = |record: &Record| {
+        let [names, entries] = tracked(record);
+        assert_eq!(names, ["closed-64/node"]);
+        assert!(!entries.is_empty() && entries.iter().all(|one| one.starts_with("closed-64/node: ")));
+    };
+    let mut race = two();
+    race.racers[1].wrong = 400;
+    only_node(&race.record());
+    // One that the race has about a contender is about all scenarios.
+    let mut record = two().record();
+    record.findings.push((None, Finding::invalid("x", "y", "z").about("bun")));
+    only_node(&record);
+    let disturbed = Race { dropped_rounds: 3, ..two() }.record();
+    assert_eq!(tracked(&disturbed).concat(), Vec::<String>::new(), "a finding about nobody is about all");
+    // A warning takes nothing away.
+    let mut record = two().record();
+    record.findings.push((None, Finding::warn("x", "y", "z")));
+    assert_eq!(tracked(&record)[0].len(), 2);
+}
+
+#[test]
+fn trackers_have_a_name_of_its_own_for_everything() {
+    let names = ["c", "b/c", "b%2Fc"];
+    let race = || Race { racers: names.iter().map(|name| Racer::new(name, 11_000.0)).collect(), ..two() };
+    let record = joined(["a/b", "a"].map(|scenario| (scenario.to_owned(), race().record())));
+    let [benchmarks, mut entries] = tracked(&record);
+    let wanted = ["a/b/c", "a/b/b%2Fc", "a/b/b%252Fc", "a/c", "a/b%2Fc", "a/b%252Fc"];
+    assert_eq!(benchmarks, wanted);
+    let count = entries.len();
+    entries.sort();
+    entries.dedup();
+    assert_eq!(entries.len(), count);
 }
 
 /// Only a loose bound: machines and builds differ. The time is what `--nocapture` is for.

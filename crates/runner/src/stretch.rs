@@ -82,8 +82,6 @@ impl StretchError {
 pub(crate) struct Sum {
     /// All complete answers.
     pub completions: u64,
-    /// Bytes that came in.
-    pub bytes_read: u64,
     /// Busy time: the slices' elapsed times.
     pub elapsed_ns: u64,
     /// How requests ended.
@@ -94,6 +92,8 @@ pub(crate) struct Sum {
     pub reconnects: u64,
     /// Answers after which the contender closed.
     pub closed_by_server: u64,
+    /// Bytes that came in.
+    pub bytes_read: u64,
     /// Latency from the intended time, of the rounds that were kept.
     pub latency: Option<Histogram<u64>>,
     /// From intended to sent.
@@ -113,12 +113,12 @@ impl Sum {
     pub(crate) fn new() -> Self {
         Self {
             completions: 0,
-            bytes_read: 0,
             elapsed_ns: 0,
             outcomes: Outcomes::default(),
             status: BTreeMap::new(),
             reconnects: 0,
             closed_by_server: 0,
+            bytes_read: 0,
             latency: None,
             send_lag: None,
             wait: None,
@@ -136,7 +136,6 @@ impl Sum {
     /// Adds a slice; its latencies only if its round is `kept`: a disturbance from outside is no contender's tail.
     pub(crate) fn add_if(&mut self, tally: Tally, kept: bool) {
         self.completions += tally.completions;
-        self.bytes_read += tally.bytes_read;
         self.elapsed_ns += tally.elapsed_ns;
         self.outcomes.add(&outcomes(&tally));
         for (status, count) in tally.status.iter() {
@@ -144,6 +143,7 @@ impl Sum {
         }
         self.reconnects += tally.reconnects;
         self.closed_by_server += tally.closed_by_server;
+        self.bytes_read += tally.bytes_read;
         let times = [
             (&mut self.latency, &tally.latency),
             (&mut self.send_lag, &tally.send_lag),

@@ -247,15 +247,50 @@ pub(super) fn legend<'n>(area: &Area<'_>, entries: impl IntoIterator<Item = (&'n
     Ok(())
 }
 
+/// The least round step that cuts a length into at most so many parts.
+fn round_step(length: f64, most: f64) -> f64 {
+    let power = 10_f64.powf(length.log10().floor());
+    let steps = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|step| step * power);
+    steps.into_iter().find(|step| length / step <= most).unwrap_or(power * 10.0)
+}
+
 /// Round numbers from 0 to at most `high`, at most about `most` of them.
 pub(super) fn zero_ticks(high: f64, most: f64) -> Vec<f64> {
     if !(high > 0.0 && high.is_finite()) {
         return vec![0.0];
     }
-    let power = 10_f64.powf(high.log10().floor());
-    let steps = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|step| step * power);
-    let step = steps.into_iter().find(|step| high / step <= most).unwrap_or(power * 10.0);
+    let step = round_step(high, most);
     (0..).map(|at| f64::from(at) * step).take_while(|tick| *tick <= high * 1.0001).collect()
+}
+
+/// Round numbers between two, at most about `most` of them and at least a third as many.
+pub(super) fn between(low: f64, high: f64, most: f64) -> Vec<f64> {
+    let step = round_step(high - low, most);
+    let first = (low / step).ceil() as i64;
+    (first..).map(|at| at as f64 * step).take_while(|tick| *tick <= high).collect()
+}
+
+/// What stands at a power of ten, and evenly between two on a logarithmic axis.
+pub(super) const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
+
+/// The multiples of each power of ten that lie between two numbers.
+pub(super) fn of_powers(low: f64, high: f64, multiples: &[f64]) -> Vec<f64> {
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let all = powers.flat_map(|power| multiples.iter().map(move |one| one * 10_f64.powi(power)));
+    all.filter(|one| (low..=high).contains(one)).collect()
+}
+
+/// Round numbers between two on a logarithmic axis: 1, 2 and 5 of each power of ten; where those are fewer than three, all of 1 to
+/// 9; and where those are, too, round steps. Both ends are positive, the higher one at least 1.2 times the lower one.
+pub(super) fn log_ticks(low: f64, high: f64) -> Vec<f64> {
+    const ALL: [f64; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+    for multiples in [&ROUND[..], &ALL[..]] {
+        let ticks = of_powers(low, high, multiples);
+        if ticks.len() >= 3 {
+            return ticks;
+        }
+    }
+    between(low, high, 7.0)
 }
 
 /// As ticks have it: `20 ms` for `20.0 ms`.
@@ -268,7 +303,10 @@ pub(super) fn tick(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::number::time_ns;
 
     #[test]
     fn ticks_from_zero_are_round_and_few() {
@@ -279,5 +317,27 @@ mod tests {
             ["20.0 ms", "1.25 s", "100 ms", "0", "11,400"].map(tick),
             ["20 ms", "1.25 s", "100 ms", "0", "11,400"]
         );
+    }
+
+    #[test]
+    fn ticks_of_a_logarithmic_axis_are_as_round_as_there_is_room() {
+        let shown = |low, high| log_ticks(low, high).iter().map(|ns| tick(&time_ns(*ns))).collect::<Vec<_>>();
+        assert_eq!(shown(0.9e6, 1.1e7), ["1 ms", "2 ms", "5 ms", "10 ms"]);
+        assert_eq!(shown(5.1e6, 9.9e6), ["6 ms", "7 ms", "8 ms", "9 ms"]);
+        assert_eq!(shown(3.3e6, 9.0e6), ["4 ms", "5 ms", "6 ms", "7 ms", "8 ms", "9 ms"]);
+        assert_eq!(shown(5.1e6, 6.2e6), ["5.2 ms", "5.4 ms", "5.6 ms", "5.8 ms", "6 ms", "6.2 ms"]);
+    }
+
+    proptest! {
+        /// What a figure leaves free around its times makes the higher end at least 1.21 times the lower one.
+        #[test]
+        fn a_logarithmic_axis_has_labels(low in 0.9..1e11_f64, decades in 0.083..9.0_f64) {
+            let high = low * 10_f64.powf(decades);
+            let ticks = log_ticks(low, high);
+            prop_assert!(ticks.len() >= 3 && ticks.len() <= 3 * 10, "{ticks:?}");
+            prop_assert!(ticks.iter().all(|one| (low..=high).contains(one)), "{ticks:?}");
+            let labels: Vec<String> = ticks.iter().map(|ns| tick(&time_ns(*ns))).collect();
+            prop_assert!(labels.windows(2).all(|two| two[0] != two[1]), "{labels:?}");
+        }
     }
 }

@@ -7,7 +7,9 @@ use deadheat_record::{ContenderResult, Document, EdgeCache, EdgeUser, ScenarioRe
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::canvas::{Area, Axis, Drawn, Figure, MUTED, RULE, color_of, legend, styled, tick};
+use super::canvas::{
+    Area, Axis, Drawn, Figure, MUTED, RULE, color_of, legend, log_ticks, of_powers, styled, tick,
+};
 use super::rows::{Dot, Group, Row, Rows, Scale};
 use crate::number::{percent, quantile, time_ns};
 
@@ -36,12 +38,6 @@ fn nines(at: f64) -> f64 {
     -(1.0 - at).log10()
 }
 
-/// 1, 2 and 5 of every power of ten between two times.
-fn times(low: f64, high: f64) -> Vec<f64> {
-    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    powers.flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power))).collect()
-}
-
 fn draw(area: &Area<'_>, document: &Document, curves: &[&ContenderResult]) -> Drawn {
     let points = || curves.iter().flat_map(|one| &one.latency_curve);
     let last = points().map(|(at, _)| nines(*at)).fold(1.0, f64::max) * 1.02;
@@ -49,6 +45,7 @@ fn draw(area: &Area<'_>, document: &Document, curves: &[&ContenderResult]) -> Dr
     let high = points().map(|(_, ns)| *ns as f64).fold(1.0, f64::max) * 1.1;
     let shown: Vec<f64> =
         [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999].into_iter().filter(|at| nines(*at) <= last).collect();
+    let times = log_ticks(low, high);
     let plot = area.margin(48, 14, 20, 20);
     let mut chart = ChartBuilder::on(&plot)
         .x_label_area_size(34)
@@ -56,7 +53,7 @@ fn draw(area: &Area<'_>, document: &Document, curves: &[&ContenderResult]) -> Dr
         .margin_right(200)
         .build_cartesian_2d(
             Axis::of(0.0..last, shown.iter().map(|at| nines(*at))),
-            Axis::of(low.log10()..high.log10(), times(low, high).into_iter().map(f64::log10)),
+            Axis::of(low.log10()..high.log10(), times.iter().map(|ns| ns.log10())),
         )?;
     chart
         .configure_mesh()
@@ -64,11 +61,11 @@ fn draw(area: &Area<'_>, document: &Document, curves: &[&ContenderResult]) -> Dr
         .bold_line_style(RULE)
         .axis_style(RULE)
         .x_labels(8)
-        .y_labels(30)
+        .y_labels(times.len())
         .label_style(styled(15.0, MUTED, HPos::Center))
         .y_label_style(styled(15.0, MUTED, HPos::Right))
         .x_label_formatter(&|at| quantile(1.0 - 10_f64.powf(-at)))
-        .y_label_formatter(&|power| time_ns(10_f64.powf(*power)))
+        .y_label_formatter(&|power| tick(&time_ns(10_f64.powf(*power))))
         .draw()?;
     for one in curves {
         let line = one.latency_curve.iter().map(|(at, ns)| (nines(*at), (*ns.max(&1) as f64).log10()));
@@ -86,6 +83,22 @@ const TOLD: [Told; 3] = [
     ("p99", |one| one.p99_ns, |one| one.origin_p99_ns),
 ];
 
+/// Round times from left to right, as many as have room beside each other.
+fn times_across(low: f64, high: f64) -> Vec<f64> {
+    let mut times = log_ticks(low, high);
+    if times.len() > 8 {
+        times = of_powers(low, high, &[1.0]);
+    }
+    // A label takes less than a twelfth of the axis.
+    let (room, mut last) = ((high / low).powf(1.0 / 12.0), 0.0);
+    times.retain(|time| {
+        let free = *time >= last * room;
+        last = if free { *time } else { last };
+        free
+    });
+    times
+}
+
 /// What users see behind the cache at the hit rate that the study names, beside the origin alone.
 pub(super) fn edge_cache(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {
     let cache = scenario.edge_cache.as_ref().filter(|cache| !cache.users.is_empty())?;
@@ -93,16 +106,12 @@ pub(super) fn edge_cache(document: &Document, scenario: &ScenarioResult) -> Opti
     let all: Vec<f64> = all.flatten().map(|ns| ns.max(1) as f64).collect();
     let low = all.iter().copied().fold(f64::INFINITY, f64::min) / 1.2;
     let high = all.iter().copied().fold(1.0, f64::max) * 1.2;
-    let mut ticks = times(low, high);
-    if ticks.len() > 8 {
-        ticks = ticks.into_iter().step_by(3).collect();
-    }
     let rows = Rows {
         groups: TOLD.iter().map(|told| users(document, cache, told)).collect(),
         scale: Scale {
             log: true,
             range: low..high,
-            ticks,
+            ticks: times_across(low, high),
             format: |ns| tick(&time_ns(ns)),
             label: "a model: filled, what users see behind the cache; hollow, the origin alone",
         },

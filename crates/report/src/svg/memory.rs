@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, Axis, Drawn, Figure, MUTED, Panels, across, color, styled, tick, write, zero_ticks,
+    Area, Axis, Drawn, Figure, MUTED, Panels, across, between, color, styled, tick, write, zero_ticks,
 };
 use crate::number::{bytes, three_digits};
 
@@ -71,16 +71,15 @@ impl<'d> Courses<'d> {
 
     fn draw(&self, area: &Area<'_>) -> Drawn {
         let from_s = self.points(None).map(|(at_s, _)| at_s).fold(f64::INFINITY, f64::min);
-        let to_s = self.points(None).map(|(at_s, _)| at_s).fold(0.0, f64::max).max(from_s + 1e-3);
+        let to_s = self.points(None).map(|(at_s, _)| at_s).fold(0.0, f64::max).max(from_s + 1.0);
         let high = self.points(None).map(|(_, size)| size).fold(0.0, f64::max) * 1.06;
         let plot = area.margin(Panels::height(0), FOOT - 34, 20, 20);
-        let seconds = zero_ticks(to_s, 9.0);
-        let shown = seconds.iter().filter(|at| **at >= from_s).count();
+        let seconds = between(from_s, to_s, 9.0);
         let mut chart = ChartBuilder::on(&plot)
             .x_label_area_size(34)
             .margin_left(76)
             .build_cartesian_2d(Axis::of(from_s..to_s, seconds.iter().copied()), Axis::bare())?;
-        across(&mut chart, shown, &|at| format!("{} s", tick(&three_digits(*at))))?;
+        across(&mut chart, seconds.len(), &|at| format!("{} s", tick(&three_digits(*at))))?;
         let x = |at_s: f64| chart.backend_coord(&(at_s, 0.0)).0;
         let ticks: Vec<f64> = zero_ticks(high / MIB, 3.0).into_iter().map(|size| size * MIB).collect();
         let panels = Panels { area, left: x(from_s), right: x(to_s), high };

@@ -8,7 +8,9 @@ use deadheat_record::{Comparison, Document, Metric, ScenarioResult, VerdictWord}
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::canvas::{Area, Axis, BAND, Drawn, Figure, INK, MUTED, SERIES, WIDTH, across, styled, write};
+use super::canvas::{
+    Area, Axis, BAND, Drawn, Figure, INK, MUTED, ROUND, SERIES, WIDTH, across, of_powers, styled, write,
+};
 use super::rows::{Dot, Group, Row, Rows, Scale};
 use crate::number::{interval, ratio, ratio_decimals};
 use crate::terminal::{metric_title, verdict};
@@ -175,9 +177,7 @@ fn said(one: &Comparison) -> String {
 fn ticks(range: &Range<f64>) -> Vec<f64> {
     let (low, high) = (range.start, range.end);
     if high / low > 4.0 {
-        let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-        let all = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
-        return all.filter(|one| (low..=high).contains(one)).collect();
+        return of_powers(low, high, &ROUND);
     }
     let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
     let step = steps.into_iter().find(|step| (high - low) / step <= 7.0).unwrap_or(1.0);

@@ -10,16 +10,25 @@ use crate::number::{percent, three_digits, time_ns};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
-/// The table, an empty line before it; `baseline` is whom ratios are to.
-pub(super) fn lines(cache: &EdgeCache, baseline: Option<&str>, closed: bool, style: &Style) -> Vec<String> {
+/// What the model assumes.
+pub(crate) fn behind(cache: &EdgeCache, closed: bool) -> String {
     let saturation = if closed { ", with the origin's latencies at saturation" } else { "" };
-    let about = format!(
+    format!(
         "a model of users behind an edge cache: {} hits of {}, and misses that wait for the origin as well{saturation}",
         percent(cache.hit_rate),
         time_ns(cache.edge_latency_ns as f64)
-    );
+    )
+}
+
+/// A time as a multiple of another.
+pub(crate) fn over(one: u64, other: u64) -> Option<String> {
+    (other > 0).then(|| three_digits(one as f64 / other as f64))
+}
+
+/// The table, an empty line before it; `baseline` is whom ratios are to.
+pub(super) fn lines(cache: &EdgeCache, baseline: Option<&str>, closed: bool, style: &Style) -> Vec<String> {
     let mut lines = vec![String::new()];
-    lines.extend(indented(&about, 2, Tone::Quiet, style));
+    lines.extend(indented(&behind(cache, closed), 2, Tone::Quiet, style));
     let base = cache.users.iter().find(|one| Some(one.contender.as_str()) == baseline);
     let column =
         |group: &'static str, title: &str, keep: Option<u8>, cell: &dyn Fn(&EdgeUser) -> String| Column {
@@ -34,11 +43,7 @@ pub(super) fn lines(cache: &EdgeCache, baseline: Option<&str>, closed: bool, sty
                 .collect(),
         };
     let time = |ns: u64| time_ns(ns as f64);
-    let over = |one: u64, other: Option<u64>| {
-        other
-            .filter(|other| *other > 0)
-            .map_or_else(String::new, |other| three_digits(one as f64 / other as f64))
-    };
+    let over = |one: u64, other: Option<u64>| other.and_then(|other| over(one, other)).unwrap_or_default();
     let columns = vec![
         column("", "contender", None, &|one| plain(&one.contender)),
         column("user", "p50", Some(7), &|one| time(one.p50_ns)),

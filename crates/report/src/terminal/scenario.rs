@@ -5,7 +5,7 @@
 use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
 
 use super::table::{self, Cell, Column};
-use super::{Bar, bar, collector, edge, findings, indented};
+use super::{Bar, bar, collector, edge, findings, indented, quota};
 use crate::number::{
     bytes, interval, parts_ns, percent, ratio, ratio_decimals, three_digits, time_ns, whole,
 };
@@ -35,13 +35,15 @@ pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<
                 style,
             ));
         }
+        lines.extend(quota::lines(scenario, style));
     }
     if let Some(cache) = &scenario.result.edge_cache {
         let closed = matches!(scenario.result.shape, Shape::Closed { .. });
         lines.extend(edge::lines(cache, scenario.baseline.as_deref(), closed, style));
     }
-    if !scenario.result.collectors.is_empty() {
-        lines.extend(collector::lines(&scenario.result.collectors, style));
+    let collectors: Vec<_> = scenario.result.collectors.iter().map(|one| (String::new(), one)).collect();
+    if !collectors.is_empty() {
+        lines.extend(collector::lines(&collectors, "", style));
     }
     if !scenario.result.findings.is_empty() {
         lines.push(String::new());
@@ -56,7 +58,7 @@ fn about(scenario: &ScenarioView) -> String {
 }
 
 /// The kind of a load in words.
-pub(super) fn load(shape: &Shape) -> String {
+pub(crate) fn load(shape: &Shape) -> String {
     match shape {
         Shape::Closed { connections } => format!("closed, {} connections", whole(u64::from(*connections))),
         Shape::Open { rate_per_s, poisson, .. } => {
@@ -265,7 +267,7 @@ fn rate(result: &ContenderResult) -> Option<String> {
 }
 
 /// What share of what was offered was answered in its time.
-fn kept_up(result: &ContenderResult) -> Option<String> {
+pub(crate) fn kept_up(result: &ContenderResult) -> Option<String> {
     Some(percent((result.throughput_rps? / result.offered_rps?).min(1.0)))
 }
 
@@ -311,12 +313,17 @@ pub(super) fn versus(comparison: Option<&Comparison>, is_baseline: bool) -> Cell
     if is_baseline {
         return Cell { text: "baseline".into(), tone: Tone::Quiet };
     }
-    let Some(one) = comparison else { return Cell::default() };
-    let decimals = ratio_decimals(one.low, one.high);
-    let Some(shown) = one.ratio.map(|value| ratio(value, decimals)) else { return Cell::default() };
-    let text = if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) };
+    let Some((one, text)) = comparison.and_then(|one| Some((one, quotient(one)?))) else {
+        return Cell::default();
+    };
     let tone = if one.verdict == VerdictWord::Invalid { Tone::Quiet } else { Tone::Plain };
     Cell { text, tone }
+}
+
+/// The ratio with its interval, as far as there are any.
+pub(crate) fn quotient(one: &Comparison) -> Option<String> {
+    let shown = ratio(one.ratio?, ratio_decimals(one.low, one.high));
+    Some(if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) })
 }
 
 pub(super) fn verdict_cell(comparison: Option<&Comparison>) -> Cell {

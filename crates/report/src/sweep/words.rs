@@ -1,0 +1,134 @@
+//! The words of a sweep that its renderings share: its load, what is said of each pair, the law, what its points found.
+//!
+//! Owns what is said of all points together. Must not know how it is laid out: names stand as they are, renderings escape them.
+
+use deadheat_record::{
+    Axis, CollectorResult, Comparison, Figure, Finding, Fit, Metric, ScenarioResult, Shape, SweepResult,
+    VerdictWord,
+};
+
+use crate::number::{percent, three_digits, time_ns, whole};
+use crate::terminal::{load, verdict};
+
+/// One point: its value and its scenario.
+pub(crate) type Point<'a> = (f64, &'a ScenarioResult);
+
+/// The load of all points, without what differs between them.
+pub(crate) fn load_of(sweep: &SweepResult, shape: &Shape) -> String {
+    match (sweep.axis, shape) {
+        (Axis::Connections, Shape::Closed { .. }) => "closed".into(),
+        (Axis::Connections, other) => {
+            load(other).replace(&format!(", {} connections", whole(u64::from(other.connections()))), "")
+        }
+        (Axis::Cores | Axis::Cpus, shape) => load(shape),
+    }
+}
+
+/// What is said of each pair with the baseline: `bun against node: faster at 1, 8; inconclusive at 64 connections`.
+pub(crate) fn summaries(
+    sweep: &SweepResult,
+    points: &[Point<'_>],
+    metric: Metric,
+    baseline: Option<&str>,
+) -> Vec<String> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    let compared = points.iter().flat_map(|(_, point)| &point.comparisons);
+    for one in compared.filter(|one| one.metric == metric) {
+        let pair = (one.baseline.as_str(), one.contender.as_str());
+        if baseline == Some(pair.0) && !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    let verdicts = [
+        VerdictWord::Faster,
+        VerdictWord::Slower,
+        VerdictWord::Equivalent,
+        VerdictWord::Inconclusive,
+        VerdictWord::Invalid,
+    ];
+    let said = |(baseline, contender): (&str, &str)| {
+        let at = |wanted: &VerdictWord| {
+            let has = |(value, point): &Point<'_>| {
+                let one = pair_of(point, metric, baseline, contender)?;
+                (one.verdict == *wanted).then(|| value.to_string())
+            };
+            let values: Vec<String> = points.iter().filter_map(has).collect();
+            (!values.is_empty()).then(|| format!("{} at {}", verdict(*wanted).0, values.join(", ")))
+        };
+        let parts: Vec<String> = verdicts.iter().filter_map(at).collect();
+        format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.word())
+    };
+    pairs.into_iter().map(said).collect()
+}
+
+/// How a pair stands in a metric at a point.
+pub(crate) fn pair_of<'a>(
+    point: &'a ScenarioResult,
+    metric: Metric,
+    baseline: &str,
+    contender: &str,
+) -> Option<&'a Comparison> {
+    let of_pair =
+        |one: &&Comparison| one.metric == metric && one.baseline == baseline && one.contender == contender;
+    point.comparisons.iter().find(of_pair)
+}
+
+/// The interval's half width on the log scale: `± 1.2 %`.
+pub(crate) fn within(figure: &Figure) -> Option<String> {
+    let (low, high) = (figure.low?, figure.high?);
+    Some(format!("± {}", percent((high / low).sqrt() - 1.0)))
+}
+
+/// A figure in the unit of its metric.
+pub(crate) fn figure(one: &Figure) -> String {
+    match one.metric {
+        Metric::Throughput | Metric::Peak => three_digits(one.value),
+        Metric::Cpu => time_ns(one.value * 1e3),
+        Metric::P50 | Metric::P99 | Metric::ColdStart | Metric::Measure => time_ns(one.value),
+    }
+}
+
+/// The law of one contender's rates.
+pub(crate) fn law(sweep: &SweepResult, fit: &Fit) -> String {
+    let peak = match fit.peak_at {
+        Some(at) => format!("highest at {} {}", three_digits(at), sweep.axis.word()),
+        None => "no highest point".into(),
+    };
+    format!(
+        "{}: a scalability law fitted: contention {}, coherency {}, {peak} (no verdict)",
+        fit.contender,
+        percent(fit.sigma),
+        percent(fit.kappa)
+    )
+}
+
+/// What diagnostic passes saw at each point, with the point's value beside the first of its contenders.
+pub(crate) fn collectors<'a>(points: &[Point<'a>]) -> Vec<(String, &'a CollectorResult)> {
+    let of_point = |&(value, point): &Point<'a>| {
+        let named = point.collectors.iter().enumerate();
+        named.map(move |(at, one)| (if at == 0 { value.to_string() } else { String::new() }, one))
+    };
+    points.iter().flat_map(of_point).collect()
+}
+
+/// The findings of all points; one that several share is said once, with their values.
+pub(crate) fn found(sweep: &SweepResult, points: &[Point<'_>]) -> Vec<Finding> {
+    let mut all: Vec<(Finding, Vec<String>)> = Vec::new();
+    for (value, point) in points {
+        for finding in &point.findings {
+            match all.iter_mut().find(|(one, _)| one == finding) {
+                Some((_, values)) => values.push(value.to_string()),
+                None => all.push((finding.clone(), vec![value.to_string()])),
+            }
+        }
+    }
+    let said = |(mut finding, values): (Finding, Vec<String>)| {
+        if values.len() < points.len() {
+            finding.message += &format!(" (at {} {})", values.join(", "), sweep.axis.word());
+        }
+        finding
+    };
+    let mut findings: Vec<Finding> = all.into_iter().map(said).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}

@@ -1,0 +1,31 @@
+//! What a CPU quota did to contenders on a terminal: one table below a scenario's own.
+//!
+//! Owns where it stands and which of its columns give way. Must not know which figures there are.
+
+use super::indented;
+use super::table::{self, Cell, Column};
+use crate::ScenarioView;
+use crate::quota::{TOLD, about};
+use crate::style::{Style, Tone};
+use crate::text::plain;
+
+/// The table, an empty line before it; none without a quota.
+pub(super) fn lines(scenario: &ScenarioView, style: &Style) -> Vec<String> {
+    let Some(held) = about(&scenario.limits) else { return Vec::new() };
+    let mut lines = vec![String::new()];
+    lines.extend(indented(&format!("each contender was held to {held}"), 2, Tone::Quiet, style));
+    let results = || scenario.order.iter().map(|index| &scenario.result.results[*index]);
+    let column = |title: &str, keep: Option<u8>, cells: Vec<String>| Column {
+        group: "",
+        title: title.into(),
+        left: title == "contender",
+        keep,
+        cells: cells.iter().map(|text| Cell { text: style.spell(text), tone: Tone::Plain }).collect(),
+    };
+    let mut columns = vec![column("contender", None, results().map(|one| plain(&one.contender)).collect())];
+    columns.extend(TOLD.iter().zip((1..9).rev()).map(|(&(title, told), keep)| {
+        column(title, Some(keep), results().map(|one| told(one).unwrap_or_default()).collect())
+    }));
+    lines.extend(table::lines(columns, 0, 2, style));
+    lines
+}
