@@ -116,6 +116,22 @@ fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
     }
 }
 
+/// A claim without a scenario is held against whatever closed load was raced, so that those of a study that ships name theirs, or say
+/// why there is none.
+#[test]
+fn every_claim_names_its_scenario_or_says_why_there_is_none() {
+    for name in ["trending", "metadata", "hello", "compiled", "ssr"] {
+        let file: toml::Table =
+            std::fs::read_to_string(study(name).join("study.toml")).unwrap().parse().unwrap();
+        let of_contenders =
+            file["claim"].as_array().unwrap().iter().filter(|one| one.get("contender").is_some());
+        let lost: Vec<&toml::Value> = of_contenders
+            .filter(|one| one.get("scenario").is_none() && one.get("note").is_none())
+            .collect();
+        assert!(lost.is_empty(), "{name}: {lost:#?}");
+    }
+}
+
 /// Command lines of a program that name the study's folder: nginx writes its title over its environment, so that it is not
 /// known by that.
 fn running_in(study: &Path, program: &str) -> Vec<String> {

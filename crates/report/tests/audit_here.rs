@@ -106,6 +106,58 @@ fn what_cannot_be_tested_says_why() {
     assert_eq!(audited(&settings, &race().record()).here, []);
 }
 
+/// A claim of a run that no scenario stands for says so: it is not held against whatever was raced.
+#[test]
+fn a_claim_is_held_against_no_scenario_that_it_is_not_about() {
+    let with_row = |scenario: Option<&str>| Claim {
+        row: Some("vpn-4".into()),
+        scenario: scenario.map(Into::into),
+        ..claim("bun/node", "throughput_ratio", 1.4)
+    };
+    assert_eq!(says(with_row(Some("closed-64"))).verdict, ClaimVerdict::Reproduced);
+    let one = says(with_row(None));
+    assert_eq!((one.verdict, one.scenario), (ClaimVerdict::NotTestable, None));
+    assert_eq!(one.note.unwrap(), "the study names no scenario for its run vpn-4");
+    // As many connections as were published, in the scenario that is named and in one that is not.
+    for scenario in [None, Some("closed-64".to_owned())] {
+        let of = |connections: f64| {
+            let ratio = Claim { scenario: scenario.clone(), ..claim("bun/node", "throughput_ratio", 1.4) };
+            let audit = audited(&[ratio, claim("", "connections", connections)], &race().record());
+            (audit.here[0].verdict, audit.here[0].note.clone().unwrap_or_default())
+        };
+        assert_eq!(of(64.0).0, ClaimVerdict::Reproduced);
+        let (verdict, why) = of(200.0);
+        assert_eq!(verdict, ClaimVerdict::NotTestable);
+        assert!(why.contains("200 connections"), "{why}");
+    }
+}
+
+/// What is answered under an open load is what was due, and the rungs of a ladder leave work out.
+#[test]
+fn no_load_of_another_kind_stands_for_a_closed_one() {
+    let (plain, mut record) = (claim("bun/node", "throughput_ratio", 1.4), race().record());
+    let named = Claim { scenario: Some("closed-64".into()), ..plain.clone() };
+    let latency = Claim { metric: "latency_p99_ratio".into(), ..named.clone() };
+    let says = |claim: &Claim, record: &Record| {
+        let one = audited(std::slice::from_ref(claim), record).here[0].clone();
+        (one.verdict, one.note.unwrap_or_default())
+    };
+    let untestable = |why: &str| (ClaimVerdict::NotTestable, why.to_owned());
+    let none = untestable("the study names no scenario for it, and no plain closed load was raced");
+    record.plan.scenarios[0].traffic.cold = true;
+    assert_eq!(says(&plain, &record), none);
+    record.plan.scenarios[0].traffic.cold = false;
+    record.plan.scenarios[0].ladder = Some(deadheat_record::Rung { of: "request".into(), place: 1 });
+    assert_eq!(says(&plain, &record), none);
+    assert_eq!(says(&named, &record).0, ClaimVerdict::Reproduced, "it was asked for by name");
+    record.plan.scenarios[0].ladder = None;
+    record.plan.scenarios[0].shape = Shape::Open { connections: 64, rate_per_s: 2_000.0, poisson: true };
+    assert_eq!(says(&plain, &record), none);
+    let open = untestable("closed-64 is an open load: it answers as many requests as are due");
+    assert_eq!(says(&named, &record), open);
+    assert!(!says(&latency, &record).1.contains("open load"), "a latency under a rate is one");
+}
+
 #[test]
 fn an_invalid_race_tests_nothing_and_another_studys_record_is_refused() {
     let mut record = Race { steal_share: 0.09, ..race() }.record();

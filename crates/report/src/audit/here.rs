@@ -3,14 +3,17 @@
 //! Owns: which claims can be held against which part of the record, and what is said then. A figure of another machine is
 //! compared as a ratio between two contenders only. Must not know how anything was measured.
 
+mod measured;
+mod place;
+
 use deadheat_record::{
-    AuditRecord, Claim, ClaimHere, ClaimVerdict, Epoch, HistogramError, Metric, Record, ScenarioPlan, Shape,
-    Values, VerdictWord,
+    AuditRecord, Claim, ClaimHere, ClaimVerdict, HistogramError, Metric, Record, Shape, VerdictWord,
 };
 use deadheat_stats::{EpochRatio, LogInterval, Published, Sample, epoch_log_ratio};
 
-use super::figures::{Figure, Place, figure, latency, time_unit};
+use super::figures::{Figure, Place, figure};
 use crate::{ReportError, View};
+use measured::{Wanted, is_of, values, wanted};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
 const SETTINGS: [&str; 13] = [
@@ -28,19 +31,8 @@ const SETTINGS: [&str; 13] = [
     "edge_cache_hit_rate",
     "edge_latency_ms",
 ];
-/// A percentile of an epoch needs so many requests beyond it.
-const BEYOND: f64 = 50.0;
 /// The interval of a ratio that the race itself did not compare.
 const ALPHA: f64 = 0.05;
-
-/// What is taken from an epoch for a published metric.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Wanted {
-    Of(Metric),
-    Latency(Place),
-    ColdStart,
-    Memory,
-}
 
 /// Adds what this machine's race says of each claim.
 ///
@@ -88,14 +80,13 @@ struct Found {
 impl Race<'_> {
     /// What the race says of a claim; nothing of the one that the others of its row are divided by.
     fn says(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, ReportError> {
-        let scenario = self.scenario(claim);
         let mut one = ClaimHere {
             claims: vec![at],
             metric: claim.metric.clone(),
             row: claim.run().map(Into::into),
             contender: claim.contender.clone(),
             baseline: claim.baseline.clone(),
-            scenario: scenario.map(Into::into),
+            scenario: None,
             published: None,
             here: None,
             low: None,
@@ -113,13 +104,11 @@ impl Race<'_> {
         let Some((contender, stated)) = claim.contender.as_deref().zip(figure(claim)) else {
             return untestable(one, "it names no contender".into());
         };
-        let Some(scenario) = scenario else {
-            let why = claim.scenario.as_ref().map_or_else(
-                || "nothing was raced".to_owned(),
-                |name| format!("its scenario {name} was not raced"),
-            );
-            return untestable(one, why);
+        let scenario = match self.scenario(claim, wanted) {
+            Ok(scenario) => scenario.name.as_str(),
+            Err(why) => return untestable(one, why),
         };
+        one.scenario = Some(scenario.into());
         let (published, baseline) = if claim.metric.ends_with("_ratio") {
             let Some(baseline) = claim.baseline.clone() else {
                 return untestable(one, "it names nobody that it is a ratio to".into());
@@ -152,24 +141,6 @@ impl Race<'_> {
             None => untestable(one, format!("{scenario} does not measure it")),
             Some(found) => Ok(Some(judged(one, published, &found, self.record.plan.method.margin))),
         }
-    }
-
-    /// The scenario in which a claim is looked for: its own, else the first that is made for it, else the first load.
-    fn scenario<'s>(&'s self, claim: &'s Claim) -> Option<&'s str> {
-        let raced = |one: &&ScenarioPlan| self.record.epochs_of(&one.name).next().is_some();
-        let all = || self.record.plan.scenarios.iter().filter(raced);
-        let found = match &claim.scenario {
-            Some(name) => all().find(|one| one.name == *name),
-            None => {
-                let made_for = all().find(|one| match &one.shape {
-                    Shape::Starts { .. } => claim.metric.starts_with("cold_start"),
-                    Shape::Measure { measure } => is_of(&claim.metric, measure),
-                    _ => false,
-                });
-                made_for.or_else(|| all().find(|one| one.shape.is_load()))
-            }
-        };
-        found.map(|one| one.name.as_str())
     }
 
     /// What is taken from the record for a metric: what contenders measure themselves is known by its name.
@@ -293,57 +264,6 @@ fn ratios(interval: LogInterval) -> Option<(f64, f64)> {
     low.zip(high)
 }
 
-/// `serialize_million_s` is of `serialize`.
-fn is_of(metric: &str, measure: &str) -> bool {
-    metric.strip_prefix(measure).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-}
-
-/// What a metric's name asks for; that of a ratio what the ratio is of.
-fn wanted(metric: &str) -> Option<Wanted> {
-    let of = metric.strip_suffix("_ratio").unwrap_or(metric);
-    match of {
-        "throughput" | "throughput_rps" => return Some(Wanted::Of(Metric::Throughput)),
-        "rss" | "rss_mb" | "rss_bytes" | "memory_mb" => return Some(Wanted::Memory),
-        "cold_start" => return Some(Wanted::ColdStart),
-        _ => {}
-    }
-    // A ratio's name has no unit: any will do to tell the place.
-    let timed = if time_unit(of).is_some() { of.to_owned() } else { format!("{of}_ms") };
-    if timed.starts_with("cold_start_") {
-        return Some(Wanted::ColdStart);
-    }
-    latency(&timed).map(Wanted::Latency)
-}
-
-/// A contender's values in an epoch: one per round, or one.
-fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, HistogramError> {
-    let Some(part) = epoch.of(contender) else { return Ok(Vec::new()) };
-    let one = |value: Option<f64>| Ok(value.into_iter().collect());
-    match wanted {
-        Wanted::Of(metric) => Ok(match epoch.values(contender, metric)? {
-            Values::PerRound(rates) => rates,
-            Values::PerEpoch(value) => value.into_iter().collect(),
-        }),
-        Wanted::ColdStart => one(Some(part.cold_start_ns as f64).filter(|ns| *ns > 0.0)),
-        Wanted::Memory => one(part.usage.pss_bytes.map(|bytes| bytes as f64)),
-        Wanted::Latency(place) => {
-            if part.latency.0.is_empty() {
-                return Ok(Vec::new());
-            }
-            let all = part.latency.decode()?;
-            let some = !all.is_empty();
-            one(match place {
-                Place::Mean => some.then(|| all.mean()),
-                Place::Min => some.then(|| all.min() as f64),
-                Place::Max => some.then(|| all.max() as f64),
-                Place::Quantile(at) => {
-                    (all.len() as f64 * (1.0 - at) >= BEYOND).then(|| all.value_at_quantile(at) as f64)
-                }
-            })
-        }
-    }
-}
-
 /// Reproduced if the published ratio lies within the interval, widened by the margin.
 fn judged(mut one: ClaimHere, published: Published, found: &Found, margin: f64) -> ClaimHere {
     one.here = Some(found.ratio);
@@ -364,19 +284,4 @@ fn judged(mut one: ClaimHere, published: Published, found: &Found, margin: f64) 
         (false, false) => ClaimVerdict::NotReproduced,
     };
     one
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metrics_by_their_names() {
-        let of = |metric: &str| wanted(metric);
-        assert_eq!(of("throughput_ratio"), Some(Wanted::Of(Metric::Throughput)));
-        assert_eq!(of("latency_p99_ratio"), Some(Wanted::Latency(Place::Quantile(0.99))));
-        assert_eq!(of("latency_max_ms"), Some(Wanted::Latency(Place::Max)));
-        assert_eq!([of("cold_start_ms"), of("cold_start_ratio")], [Some(Wanted::ColdStart); 2]);
-        assert_eq!([of("rss_mb"), of("serialize_million_s")], [Some(Wanted::Memory), None]);
-    }
 }

@@ -1,0 +1,94 @@
+//! Where in a race a claim is looked for, and why it cannot be.
+//!
+//! Owns: which scenario a claim is about, and whether that was raced as it was published. Must not know ratios or verdicts.
+
+use deadheat_record::{Claim, Metric, ScenarioPlan, Shape};
+
+use super::super::figures::Run;
+use super::Race;
+use super::measured::{Wanted, is_of};
+use crate::number::exact;
+
+impl<'a> Race<'a> {
+    /// The scenario in which a claim is looked for: its own, else the first that is made for its metric, else a closed load.
+    ///
+    /// # Errors
+    /// Why there is none, in words.
+    pub(super) fn scenario(&self, claim: &Claim, wanted: Wanted) -> Result<&'a ScenarioPlan, String> {
+        if self.raced().next().is_none() {
+            return Err("nothing was raced".into());
+        }
+        let found = match &claim.scenario {
+            Some(name) => self.raced().find(|one| one.name == *name),
+            None => self.made_for(&claim.metric),
+        };
+        let found = match (found, &claim.scenario) {
+            (Some(found), _) => found,
+            (None, Some(name)) => return Err(format!("its scenario {name} was not raced")),
+            (None, None) => self.closed(claim)?,
+        };
+        self.as_published(found, claim, wanted)?;
+        Ok(found)
+    }
+
+    /// Scenarios of which there is anything.
+    fn raced(&self) -> impl Iterator<Item = &'a ScenarioPlan> + use<'a> {
+        let record = self.record;
+        record.plan.scenarios.iter().filter(move |one| record.epochs_of(&one.name).next().is_some())
+    }
+
+    /// The first scenario of starts or of a measure that a metric can only be of.
+    fn made_for(&self, metric: &str) -> Option<&'a ScenarioPlan> {
+        self.raced().find(|one| match &one.shape {
+            Shape::Starts { .. } => metric.starts_with("cold_start"),
+            Shape::Measure { measure } => is_of(metric, measure),
+            _ => false,
+        })
+    }
+
+    /// The first closed load of as many connections as were published. The rungs of a ladder leave out work, and a cold load is
+    /// about first seconds: none of them is meant by a claim that does not name it.
+    fn closed(&self, claim: &Claim) -> Result<&'a ScenarioPlan, String> {
+        if let Some(row) = &claim.row {
+            return Err(format!("the study names no scenario for its run {row}"));
+        }
+        let published = self.connections(claim);
+        let meant = |one: &&ScenarioPlan| {
+            let right = published.is_none_or(|count| f64::from(one.shape.connections()) == count);
+            right
+                && matches!(one.shape, Shape::Closed { .. })
+                && one.ladder.is_none()
+                && !one.traffic.cold
+        };
+        self.raced().find(meant).ok_or_else(|| {
+            let load = published.map_or_else(String::new, |count| format!(" of {} connections", exact(count)));
+            format!("the study names no scenario for it, and no plain closed load{load} was raced")
+        })
+    }
+
+    /// The connections that were published with a claim.
+    fn connections(&self, claim: &Claim) -> Option<f64> {
+        Run::of(claim, self.claims)?.setting("connections").map(|connections| connections.is.value)
+    }
+
+    /// Whether a scenario was raced as the claim has it.
+    fn as_published(&self, one: &ScenarioPlan, claim: &Claim, wanted: Wanted) -> Result<(), String> {
+        let name = &one.name;
+        match (&one.shape, wanted) {
+            (Shape::Open { .. }, Wanted::Of(Metric::Throughput)) => {
+                return Err(format!("{name} is an open load: it answers as many requests as are due"));
+            }
+            (Shape::Peak { .. }, Wanted::Of(Metric::Throughput) | Wanted::Latency(_)) => {
+                return Err(format!("{name} looks for the highest rate: what its trials did is nobody's figure"));
+            }
+            _ => {}
+        }
+        let own = f64::from(one.shape.connections());
+        match self.connections(claim).filter(|count| one.shape.is_load() && *count != own) {
+            Some(count) => {
+                Err(format!("it is of {} connections, and {name} had {}", exact(count), exact(own)))
+            }
+            None => Ok(()),
+        }
+    }
+}
