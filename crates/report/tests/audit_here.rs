@@ -158,6 +158,31 @@ fn no_load_of_another_kind_stands_for_a_closed_one() {
     assert!(!says(&latency, &record).1.contains("open load"), "a latency under a rate is one");
 }
 
+/// A scenario of four cores that was scaled down to one says nothing about four.
+#[test]
+fn a_scenario_that_was_scaled_down_tests_nothing() {
+    let ratio = Claim { scenario: Some("closed-64".into()), ..claim("bun/node", "throughput_ratio", 9.0) };
+    let why = |record: &Record| {
+        let one = audited(std::slice::from_ref(&ratio), record).here[0].clone();
+        (one.verdict, one.note.unwrap_or_default())
+    };
+    let mut record = race().record();
+    assert_eq!(why(&record).0, ClaimVerdict::NotReproduced);
+    let finding = deadheat_record::Finding::warn(
+        "fewer-cores",
+        "scenario `closed-64` asks for 4 cores and contenders have 1 here: it was scaled down to that",
+        "race it on a machine with more cores",
+    );
+    // As older records have it.
+    record.findings.push((None, finding));
+    let older = "it asks for more cores than contenders had".to_owned();
+    assert_eq!(why(&record), (ClaimVerdict::NotTestable, older));
+    let limits = &mut record.plan.scenarios[0].limits;
+    (limits.cpus, limits.asked_cpus) = (Some(1.0), Some(4.0));
+    let asked = "it asks for 4 cores; contenders had 1".to_owned();
+    assert_eq!(why(&record), (ClaimVerdict::NotTestable, asked));
+}
+
 #[test]
 fn an_invalid_race_tests_nothing_and_another_studys_record_is_refused() {
     let mut record = Race { steal_share: 0.09, ..race() }.record();

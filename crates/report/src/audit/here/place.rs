@@ -83,6 +83,9 @@ impl<'a> Race<'a> {
             }
             _ => {}
         }
+        if let Some(why) = self.scaled_down(one) {
+            return Err(why);
+        }
         let own = f64::from(one.shape.connections());
         match self.connections(claim).filter(|count| one.shape.is_load() && *count != own) {
             Some(count) => {
@@ -90,5 +93,17 @@ impl<'a> Race<'a> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Why a scenario says nothing, where contenders have fewer cores than it asks for. Older records have that in a finding only.
+    fn scaled_down(&self, one: &ScenarioPlan) -> Option<String> {
+        if let Some(asked) = one.limits.asked_cpus {
+            let had = one.limits.cpus.map_or_else(|| "fewer".into(), exact);
+            return Some(format!("it asks for {} cores; contenders had {had}", exact(asked)));
+        }
+        let begin = format!("scenario `{}` asks for ", one.name);
+        let mut told = self.record.findings.iter().map(|(_, finding)| finding);
+        let scaled = told.any(|finding| finding.code == "fewer-cores" && finding.message.starts_with(&begin));
+        scaled.then(|| "it asks for more cores than contenders had".into())
     }
 }
