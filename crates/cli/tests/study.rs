@@ -45,6 +45,7 @@ mistakes!(
     bad_limits,
     bad_numbers,
     bad_rules,
+    claims,
     collectors,
     duplicate_names,
     either_or,
@@ -178,6 +179,7 @@ fn what_a_contender_offers_and_what_was_published_is_read() {
     assert_eq!(study.claims[0].published().value, Some(41_900.0));
     assert_eq!(study.claims[0].published().half_digit, 0.5);
     assert_eq!(study.claims[0].row.as_deref(), Some("first"));
+    assert_eq!(study.claims[1].published().baseline_scenario.as_deref(), Some("popular"));
     let second = &study.contenders[1];
     assert_eq!(second.measures["parse"].get_ref(), "./sub/bin/server parse");
     assert_eq!(second.artefacts, [folder.join("rows.csv"), folder.join("sub")]);

@@ -163,6 +163,9 @@ pub struct ClaimHere {
     pub baseline: Option<String>,
     /// The scenario of this machine's race.
     pub scenario: Option<String>,
+    /// The scenario of what it is divided by, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_scenario: Option<String>,
     /// The published figure or ratio: from, to.
     pub published: Option<(f64, f64)>,
     /// This machine's.

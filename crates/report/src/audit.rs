@@ -17,7 +17,8 @@ pub use here::add_race;
 pub(crate) use markdown::claims;
 pub use markdown::markdown;
 pub(crate) use words::{
-    check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
+    check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
+    verdict_word,
 };
 
 /// The claims held against each other: an audit for which nothing is run.

@@ -102,8 +102,93 @@ fn what_cannot_be_tested_says_why() {
     assert_eq!(why(claim("bun/node", "happiness_ratio", 2.0)), "deadheat does not measure this");
     let elsewhere = Claim { scenario: Some("cloud".into()), ..claim("bun/node", "throughput_ratio", 2.0) };
     assert_eq!(why(elsewhere), "its scenario cloud was not raced");
-    let settings = [claim("", "connections", 64.0), claim("", "edge_cache_hit_rate", 0.92)];
+    let php = [claim("bun", "throughput_rps", 5.0), claim("php", "throughput_rps", 5.0)];
+    let notes = audited(&php, &race().record()).here.into_iter().map(|one| one.note.unwrap());
+    assert_eq!(notes.collect::<Vec<_>>(), ["nobody else whose figure was published was raced", "php was not raced"]);
+    let settings = [claim("", "connections", 64.0), claim("bun", "cpus", 4.0), claim("", "processes", 1.0)];
     assert_eq!(audited(&settings, &race().record()).here, []);
+}
+
+/// Results that no race compares have a line that says why.
+#[test]
+fn what_was_published_and_is_not_compared_says_why() {
+    for (metric, word) in [
+        ("warmup_s", "pilot"),
+        ("timeouts", "one run"),
+        ("connect_errors", "could not open"),
+        ("edge_cache_hit_rate", "assumption about users"),
+    ] {
+        let one = says(claim("bun", metric, 2.0));
+        assert_eq!(one.verdict, ClaimVerdict::NotTestable, "{metric}");
+        assert!(one.note.unwrap().contains(word), "{metric}");
+    }
+}
+
+/// An epoch of 10,000 requests has 10 beyond p99.9.
+#[test]
+fn a_percentile_with_too_few_requests_beyond_it_says_how_many() {
+    let one = says(claim("bun/node", "latency_p99_9_ratio", 2.0));
+    assert_eq!(one.verdict, ClaimVerdict::NotTestable);
+    let why = "too few requests beyond it: 10 of 50 needed in an epoch; measure longer";
+    assert_eq!(one.note.as_deref(), Some(why));
+    let mut record = race().record();
+    for part in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders) {
+        part.latency = deadheat_record::EncodedHistogram::default();
+    }
+    let none = audited(&[claim("bun/node", "latency_p99_9_ratio", 2.0)], &record);
+    assert_eq!(none.here[0].note.as_deref(), Some("closed-64 does not measure it"));
+}
+
+/// What the study says of a claim is told, whatever comes of it.
+#[test]
+fn a_claims_own_note_is_shown() {
+    let noted = |claim: Claim, note: &str| Claim { note: Some(note.into()), ..claim };
+    let claims = [
+        noted(claim("bun/node", "throughput_ratio", 1.4), "in the text only"),
+        noted(claim("bun/node", "happiness_ratio", 1.4), "by a poll"),
+    ];
+    let audit = audited(&claims, &race().record());
+    assert_eq!(audit.here[0].verdict, ClaimVerdict::Reproduced);
+    assert_eq!(audit.here[0].note.as_deref(), Some("in the text only"));
+    assert_eq!(audit.here[1].note.as_deref(), Some("deadheat does not measure this (by a poll)"));
+    let (shown, page) = (terminal::audit(&audit, &WIDE), markdown(&audit));
+    for text in [shown, page] {
+        assert!(text.contains("in the text only") && text.contains("(by a poll)"), "{text}");
+    }
+}
+
+/// `doubled latency` is a ratio of a contender to itself, in another scenario, whose epochs are no pairs.
+#[test]
+fn a_ratio_of_two_scenarios_is_taken_from_both() {
+    let half = |seed: u64| Race { seed, epochs: 8, ..Race::of(vec![Racer::new("node", 5_000.0), Racer::new("bun", 9_000.0)]) };
+    let record = |slow: Race| {
+        fixture::joined([("lookup".to_owned(), race().record()), ("anew".to_owned(), slow.record())])
+    };
+    let ratio = |value: f64| Claim {
+        scenario: Some("anew".into()),
+        baseline_scenario: Some("lookup".into()),
+        ..claim("node", "throughput_ratio", value)
+    };
+    let all = record(half(7));
+    let one = audited(&[ratio(0.5)], &all).here[0].clone();
+    assert_eq!(one.verdict, ClaimVerdict::Reproduced);
+    assert_eq!((one.baseline.as_deref(), one.baseline_scenario.as_deref()), (Some("node"), Some("lookup")));
+    let (low, here, high) = (one.low.unwrap(), one.here.unwrap(), one.high.unwrap());
+    assert!(low < here && here < high && (here - 0.5).abs() < 0.03 && high / low < 1.1, "{low} {here} {high}");
+    assert!(one.note.unwrap().contains("Welch"));
+    let verdict = |value: f64| audited(&[ratio(value)], &all).here[0].verdict;
+    assert_eq!((verdict(0.8), verdict(2.0)), (ClaimVerdict::NotReproduced, ClaimVerdict::Contradicted));
+    assert!(terminal::audit(&audited(&[ratio(0.5)], &all), &WIDE).contains("anew / lookup"));
+    // With a baseline it is to that one's figure there: 5,000/s over 14,000/s.
+    let other = Claim { baseline: Some("bun".into()), ..ratio(0.357) };
+    assert_eq!(audited(&[other], &all).here[0].verdict, ClaimVerdict::Reproduced);
+    let single = record(Race { epochs: 1, ..half(7) });
+    let one = audited(&[ratio(0.5)], &single).here[0].clone();
+    assert_eq!((one.verdict, one.low), (ClaimVerdict::NotTestable, None));
+    assert!(one.here.is_some() && one.note.unwrap().starts_with("fewer than two epochs"));
+    let elsewhere = Claim { baseline_scenario: Some("none".into()), ..ratio(0.5) };
+    let note = audited(&[elsewhere], &all).here[0].note.clone();
+    assert_eq!(note.as_deref(), Some("its scenario none was not raced"));
 }
 
 /// A claim of a run that no scenario stands for says so: it is not held against whatever was raced.

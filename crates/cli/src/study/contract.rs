@@ -56,8 +56,20 @@ pub(super) const SCENARIO: &[&str] = &[
     "memory",
 ];
 /// Keys of `[[claim]]`.
-pub(super) const CLAIM: &[&str] =
-    &["source", "contender", "baseline", "row", "metric", "value", "low", "high", "unit", "scenario", "note"];
+pub(super) const CLAIM: &[&str] = &[
+    "source",
+    "contender",
+    "baseline",
+    "row",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "unit",
+    "scenario",
+    "baseline_scenario",
+    "note",
+];
 /// Keys of an entry of `volatile`.
 pub(super) const VOLATILE: &[&str] = &["path", "pattern", "not", "agree", "own"];
 /// Keys of an entry of `requests`.
@@ -324,6 +336,14 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
         );
         fields.complain(complaint.help("a ratio is contender / baseline"));
     }
+    let baseline_scenario = fields.text("baseline_scenario");
+    if let Some(other) = &baseline_scenario
+        && (contender.is_none() || fields.get("scenario").is_none())
+    {
+        let title = "a claim with `baseline_scenario` needs `contender` and `scenario`";
+        let complaint = Complaint::new(other.span(), title, "whose figure is divided by that of this scenario?");
+        fields.complain(complaint.help("a ratio is contender in scenario / baseline, or itself, in baseline_scenario"));
+    }
     Claim {
         source: source.into_inner(),
         contender,
@@ -333,6 +353,7 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
         figure: figure(fields),
         unit: fields.text("unit").map(Spanned::into_inner),
         scenario: fields.text("scenario"),
+        baseline_scenario,
         note: fields.text("note").map(Spanned::into_inner),
     }
 }

@@ -211,6 +211,8 @@ pub(crate) struct Claim {
     pub(crate) unit: Option<String>,
     /// Where it can be tested here.
     pub(crate) scenario: Option<Spanned<String>>,
+    /// Of a ratio of that scenario to another: the other.
+    pub(crate) baseline_scenario: Option<Spanned<String>>,
     /// What the reader should know beside it.
     pub(crate) note: Option<String>,
 }
@@ -251,6 +253,7 @@ impl Claim {
             high,
             unit: self.unit.clone(),
             scenario: name(&self.scenario),
+            baseline_scenario: name(&self.baseline_scenario),
             note: self.note.clone(),
         }
     }

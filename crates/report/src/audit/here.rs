@@ -3,36 +3,51 @@
 //! Owns: which claims can be held against which part of the record, and what is said then. A figure of another machine is
 //! compared as a ratio between two contenders only. Must not know how anything was measured.
 
+mod looked;
 mod measured;
 mod place;
 
-use deadheat_record::{
-    AuditRecord, Claim, ClaimHere, ClaimVerdict, HistogramError, Metric, Record, Shape, VerdictWord,
-};
-use deadheat_stats::{EpochRatio, LogInterval, Published, Sample, epoch_log_ratio};
+use deadheat_record::{AuditRecord, Claim, ClaimHere, ClaimVerdict, HistogramError, Metric, Record, Shape};
+use deadheat_stats::Published;
 
-use super::figures::{Figure, Place, figure};
+use super::figures::{Figure, figure};
 use crate::{ReportError, View};
-use measured::{Wanted, is_of, values, wanted};
+use looked::{Found, Looked, Side};
+use measured::{BEYOND, Wanted, is_of, wanted};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 11] = [
     "connections",
-    "connect_errors",
     "requests",
     "duration_s",
-    "warmup_s",
     "warmup_before_s",
-    "timeouts",
     "rate_rps",
     "cpus",
+    "processes",
     "runs",
+    "discarded_runs",
     "generator_threads",
-    "edge_cache_hit_rate",
     "edge_latency_ms",
 ];
-/// The interval of a ratio that the race itself did not compare.
-const ALPHA: f64 = 0.05;
+/// What was published, is no setting, and is compared by no race: why.
+const UNCOMPARED: [(&str, &str); 4] = [
+    (
+        "warmup_s",
+        "for how long a runtime is slow at first is seen by a race's pilot, and left out of what it compares",
+    ),
+    (
+        "timeouts",
+        "a count of one run, made by how long that was and how long its client waited: no two machines compare",
+    ),
+    (
+        "connect_errors",
+        "connections that the article's client could not open: its own, and held against its connections above",
+    ),
+    (
+        "edge_cache_hit_rate",
+        "an assumption about users, which no race measures: the model of an edge cache takes it",
+    ),
+];
 
 /// Adds what this machine's race says of each claim.
 ///
@@ -70,14 +85,30 @@ struct Race<'a> {
     claims: &'a [Claim],
 }
 
-/// A ratio of this machine.
-struct Found {
-    ratio: f64,
-    interval: Option<(f64, f64)>,
-    invalid: bool,
+/// What comes of holding a claim against a race.
+enum Held {
+    /// What is told is told.
+    Told,
+    /// Why nothing can be told.
+    Untestable(String),
+    /// It is the one that the others of its row are divided by.
+    Divisor,
 }
 
-impl Race<'_> {
+/// What a claim is about.
+struct About<'c> {
+    side: Side<'c>,
+    stated: Figure,
+    wanted: Wanted,
+}
+
+/// The ratio that was published.
+struct Stated<'c> {
+    ratio: Published,
+    base: Side<'c>,
+}
+
+impl<'a> Race<'a> {
     /// What the race says of a claim; nothing of the one that the others of its row are divided by.
     fn says(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, ReportError> {
         let mut one = ClaimHere {
@@ -87,6 +118,7 @@ impl Race<'_> {
             contender: claim.contender.clone(),
             baseline: claim.baseline.clone(),
             scenario: None,
+            baseline_scenario: None,
             published: None,
             here: None,
             low: None,
@@ -94,53 +126,91 @@ impl Race<'_> {
             verdict: ClaimVerdict::NotTestable,
             note: None,
         };
-        let untestable = |mut one: ClaimHere, why: String| {
-            one.note = Some(why);
-            Ok(Some(one))
+        match self.held(&mut one, claim)? {
+            Held::Told => {}
+            Held::Untestable(why) => one.note = Some(why),
+            Held::Divisor => return Ok(None),
+        }
+        // What the study says of the claim, after what the race does.
+        if let Some(own) = &claim.note {
+            one.note = Some(one.note.map_or_else(|| own.clone(), |note| format!("{note} ({own})")));
+        }
+        Ok(Some(one))
+    }
+
+    fn held(&self, one: &mut ClaimHere, claim: &Claim) -> Result<Held, ReportError> {
+        let untestable = |why: String| Ok(Held::Untestable(why));
+        let About { side, stated, wanted } = match self.about(claim) {
+            Ok(about) => about,
+            Err(why) => return untestable(why),
         };
-        let Some(wanted) = self.wanted(&claim.metric) else {
-            return untestable(one, "deadheat does not measure this".into());
-        };
-        let Some((contender, stated)) = claim.contender.as_deref().zip(figure(claim)) else {
-            return untestable(one, "it names no contender".into());
-        };
-        let scenario = match self.scenario(claim, wanted) {
-            Ok(scenario) => scenario.name.as_str(),
-            Err(why) => return untestable(one, why),
-        };
-        one.scenario = Some(scenario.into());
-        let (published, baseline) = if claim.metric.ends_with("_ratio") {
-            let Some(baseline) = claim.baseline.clone() else {
-                return untestable(one, "it names nobody that it is a ratio to".into());
-            };
-            (stated.is, baseline)
+        one.scenario = Some(side.scenario.into());
+        if let Some(why) = self.missing(side) {
+            return untestable(why);
+        }
+        let stated = if claim.metric.ends_with("_ratio") {
+            match self.base(claim, side, wanted) {
+                Ok(base) => Stated { ratio: stated.is, base },
+                Err(why) => return untestable(why),
+            }
         } else {
-            match self.divided_by(claim, contender, scenario) {
-                Partner::Itself => return Ok(None),
-                Partner::Nobody => {
-                    let why = "no other contender's figure was published that it could be divided by".into();
-                    return untestable(one, why);
-                }
+            match self.divided_by(claim, side) {
+                Partner::Itself => return Ok(Held::Divisor),
+                Partner::Nobody(why) => return untestable(why.into()),
                 Partner::Of(index, name, figure) => {
                     one.claims.push(index);
-                    (stated.is.over(figure.is), name)
+                    let base = Side { contender: name, scenario: side.scenario };
+                    Stated { ratio: stated.is.over(figure.is), base }
                 }
             }
         };
-        one.baseline = Some(baseline.clone());
-        one.published = Some((published.low, published.high));
-        for name in [contender, baseline.as_str()] {
-            if let Some(why) = self.missing(name, scenario) {
-                return untestable(one, why);
+        one.baseline = Some(stated.base.contender.into());
+        if stated.base.scenario != side.scenario {
+            one.baseline_scenario = Some(stated.base.scenario.into());
+        }
+        one.published = Some((stated.ratio.low, stated.ratio.high));
+        if let Some(why) = self.missing(stated.base) {
+            return untestable(why);
+        }
+        let looked = self.looked(side, stated.base, wanted);
+        match looked.map_err(|source| damaged(side.scenario, source))? {
+            Looked::Found(found) => {
+                judged(one, stated.ratio, &found, self.record.plan.method.margin);
+                Ok(Held::Told)
             }
+            Looked::TooFew(count) => untestable(format!(
+                "too few requests beyond it: {count} of {BEYOND} needed in an epoch; measure longer"
+            )),
+            Looked::Nothing => untestable(format!("{} does not measure it", side.scenario)),
         }
-        match self
-            .found(scenario, contender, &baseline, wanted)
-            .map_err(|source| damaged(scenario, source))?
-        {
-            None => untestable(one, format!("{scenario} does not measure it")),
-            Some(found) => Ok(Some(judged(one, published, &found, self.record.plan.method.margin))),
+    }
+
+    /// Whom and what a claim is about, and where that is looked for.
+    fn about<'c>(&self, claim: &'c Claim) -> Result<About<'c>, String>
+    where
+        'a: 'c,
+    {
+        if let Some((_, why)) = UNCOMPARED.iter().find(|(metric, _)| *metric == claim.metric) {
+            return Err((*why).into());
         }
+        let wanted = self.wanted(&claim.metric).ok_or("deadheat does not measure this")?;
+        let named = claim.contender.as_deref().zip(figure(claim));
+        let (contender, stated) = named.ok_or("it names no contender")?;
+        let scenario = self.scenario(claim, wanted)?.name.as_str();
+        Ok(About { side: Side { contender, scenario }, stated, wanted })
+    }
+
+    /// Whom a stated ratio is to: its baseline, or the same contender in another scenario.
+    fn base<'c>(&self, claim: &'c Claim, side: Side<'c>, wanted: Wanted) -> Result<Side<'c>, String>
+    where
+        'a: 'c,
+    {
+        let Some(name) = &claim.baseline_scenario else {
+            let contender = claim.baseline.as_deref().ok_or("it names nobody that it is a ratio to")?;
+            return Ok(Side { contender, scenario: side.scenario });
+        };
+        let scenario = self.named(name, claim, wanted)?.name.as_str();
+        Ok(Side { contender: claim.baseline.as_deref().unwrap_or(side.contender), scenario })
     }
 
     /// What is taken from the record for a metric: what contenders measure themselves is known by its name.
@@ -155,126 +225,73 @@ impl Race<'_> {
 
     /// By whose figure of the same row a figure is divided: the race's baseline's if that was published and raced, else the
     /// first one's that was.
-    fn divided_by(&self, claim: &Claim, contender: &str, scenario: &str) -> Partner {
+    fn divided_by(&self, claim: &Claim, side: Side<'_>) -> Partner<'a> {
         let alike =
             |one: &Claim| one.metric == claim.metric && one.run() == claim.run() && one.baseline.is_none();
         let mut known: Vec<(usize, &str, Figure)> = Vec::new();
+        let mut others = false;
         for (at, one) in self.claims.iter().enumerate().filter(|(_, one)| alike(one)) {
-            if let Some((name, figure)) = one.contender.as_deref().zip(figure(one))
-                && !known.iter().any(|(_, other, _)| *other == name)
-                && self.missing(name, scenario).is_none()
+            let Some((name, figure)) = one.contender.as_deref().zip(figure(one)) else { continue };
+            others |= name != side.contender;
+            if !known.iter().any(|(_, other, _)| *other == name)
+                && self.missing(Side { contender: name, ..side }).is_none()
             {
                 known.push((at, name, figure));
             }
         }
-        let raced = self.view.scenarios.iter().find(|one| one.result.name == scenario);
+        let raced = self.view.scenarios.iter().find(|one| one.result.name == side.scenario);
         let baseline = raced.and_then(|one| one.baseline.as_deref());
         let chosen = known.iter().position(|(_, name, _)| Some(*name) == baseline).unwrap_or(0);
         match known.get(chosen) {
-            Some((_, name, _)) if *name == contender && known.len() > 1 => Partner::Itself,
-            Some((_, name, _)) if *name == contender => Partner::Nobody,
-            Some((at, name, figure)) => Partner::Of(*at, (*name).to_owned(), figure.clone()),
-            None => Partner::Nobody,
+            Some((_, name, _)) if *name == side.contender && known.len() > 1 => Partner::Itself,
+            Some((at, name, figure)) if *name != side.contender => Partner::Of(*at, *name, figure.clone()),
+            _ if others => Partner::Nobody("nobody else whose figure was published was raced"),
+            _ => Partner::Nobody("no other contender's figure was published that it could be divided by"),
         }
     }
 
     /// Why a contender has no figures in a scenario.
-    fn missing(&self, name: &str, scenario: &str) -> Option<String> {
-        if let Some((_, why)) = self.view.not_raced.iter().find(|(one, _)| one == name) {
-            return Some(format!("{name} was not raced: {why}"));
+    fn missing(&self, side: Side<'_>) -> Option<String> {
+        if self.index(side).is_some() {
+            return None;
         }
-        self.index(name, scenario).is_none().then(|| format!("{name} was not raced"))
+        let name = side.contender;
+        let told = self.view.not_raced.iter().find(|(one, _)| one == name);
+        let why = told.map_or_else(String::new, |(_, why)| format!(": {why}"));
+        Some(format!("{name} was not raced{why}"))
     }
 
-    fn index(&self, name: &str, scenario: &str) -> Option<usize> {
-        let of = |index: &usize| self.record.plan.contenders[*index].name == name;
-        self.record.racing(scenario).into_iter().find(of)
-    }
-
-    /// The ratio as the race itself compared it, else over its epochs.
-    fn found(
-        &self,
-        scenario: &str,
-        contender: &str,
-        baseline: &str,
-        wanted: Wanted,
-    ) -> Result<Option<Found>, HistogramError> {
-        if let Some(compared) = self.compared(scenario, contender, baseline, wanted) {
-            return Ok(Some(compared));
-        }
-        let sides = self.index(baseline, scenario).zip(self.index(contender, scenario));
-        let Some((base, other)) = sides else { return Ok(None) };
-        let mut logs = Vec::new();
-        for epoch in self.record.epochs_of(scenario) {
-            let (base, other) = (values(epoch, base, wanted)?, values(epoch, other, wanted)?);
-            logs.extend(epoch_log_ratio(&base, &other).map(EpochRatio::trimmed));
-        }
-        let Some(sample) = Sample::of(&logs) else { return Ok(None) };
-        let interval = sample.t_interval(ALPHA).and_then(ratios);
-        Ok(Some(Found { ratio: sample.mean.exp(), interval, invalid: self.invalid(scenario) }))
-    }
-
-    fn compared(&self, scenario: &str, contender: &str, baseline: &str, wanted: Wanted) -> Option<Found> {
-        let metric = match wanted {
-            Wanted::Of(metric) => metric,
-            Wanted::ColdStart => Metric::ColdStart,
-            Wanted::Latency(Place::Quantile(at)) => Metric::ALL
-                .into_iter()
-                .find(|one| one.quantile().is_some_and(|share| (share - at).abs() < 1e-9))?,
-            _ => return None,
-        };
-        let view = self.view.scenarios.iter().find(|one| one.result.name == scenario)?;
-        let of = |one: &&deadheat_record::Comparison| {
-            let names = [one.contender.as_str(), one.baseline.as_str()];
-            one.metric == metric && (names == [contender, baseline] || names == [baseline, contender])
-        };
-        let found = view.result.comparisons.iter().find(of)?;
-        let (ratio, interval) = (found.ratio?, found.low.zip(found.high));
-        let turned = found.contender != contender;
-        Some(Found {
-            ratio: if turned { 1.0 / ratio } else { ratio },
-            interval: if turned { interval.map(|(low, high)| (1.0 / high, 1.0 / low)) } else { interval },
-            invalid: found.verdict == VerdictWord::Invalid,
-        })
-    }
-
-    fn invalid(&self, scenario: &str) -> bool {
-        let view = self.view.scenarios.iter().find(|one| one.result.name == scenario);
-        let here = view.iter().flat_map(|one| &one.result.findings);
-        here.chain(&self.view.findings)
-            .any(|one| one.severity == deadheat_record::Severity::Invalid && one.contender.is_none())
+    fn index(&self, side: Side<'_>) -> Option<usize> {
+        let of = |index: &usize| self.record.plan.contenders[*index].name == side.contender;
+        self.record.racing(side.scenario).into_iter().find(of)
     }
 }
 
 /// Who a figure is divided by.
-enum Partner {
+enum Partner<'a> {
     /// It is the one that the others are divided by.
     Itself,
-    Nobody,
+    /// Why there is nobody.
+    Nobody(&'static str),
     /// Its claim, its name and its figure.
-    Of(usize, String, Figure),
+    Of(usize, &'a str, Figure),
 }
 
 fn damaged(scenario: &str, source: HistogramError) -> ReportError {
     ReportError::Histogram { scenario: scenario.into(), source }
 }
 
-fn ratios(interval: LogInterval) -> Option<(f64, f64)> {
-    let (low, high) = interval.as_ratios();
-    low.zip(high)
-}
-
 /// Reproduced if the published ratio lies within the interval, widened by the margin.
-fn judged(mut one: ClaimHere, published: Published, found: &Found, margin: f64) -> ClaimHere {
+fn judged(one: &mut ClaimHere, published: Published, found: &Found, margin: f64) {
     one.here = Some(found.ratio);
     let Some((low, high)) = found.interval else {
         one.note = Some("fewer than two epochs: there is no interval to hold it against".into());
-        return one;
+        return;
     };
     (one.low, one.high) = (Some(low), Some(high));
     if found.invalid {
         one.note = Some("the race's comparison is invalid: its findings say why".into());
-        return one;
+        return;
     }
     let within = published.high >= low / (1.0 + margin) && published.low <= high * (1.0 + margin);
     let other_way = (published.high < 1.0 && low > 1.0) || (published.low > 1.0 && high < 1.0);
@@ -283,5 +300,8 @@ fn judged(mut one: ClaimHere, published: Published, found: &Found, margin: f64) 
         (false, true) => ClaimVerdict::Contradicted,
         (false, false) => ClaimVerdict::NotReproduced,
     };
-    one
+    if one.baseline_scenario.is_some() {
+        let note = "two scenarios, raced one after the other: their epochs are no pairs, and the interval is Welch's";
+        one.note = Some(note.into());
+    }
 }

@@ -282,14 +282,18 @@ fn timeouts(run: &Run<'_>) -> Option<PublishedCheck> {
 /// A ratio that is stated, against the quotient of the figures that it must be made of.
 fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
     let (of, stated) = (claim.metric.strip_suffix("_ratio")?, figure(claim)?);
-    let (contender, baseline) = (claim.contender.as_deref()?, claim.baseline.as_deref()?);
-    let published = |who: &str| {
+    let contender = claim.contender.as_deref()?;
+    // Of one scenario to another it is the contender's own, unless it has a baseline.
+    let other = claim.baseline_scenario.as_deref();
+    let baseline = claim.baseline.as_deref().or(other.map(|_| contender))?;
+    let to = other.unwrap_or(baseline);
+    let published = |who: &str, run: Option<&str>| {
         let made_of = |one: &&Claim| {
             let name =
                 one.metric.strip_prefix(of).is_some_and(|rest| rest.starts_with('_') && rest != "_ratio");
             name && one.baseline.is_none()
                 && one.contender.as_deref() == Some(who)
-                && one.run() == claim.run()
+                && one.run() == run
         };
         claims.iter().find(made_of).and_then(figure)
     };
@@ -298,9 +302,10 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         let expected = Some(stated.is.value);
         Some(PublishedCheck { kind: CheckKind::Ratio, row, contender, outcome, found, expected, text })
     };
-    let (Some(one), Some(other)) = (published(contender), published(baseline)) else {
+    let (Some(one), Some(other)) = (published(contender, claim.run()), published(baseline, other.or(claim.run())))
+    else {
         let text = format!(
-            "{of}: {} times that of {baseline} is stated, without the figures that it is made of",
+            "{of}: {} times that of {to} is stated, without the figures that it is made of",
             stated.shown
         );
         return made(CheckOutcome::Untestable, None, text);
@@ -309,7 +314,7 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
     let sound = quotient.agrees(stated.is, TOLERANCE);
     let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
     let text = format!(
-        "{of} over {baseline}: {} / {} = {}, and {} is stated",
+        "{of} over {to}: {} / {} = {}, and {} is stated",
         one.shown,
         other.shown,
         three_digits(quotient.value),

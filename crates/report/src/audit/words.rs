@@ -101,6 +101,12 @@ fn counted(all: &[(usize, &str)]) -> String {
     if some.is_empty() { "none".into() } else { some.join(", ") }
 }
 
+/// In which scenario; of a ratio of two scenarios both: `prepare-per-request / lookup`. `shown` makes what comes from outside harmless.
+pub(crate) fn scenarios(one: &ClaimHere, shown: &dyn Fn(&str) -> String) -> String {
+    let both = [&one.scenario, &one.baseline_scenario];
+    both.into_iter().flatten().map(|name| shown(name)).collect::<Vec<_>>().join(" / ")
+}
+
 /// The published ratio: `1.39`, `0.55 to 0.60`.
 pub(crate) fn published(one: &ClaimHere) -> String {
     let Some((low, high)) = one.published else { return String::new() };

@@ -40,6 +40,11 @@ pub(super) fn wanted(metric: &str) -> Option<Wanted> {
     latency(&timed).map(Wanted::Latency)
 }
 
+/// How many of so many requests lie beyond a percentile, as a share in (0, 1): a hair of rounding is none less.
+pub(super) fn beyond(requests: u64, at: f64) -> f64 {
+    requests as f64 * (1.0 - at) + 1e-6
+}
+
 /// A contender's values in an epoch: one per round, or one.
 pub(super) fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, HistogramError> {
     let Some(part) = epoch.of(contender) else { return Ok(Vec::new()) };
@@ -62,7 +67,7 @@ pub(super) fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<
                 Place::Min => some.then(|| all.min() as f64),
                 Place::Max => some.then(|| all.max() as f64),
                 Place::Quantile(at) => {
-                    (all.len() as f64 * (1.0 - at) >= BEYOND).then(|| all.value_at_quantile(at) as f64)
+                    (beyond(all.len(), at) >= BEYOND).then(|| all.value_at_quantile(at) as f64)
                 }
             })
         }

@@ -18,15 +18,26 @@ impl<'a> Race<'a> {
         if self.raced().next().is_none() {
             return Err("nothing was raced".into());
         }
-        let found = match &claim.scenario {
-            Some(name) => self.raced().find(|one| one.name == *name),
-            None => self.made_for(&claim.metric),
-        };
-        let found = match (found, &claim.scenario) {
-            (Some(found), _) => found,
-            (None, Some(name)) => return Err(format!("its scenario {name} was not raced")),
-            (None, None) => self.closed(claim)?,
-        };
+        if let Some(name) = &claim.scenario {
+            return self.named(name, claim, wanted);
+        }
+        let found = self.made_for(&claim.metric).map_or_else(|| self.closed(claim), Ok)?;
+        self.as_published(found, claim, wanted)?;
+        Ok(found)
+    }
+
+    /// The scenario that a claim names.
+    ///
+    /// # Errors
+    /// Why it is of no use, in words.
+    pub(super) fn named(
+        &self,
+        name: &str,
+        claim: &Claim,
+        wanted: Wanted,
+    ) -> Result<&'a ScenarioPlan, String> {
+        let found = self.raced().find(|one| one.name == name);
+        let found = found.ok_or_else(|| format!("its scenario {name} was not raced"))?;
         self.as_published(found, claim, wanted)?;
         Ok(found)
     }
