@@ -116,6 +116,20 @@ fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
     }
 }
 
+/// What `compiled` asks beside throughput: how soon, and how large.
+#[test]
+fn compiled_has_a_cold_start_and_the_size_of_every_artefact() {
+    let study = study("compiled");
+    let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
+    let starts = file["scenario"].as_array().unwrap().iter().find_map(|one| one.get("starts"));
+    assert_eq!(starts.and_then(toml::Value::as_integer), Some(20));
+    for one in contenders(&study) {
+        let artefact = one["artefact"].as_str().unwrap();
+        // A script is there, and what is built is built into `bin`.
+        assert!(artefact.starts_with("bin/") || study.join(artefact).is_file(), "{artefact}");
+    }
+}
+
 /// A claim without a scenario is held against whatever closed load was raced, so that those of a study that ships name theirs, or say
 /// why there is none.
 #[test]
