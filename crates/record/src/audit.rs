@@ -24,6 +24,9 @@ pub struct AuditRecord {
     pub study: String,
     /// One line about the study.
     pub title: Option<String>,
+    /// Whether the study says that this machine matches the published one: then figures are compared as they are, too.
+    #[serde(default)]
+    pub machine_matches: bool,
     /// What was published, as the study lists it.
     pub claims: Vec<Claim>,
     /// The figures against each other; nothing was run for it.

@@ -29,6 +29,7 @@ pub fn self_test(study: &str, title: Option<&str>, started_unix_ms: u64, claims:
         started_unix_ms,
         study: study.into(),
         title: title.map(Into::into),
+        machine_matches: false,
         claims: claims.to_vec(),
         checks: own::checks(claims),
         generators: Vec::new(),

@@ -191,6 +191,40 @@ fn a_ratio_of_two_scenarios_is_taken_from_both() {
     assert_eq!(note.as_deref(), Some("its scenario none was not raced"));
 }
 
+/// On a machine that matches, figures are compared as they are, beside the ratios; the one that others are divided by as well.
+#[test]
+fn figures_are_compared_as_they_are_where_the_machine_matches() {
+    let record = race().record();
+    let held = |claims: &[Claim], machine_matches: bool| {
+        let mut audit = AuditRecord { machine_matches, ..self_test("trending", None, 1, claims) };
+        add_race(&mut audit, "race.jsonl", &record, &view(&record).unwrap()).unwrap();
+        audit.here
+    };
+    let claims = [claim("bun", "throughput_rps", 28_000.0), claim("node", "throughput_rps", 10_100.0)];
+    assert_eq!(held(&claims, false).len(), 1);
+    let here = held(&claims, true);
+    let told: Vec<_> =
+        here.iter().map(|one| (one.contender.as_deref().unwrap(), one.baseline.as_deref(), one.verdict)).collect();
+    let expected = [
+        ("bun", Some("node"), ClaimVerdict::NotReproduced),
+        // Half of what was published, and in the same direction as anything else.
+        ("bun", None, ClaimVerdict::NotReproduced),
+        ("node", None, ClaimVerdict::Reproduced),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((here[2].published, here[2].claims.as_slice()), (Some((10_100.0, 10_100.0)), &[1][..]));
+    let (low, node, high) = (here[2].low.unwrap(), here[2].here.unwrap(), here[2].high.unwrap());
+    assert!(low < node && node < high && (node / 10_000.0 - 1.0).abs() < 0.03, "{low} {node} {high}");
+    // In the claim's own unit: a median of 64 connections over 10,000/s, in milliseconds and in seconds.
+    for (metric, value) in [("latency_p50_ms", 6.4), ("latency_p50_s", 0.0064)] {
+        let here = held(&[claim("node", metric, value)], true);
+        assert_eq!((here.len(), here[0].verdict), (1, ClaimVerdict::Reproduced), "{metric}: {here:?}");
+        assert_eq!(held(&[claim("node", metric, value * 2.0)], true)[0].verdict, ClaimVerdict::NotReproduced);
+    }
+    // A ratio stays one.
+    assert_eq!(held(&[claim("bun/node", "throughput_ratio", 1.4)], true).len(), 1);
+}
+
 /// A claim of a run that no scenario stands for says so: it is not held against whatever was raced.
 #[test]
 fn a_claim_is_held_against_no_scenario_that_it_is_not_about() {

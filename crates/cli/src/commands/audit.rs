@@ -118,5 +118,6 @@ fn published(study: &Study) -> Result<AuditRecord, UsageError> {
         let remedy = "add them to study.toml: [[claim]] with source, contender, metric and value";
         return Err(UsageError::new(problem, remedy));
     }
-    Ok(report::self_test(&study.name, study.title.as_deref(), unix_ms(), &claims))
+    let audit = report::self_test(&study.name, study.title.as_deref(), unix_ms(), &claims);
+    Ok(AuditRecord { machine_matches: study.machine_matches, ..audit })
 }

@@ -27,6 +27,8 @@ pub(crate) struct Study {
     pub(crate) probes: Vec<Probe>,
     /// The loads; none stands for one closed load of 64 connections over all probes.
     pub(crate) scenarios: Vec<Scenario>,
+    /// Whether the machine is as the one that was published: then an audit compares figures as they are, too.
+    pub(crate) machine_matches: bool,
     /// Published numbers.
     pub(crate) claims: Vec<Claim>,
     /// External load generators that an audit measures.

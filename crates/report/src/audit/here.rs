@@ -1,7 +1,7 @@
 //! This machine's figures for what was published, taken from the record of a race.
 //!
 //! Owns: which claims can be held against which part of the record, and what is said then. A figure of another machine is
-//! compared as a ratio between two contenders only. Must not know how anything was measured.
+//! compared as a ratio between two contenders; of a machine that matches as it is, too. Must not know how anything was measured.
 
 mod looked;
 mod measured;
@@ -10,10 +10,10 @@ mod place;
 use deadheat_record::{AuditRecord, Claim, ClaimHere, ClaimVerdict, HistogramError, Metric, Record, Shape};
 use deadheat_stats::Published;
 
-use super::figures::{Figure, figure};
+use super::figures::{Figure, figure, time_unit};
 use crate::{ReportError, View};
 use looked::{Found, Looked, Side};
-use measured::{BEYOND, Wanted, is_of, wanted};
+use measured::{BEYOND, Wanted, is_of, unit, wanted};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
 const SETTINGS: [&str; 11] = [
@@ -66,12 +66,16 @@ pub fn add_race(
         });
     }
     let race = Race { record, view, claims: &audit.claims };
+    let matches = audit.machine_matches;
     let mut here = Vec::new();
     for (at, claim) in audit.claims.iter().enumerate() {
         if SETTINGS.contains(&claim.metric.as_str()) {
             continue;
         }
-        here.extend(race.says(at, claim)?);
+        let (said, own) = (race.says(at, claim)?, if matches { race.own_figure(at, claim)? } else { None });
+        // Whose own figure is held against the claim needs nobody to be divided by.
+        here.extend(said.filter(|one| own.is_none() || one.verdict != ClaimVerdict::NotTestable));
+        here.extend(own);
     }
     audit.here = here;
     audit.record = Some(file.into());
@@ -111,31 +115,39 @@ struct Stated<'c> {
 impl<'a> Race<'a> {
     /// What the race says of a claim; nothing of the one that the others of its row are divided by.
     fn says(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, ReportError> {
-        let mut one = ClaimHere {
-            claims: vec![at],
-            metric: claim.metric.clone(),
-            row: claim.run().map(Into::into),
-            contender: claim.contender.clone(),
-            baseline: claim.baseline.clone(),
-            scenario: None,
-            baseline_scenario: None,
-            published: None,
-            here: None,
-            low: None,
-            high: None,
-            verdict: ClaimVerdict::NotTestable,
-            note: None,
-        };
+        let mut one = blank(at, claim);
         match self.held(&mut one, claim)? {
             Held::Told => {}
             Held::Untestable(why) => one.note = Some(why),
             Held::Divisor => return Ok(None),
         }
-        // What the study says of the claim, after what the race does.
-        if let Some(own) = &claim.note {
-            one.note = Some(one.note.map_or_else(|| own.clone(), |note| format!("{note} ({own})")));
+        Ok(Some(noted(one, claim)))
+    }
+
+    /// A claim's figure as it is, on a machine that matches the published one; nothing where the claim is a ratio, or the race has no
+    /// such figure.
+    fn own_figure(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, ReportError> {
+        let (Ok(About { side, stated, wanted }), false) =
+            (self.about(claim), claim.metric.ends_with("_ratio") || claim.baseline.is_some())
+        else {
+            return Ok(None);
+        };
+        let Some(unit) = unit(&claim.metric, wanted).filter(|_| self.missing(side).is_none()) else {
+            return Ok(None);
+        };
+        let found = self.own(side, wanted, unit).map_err(|source| damaged(side.scenario, source))?;
+        let Some(found) = found else { return Ok(None) };
+        let mut one = blank(at, claim);
+        one.scenario = Some(side.scenario.into());
+        // The claim as it was written, not in seconds.
+        let published = stated.is.scaled(1.0 / time_unit(&claim.metric).map_or(1.0, |(size, _)| size));
+        one.published = Some((published.low, published.high));
+        judged(&mut one, published, &found, self.record.plan.method.margin);
+        if one.verdict == ClaimVerdict::Contradicted {
+            // A figure has no direction.
+            one.verdict = ClaimVerdict::NotReproduced;
         }
-        Ok(Some(one))
+        Ok(Some(noted(one, claim)))
     }
 
     fn held(&self, one: &mut ClaimHere, claim: &Claim) -> Result<Held, ReportError> {
@@ -267,6 +279,33 @@ impl<'a> Race<'a> {
     }
 }
 
+/// What there is before anything is looked for.
+fn blank(at: usize, claim: &Claim) -> ClaimHere {
+    ClaimHere {
+        claims: vec![at],
+        metric: claim.metric.clone(),
+        row: claim.run().map(Into::into),
+        contender: claim.contender.clone(),
+        baseline: claim.baseline.clone(),
+        scenario: None,
+        baseline_scenario: None,
+        published: None,
+        here: None,
+        low: None,
+        high: None,
+        verdict: ClaimVerdict::NotTestable,
+        note: None,
+    }
+}
+
+/// With what the study says of the claim, after what the race does.
+fn noted(mut one: ClaimHere, claim: &Claim) -> ClaimHere {
+    if let Some(own) = &claim.note {
+        one.note = Some(one.note.map_or_else(|| own.clone(), |note| format!("{note} ({own})")));
+    }
+    one
+}
+
 /// Who a figure is divided by.
 enum Partner<'a> {
     /// It is the one that the others are divided by.
@@ -281,9 +320,9 @@ fn damaged(scenario: &str, source: HistogramError) -> ReportError {
     ReportError::Histogram { scenario: scenario.into(), source }
 }
 
-/// Reproduced if the published ratio lies within the interval, widened by the margin.
+/// Reproduced if what was published lies within the interval, widened by the margin.
 fn judged(one: &mut ClaimHere, published: Published, found: &Found, margin: f64) {
-    one.here = Some(found.ratio);
+    one.here = Some(found.value);
     let Some((low, high)) = found.interval else {
         one.note = Some("fewer than two epochs: there is no interval to hold it against".into());
         return;

@@ -1,4 +1,4 @@
-//! This machine's ratio between two contenders, or between two scenarios, taken from a race.
+//! This machine's ratio between two contenders or two scenarios, and a contender's own figure, taken from a race.
 //!
 //! Owns: where a ratio comes from (the race's own comparison, else its epochs) and how its interval is made. Must not know what was
 //! published.
@@ -20,9 +20,9 @@ pub(super) struct Side<'c> {
     pub(super) scenario: &'c str,
 }
 
-/// A ratio of this machine.
+/// A ratio of this machine, or a figure.
 pub(super) struct Found {
-    pub(super) ratio: f64,
+    pub(super) value: f64,
     pub(super) interval: Option<(f64, f64)>,
     pub(super) invalid: bool,
 }
@@ -69,15 +69,16 @@ impl Race<'_> {
         wanted: Wanted,
     ) -> Result<Option<Found>, HistogramError> {
         let sides = self.index(base).zip(self.index(side));
-        let Some((base, other)) = sides else { return Ok(None) };
+        let Some((base_index, other)) = sides else { return Ok(None) };
         let mut logs = Vec::new();
         for epoch in self.record.epochs_of(side.scenario) {
-            let (base, other) = (values(epoch, base, wanted)?, values(epoch, other, wanted)?);
+            let (base, other) = (values(epoch, base_index, wanted)?, values(epoch, other, wanted)?);
             logs.extend(epoch_log_ratio(&base, &other).map(EpochRatio::trimmed));
         }
         let Some(sample) = Sample::of(&logs) else { return Ok(None) };
         let interval = sample.t_interval(ALPHA).and_then(ratios);
-        Ok(Some(Found { ratio: sample.mean.exp(), interval, invalid: self.invalid(side.scenario) }))
+        let invalid = self.invalid(side) || self.invalid(base);
+        Ok(Some(Found { value: sample.mean.exp(), interval, invalid }))
     }
 
     /// Between two scenarios, which were raced one after the other: their epochs are no pairs, so that it is Welch's interval over the
@@ -89,14 +90,27 @@ impl Race<'_> {
         wanted: Wanted,
     ) -> Result<Option<Found>, HistogramError> {
         let (old, new) = (self.levels(base, wanted)?, self.levels(side, wanted)?);
-        let invalid = self.invalid(side.scenario) || self.invalid(base.scenario);
+        let invalid = self.invalid(side) || self.invalid(base);
         let Some(welch) = Welch::of(&old, &new) else {
             let means = Sample::of(&old).zip(Sample::of(&new));
             let ratio = means.map(|(old, new)| (new.mean - old.mean).exp());
-            return Ok(ratio.map(|ratio| Found { ratio, interval: None, invalid }));
+            return Ok(ratio.map(|value| Found { value, interval: None, invalid }));
         };
         let interval = ratios(welch.interval(ALPHA));
-        Ok(Some(Found { ratio: welch.difference.exp(), interval, invalid }))
+        Ok(Some(Found { value: welch.difference.exp(), interval, invalid }))
+    }
+
+    /// A contender's own figure over its epochs, `unit` times what the record has.
+    pub(super) fn own(
+        &self,
+        side: Side<'_>,
+        wanted: Wanted,
+        unit: f64,
+    ) -> Result<Option<Found>, HistogramError> {
+        let Some(sample) = Sample::of(&self.levels(side, wanted)?) else { return Ok(None) };
+        let interval = sample.t_interval(ALPHA).and_then(ratios);
+        let interval = interval.map(|(low, high)| (low * unit, high * unit));
+        Ok(Some(Found { value: sample.mean.exp() * unit, interval, invalid: self.invalid(side) }))
     }
 
     /// Natural logs of a contender's epochs.
@@ -140,17 +154,19 @@ impl Race<'_> {
         let (ratio, interval) = (found.ratio?, found.low.zip(found.high));
         let turned = found.contender != contender;
         Some(Found {
-            ratio: if turned { 1.0 / ratio } else { ratio },
+            value: if turned { 1.0 / ratio } else { ratio },
             interval: if turned { interval.map(|(low, high)| (1.0 / high, 1.0 / low)) } else { interval },
             invalid: found.verdict == VerdictWord::Invalid,
         })
     }
 
-    fn invalid(&self, scenario: &str) -> bool {
-        let view = self.view.scenarios.iter().find(|one| one.result.name == scenario);
+    /// Whether a finding takes a contender's figures away.
+    fn invalid(&self, side: Side<'_>) -> bool {
+        let view = self.view.scenarios.iter().find(|one| one.result.name == side.scenario);
         let here = view.iter().flat_map(|one| &one.result.findings);
+        let about = |who: &Option<String>| who.as_deref().is_none_or(|who| who == side.contender);
         here.chain(&self.view.findings)
-            .any(|one| one.severity == Severity::Invalid && one.contender.is_none())
+            .any(|one| one.severity == Severity::Invalid && about(&one.contender))
     }
 }
 

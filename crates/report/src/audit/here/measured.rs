@@ -40,6 +40,20 @@ pub(super) fn wanted(metric: &str) -> Option<Wanted> {
     latency(&timed).map(Wanted::Latency)
 }
 
+/// What one of the record is in a claim's own unit; none where the metric's name does not tell it.
+pub(super) fn unit(metric: &str, wanted: Wanted) -> Option<f64> {
+    let of_ns = time_unit(metric).map(|(size, _)| 1e-9 / size);
+    match wanted {
+        Wanted::Of(Metric::Throughput) => Some(1.0),
+        Wanted::Latency(_) | Wanted::ColdStart => of_ns,
+        // What contenders measure themselves is in nanoseconds where it is a time, else as it was printed.
+        Wanted::Of(Metric::Measure) => Some(of_ns.unwrap_or(1.0)),
+        Wanted::Memory if metric.ends_with("_mb") => Some(1e-6),
+        Wanted::Memory if metric.ends_with("_bytes") => Some(1.0),
+        Wanted::Memory | Wanted::Of(_) => None,
+    }
+}
+
 /// How many of so many requests lie beyond a percentile, as a share in (0, 1): a hair of rounding is none less.
 pub(super) fn beyond(requests: u64, at: f64) -> f64 {
     requests as f64 * (1.0 - at) + 1e-6
@@ -86,5 +100,19 @@ mod tests {
         assert_eq!(of("latency_max_ms"), Some(Wanted::Latency(Place::Max)));
         assert_eq!([of("cold_start_ms"), of("cold_start_ratio")], [Some(Wanted::ColdStart); 2]);
         assert_eq!([of("rss_mb"), of("serialize_million_s")], [Some(Wanted::Memory), None]);
+    }
+
+    #[test]
+    fn units_by_their_names() {
+        let close = |metric: &str, wanted, expected: f64| {
+            let found = unit(metric, wanted).unwrap();
+            assert!((found / expected - 1.0).abs() < 1e-12, "{metric}: {found}");
+        };
+        close("latency_p99_ms", Wanted::Latency(Place::Quantile(0.99)), 1e-6);
+        close("cold_start_s", Wanted::ColdStart, 1e-9);
+        close("serialize_million_s", Wanted::Of(Metric::Measure), 1e-9);
+        close("parse_steps", Wanted::Of(Metric::Measure), 1.0);
+        close("rss_mb", Wanted::Memory, 1e-6);
+        assert_eq!(unit("rss", Wanted::Memory), None);
     }
 }
