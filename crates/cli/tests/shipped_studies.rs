@@ -130,6 +130,19 @@ fn compiled_has_a_cold_start_and_the_size_of_every_artefact() {
     }
 }
 
+/// The measure `serialize` of `trending` says what its article said: a million answers, in every runtime.
+#[test]
+fn every_runtime_serialises_a_million_times() {
+    let study = study("trending");
+    for file in
+        ["shared/serialize.mjs", "php/serialize.php", "go/serialize.go", "limit/src/bin/trending-serialize.rs"]
+    {
+        let text = std::fs::read_to_string(study.join(file)).unwrap();
+        let times = text.lines().find(|line| line.starts_with("const") && line.to_lowercase().contains("times"));
+        assert!(times.unwrap().trim_end_matches(';').ends_with("= 1_000_000"), "{file}: {times:?}");
+    }
+}
+
 /// A claim without a scenario is held against whatever closed load was raced, so that those of a study that ships name theirs, or say
 /// why there is none.
 #[test]
