@@ -70,6 +70,8 @@ pub enum CheckKind {
     Requests,
     /// Requests that timed out, and are in no latency.
     Timeouts,
+    /// A variation of runs that is stated, against the runs.
+    Spread,
 }
 
 /// What came of a check.

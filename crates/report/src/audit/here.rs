@@ -205,6 +205,9 @@ impl<'a> Race<'a> {
         if let Some((_, why)) = UNCOMPARED.iter().find(|(metric, _)| *metric == claim.metric) {
             return Err((*why).into());
         }
+        if claim.metric.ends_with("_cv") {
+            return Err("how alike the runs of one start are: intervals here are over fresh starts".into());
+        }
         let wanted = self.wanted(&claim.metric).ok_or("deadheat does not measure this")?;
         let named = claim.contender.as_deref().zip(figure(claim));
         let (contender, stated) = named.ok_or("it names no contender")?;
