@@ -134,11 +134,15 @@ fn compiled_has_a_cold_start_and_the_size_of_every_artefact() {
 #[test]
 fn every_runtime_serialises_a_million_times() {
     let study = study("trending");
-    for file in
-        ["shared/serialize.mjs", "php/serialize.php", "go/serialize.go", "limit/src/bin/trending-serialize.rs"]
-    {
+    for file in [
+        "shared/serialize.mjs",
+        "php/serialize.php",
+        "go/serialize.go",
+        "limit/src/bin/trending-serialize.rs",
+    ] {
         let text = std::fs::read_to_string(study.join(file)).unwrap();
-        let times = text.lines().find(|line| line.starts_with("const") && line.to_lowercase().contains("times"));
+        let times =
+            text.lines().find(|line| line.starts_with("const") && line.to_lowercase().contains("times"));
         assert!(times.unwrap().trim_end_matches(';').ends_with("= 1_000_000"), "{file}: {times:?}");
     }
 }
@@ -152,9 +156,8 @@ fn every_claim_names_its_scenario_or_says_why_there_is_none() {
             std::fs::read_to_string(study(name).join("study.toml")).unwrap().parse().unwrap();
         let of_contenders =
             file["claim"].as_array().unwrap().iter().filter(|one| one.get("contender").is_some());
-        let lost: Vec<&toml::Value> = of_contenders
-            .filter(|one| one.get("scenario").is_none() && one.get("note").is_none())
-            .collect();
+        let lost: Vec<&toml::Value> =
+            of_contenders.filter(|one| one.get("scenario").is_none() && one.get("note").is_none()).collect();
         assert!(lost.is_empty(), "{name}: {lost:#?}");
     }
 }

@@ -43,6 +43,9 @@ pub struct Plan {
     /// Published numbers that the study lists.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// Share of the requests that an edge cache answers, instead of the study's: for the model of what users see behind one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_hit_rate: Option<f64>,
 }
 
 /// Where a contender or service listens.
