@@ -130,6 +130,10 @@ pub struct GeneratorAudit {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Share of its cores' time that the server used while it ran, in the mean over runs; null where that is not known. Near 1 the server
+    /// was the limit, and the generator may reach more.
+    #[serde(default)]
+    pub server_share: Option<f64>,
     /// Why it was not measured, with what to do; null when it was.
     pub skipped: Option<String>,
     /// Published throughputs that lie beyond the interval, also for as many threads as were published: indices of claims; empty where

@@ -104,7 +104,10 @@ fn what_cannot_be_tested_says_why() {
     assert_eq!(why(elsewhere), "its scenario cloud was not raced");
     let php = [claim("bun", "throughput_rps", 5.0), claim("php", "throughput_rps", 5.0)];
     let notes = audited(&php, &race().record()).here.into_iter().map(|one| one.note.unwrap());
-    assert_eq!(notes.collect::<Vec<_>>(), ["nobody else whose figure was published was raced", "php was not raced"]);
+    assert_eq!(
+        notes.collect::<Vec<_>>(),
+        ["nobody else whose figure was published was raced", "php was not raced"]
+    );
     let settings = [claim("", "connections", 64.0), claim("bun", "cpus", 4.0), claim("", "processes", 1.0)];
     assert_eq!(audited(&settings, &race().record()).here, []);
 }
@@ -160,7 +163,11 @@ fn a_claims_own_note_is_shown() {
 /// `doubled latency` is a ratio of a contender to itself, in another scenario, whose epochs are no pairs.
 #[test]
 fn a_ratio_of_two_scenarios_is_taken_from_both() {
-    let half = |seed: u64| Race { seed, epochs: 8, ..Race::of(vec![Racer::new("node", 5_000.0), Racer::new("bun", 9_000.0)]) };
+    let half = |seed: u64| Race {
+        seed,
+        epochs: 8,
+        ..Race::of(vec![Racer::new("node", 5_000.0), Racer::new("bun", 9_000.0)])
+    };
     let record = |slow: Race| {
         fixture::joined([("lookup".to_owned(), race().record()), ("anew".to_owned(), slow.record())])
     };
@@ -174,7 +181,10 @@ fn a_ratio_of_two_scenarios_is_taken_from_both() {
     assert_eq!(one.verdict, ClaimVerdict::Reproduced);
     assert_eq!((one.baseline.as_deref(), one.baseline_scenario.as_deref()), (Some("node"), Some("lookup")));
     let (low, here, high) = (one.low.unwrap(), one.here.unwrap(), one.high.unwrap());
-    assert!(low < here && here < high && (here - 0.5).abs() < 0.03 && high / low < 1.1, "{low} {here} {high}");
+    assert!(
+        low < here && here < high && (here - 0.5).abs() < 0.03 && high / low < 1.1,
+        "{low} {here} {high}"
+    );
     assert!(one.note.unwrap().contains("Welch"));
     let verdict = |value: f64| audited(&[ratio(value)], &all).here[0].verdict;
     assert_eq!((verdict(0.8), verdict(2.0)), (ClaimVerdict::NotReproduced, ClaimVerdict::Contradicted));
@@ -203,8 +213,10 @@ fn figures_are_compared_as_they_are_where_the_machine_matches() {
     let claims = [claim("bun", "throughput_rps", 28_000.0), claim("node", "throughput_rps", 10_100.0)];
     assert_eq!(held(&claims, false).len(), 1);
     let here = held(&claims, true);
-    let told: Vec<_> =
-        here.iter().map(|one| (one.contender.as_deref().unwrap(), one.baseline.as_deref(), one.verdict)).collect();
+    let told: Vec<_> = here
+        .iter()
+        .map(|one| (one.contender.as_deref().unwrap(), one.baseline.as_deref(), one.verdict))
+        .collect();
     let expected = [
         ("bun", Some("node"), ClaimVerdict::NotReproduced),
         // Half of what was published, and in the same direction as anything else.
@@ -343,6 +355,7 @@ fn generator(runs: &[f64], published: bool) -> GeneratorAudit {
         throughput_rps: (!runs.is_empty()).then_some(mean),
         low: (runs.len() > 1).then_some(mean * 0.97),
         high: (runs.len() > 1).then_some(mean * 1.03),
+        server_share: Some(0.41),
         skipped: runs.is_empty().then(|| "there is no venv: run `make setup`".into()),
         beyond: vec![],
         text: String::new(),
@@ -370,6 +383,13 @@ fn a_generator_that_is_slower_than_what_was_published_cannot_have_driven_it() {
     assert!(text.ends_with("; none of the published throughputs is beyond it") && !contradicts, "{text}");
     let (text, contradicts) = concluded(generator(&[100.0, 101.0], false));
     assert!(text.ends_with("; nothing was published with it, it stands beside") && !contradicts, "{text}");
+    // At nine tenths of its cores it was the server that could not do more.
+    let slow = |server_share| GeneratorAudit { server_share, ..generator(&[495.0, 500.0, 505.0], true) };
+    let (text, contradicts) = concluded(slow(Some(0.93)));
+    assert!(text.contains("the null server was the limit (93 % of its cores)") && !contradicts, "{text}");
+    for share in [Some(0.89), None] {
+        assert!(concluded(slow(share)).1, "{share:?}");
+    }
     let (text, contradicts) = concluded(generator(&[], true));
     assert_eq!((text.as_str(), contradicts), ("not measured: there is no venv: run `make setup`", false));
     assert_eq!(published_connections(&claims), Some(64));
@@ -430,6 +450,14 @@ fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
     let value = serde_json::to_value(document(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["edge_cache"]["hit_rate"], 0.92);
+    // What was asked for stands before what the study has.
+    record.plan.edge_hit_rate = Some(0.5);
+    let asked = view(&record).unwrap();
+    assert_eq!(asked.scenarios[0].result.edge_cache.as_ref().unwrap().hit_rate, 0.5);
+    assert!(asked.reproduce.contains("--hit-rate 0.5"), "{}", asked.reproduce);
+    assert!(terminal::render(&asked, &WIDE).contains("50 % hits of 20.0 ms"));
+    record.plan.claims.clear();
+    assert!(view(&record).unwrap().scenarios[0].result.edge_cache.is_some(), "also where the study has none");
 }
 
 /// A race of starts, or of what contenders measure themselves: one value per epoch, the same load of nothing.

@@ -292,9 +292,7 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         let made_of = |one: &&Claim| {
             let name =
                 one.metric.strip_prefix(of).is_some_and(|rest| rest.starts_with('_') && rest != "_ratio");
-            name && one.baseline.is_none()
-                && one.contender.as_deref() == Some(who)
-                && one.run() == run
+            name && one.baseline.is_none() && one.contender.as_deref() == Some(who) && one.run() == run
         };
         claims.iter().find(made_of).and_then(figure)
     };
@@ -303,7 +301,8 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         let expected = Some(stated.is.value);
         Some(PublishedCheck { kind: CheckKind::Ratio, row, contender, outcome, found, expected, text })
     };
-    let (Some(one), Some(other)) = (published(contender, claim.run()), published(baseline, other.or(claim.run())))
+    let (Some(one), Some(other)) =
+        (published(contender, claim.run()), published(baseline, other.or(claim.run())))
     else {
         let text = format!(
             "{of}: {} times that of {to} is stated, without the figures that it is made of",

@@ -83,12 +83,7 @@ impl Race<'_> {
 
     /// Between two scenarios, which were raced one after the other: their epochs are no pairs, so that it is Welch's interval over the
     /// epochs' levels.
-    fn apart(
-        &self,
-        side: Side<'_>,
-        base: Side<'_>,
-        wanted: Wanted,
-    ) -> Result<Option<Found>, HistogramError> {
+    fn apart(&self, side: Side<'_>, base: Side<'_>, wanted: Wanted) -> Result<Option<Found>, HistogramError> {
         let (old, new) = (self.levels(base, wanted)?, self.levels(side, wanted)?);
         let invalid = self.invalid(side) || self.invalid(base);
         let Some(welch) = Welch::of(&old, &new) else {
@@ -165,8 +160,7 @@ impl Race<'_> {
         let view = self.view.scenarios.iter().find(|one| one.result.name == side.scenario);
         let here = view.iter().flat_map(|one| &one.result.findings);
         let about = |who: &Option<String>| who.as_deref().is_none_or(|who| who == side.contender);
-        here.chain(&self.view.findings)
-            .any(|one| one.severity == Severity::Invalid && about(&one.contender))
+        here.chain(&self.view.findings).any(|one| one.severity == Severity::Invalid && about(&one.contender))
     }
 }
 

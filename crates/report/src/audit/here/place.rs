@@ -66,13 +66,11 @@ impl<'a> Race<'a> {
         let published = self.connections(claim);
         let meant = |one: &&ScenarioPlan| {
             let right = published.is_none_or(|count| f64::from(one.shape.connections()) == count);
-            right
-                && matches!(one.shape, Shape::Closed { .. })
-                && one.ladder.is_none()
-                && !one.traffic.cold
+            right && matches!(one.shape, Shape::Closed { .. }) && one.ladder.is_none() && !one.traffic.cold
         };
         self.raced().find(meant).ok_or_else(|| {
-            let load = published.map_or_else(String::new, |count| format!(" of {} connections", exact(count)));
+            let load =
+                published.map_or_else(String::new, |count| format!(" of {} connections", exact(count)));
             format!("the study names no scenario for it, and no plain closed load{load} was raced")
         })
     }
@@ -90,7 +88,9 @@ impl<'a> Race<'a> {
                 return Err(format!("{name} is an open load: it answers as many requests as are due"));
             }
             (Shape::Peak { .. }, Wanted::Of(Metric::Throughput) | Wanted::Latency(_)) => {
-                return Err(format!("{name} looks for the highest rate: what its trials did is nobody's figure"));
+                return Err(format!(
+                    "{name} looks for the highest rate: what its trials did is nobody's figure"
+                ));
             }
             _ => {}
         }
