@@ -239,6 +239,9 @@ pub(crate) struct MethodChoices {
     /// Watch collectors for so long after each scenario's verdict; 0: not at all [default: 5s with full, 0 with quick]
     #[arg(long, value_name = "TIME", value_parser = values::duration_or_none)]
     pub(crate) collectors: Option<Duration>,
+    /// Share of the requests that an edge cache answers, such as 92%: what users see behind it is told [default: the study's]
+    #[arg(long, value_name = "SHARE", value_parser = values::hit_rate)]
+    pub(crate) hit_rate: Option<f64>,
 }
 
 /// Which cores belong to whom.
@@ -340,7 +343,7 @@ mod tests {
         let line = "deadheat race a b --url http://127.0.0.1:{port}/ -n x -n y -c 8 -r 100 --metric p99,cpu --baseline x \
                     --only x,y --only z --scenario s --profile full --epochs 6..10 --budget 3m --margin 3% \
                     --alpha 0.05 --seed 7 --slice 200ms --server-cpus 0,2-4 --load-cpus 1 --json - --record r.jsonl \
-                    --ready-timeout 5s --timeout 2s -m POST -b x --warmup 1s --measure 4s --collectors 0";
+                    --ready-timeout 5s --timeout 2s -m POST -b x --warmup 1s --measure 4s --collectors 0 --hit-rate 92%";
         let cli = Cli::try_parse_from(line.split_whitespace().chain(["-H", "a: b"])).unwrap();
         let Command::Race(flags) = cli.command else { panic!("race") };
         assert_eq!(flags.targets, ["a", "b"]);
@@ -355,6 +358,7 @@ mod tests {
         assert_eq!(choices.method.warmup, Some(Duration::from_secs(1)));
         assert_eq!(choices.method.measure, Some(Duration::from_secs(4)));
         assert_eq!(choices.method.collectors, Some(Duration::ZERO));
+        assert_eq!(choices.method.hit_rate, Some(0.92));
         assert_eq!(choices.machine.server_cpus, Some(CpuList(vec![0, 2, 3, 4])));
     }
 

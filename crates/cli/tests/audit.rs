@@ -136,6 +136,7 @@ fn starts_and_measures_are_raced_and_audited() {
     let outcome =
         kit.deadheat(["race", ".", "--record", "r.jsonl", "--json", "r.json"]).args(SHORT_RACE).run();
     assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let status = outcome.status();
     let race: Value =
         serde_json::from_str(&std::fs::read_to_string(kit.path().join("r.json")).unwrap()).unwrap();
     let schema: Value =
@@ -160,7 +161,7 @@ fn starts_and_measures_are_raced_and_audited() {
     assert_eq!(own["comparisons"][0]["metric"], "measure");
     let outcome =
         kit.deadheat(["audit", ".", "--record", "r.jsonl", "--no-generators", "--json", "a.json"]).run();
-    outcome.assert_status(0);
+    assert_eq!(outcome.status(), status, "an audit of a race ends as the race did");
     let audit: Value =
         serde_json::from_str(&std::fs::read_to_string(kit.path().join("a.json")).unwrap()).unwrap();
     assert_eq!(audit["here"].as_array().unwrap().len(), 2);
@@ -180,6 +181,67 @@ fn the_record_of_another_study_is_refused() {
     outcome.assert_status(2).assert_stderr_has("is of the study");
 }
 
+/// What a race could not do is no interruption, and takes nothing of the audit with it.
+#[test]
+fn a_race_that_fails_or_ends_early_leaves_the_rest_of_its_audit() {
+    let (kit, _turn) = (kit(), turn());
+    let good = contender("a", &server_line(&["--json"]), "");
+    let generator =
+        "[[generator]]\nname = \"g\"\nduration = 0.2\ncommand = \"echo '{\\\"throughput_rps\\\": 900}'\"\n";
+    let sound = claims().replace("207.76", "454.25");
+    let audited = |other: &str, claims: &str, more: &[&str]| {
+        let study = [good.as_str(), contender("b", other, "").as_str(), PROBE, claims, generator].concat();
+        kit.file("study.toml", study);
+        let all = ["audit", ".", "--json", "audit.json", "--ready-timeout", "5s"];
+        let outcome = kit.deadheat(all.iter().chain(more)).args(SHORT_RACE).run();
+        let written = std::fs::read_to_string(kit.path().join("audit.json")).unwrap();
+        (outcome, serde_json::from_str::<Value>(&written).unwrap())
+    };
+    // One is left after parity: the race's status, and the generator is run.
+    let (outcome, audit) = audited(&server_line(&["--body", "other"]), &sound, &[]);
+    outcome.assert_status(1).assert_stdout_has("generator g: reaches 900/s");
+    assert_eq!(audit["generators"][0]["runs_rps"], Value::from(vec![900.0; 5]));
+    assert!(!audit["findings"].to_string().contains("race-failed"), "{}", audit["findings"]);
+    // One that dies fails the race: what the figures say of each other is shown, then why it failed.
+    let (outcome, audit) = audited("exit 3", &claims(), &[]);
+    outcome.assert_status(2).assert_stderr_has("b ended with exit status 3");
+    outcome.assert_stdout_has("229 requests in flight").assert_stdout_has("race-failed");
+    assert_eq!(audit["findings"][0]["code"], "race-failed");
+    assert_eq!(audit["generators"], Value::Array(vec![]));
+    // So does what was typed wrongly.
+    let (outcome, _) = audited("exit 3", &claims(), &["--scenario", "none"]);
+    outcome.assert_status(2).assert_stderr_has("--scenario: there is no scenario `none`");
+    outcome.assert_stdout_has("229 requests in flight");
+    kit.assert_nothing_left();
+}
+
+/// Nothing is contradicted, and nothing measured either.
+#[test]
+fn an_invalid_record_ends_with_3() {
+    let kit = kit();
+    let dead = |name| contender(name, "exit 1", "");
+    let study = |claims: &str| {
+        let study = ["name = \"trending\"\n", dead("a").as_str(), dead("b").as_str(), PROBE, claims].concat();
+        kit.file("study.toml", study);
+    };
+    let example = include_str!("../../record/tests/fixtures/example.json");
+    let mut record: Value = serde_json::from_str(example).unwrap();
+    kit.file("sound.json", example);
+    for epoch in record["record"]["epochs"].as_array_mut().unwrap() {
+        for round in epoch["rounds"].as_array_mut().unwrap() {
+            round["external"]["steal_share"] = 0.09.into();
+        }
+    }
+    kit.file("invalid.json", record.to_string());
+    let status = |file: &str| {
+        kit.deadheat(["audit", ".", "--no-generators", "--record", file]).run().status().unwrap()
+    };
+    study(&claims().replace("207.76", "454.25"));
+    assert_eq!((status("sound.json"), status("invalid.json")), (0, 3));
+    study(&claims());
+    assert_eq!((status("sound.json"), status("invalid.json")), (1, 3));
+}
+
 /// What the audit must find in the shipped studies by their own claims alone.
 #[test]
 fn the_shipped_studies_contradict_themselves_where_their_articles_did() {
@@ -195,7 +257,11 @@ fn the_shipped_studies_contradict_themselves_where_their_articles_did() {
             unsound,
             &["node           Little's law  341 in flight", "go             Little's law  318 in flight"],
         ),
-        ("metadata", unsound, &["30,000 requests at 58,000/s last 0.517 s, less than"]),
+        (
+            "metadata",
+            unsound,
+            &["30,000 requests at 58,000/s last 0.517 s, less than", "spread of runs", "0.79 %", "0.85 %"],
+        ),
     ] {
         let folder = studies.join(study);
         if !folder.join("study.toml").exists() {

@@ -51,6 +51,26 @@ fn without_an_option_it_is_shown_and_one_thing_goes_to_standard_output() {
 }
 
 #[test]
+fn a_hit_rate_that_was_asked_for_is_shown_everywhere() {
+    let kit = kit();
+    let outcome = kit.deadheat(["report", "race.json", "--hit-rate", "80%"]).run();
+    outcome.assert_status(0).assert_stdout_has("a model of users behind an edge cache: 80 % hits of 10.0 ms");
+    let json: Value = serde_json::from_str(
+        &kit.deadheat(["report", "race.json", "--hit-rate", "0.8", "--json", "-"]).run().stdout,
+    )
+    .unwrap();
+    assert_eq!(json["scenarios"][0]["edge_cache"]["hit_rate"], 0.8);
+    assert!(json["reproduce"].as_str().unwrap().contains("--hit-rate 0.8"), "{}", json["reproduce"]);
+    // The slider begins where the document says.
+    let page = kit.deadheat(["report", "race.json", "--hit-rate", "0.8", "--html", "-"]).run();
+    page.assert_stdout_has("\"hit_rate\":0.8");
+    let without = kit.deadheat(["report", "race.json"]).run();
+    assert!(!without.stdout.contains("edge cache"), "{without}");
+    let wrong = kit.deadheat(["report", "race.json", "--hit-rate", "92"]).run();
+    wrong.assert_status(2).assert_stderr_has("write 0.92 or 92%");
+}
+
+#[test]
 fn the_summary_of_a_workflow_is_appended_to_and_other_files_are_replaced() {
     let kit = kit();
     let summary = kit.file("summary.md", "before\n");

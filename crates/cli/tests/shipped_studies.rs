@@ -116,6 +116,52 @@ fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
     }
 }
 
+/// What `compiled` asks beside throughput: how soon, and how large.
+#[test]
+fn compiled_has_a_cold_start_and_the_size_of_every_artefact() {
+    let study = study("compiled");
+    let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
+    let starts = file["scenario"].as_array().unwrap().iter().find_map(|one| one.get("starts"));
+    assert_eq!(starts.and_then(toml::Value::as_integer), Some(20));
+    for one in contenders(&study) {
+        let artefact = one["artefact"].as_str().unwrap();
+        // A script is there, and what is built is built into `bin`.
+        assert!(artefact.starts_with("bin/") || study.join(artefact).is_file(), "{artefact}");
+    }
+}
+
+/// The measure `serialize` of `trending` says what its article said: a million answers, in every runtime.
+#[test]
+fn every_runtime_serialises_a_million_times() {
+    let study = study("trending");
+    for file in [
+        "shared/serialize.mjs",
+        "php/serialize.php",
+        "go/serialize.go",
+        "limit/src/bin/trending-serialize.rs",
+    ] {
+        let text = std::fs::read_to_string(study.join(file)).unwrap();
+        let times =
+            text.lines().find(|line| line.starts_with("const") && line.to_lowercase().contains("times"));
+        assert!(times.unwrap().trim_end_matches(';').ends_with("= 1_000_000"), "{file}: {times:?}");
+    }
+}
+
+/// A claim without a scenario is held against whatever closed load was raced, so that those of a study that ships name theirs, or say
+/// why there is none.
+#[test]
+fn every_claim_names_its_scenario_or_says_why_there_is_none() {
+    for name in ["trending", "metadata", "hello", "compiled", "ssr"] {
+        let file: toml::Table =
+            std::fs::read_to_string(study(name).join("study.toml")).unwrap().parse().unwrap();
+        let of_contenders =
+            file["claim"].as_array().unwrap().iter().filter(|one| one.get("contender").is_some());
+        let lost: Vec<&toml::Value> =
+            of_contenders.filter(|one| one.get("scenario").is_none() && one.get("note").is_none()).collect();
+        assert!(lost.is_empty(), "{name}: {lost:#?}");
+    }
+}
+
 /// Command lines of a program that name the study's folder: nginx writes its title over its environment, so that it is not
 /// known by that.
 fn running_in(study: &Path, program: &str) -> Vec<String> {

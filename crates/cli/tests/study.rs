@@ -45,6 +45,7 @@ mistakes!(
     bad_limits,
     bad_numbers,
     bad_rules,
+    claims,
     collectors,
     duplicate_names,
     either_or,
@@ -97,6 +98,7 @@ fn ten_lines_are_a_study() {
     assert_eq!(fs::read_to_string(path.join("study.toml")).unwrap().lines().count(), 10);
     let study = loaded(&path);
     assert_eq!((study.name.as_str(), study.contenders.len(), study.scenarios.len()), ("ten_lines", 2, 0));
+    assert!(!study.machine_matches);
     assert_eq!(study.probes[0].contract.name, "/api/items?limit=10");
     assert_eq!(study.probes[0].contract.agree_headers, ["content-type"]);
     assert!(study.probes[0].contract.body.agree && study.probes[0].contract.under_load);
@@ -175,9 +177,11 @@ fn what_a_contender_offers_and_what_was_published_is_read() {
     let study = loaded(&studies().join("everything/study.toml"));
     let folder = studies().join("everything");
     let first = &study.contenders[0];
+    assert!(study.machine_matches);
     assert_eq!(study.claims[0].published().value, Some(41_900.0));
     assert_eq!(study.claims[0].published().half_digit, 0.5);
     assert_eq!(study.claims[0].row.as_deref(), Some("first"));
+    assert_eq!(study.claims[1].published().baseline_scenario.as_deref(), Some("popular"));
     let second = &study.contenders[1];
     assert_eq!(second.measures["parse"].get_ref(), "./sub/bin/server parse");
     assert_eq!(second.artefacts, [folder.join("rows.csv"), folder.join("sub")]);

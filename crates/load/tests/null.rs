@@ -64,6 +64,19 @@ fn rest(stream: &mut impl Read) -> String {
 }
 
 #[test]
+fn its_cpu_time_grows_with_what_it_answers() {
+    over_both(13, |server| {
+        let before = server.cpu_ns().expect("Linux tells it");
+        let mut stream = connect(server);
+        for _ in 0..2_000 {
+            stream.write_all(GET.as_bytes()).unwrap();
+            expect(&mut stream, &full(13));
+        }
+        assert!(server.cpu_ns().unwrap() > before);
+    });
+}
+
+#[test]
 fn a_request_that_comes_byte_by_byte_is_answered_once() {
     over_both(13, |server| {
         let mut stream = connect(server);

@@ -24,6 +24,9 @@ pub struct AuditRecord {
     pub study: String,
     /// One line about the study.
     pub title: Option<String>,
+    /// Whether the study says that this machine matches the published one: then figures are compared as they are, too.
+    #[serde(default)]
+    pub machine_matches: bool,
     /// What was published, as the study lists it.
     pub claims: Vec<Claim>,
     /// The figures against each other; nothing was run for it.
@@ -67,6 +70,8 @@ pub enum CheckKind {
     Requests,
     /// Requests that timed out, and are in no latency.
     Timeouts,
+    /// A variation of runs that is stated, against the runs.
+    Spread,
 }
 
 /// What came of a check.
@@ -125,6 +130,10 @@ pub struct GeneratorAudit {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Share of its cores' time that the server used while it ran, in the mean over runs; null where that is not known. Near 1 the server
+    /// was the limit, and the generator may reach more.
+    #[serde(default)]
+    pub server_share: Option<f64>,
     /// Why it was not measured, with what to do; null when it was.
     pub skipped: Option<String>,
     /// Published throughputs that lie beyond the interval, also for as many threads as were published: indices of claims; empty where
@@ -163,6 +172,9 @@ pub struct ClaimHere {
     pub baseline: Option<String>,
     /// The scenario of this machine's race.
     pub scenario: Option<String>,
+    /// The scenario of what it is divided by, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_scenario: Option<String>,
     /// The published figure or ratio: from, to.
     pub published: Option<(f64, f64)>,
     /// This machine's.

@@ -39,6 +39,10 @@ pub struct Claim {
     /// The scenario in which it can be tested here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
+    /// Of a ratio of one scenario to another: the scenario of what is divided by, which is the contender's own figure there unless
+    /// there is a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_scenario: Option<String>,
     /// What the reader should know beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// are hits does not depend on how long the origin would take, and the edge always takes the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EdgeCache {
-    /// Share of the requests that the edge answers, 0 to 1: as the study has it.
+    /// Share of the requests that the edge answers, 0 to 1: as it was asked for, else as the study has it.
     pub hit_rate: f64,
     /// The time of a hit, and what the edge adds to a miss: an assumption unless the study says it.
     pub edge_latency_ns: u64,

@@ -43,6 +43,9 @@ pub struct Plan {
     /// Published numbers that the study lists.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// Share of the requests that an edge cache answers, instead of the study's: for the model of what users see behind one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_hit_rate: Option<f64>,
 }
 
 /// Where a contender or service listens.
@@ -348,6 +351,10 @@ pub struct Limits {
     /// CPU time that its whole tree may use, in cores: a quota over periods of 10 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,
+    /// The cores that it asks for, where contenders have fewer here and the quota was scaled down to those: the scenario says nothing
+    /// about so many cores then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_cpus: Option<f64>,
     /// Cores that it may run on, instead of those of all contenders; empty for those.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpuset: Vec<usize>,

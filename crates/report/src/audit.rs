@@ -17,7 +17,8 @@ pub use here::add_race;
 pub(crate) use markdown::claims;
 pub use markdown::markdown;
 pub(crate) use words::{
-    check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
+    check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
+    verdict_word,
 };
 
 /// The claims held against each other: an audit for which nothing is run.
@@ -28,6 +29,7 @@ pub fn self_test(study: &str, title: Option<&str>, started_unix_ms: u64, claims:
         started_unix_ms,
         study: study.into(),
         title: title.map(Into::into),
+        machine_matches: false,
         claims: claims.to_vec(),
         checks: own::checks(claims),
         generators: Vec::new(),

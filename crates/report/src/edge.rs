@@ -12,13 +12,14 @@ const EDGE_NS: f64 = 10e6;
 /// A histogram with fewer requests says nothing of the tail.
 const FEWEST: u64 = 10_000;
 
-/// The model for a scenario; none where the study names no hit rate, and where there is no latency.
+/// The model for a scenario; none where neither study nor whoever asked names a hit rate, and where there is no latency.
 pub(crate) fn of(record: &Record, scenario: &ScenarioPlan) -> Result<Option<EdgeCache>, HistogramError> {
     let claimed = |metric: &str| {
         let claim = record.plan.claims.iter().find(|one| one.metric == metric)?;
         claim.value.or(claim.low.zip(claim.high).map(|(low, high)| f64::midpoint(low, high)))
     };
-    let hit_rate = claimed("edge_cache_hit_rate").filter(|share| (0.0..1.0).contains(share));
+    let hit_rate = record.plan.edge_hit_rate.or_else(|| claimed("edge_cache_hit_rate"));
+    let hit_rate = hit_rate.filter(|share| (0.0..1.0).contains(share));
     let loads = matches!(scenario.shape, Shape::Closed { .. } | Shape::Open { .. });
     let Some(hit_rate) = hit_rate.filter(|_| loads) else { return Ok(None) };
     let edge_ns = claimed("edge_latency_ms").map_or(EDGE_NS, |ms| ms * 1e6);

@@ -37,6 +37,9 @@ pub(crate) fn command(plan: &Plan) -> String {
     if method.pilot_ns == 0 {
         words.option("--warmup", &time(method.warmup_ns.1));
     }
+    if let Some(rate) = plan.edge_hit_rate {
+        words.option("--hit-rate", &shortest(rate));
+    }
     for (option, cpus) in
         [("--server-cpus", &plan.pinning.server_cpus), ("--load-cpus", &plan.pinning.load_cpus)]
     {

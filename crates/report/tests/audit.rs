@@ -197,6 +197,40 @@ fn metadatas_runs_are_shorter_than_its_warm_up() {
     assert_eq!(of(&audit, CheckKind::Ratio, "", "bun").outcome, CheckOutcome::Sound);
 }
 
+/// Five runs of half a second of one start: how alike they are is computed, and what that does not show is said.
+#[test]
+fn a_spread_of_one_starts_runs_is_weak_however_small() {
+    let spread = |stated: &str, rows: &[&str]| {
+        let stated = format!("lookup|bun|throughput_cv={stated}");
+        let lines = [&["||requests=30000", stated.as_str()], rows].concat();
+        of(&audited(&lines), CheckKind::Spread, "lookup", "bun").clone()
+    };
+    let runs = [
+        "lookup, run 1|bun|throughput_rps=57900",
+        "lookup, run 2|bun|throughput_rps=58400",
+        "lookup, run 3|bun|throughput_rps=57600",
+        "lookup, run 4|bun|throughput_rps=58800",
+        "lookup, run 5|bun|throughput_rps=58100",
+        // Neither another's run nor another row's.
+        "lookup, run 1|node|throughput_rps=100",
+        "search, run 1|bun|throughput_rps=100",
+    ];
+    let one = spread("0..0.05", &runs);
+    // Mean 58,160, sum of squares 852,000: sd 461.5.
+    assert_eq!((one.outcome, one.expected), (CheckOutcome::Weakened, Some(0.05)));
+    assert!((one.found.unwrap() - 461.519_2 / 58_160.0).abs() < 1e-8, "{:?}", one.found);
+    assert!(
+        one.text.starts_with(
+            "the 5 runs vary by 0.79 %, and less than 5 % is stated: successive runs of 0.516 s each of one start"
+        ),
+        "{}",
+        one.text
+    );
+    assert_eq!(spread("0..0.005", &runs).outcome, CheckOutcome::Contradicts);
+    assert_eq!(spread("0.02..0.05", &runs).outcome, CheckOutcome::Contradicts);
+    assert_eq!(spread("0..0.05", &runs[..1]).outcome, CheckOutcome::Untestable);
+}
+
 /// A warm-up that was run before, and left out, is nothing that a run must outlast.
 #[test]
 fn a_warm_up_before_the_run_is_no_part_of_it() {

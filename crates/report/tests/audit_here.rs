@@ -102,8 +102,216 @@ fn what_cannot_be_tested_says_why() {
     assert_eq!(why(claim("bun/node", "happiness_ratio", 2.0)), "deadheat does not measure this");
     let elsewhere = Claim { scenario: Some("cloud".into()), ..claim("bun/node", "throughput_ratio", 2.0) };
     assert_eq!(why(elsewhere), "its scenario cloud was not raced");
-    let settings = [claim("", "connections", 64.0), claim("", "edge_cache_hit_rate", 0.92)];
+    let php = [claim("bun", "throughput_rps", 5.0), claim("php", "throughput_rps", 5.0)];
+    let notes = audited(&php, &race().record()).here.into_iter().map(|one| one.note.unwrap());
+    assert_eq!(
+        notes.collect::<Vec<_>>(),
+        ["nobody else whose figure was published was raced", "php was not raced"]
+    );
+    let settings = [claim("", "connections", 64.0), claim("bun", "cpus", 4.0), claim("", "processes", 1.0)];
     assert_eq!(audited(&settings, &race().record()).here, []);
+}
+
+/// Results that no race compares have a line that says why.
+#[test]
+fn what_was_published_and_is_not_compared_says_why() {
+    for (metric, word) in [
+        ("warmup_s", "pilot"),
+        ("timeouts", "one run"),
+        ("connect_errors", "could not open"),
+        ("edge_cache_hit_rate", "assumption about users"),
+    ] {
+        let one = says(claim("bun", metric, 2.0));
+        assert_eq!(one.verdict, ClaimVerdict::NotTestable, "{metric}");
+        assert!(one.note.unwrap().contains(word), "{metric}");
+    }
+}
+
+/// An epoch of 10,000 requests has 10 beyond p99.9.
+#[test]
+fn a_percentile_with_too_few_requests_beyond_it_says_how_many() {
+    let one = says(claim("bun/node", "latency_p99_9_ratio", 2.0));
+    assert_eq!(one.verdict, ClaimVerdict::NotTestable);
+    let why = "too few requests beyond it: 10 of 50 needed in an epoch; measure longer";
+    assert_eq!(one.note.as_deref(), Some(why));
+    let mut record = race().record();
+    for part in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders) {
+        part.latency = deadheat_record::EncodedHistogram::default();
+    }
+    let none = audited(&[claim("bun/node", "latency_p99_9_ratio", 2.0)], &record);
+    assert_eq!(none.here[0].note.as_deref(), Some("closed-64 does not measure it"));
+}
+
+/// What the study says of a claim is told, whatever comes of it.
+#[test]
+fn a_claims_own_note_is_shown() {
+    let noted = |claim: Claim, note: &str| Claim { note: Some(note.into()), ..claim };
+    let claims = [
+        noted(claim("bun/node", "throughput_ratio", 1.4), "in the text only"),
+        noted(claim("bun/node", "happiness_ratio", 1.4), "by a poll"),
+    ];
+    let audit = audited(&claims, &race().record());
+    assert_eq!(audit.here[0].verdict, ClaimVerdict::Reproduced);
+    assert_eq!(audit.here[0].note.as_deref(), Some("in the text only"));
+    assert_eq!(audit.here[1].note.as_deref(), Some("deadheat does not measure this (by a poll)"));
+    let (shown, page) = (terminal::audit(&audit, &WIDE), markdown(&audit));
+    for text in [shown, page] {
+        assert!(text.contains("in the text only") && text.contains("(by a poll)"), "{text}");
+    }
+}
+
+/// `doubled latency` is a ratio of a contender to itself, in another scenario, whose epochs are no pairs.
+#[test]
+fn a_ratio_of_two_scenarios_is_taken_from_both() {
+    let half = |seed: u64| Race {
+        seed,
+        epochs: 8,
+        ..Race::of(vec![Racer::new("node", 5_000.0), Racer::new("bun", 9_000.0)])
+    };
+    let record = |slow: Race| {
+        fixture::joined([("lookup".to_owned(), race().record()), ("anew".to_owned(), slow.record())])
+    };
+    let ratio = |value: f64| Claim {
+        scenario: Some("anew".into()),
+        baseline_scenario: Some("lookup".into()),
+        ..claim("node", "throughput_ratio", value)
+    };
+    let all = record(half(7));
+    let one = audited(&[ratio(0.5)], &all).here[0].clone();
+    assert_eq!(one.verdict, ClaimVerdict::Reproduced);
+    assert_eq!((one.baseline.as_deref(), one.baseline_scenario.as_deref()), (Some("node"), Some("lookup")));
+    let (low, here, high) = (one.low.unwrap(), one.here.unwrap(), one.high.unwrap());
+    assert!(
+        low < here && here < high && (here - 0.5).abs() < 0.03 && high / low < 1.1,
+        "{low} {here} {high}"
+    );
+    assert!(one.note.unwrap().contains("Welch"));
+    let verdict = |value: f64| audited(&[ratio(value)], &all).here[0].verdict;
+    assert_eq!((verdict(0.8), verdict(2.0)), (ClaimVerdict::NotReproduced, ClaimVerdict::Contradicted));
+    assert!(terminal::audit(&audited(&[ratio(0.5)], &all), &WIDE).contains("anew / lookup"));
+    // With a baseline it is to that one's figure there: 5,000/s over 14,000/s.
+    let other = Claim { baseline: Some("bun".into()), ..ratio(0.357) };
+    assert_eq!(audited(&[other], &all).here[0].verdict, ClaimVerdict::Reproduced);
+    let single = record(Race { epochs: 1, ..half(7) });
+    let one = audited(&[ratio(0.5)], &single).here[0].clone();
+    assert_eq!((one.verdict, one.low), (ClaimVerdict::NotTestable, None));
+    assert!(one.here.is_some() && one.note.unwrap().starts_with("fewer than two epochs"));
+    let elsewhere = Claim { baseline_scenario: Some("none".into()), ..ratio(0.5) };
+    let note = audited(&[elsewhere], &all).here[0].note.clone();
+    assert_eq!(note.as_deref(), Some("its scenario none was not raced"));
+}
+
+/// On a machine that matches, figures are compared as they are, beside the ratios; the one that others are divided by as well.
+#[test]
+fn figures_are_compared_as_they_are_where_the_machine_matches() {
+    let record = race().record();
+    let held = |claims: &[Claim], machine_matches: bool| {
+        let mut audit = AuditRecord { machine_matches, ..self_test("trending", None, 1, claims) };
+        add_race(&mut audit, "race.jsonl", &record, &view(&record).unwrap()).unwrap();
+        audit.here
+    };
+    let claims = [claim("bun", "throughput_rps", 28_000.0), claim("node", "throughput_rps", 10_100.0)];
+    assert_eq!(held(&claims, false).len(), 1);
+    let here = held(&claims, true);
+    let told: Vec<_> = here
+        .iter()
+        .map(|one| (one.contender.as_deref().unwrap(), one.baseline.as_deref(), one.verdict))
+        .collect();
+    let expected = [
+        ("bun", Some("node"), ClaimVerdict::NotReproduced),
+        // Half of what was published, and in the same direction as anything else.
+        ("bun", None, ClaimVerdict::NotReproduced),
+        ("node", None, ClaimVerdict::Reproduced),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((here[2].published, here[2].claims.as_slice()), (Some((10_100.0, 10_100.0)), &[1][..]));
+    let (low, node, high) = (here[2].low.unwrap(), here[2].here.unwrap(), here[2].high.unwrap());
+    assert!(low < node && node < high && (node / 10_000.0 - 1.0).abs() < 0.03, "{low} {node} {high}");
+    // In the claim's own unit: a median of 64 connections over 10,000/s, in milliseconds and in seconds.
+    for (metric, value) in [("latency_p50_ms", 6.4), ("latency_p50_s", 0.0064)] {
+        let here = held(&[claim("node", metric, value)], true);
+        assert_eq!((here.len(), here[0].verdict), (1, ClaimVerdict::Reproduced), "{metric}: {here:?}");
+        assert_eq!(held(&[claim("node", metric, value * 2.0)], true)[0].verdict, ClaimVerdict::NotReproduced);
+    }
+    // A ratio stays one.
+    assert_eq!(held(&[claim("bun/node", "throughput_ratio", 1.4)], true).len(), 1);
+}
+
+/// A claim of a run that no scenario stands for says so: it is not held against whatever was raced.
+#[test]
+fn a_claim_is_held_against_no_scenario_that_it_is_not_about() {
+    let with_row = |scenario: Option<&str>| Claim {
+        row: Some("vpn-4".into()),
+        scenario: scenario.map(Into::into),
+        ..claim("bun/node", "throughput_ratio", 1.4)
+    };
+    assert_eq!(says(with_row(Some("closed-64"))).verdict, ClaimVerdict::Reproduced);
+    let one = says(with_row(None));
+    assert_eq!((one.verdict, one.scenario), (ClaimVerdict::NotTestable, None));
+    assert_eq!(one.note.unwrap(), "the study names no scenario for its run vpn-4");
+    // As many connections as were published, in the scenario that is named and in one that is not.
+    for scenario in [None, Some("closed-64".to_owned())] {
+        let of = |connections: f64| {
+            let ratio = Claim { scenario: scenario.clone(), ..claim("bun/node", "throughput_ratio", 1.4) };
+            let audit = audited(&[ratio, claim("", "connections", connections)], &race().record());
+            (audit.here[0].verdict, audit.here[0].note.clone().unwrap_or_default())
+        };
+        assert_eq!(of(64.0).0, ClaimVerdict::Reproduced);
+        let (verdict, why) = of(200.0);
+        assert_eq!(verdict, ClaimVerdict::NotTestable);
+        assert!(why.contains("200 connections"), "{why}");
+    }
+}
+
+/// What is answered under an open load is what was due, and the rungs of a ladder leave work out.
+#[test]
+fn no_load_of_another_kind_stands_for_a_closed_one() {
+    let (plain, mut record) = (claim("bun/node", "throughput_ratio", 1.4), race().record());
+    let named = Claim { scenario: Some("closed-64".into()), ..plain.clone() };
+    let latency = Claim { metric: "latency_p99_ratio".into(), ..named.clone() };
+    let says = |claim: &Claim, record: &Record| {
+        let one = audited(std::slice::from_ref(claim), record).here[0].clone();
+        (one.verdict, one.note.unwrap_or_default())
+    };
+    let untestable = |why: &str| (ClaimVerdict::NotTestable, why.to_owned());
+    let none = untestable("the study names no scenario for it, and no plain closed load was raced");
+    record.plan.scenarios[0].traffic.cold = true;
+    assert_eq!(says(&plain, &record), none);
+    record.plan.scenarios[0].traffic.cold = false;
+    record.plan.scenarios[0].ladder = Some(deadheat_record::Rung { of: "request".into(), place: 1 });
+    assert_eq!(says(&plain, &record), none);
+    assert_eq!(says(&named, &record).0, ClaimVerdict::Reproduced, "it was asked for by name");
+    record.plan.scenarios[0].ladder = None;
+    record.plan.scenarios[0].shape = Shape::Open { connections: 64, rate_per_s: 2_000.0, poisson: true };
+    assert_eq!(says(&plain, &record), none);
+    let open = untestable("closed-64 is an open load: it answers as many requests as are due");
+    assert_eq!(says(&named, &record), open);
+    assert!(!says(&latency, &record).1.contains("open load"), "a latency under a rate is one");
+}
+
+/// A scenario of four cores that was scaled down to one says nothing about four.
+#[test]
+fn a_scenario_that_was_scaled_down_tests_nothing() {
+    let ratio = Claim { scenario: Some("closed-64".into()), ..claim("bun/node", "throughput_ratio", 9.0) };
+    let why = |record: &Record| {
+        let one = audited(std::slice::from_ref(&ratio), record).here[0].clone();
+        (one.verdict, one.note.unwrap_or_default())
+    };
+    let mut record = race().record();
+    assert_eq!(why(&record).0, ClaimVerdict::NotReproduced);
+    let finding = deadheat_record::Finding::warn(
+        "fewer-cores",
+        "scenario `closed-64` asks for 4 cores and contenders have 1 here: it was scaled down to that",
+        "race it on a machine with more cores",
+    );
+    // As older records have it.
+    record.findings.push((None, finding));
+    let older = "it asks for more cores than contenders had".to_owned();
+    assert_eq!(why(&record), (ClaimVerdict::NotTestable, older));
+    let limits = &mut record.plan.scenarios[0].limits;
+    (limits.cpus, limits.asked_cpus) = (Some(1.0), Some(4.0));
+    let asked = "it asks for 4 cores; contenders had 1".to_owned();
+    assert_eq!(why(&record), (ClaimVerdict::NotTestable, asked));
 }
 
 #[test]
@@ -147,6 +355,7 @@ fn generator(runs: &[f64], published: bool) -> GeneratorAudit {
         throughput_rps: (!runs.is_empty()).then_some(mean),
         low: (runs.len() > 1).then_some(mean * 0.97),
         high: (runs.len() > 1).then_some(mean * 1.03),
+        server_share: Some(0.41),
         skipped: runs.is_empty().then(|| "there is no venv: run `make setup`".into()),
         beyond: vec![],
         text: String::new(),
@@ -174,6 +383,13 @@ fn a_generator_that_is_slower_than_what_was_published_cannot_have_driven_it() {
     assert!(text.ends_with("; none of the published throughputs is beyond it") && !contradicts, "{text}");
     let (text, contradicts) = concluded(generator(&[100.0, 101.0], false));
     assert!(text.ends_with("; nothing was published with it, it stands beside") && !contradicts, "{text}");
+    // At nine tenths of its cores it was the server that could not do more.
+    let slow = |server_share| GeneratorAudit { server_share, ..generator(&[495.0, 500.0, 505.0], true) };
+    let (text, contradicts) = concluded(slow(Some(0.93)));
+    assert!(text.contains("the null server was the limit (93 % of its cores)") && !contradicts, "{text}");
+    for share in [Some(0.89), None] {
+        assert!(concluded(slow(share)).1, "{share:?}");
+    }
     let (text, contradicts) = concluded(generator(&[], true));
     assert_eq!((text.as_str(), contradicts), ("not measured: there is no venv: run `make setup`", false));
     assert_eq!(published_connections(&claims), Some(64));
@@ -234,6 +450,14 @@ fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
     let value = serde_json::to_value(document(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["edge_cache"]["hit_rate"], 0.92);
+    // What was asked for stands before what the study has.
+    record.plan.edge_hit_rate = Some(0.5);
+    let asked = view(&record).unwrap();
+    assert_eq!(asked.scenarios[0].result.edge_cache.as_ref().unwrap().hit_rate, 0.5);
+    assert!(asked.reproduce.contains("--hit-rate 0.5"), "{}", asked.reproduce);
+    assert!(terminal::render(&asked, &WIDE).contains("50 % hits of 20.0 ms"));
+    record.plan.claims.clear();
+    assert!(view(&record).unwrap().scenarios[0].result.edge_cache.is_some(), "also where the study has none");
 }
 
 /// A race of starts, or of what contenders measure themselves: one value per epoch, the same load of nothing.

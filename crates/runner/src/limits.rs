@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn half_a_core() -> Limits {
-        Limits { cpus: Some(0.5), cpuset: vec![], memory_bytes: Some(64 << 20) }
+        Limits { cpus: Some(0.5), memory_bytes: Some(64 << 20), ..Limits::default() }
     }
 
     #[test]

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The measure `serialize`: how long it takes to write the 24-item answer as JSON; what a million times would take.
-const serializeTimes = 200_000
+// The measure `serialize`: how long it takes to write the 24-item answer as JSON a million times.
+const serializeTimes = 1_000_000
 
 // serialize times it over the file at path, the answer as JSON, and prints one line.
 func serialize(path string) error {
@@ -36,6 +36,6 @@ func serialize(path string) error {
 	if sum != len(text)*serializeTimes {
 		return errors.New("not every turn wrote the answer")
 	}
-	fmt.Printf("{\"value\": %g, \"unit\": \"s\"}\n", seconds*1_000_000/serializeTimes)
+	fmt.Printf("{\"value\": %g, \"unit\": \"s\"}\n", seconds)
 	return nil
 }

@@ -1,7 +1,7 @@
 <?php
-// The measure `serialize`: how long PHP takes to write the 24-item answer as JSON; what a million times would take.
+// The measure `serialize`: how long PHP takes to write the 24-item answer as JSON a million times.
 
-const TIMES = 200_000;
+const TIMES = 1_000_000;
 const FLAGS = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_LINE_TERMINATORS;
 
 $text = file_get_contents(__DIR__ . '/../shared/answer-24.json');
@@ -20,4 +20,4 @@ if ($sum !== strlen($text) * TIMES) {
     fwrite(STDERR, "not every turn wrote the answer\n");
     exit(1);
 }
-echo json_encode(['value' => $seconds * 1_000_000 / TIMES, 'unit' => 's']), "\n";
+echo json_encode(['value' => $seconds, 'unit' => 's']), "\n";

@@ -1,7 +1,7 @@
 // The measure `serialize` of every JavaScript contender: how long its runtime takes to write the 24-item answer as JSON.
-// Each run makes the same text 200,000 times from the same objects and says what a million would take.
+// Each run makes the same text a million times from the same objects.
 
-const TIMES = 200_000;
+const TIMES = 1_000_000;
 
 /** Times it over `text`, the answer as JSON, and hands the result's line to `print`. */
 export function measure(text, print) {
@@ -15,5 +15,5 @@ export function measure(text, print) {
   for (let turn = 0; turn < TIMES; turn += 1) sum += JSON.stringify(answer).length;
   const seconds = (performance.now() - begin) / 1_000;
   if (sum !== bytes * TIMES) throw new Error("not every turn wrote the answer");
-  print(JSON.stringify({ value: (seconds * 1_000_000) / TIMES, unit: "s" }));
+  print(JSON.stringify({ value: seconds, unit: "s" }));
 }

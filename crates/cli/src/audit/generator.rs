@@ -48,6 +48,7 @@ pub(crate) fn measure(generator: &Generator, place: &Place<'_>) -> GeneratorAudi
         throughput_rps: None,
         low: None,
         high: None,
+        server_share: None,
         skipped: None,
         beyond: Vec::new(),
         text: String::new(),
@@ -87,10 +88,20 @@ fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) ->
     let log = place.work.join("logs").join(log_name("generator", &audit.name));
     let order = Order::new(generator.command.get_ref(), &generator.folder, &BTreeMap::new(), &values, log);
     audit.command = order.shown();
+    let mut shares = Vec::new();
     while audit.runs_rps.len() < RUNS && !(place.stopped)() {
+        let before = server.cpu_ns();
         audit.runs_rps.push(one_run(&order, generator, &place.pinning.load_cpus)?);
+        let spent_ns = server.cpu_ns().zip(before).map(|(after, before)| after.saturating_sub(before));
+        shares.extend(spent_ns.map(|ns| share_of(ns, generator.duration_s, cpus.len())));
     }
+    audit.server_share = Sample::of(&shares).map(|sample| sample.mean);
     Ok(())
+}
+
+/// Of so many cores (none: one thread on any of them), over the time for which the generator loads: what it takes to start is none of it.
+fn share_of(cpu_ns: u64, duration_s: f64, cores: usize) -> f64 {
+    (cpu_ns as f64 / 1e9 / duration_s / cores.max(1) as f64).min(1.0)
 }
 
 /// One run on the generator's cores: what is started by a thread that is bound to them is bound to them as well.
@@ -112,4 +123,15 @@ fn one_run(order: &Order, generator: &Generator, cpus: &[usize]) -> Result<f64, 
         },
     };
     Err(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share_of;
+
+    #[test]
+    fn a_share_is_of_all_cores_and_never_more_than_all() {
+        assert_eq!((share_of(1_500_000_000, 3.0, 1), share_of(1_500_000_000, 3.0, 2)), (0.5, 0.25));
+        assert_eq!((share_of(3_300_000_000, 3.0, 1), share_of(0, 3.0, 0)), (1.0, 0.0));
+    }
 }

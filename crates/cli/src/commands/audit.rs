@@ -1,6 +1,6 @@
 //! `deadheat audit`: a study's published figures, against each other and against this machine.
 
-use deadheat_record::{AuditRecord, Claim, Record};
+use deadheat_record::{AuditRecord, Claim, Finding};
 use deadheat_report::{audit as report, terminal};
 use deadheat_runner::unix_ms;
 
@@ -15,21 +15,31 @@ use crate::prepare;
 use crate::study::{self, Study};
 
 const INTERRUPTED: u8 = 130;
+const INVALID: u8 = 3;
 
-/// Audits what a study lists. Exit status 1 when something published is contradicted.
+/// Audits what a study lists. The exit status is the race's, and 1 at the least where something published is contradicted. What a
+/// race that failed leaves is shown before its error.
 pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Failure> {
     keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
     let study = study::load(&flags.study)?;
     let mut audit = published(&study)?;
-    let mut interrupted = false;
+    let (mut status, mut failed) = (0, None);
     if !flags.self_test {
-        let record = raced(flags, console)?;
-        interrupted = record.as_ref().is_some_and(|(_, record)| !record.done) && flags.record.is_none();
-        if let Some((file, record)) = &record {
-            report::add_race(&mut audit, file, record, &deadheat_report::view(record)?)?;
+        match against_race(flags, &mut audit, console) {
+            Ok(of_race) => status = of_race,
+            // A record that was given is input; a race has cost what came before it nothing.
+            Err(failure) if flags.record.is_some() => return Err(failure),
+            Err(failure) => {
+                audit.findings.push(race_failed(&failure));
+                failed = Some(failure);
+            }
         }
-        if !flags.no_generators && !interrupted {
-            interrupted = generators(flags, &study, &mut audit, console)?;
+        if !flags.no_generators
+            && failed.is_none()
+            && status != INTERRUPTED
+            && generators(flags, &study, &mut audit, console)?
+        {
+            status = INTERRUPTED;
         }
     }
     console.result(&terminal::audit(&audit, &console.output));
@@ -39,20 +49,31 @@ pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Fai
     if let Some(to) = &flags.markdown {
         write(to, "--markdown", &report::markdown(&audit), console)?;
     }
-    Ok(if interrupted { INTERRUPTED } else { u8::from(audit.contradicts()) })
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(status.max(u8::from(audit.contradicts()))),
+    }
 }
 
-/// The record that is given, else that of a race that is run now; none where there shall be none.
-fn raced(flags: &AuditFlags, console: &mut Console) -> Result<Option<(String, Record)>, Failure> {
-    if let Some(path) = &flags.record {
-        return Ok(Some((path.display().to_string(), deadheat_record::read(path)?)));
-    }
-    if flags.no_race {
-        return Ok(None);
-    }
-    let flags = flags.race();
-    let (_, record, path) = super::race::run(&flags, console)?;
-    Ok(Some((path.display().to_string(), record)))
+/// Holds the claims against the record that is given, else against a race that is run now. The status is the race's; of a record it is
+/// 3 where it has an invalid comparison.
+fn against_race(flags: &AuditFlags, audit: &mut AuditRecord, console: &mut Console) -> Result<u8, Failure> {
+    let (status, record, path) = match &flags.record {
+        Some(path) => (0, deadheat_record::read(path)?, path.clone()),
+        None if flags.no_race => return Ok(0),
+        None => super::race::run(&flags.race(), console)?,
+    };
+    let view = deadheat_report::view(&record)?;
+    report::add_race(audit, &path.display().to_string(), &record, &view)?;
+    Ok(if super::race::is_invalid(&view) { status.max(INVALID) } else { status })
+}
+
+/// What is said of a race that failed, in the audit that goes on without it.
+fn race_failed(failure: &Failure) -> Finding {
+    let whole = failure.to_string();
+    let first = whole.lines().next().unwrap_or_default();
+    let message = format!("the race failed, so that nothing is held against this machine: {first}");
+    Finding::warn("race-failed", message, "mend that, or take a record of the study by --record")
 }
 
 /// Runs the study's generators against the null server; whether a person ended it.
@@ -97,5 +118,6 @@ fn published(study: &Study) -> Result<AuditRecord, UsageError> {
         let remedy = "add them to study.toml: [[claim]] with source, contender, metric and value";
         return Err(UsageError::new(problem, remedy));
     }
-    Ok(report::self_test(&study.name, study.title.as_deref(), unix_ms(), &claims))
+    let audit = report::self_test(&study.name, study.title.as_deref(), unix_ms(), &claims);
+    Ok(AuditRecord { machine_matches: study.machine_matches, ..audit })
 }

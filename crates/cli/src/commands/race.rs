@@ -88,14 +88,19 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
 /// The exit status but for conditions: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
 /// interrupted.
 fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 {
-    let comparisons = || view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
     match finish {
         Finish::Interrupted => 130,
         Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
         Finish::TooFew => 2,
-        Finish::Done if comparisons().any(|pair| pair.verdict == VerdictWord::Invalid) => 3,
+        Finish::Done if is_invalid(view) => 3,
         Finish::Done => u8::from(!record.out.is_empty()),
     }
+}
+
+/// Whether a comparison of a race is invalid.
+pub(super) fn is_invalid(view: &deadheat_report::View) -> bool {
+    let mut all = view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
+    all.any(|pair| pair.verdict == VerdictWord::Invalid)
 }
 
 /// What a race starts from.

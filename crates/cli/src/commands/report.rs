@@ -20,7 +20,10 @@ pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, F
         console.keep_output_for_data();
     }
     match read_any(&flags.record)? {
-        AnyRecord::Race(record) => race(flags, &record, console)?,
+        AnyRecord::Race(mut record) => {
+            record.plan.edge_hit_rate = flags.hit_rate.or(record.plan.edge_hit_rate);
+            race(flags, &record, console)?;
+        }
         AnyRecord::Load(record) => load(flags, &record, console)?,
     }
     Ok(0)

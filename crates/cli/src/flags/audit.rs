@@ -13,9 +13,10 @@ Examples:
   deadheat audit studies/hello --scenario one-core --profile full
 
 Three questions: do the published figures contradict each other; can the generator that made them reach them against a
-server that does nothing; and does this machine find the same ratios. Absolute figures of another machine are compared as
-ratios between contenders only.
-Exit status: 0 nothing is contradicted; 1 something is; 2 wrong usage or input; 3 the measurement is invalid.";
+server that does nothing; and does this machine find the same ratios. Figures of another machine are compared as
+ratios between contenders only, unless the study says that the machine matches (machine_matches = true).
+Exit status: 0 nothing is contradicted; 1 something is, or a contender fell out of the race; 2 wrong usage or input, or the
+race failed; 3 a comparison of the race or of the record is invalid; 130 interrupted.";
 
 /// Options of `audit`.
 #[derive(Debug, Args)]

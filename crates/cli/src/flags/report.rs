@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Output, UsageError};
+use super::{Output, UsageError, values};
 
 const REPORT_HELP: &str = "\
 Examples:
@@ -47,6 +47,9 @@ pub(crate) struct ReportFlags {
     /// Write bigger-is-better.json and smaller-is-better.json there, for github-action-benchmark's custom tools
     #[arg(long, value_name = "DIR")]
     pub(crate) benchmark_action: Option<PathBuf>,
+    /// Share of the requests that an edge cache answers, such as 92%, instead of the record's: what users see behind it
+    #[arg(long, value_name = "SHARE", value_parser = values::hit_rate)]
+    pub(crate) hit_rate: Option<f64>,
     /// Show this audit of the same study as well, here, on the page and in Markdown: what `audit --json` wrote
     #[arg(long, value_name = "AUDIT")]
     pub(crate) audit: Option<PathBuf>,
@@ -116,7 +119,8 @@ impl ReportFlags {
     pub(crate) fn of_races_only(&self) -> Option<&'static str> {
         let outputs = self.outputs().map(|(option, to)| (option, to.is_some()));
         let folders = self.folders().map(|(option, to)| (option, to.is_some()));
-        let mut all = outputs.into_iter().chain(folders).chain([("--audit", self.audit.is_some())]);
+        let shown = [("--audit", self.audit.is_some()), ("--hit-rate", self.hit_rate.is_some())];
+        let mut all = outputs.into_iter().chain(folders).chain(shown);
         all.find(|(option, given)| *given && *option != "--json").map(|(option, _)| option)
     }
 }

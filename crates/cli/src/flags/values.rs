@@ -64,6 +64,13 @@ fn share(text: &str, most: f64, allowed: &str) -> Result<f64, String> {
     share.filter(|share| *share > 0.0 && *share <= most).ok_or_else(|| allowed.into())
 }
 
+/// A cache's hit rate: `0.92` or `92%`; 0 for no cache at all.
+pub(super) fn hit_rate(text: &str) -> Result<f64, String> {
+    let none = text.trim_end_matches('%').parse::<f64>().is_ok_and(|number| number == 0.0);
+    let rate = if none { Some(0.0) } else { share(text, 1.0, "").ok().filter(|share| *share < 1.0) };
+    rate.ok_or_else(|| "a hit rate lies from 0 to below 1: write 0.92 or 92%".into())
+}
+
 /// Requests per second.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e8);
@@ -184,6 +191,17 @@ mod tests {
         assert_eq!((margin("3%"), margin("0.03"), alpha("2.5%")), (Ok(0.03), Ok(0.03), Ok(0.025)));
         for text in ["3", "0", "-3%", "51%", "nan", "x", "%", ""] {
             assert!(margin(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_hit_rate_is_a_share_below_one() {
+        assert_eq!(
+            (hit_rate("92%"), hit_rate("0.92"), hit_rate("0"), hit_rate("0%")),
+            (Ok(0.92), Ok(0.92), Ok(0.0), Ok(0.0))
+        );
+        for text in ["92", "1", "100%", "1.0", "-0.5", "x", "", "%"] {
+            assert!(hit_rate(text).is_err(), "{text}");
         }
     }
 

@@ -36,6 +36,7 @@ pub(crate) fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageErro
         contenders: contenders.collect(),
         probes: vec![probe(ad_hoc, folder)?],
         scenarios: Vec::new(),
+        machine_matches: false,
         claims: Vec::new(),
         generators: Vec::new(),
     })

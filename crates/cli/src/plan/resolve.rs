@@ -101,6 +101,7 @@ pub(crate) fn resolve(
         method,
         pinning,
         claims: study.claims.iter().map(study::Claim::published).collect(),
+        edge_hit_rate: choices.method.hit_rate,
     };
     Ok(Resolved { plan, findings })
 }

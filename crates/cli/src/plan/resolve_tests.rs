@@ -145,6 +145,7 @@ fn what_was_typed_comes_first() {
         warmup: Some(Duration::from_secs(3)),
         measure: Some(Duration::from_secs(8)),
         collectors: None,
+        hit_rate: Some(0.9),
     };
     let mut choices = Choices { method, ..Choices::default() };
     choices.load.rate = Some(2_000.0);
@@ -154,6 +155,7 @@ fn what_was_typed_comes_first() {
     assert_eq!((plan.method.looks, plan.method.seed, plan.method.slice_ns), (vec![10], 7, 1_000_000_000));
     assert_eq!((plan.method.rounds, plan.method.budget_ns), (8, Some(1_000_000_000)));
     assert_eq!((plan.method.pilot_ns, plan.method.warmup_ns), (0, (3_000_000_000, 3_000_000_000)));
+    assert_eq!(plan.edge_hit_rate, Some(0.9));
     assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: true });
     assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: false });
     assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));

@@ -11,7 +11,7 @@ pub(super) fn scale(scenario: &mut ScenarioPlan, pinning: &Pinning) -> Option<Fi
     if cores == 0 || asked <= cores as f64 {
         return None;
     }
-    scenario.limits.cpus = Some(cores as f64);
+    (scenario.limits.cpus, scenario.limits.asked_cpus) = (Some(cores as f64), Some(asked));
     Some(Finding::warn(
         "fewer-cores",
         format!(
@@ -34,7 +34,7 @@ mod tests {
             name: "s".into(),
             shape: Shape::Closed { connections: 1 },
             requests: Vec::new(),
-            limits: Limits { cpus, cpuset, memory_bytes: None },
+            limits: Limits { cpus, cpuset, ..Limits::default() },
             metrics: Vec::new(),
             slices: None,
             sweep: None,
@@ -49,6 +49,7 @@ mod tests {
             let mut scenario = scenario(cpus, cpuset);
             let pinning = Pinning { server_cpus: (0..servers).collect(), load_cpus: vec![7] };
             let said = scale(&mut scenario, &pinning).map(|finding| finding.message);
+            assert_eq!(scenario.limits.asked_cpus, cpus.filter(|_| said.is_some()), "what was asked is kept");
             (scenario.limits.cpus, said)
         };
         let (cpus, said) = scaled(Some(4.0), vec![], 1);

@@ -65,7 +65,8 @@ fn references(study: &Study, reading: &Reading<'_>) {
     for claim in &study.claims {
         let named = claim.contender.iter().chain(&claim.baseline);
         named.for_each(|name| refers(reading, name, "contender", &contenders));
-        claim.scenario.iter().for_each(|name| refers(reading, name, "scenario", &scenarios));
+        let named = claim.scenario.iter().chain(&claim.baseline_scenario);
+        named.for_each(|name| refers(reading, name, "scenario", &scenarios));
     }
 }
 

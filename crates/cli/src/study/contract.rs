@@ -56,8 +56,20 @@ pub(super) const SCENARIO: &[&str] = &[
     "memory",
 ];
 /// Keys of `[[claim]]`.
-pub(super) const CLAIM: &[&str] =
-    &["source", "contender", "baseline", "row", "metric", "value", "low", "high", "unit", "scenario", "note"];
+pub(super) const CLAIM: &[&str] = &[
+    "source",
+    "contender",
+    "baseline",
+    "row",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "unit",
+    "scenario",
+    "baseline_scenario",
+    "note",
+];
 /// Keys of an entry of `volatile`.
 pub(super) const VOLATILE: &[&str] = &["path", "pattern", "not", "agree", "own"];
 /// Keys of an entry of `requests`.
@@ -324,15 +336,31 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
         );
         fields.complain(complaint.help("a ratio is contender / baseline"));
     }
+    let baseline_scenario = fields.text("baseline_scenario");
+    if let Some(other) = &baseline_scenario
+        && (contender.is_none() || fields.get("scenario").is_none())
+    {
+        let title = "a claim with `baseline_scenario` needs `contender` and `scenario`";
+        let complaint =
+            Complaint::new(other.span(), title, "whose figure is divided by that of this scenario?");
+        fields.complain(
+            complaint.help("a ratio is contender in scenario / baseline, or itself, in baseline_scenario"),
+        );
+    }
+    let figure = figure(fields);
+    if metric.get_ref() == "edge_cache_hit_rate" {
+        share(fields, figure);
+    }
     Claim {
         source: source.into_inner(),
         contender,
         baseline,
         row: fields.text("row").map(Spanned::into_inner),
         metric: metric.into_inner(),
-        figure: figure(fields),
+        figure,
         unit: fields.text("unit").map(Spanned::into_inner),
         scenario: fields.text("scenario"),
+        baseline_scenario,
         note: fields.text("note").map(Spanned::into_inner),
     }
 }
@@ -360,6 +388,18 @@ fn figure(fields: &Fields<'_, '_>) -> Figure {
         fields.complain(complaint);
     }
     Figure::Range(low.map_or(0.0, Spanned::into_inner), high.map_or(0.0, Spanned::into_inner))
+}
+
+/// A hit rate is a share: a model of a cache has nothing to do with `92`, or with one that is never missed.
+fn share(fields: &Fields<'_, '_>, figure: Figure) {
+    let ends = match figure {
+        Figure::Value(value, _) => [("value", value), ("value", value)],
+        Figure::Range(low, high) => [("low", low), ("high", high)],
+    };
+    let Some((key, found)) = ends.into_iter().find(|(_, one)| !(0.0..1.0).contains(one)) else { return };
+    let title = "`edge_cache_hit_rate` is a share from 0 to below 1";
+    let complaint = Complaint::new(fields.key_span(key), title, format!("found {found}"));
+    fields.complain(complaint.help("92 of 100 requests are: value = 0.92"));
 }
 
 /// Half a unit of the last digit that is written: 0.005 of `1.50`, 0.5 of `200`. None can be told of an exponent.

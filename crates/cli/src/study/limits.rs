@@ -26,7 +26,7 @@ const UNITS: [(&str, u64); 7] = [
 
 /// `cpus`, `cpuset` and `memory` of a scenario.
 pub(super) fn limits(fields: &Fields<'_, '_>) -> Limits {
-    Limits { cpus: cpus(fields), cpuset: cpuset(fields), memory_bytes: memory(fields) }
+    Limits { cpus: cpus(fields), cpuset: cpuset(fields), memory_bytes: memory(fields), ..Limits::default() }
 }
 
 fn cpus(fields: &Fields<'_, '_>) -> Option<f64> {

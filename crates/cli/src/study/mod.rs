@@ -39,9 +39,19 @@ use fields::{Fields, Reading};
 /// The file's name inside a study's folder.
 pub(crate) const FILE_NAME: &str = "study.toml";
 
-/// Tables of the file, each with what it is for.
-const TABLES: &[&str] =
-    &["name", "title", "dataset", "service", "contender", "probe", "scenario", "claim", "generator"];
+/// Keys and tables of the file.
+const TABLES: &[&str] = &[
+    "name",
+    "title",
+    "machine_matches",
+    "dataset",
+    "service",
+    "contender",
+    "probe",
+    "scenario",
+    "claim",
+    "generator",
+];
 
 /// The study file that `path` means: the file itself, or `study.toml` in the folder.
 pub(crate) fn file_of(path: &Path) -> PathBuf {
@@ -88,6 +98,7 @@ fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &Reading<'_>) 
         name: parts::study_name(&top),
         source: deadheat_record::Source::Study(reading.folder().to_owned()),
         title: top.text("title").map(toml::Spanned::into_inner),
+        machine_matches: top.flag("machine_matches").is_some_and(toml::Spanned::into_inner),
         folder: reading.folder().to_owned(),
         dataset,
         services: top.tables("service", "[[service]]", parts::SERVICE).iter().map(parts::service).collect(),

@@ -27,6 +27,8 @@ pub(crate) struct Study {
     pub(crate) probes: Vec<Probe>,
     /// The loads; none stands for one closed load of 64 connections over all probes.
     pub(crate) scenarios: Vec<Scenario>,
+    /// Whether the machine is as the one that was published: then an audit compares figures as they are, too.
+    pub(crate) machine_matches: bool,
     /// Published numbers.
     pub(crate) claims: Vec<Claim>,
     /// External load generators that an audit measures.
@@ -211,6 +213,8 @@ pub(crate) struct Claim {
     pub(crate) unit: Option<String>,
     /// Where it can be tested here.
     pub(crate) scenario: Option<Spanned<String>>,
+    /// Of a ratio of that scenario to another: the other.
+    pub(crate) baseline_scenario: Option<Spanned<String>>,
     /// What the reader should know beside it.
     pub(crate) note: Option<String>,
 }
@@ -251,6 +255,7 @@ impl Claim {
             high,
             unit: self.unit.clone(),
             scenario: name(&self.scenario),
+            baseline_scenario: name(&self.baseline_scenario),
             note: self.note.clone(),
         }
     }

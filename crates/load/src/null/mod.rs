@@ -114,6 +114,8 @@ pub struct NullServer {
     backend: Backend,
     stop: Arc<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
+    /// The threads as the operating system calls them.
+    known_as: Vec<i32>,
 }
 
 /// What a thread serves with.
@@ -140,7 +142,7 @@ impl NullServer {
         let (listeners, address) = listener::listen(&address, threads)
             .map_err(|error| NullError::Listen { address: address.clone(), source: error.into() })?;
         let answers = Arc::new(Answers::new(body_bytes, spin));
-        let mut server = NullServer { address, backend, stop, threads: Vec::new() };
+        let mut server = NullServer { address, backend, stop, threads: Vec::new(), known_as: Vec::new() };
         let (ready, started) = channel();
         for (index, listener) in listeners.into_iter().enumerate() {
             let post = Post { listener, stop: server.stop.clone(), answers: answers.clone() };
@@ -150,7 +152,10 @@ impl NullServer {
             server.threads.push(thread.map_err(NullError::Thread)?);
         }
         for _ in 0..threads {
-            started.recv().unwrap_or_else(|_| Err(NullError::Thread(std::io::ErrorKind::Other.into())))?;
+            let thread = started.recv();
+            let thread =
+                thread.unwrap_or_else(|_| Err(NullError::Thread(std::io::ErrorKind::Other.into())))?;
+            server.known_as.push(thread);
         }
         Ok(server)
     }
@@ -163,6 +168,16 @@ impl NullServer {
     /// How it speaks to the operating system: never [`Backend::Auto`].
     pub fn backend(&self) -> Backend {
         self.backend
+    }
+
+    /// CPU time of all its threads so far, in nanoseconds; none where the kernel does not say. Where it grows by the time of all cores
+    /// that they have, it is the server that is the limit, and not who asks it.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let spent = |thread: &i32| {
+            let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+            text.split_ascii_whitespace().next()?.parse::<u64>().ok()
+        };
+        self.known_as.iter().map(spent).sum()
     }
 
     /// Whether all threads still serve: false when the operating system has failed one of them.
@@ -186,13 +201,16 @@ impl Drop for NullServer {
 }
 
 /// The life of a thread.
-fn serve(backend: Backend, post: Post, cpu: Option<usize>, ready: &Sender<Result<(), NullError>>) {
+fn serve(backend: Backend, post: Post, cpu: Option<usize>, ready: &Sender<Result<i32, NullError>>) {
     if let Some((cpu, error)) = cpu.and_then(|cpu| os::pin(cpu).err().map(|error| (cpu, error))) {
         let _ = ready.send(Err(NullError::Pin { cpu, source: error.into() }));
         return;
     }
     let tell = |made: Result<(), Errno>| {
-        let _ = ready.send(made.map_err(|error| NullError::Backend { backend, source: error.into() }));
+        let known_as = rustix::thread::gettid().as_raw_nonzero().get();
+        let _ = ready.send(
+            made.map(|()| known_as).map_err(|error| NullError::Backend { backend, source: error.into() }),
+        );
     };
     // What ends a server while it serves is seen by `is_running`.
     let made = match backend {

@@ -6,7 +6,10 @@ use deadheat_record::{Claim, GeneratorAudit};
 
 use super::figures::figure;
 use super::published_count;
-use crate::number::{exact, interval_of, three_digits};
+use crate::number::{exact, interval_of, percent, three_digits};
+
+/// Where the server uses so much of its cores, it is the limit, and not the generator.
+const SATURATED: f64 = 0.90;
 
 /// Holds the published throughputs against the ceiling, and says what follows.
 pub(super) fn concluded(mut audit: GeneratorAudit, claims: &[Claim]) -> GeneratorAudit {
@@ -17,6 +20,13 @@ pub(super) fn concluded(mut audit: GeneratorAudit, claims: &[Claim]) -> Generato
         return audit;
     };
     let said = measured(&audit, reached);
+    if let Some(share) = audit.server_share.filter(|share| *share >= SATURATED) {
+        audit.text = format!(
+            "{said}; the null server was the limit ({} of its cores), so that this says nothing of what the generator can do",
+            percent(share)
+        );
+        return audit;
+    }
     let rates: Vec<(usize, f64)> = claims
         .iter()
         .enumerate()

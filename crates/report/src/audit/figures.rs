@@ -104,6 +104,11 @@ pub(super) fn runs(claims: &[Claim]) -> Vec<Run<'_>> {
 }
 
 impl<'a> Run<'a> {
+    /// The run that a claim is of; none where it is about no contender.
+    pub(super) fn of(claim: &'a Claim, all: &'a [Claim]) -> Option<Self> {
+        Some(Self { row: claim.run(), contender: claim.contender.as_deref()?, all })
+    }
+
     /// What was measured in this very run. Of several claims of one metric the first counts.
     pub(super) fn own(&self, metric: &str) -> Option<Figure> {
         self.claims().find(|claim| claim.metric == metric).and_then(figure)

@@ -1,46 +1,53 @@
 //! This machine's figures for what was published, taken from the record of a race.
 //!
 //! Owns: which claims can be held against which part of the record, and what is said then. A figure of another machine is
-//! compared as a ratio between two contenders only. Must not know how anything was measured.
+//! compared as a ratio between two contenders; of a machine that matches as it is, too. Must not know how anything was measured.
 
-use deadheat_record::{
-    AuditRecord, Claim, ClaimHere, ClaimVerdict, Epoch, HistogramError, Metric, Record, ScenarioPlan, Shape,
-    Values, VerdictWord,
-};
-use deadheat_stats::{EpochRatio, LogInterval, Published, Sample, epoch_log_ratio};
+mod looked;
+mod measured;
+mod place;
 
-use super::figures::{Figure, Place, figure, latency, time_unit};
+use deadheat_record::{AuditRecord, Claim, ClaimHere, ClaimVerdict, HistogramError, Metric, Record, Shape};
+use deadheat_stats::Published;
+
+use super::figures::{Figure, figure, time_unit};
 use crate::{ReportError, View};
+use looked::{Found, Looked, Side};
+use measured::{BEYOND, Wanted, is_of, unit, wanted};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 11] = [
     "connections",
-    "connect_errors",
     "requests",
     "duration_s",
-    "warmup_s",
     "warmup_before_s",
-    "timeouts",
     "rate_rps",
     "cpus",
+    "processes",
     "runs",
+    "discarded_runs",
     "generator_threads",
-    "edge_cache_hit_rate",
     "edge_latency_ms",
 ];
-/// A percentile of an epoch needs so many requests beyond it.
-const BEYOND: f64 = 50.0;
-/// The interval of a ratio that the race itself did not compare.
-const ALPHA: f64 = 0.05;
-
-/// What is taken from an epoch for a published metric.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Wanted {
-    Of(Metric),
-    Latency(Place),
-    ColdStart,
-    Memory,
-}
+/// What was published, is no setting, and is compared by no race: why.
+const UNCOMPARED: [(&str, &str); 4] = [
+    (
+        "warmup_s",
+        "for how long a runtime is slow at first is seen by a race's pilot, and left out of what it compares",
+    ),
+    (
+        "timeouts",
+        "a count of one run, made by how long that was and how long its client waited: no two machines compare",
+    ),
+    (
+        "connect_errors",
+        "connections that the article's client could not open: its own, and held against its connections above",
+    ),
+    (
+        "edge_cache_hit_rate",
+        "an assumption about users, which no race measures: the model of an edge cache takes it",
+    ),
+];
 
 /// Adds what this machine's race says of each claim.
 ///
@@ -59,12 +66,16 @@ pub fn add_race(
         });
     }
     let race = Race { record, view, claims: &audit.claims };
+    let matches = audit.machine_matches;
     let mut here = Vec::new();
     for (at, claim) in audit.claims.iter().enumerate() {
         if SETTINGS.contains(&claim.metric.as_str()) {
             continue;
         }
-        here.extend(race.says(at, claim)?);
+        let (said, own) = (race.says(at, claim)?, if matches { race.own_figure(at, claim)? } else { None });
+        // Whose own figure is held against the claim needs nobody to be divided by.
+        here.extend(said.filter(|one| own.is_none() || one.verdict != ClaimVerdict::NotTestable));
+        here.extend(own);
     }
     audit.here = here;
     audit.record = Some(file.into());
@@ -78,98 +89,143 @@ struct Race<'a> {
     claims: &'a [Claim],
 }
 
-/// A ratio of this machine.
-struct Found {
-    ratio: f64,
-    interval: Option<(f64, f64)>,
-    invalid: bool,
+/// What comes of holding a claim against a race.
+enum Held {
+    /// What is told is told.
+    Told,
+    /// Why nothing can be told.
+    Untestable(String),
+    /// It is the one that the others of its row are divided by.
+    Divisor,
 }
 
-impl Race<'_> {
+/// What a claim is about.
+struct About<'c> {
+    side: Side<'c>,
+    stated: Figure,
+    wanted: Wanted,
+}
+
+/// The ratio that was published.
+struct Stated<'c> {
+    ratio: Published,
+    base: Side<'c>,
+}
+
+impl<'a> Race<'a> {
     /// What the race says of a claim; nothing of the one that the others of its row are divided by.
     fn says(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, ReportError> {
-        let scenario = self.scenario(claim);
-        let mut one = ClaimHere {
-            claims: vec![at],
-            metric: claim.metric.clone(),
-            row: claim.run().map(Into::into),
-            contender: claim.contender.clone(),
-            baseline: claim.baseline.clone(),
-            scenario: scenario.map(Into::into),
-            published: None,
-            here: None,
-            low: None,
-            high: None,
-            verdict: ClaimVerdict::NotTestable,
-            note: None,
+        let mut one = blank(at, claim);
+        match self.held(&mut one, claim)? {
+            Held::Told => {}
+            Held::Untestable(why) => one.note = Some(why),
+            Held::Divisor => return Ok(None),
+        }
+        Ok(Some(noted(one, claim)))
+    }
+
+    /// A claim's figure as it is, on a machine that matches the published one; nothing where the claim is a ratio, or the race has no
+    /// such figure.
+    fn own_figure(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, ReportError> {
+        let (Ok(About { side, stated, wanted }), false) =
+            (self.about(claim), claim.metric.ends_with("_ratio") || claim.baseline.is_some())
+        else {
+            return Ok(None);
         };
-        let untestable = |mut one: ClaimHere, why: String| {
-            one.note = Some(why);
-            Ok(Some(one))
+        let Some(unit) = unit(&claim.metric, wanted).filter(|_| self.missing(side).is_none()) else {
+            return Ok(None);
         };
-        let Some(wanted) = self.wanted(&claim.metric) else {
-            return untestable(one, "deadheat does not measure this".into());
+        let found = self.own(side, wanted, unit).map_err(|source| damaged(side.scenario, source))?;
+        let Some(found) = found else { return Ok(None) };
+        let mut one = blank(at, claim);
+        one.scenario = Some(side.scenario.into());
+        // The claim as it was written, not in seconds.
+        let published = stated.is.scaled(1.0 / time_unit(&claim.metric).map_or(1.0, |(size, _)| size));
+        one.published = Some((published.low, published.high));
+        judged(&mut one, published, &found, self.record.plan.method.margin);
+        if one.verdict == ClaimVerdict::Contradicted {
+            // A figure has no direction.
+            one.verdict = ClaimVerdict::NotReproduced;
+        }
+        Ok(Some(noted(one, claim)))
+    }
+
+    fn held(&self, one: &mut ClaimHere, claim: &Claim) -> Result<Held, ReportError> {
+        let untestable = |why: String| Ok(Held::Untestable(why));
+        let About { side, stated, wanted } = match self.about(claim) {
+            Ok(about) => about,
+            Err(why) => return untestable(why),
         };
-        let Some((contender, stated)) = claim.contender.as_deref().zip(figure(claim)) else {
-            return untestable(one, "it names no contender".into());
-        };
-        let Some(scenario) = scenario else {
-            let why = claim.scenario.as_ref().map_or_else(
-                || "nothing was raced".to_owned(),
-                |name| format!("its scenario {name} was not raced"),
-            );
-            return untestable(one, why);
-        };
-        let (published, baseline) = if claim.metric.ends_with("_ratio") {
-            let Some(baseline) = claim.baseline.clone() else {
-                return untestable(one, "it names nobody that it is a ratio to".into());
-            };
-            (stated.is, baseline)
+        one.scenario = Some(side.scenario.into());
+        if let Some(why) = self.missing(side) {
+            return untestable(why);
+        }
+        let stated = if claim.metric.ends_with("_ratio") {
+            match self.base(claim, side, wanted) {
+                Ok(base) => Stated { ratio: stated.is, base },
+                Err(why) => return untestable(why),
+            }
         } else {
-            match self.divided_by(claim, contender, scenario) {
-                Partner::Itself => return Ok(None),
-                Partner::Nobody => {
-                    let why = "no other contender's figure was published that it could be divided by".into();
-                    return untestable(one, why);
-                }
+            match self.divided_by(claim, side) {
+                Partner::Itself => return Ok(Held::Divisor),
+                Partner::Nobody(why) => return untestable(why.into()),
                 Partner::Of(index, name, figure) => {
                     one.claims.push(index);
-                    (stated.is.over(figure.is), name)
+                    let base = Side { contender: name, scenario: side.scenario };
+                    Stated { ratio: stated.is.over(figure.is), base }
                 }
             }
         };
-        one.baseline = Some(baseline.clone());
-        one.published = Some((published.low, published.high));
-        for name in [contender, baseline.as_str()] {
-            if let Some(why) = self.missing(name, scenario) {
-                return untestable(one, why);
-            }
+        one.baseline = Some(stated.base.contender.into());
+        if stated.base.scenario != side.scenario {
+            one.baseline_scenario = Some(stated.base.scenario.into());
         }
-        match self
-            .found(scenario, contender, &baseline, wanted)
-            .map_err(|source| damaged(scenario, source))?
-        {
-            None => untestable(one, format!("{scenario} does not measure it")),
-            Some(found) => Ok(Some(judged(one, published, &found, self.record.plan.method.margin))),
+        one.published = Some((stated.ratio.low, stated.ratio.high));
+        if let Some(why) = self.missing(stated.base) {
+            return untestable(why);
+        }
+        let looked = self.looked(side, stated.base, wanted);
+        match looked.map_err(|source| damaged(side.scenario, source))? {
+            Looked::Found(found) => {
+                judged(one, stated.ratio, &found, self.record.plan.method.margin);
+                Ok(Held::Told)
+            }
+            Looked::TooFew(count) => untestable(format!(
+                "too few requests beyond it: {count} of {BEYOND} needed in an epoch; measure longer"
+            )),
+            Looked::Nothing => untestable(format!("{} does not measure it", side.scenario)),
         }
     }
 
-    /// The scenario in which a claim is looked for: its own, else the first that is made for it, else the first load.
-    fn scenario<'s>(&'s self, claim: &'s Claim) -> Option<&'s str> {
-        let raced = |one: &&ScenarioPlan| self.record.epochs_of(&one.name).next().is_some();
-        let all = || self.record.plan.scenarios.iter().filter(raced);
-        let found = match &claim.scenario {
-            Some(name) => all().find(|one| one.name == *name),
-            None => {
-                let made_for = all().find(|one| match &one.shape {
-                    Shape::Starts { .. } => claim.metric.starts_with("cold_start"),
-                    Shape::Measure { measure } => is_of(&claim.metric, measure),
-                    _ => false,
-                });
-                made_for.or_else(|| all().find(|one| one.shape.is_load()))
-            }
+    /// Whom and what a claim is about, and where that is looked for.
+    fn about<'c>(&self, claim: &'c Claim) -> Result<About<'c>, String>
+    where
+        'a: 'c,
+    {
+        if let Some((_, why)) = UNCOMPARED.iter().find(|(metric, _)| *metric == claim.metric) {
+            return Err((*why).into());
+        }
+        if claim.metric.ends_with("_cv") {
+            return Err("how alike the runs of one start are: intervals here are over fresh starts".into());
+        }
+        let wanted = self.wanted(&claim.metric).ok_or("deadheat does not measure this")?;
+        let named = claim.contender.as_deref().zip(figure(claim));
+        let (contender, stated) = named.ok_or("it names no contender")?;
+        let scenario = self.scenario(claim, wanted)?.name.as_str();
+        Ok(About { side: Side { contender, scenario }, stated, wanted })
+    }
+
+    /// Whom a stated ratio is to: its baseline, or the same contender in another scenario.
+    fn base<'c>(&self, claim: &'c Claim, side: Side<'c>, wanted: Wanted) -> Result<Side<'c>, String>
+    where
+        'a: 'c,
+    {
+        let Some(name) = &claim.baseline_scenario else {
+            let contender = claim.baseline.as_deref().ok_or("it names nobody that it is a ratio to")?;
+            return Ok(Side { contender, scenario: side.scenario });
         };
-        found.map(|one| one.name.as_str())
+        let scenario = self.named(name, claim, wanted)?.name.as_str();
+        Ok(Side { contender: claim.baseline.as_deref().unwrap_or(side.contender), scenario })
     }
 
     /// What is taken from the record for a metric: what contenders measure themselves is known by its name.
@@ -184,177 +240,100 @@ impl Race<'_> {
 
     /// By whose figure of the same row a figure is divided: the race's baseline's if that was published and raced, else the
     /// first one's that was.
-    fn divided_by(&self, claim: &Claim, contender: &str, scenario: &str) -> Partner {
+    fn divided_by(&self, claim: &Claim, side: Side<'_>) -> Partner<'a> {
         let alike =
             |one: &Claim| one.metric == claim.metric && one.run() == claim.run() && one.baseline.is_none();
         let mut known: Vec<(usize, &str, Figure)> = Vec::new();
+        let mut others = false;
         for (at, one) in self.claims.iter().enumerate().filter(|(_, one)| alike(one)) {
-            if let Some((name, figure)) = one.contender.as_deref().zip(figure(one))
-                && !known.iter().any(|(_, other, _)| *other == name)
-                && self.missing(name, scenario).is_none()
+            let Some((name, figure)) = one.contender.as_deref().zip(figure(one)) else { continue };
+            others |= name != side.contender;
+            if !known.iter().any(|(_, other, _)| *other == name)
+                && self.missing(Side { contender: name, ..side }).is_none()
             {
                 known.push((at, name, figure));
             }
         }
-        let raced = self.view.scenarios.iter().find(|one| one.result.name == scenario);
+        let raced = self.view.scenarios.iter().find(|one| one.result.name == side.scenario);
         let baseline = raced.and_then(|one| one.baseline.as_deref());
         let chosen = known.iter().position(|(_, name, _)| Some(*name) == baseline).unwrap_or(0);
         match known.get(chosen) {
-            Some((_, name, _)) if *name == contender && known.len() > 1 => Partner::Itself,
-            Some((_, name, _)) if *name == contender => Partner::Nobody,
-            Some((at, name, figure)) => Partner::Of(*at, (*name).to_owned(), figure.clone()),
-            None => Partner::Nobody,
+            Some((_, name, _)) if *name == side.contender && known.len() > 1 => Partner::Itself,
+            Some((at, name, figure)) if *name != side.contender => Partner::Of(*at, *name, figure.clone()),
+            _ if others => Partner::Nobody("nobody else whose figure was published was raced"),
+            _ => Partner::Nobody("no other contender's figure was published that it could be divided by"),
         }
     }
 
     /// Why a contender has no figures in a scenario.
-    fn missing(&self, name: &str, scenario: &str) -> Option<String> {
-        if let Some((_, why)) = self.view.not_raced.iter().find(|(one, _)| one == name) {
-            return Some(format!("{name} was not raced: {why}"));
+    fn missing(&self, side: Side<'_>) -> Option<String> {
+        if self.index(side).is_some() {
+            return None;
         }
-        self.index(name, scenario).is_none().then(|| format!("{name} was not raced"))
+        let name = side.contender;
+        let told = self.view.not_raced.iter().find(|(one, _)| one == name);
+        let why = told.map_or_else(String::new, |(_, why)| format!(": {why}"));
+        Some(format!("{name} was not raced{why}"))
     }
 
-    fn index(&self, name: &str, scenario: &str) -> Option<usize> {
-        let of = |index: &usize| self.record.plan.contenders[*index].name == name;
-        self.record.racing(scenario).into_iter().find(of)
-    }
-
-    /// The ratio as the race itself compared it, else over its epochs.
-    fn found(
-        &self,
-        scenario: &str,
-        contender: &str,
-        baseline: &str,
-        wanted: Wanted,
-    ) -> Result<Option<Found>, HistogramError> {
-        if let Some(compared) = self.compared(scenario, contender, baseline, wanted) {
-            return Ok(Some(compared));
-        }
-        let sides = self.index(baseline, scenario).zip(self.index(contender, scenario));
-        let Some((base, other)) = sides else { return Ok(None) };
-        let mut logs = Vec::new();
-        for epoch in self.record.epochs_of(scenario) {
-            let (base, other) = (values(epoch, base, wanted)?, values(epoch, other, wanted)?);
-            logs.extend(epoch_log_ratio(&base, &other).map(EpochRatio::trimmed));
-        }
-        let Some(sample) = Sample::of(&logs) else { return Ok(None) };
-        let interval = sample.t_interval(ALPHA).and_then(ratios);
-        Ok(Some(Found { ratio: sample.mean.exp(), interval, invalid: self.invalid(scenario) }))
-    }
-
-    fn compared(&self, scenario: &str, contender: &str, baseline: &str, wanted: Wanted) -> Option<Found> {
-        let metric = match wanted {
-            Wanted::Of(metric) => metric,
-            Wanted::ColdStart => Metric::ColdStart,
-            Wanted::Latency(Place::Quantile(at)) => Metric::ALL
-                .into_iter()
-                .find(|one| one.quantile().is_some_and(|share| (share - at).abs() < 1e-9))?,
-            _ => return None,
-        };
-        let view = self.view.scenarios.iter().find(|one| one.result.name == scenario)?;
-        let of = |one: &&deadheat_record::Comparison| {
-            let names = [one.contender.as_str(), one.baseline.as_str()];
-            one.metric == metric && (names == [contender, baseline] || names == [baseline, contender])
-        };
-        let found = view.result.comparisons.iter().find(of)?;
-        let (ratio, interval) = (found.ratio?, found.low.zip(found.high));
-        let turned = found.contender != contender;
-        Some(Found {
-            ratio: if turned { 1.0 / ratio } else { ratio },
-            interval: if turned { interval.map(|(low, high)| (1.0 / high, 1.0 / low)) } else { interval },
-            invalid: found.verdict == VerdictWord::Invalid,
-        })
-    }
-
-    fn invalid(&self, scenario: &str) -> bool {
-        let view = self.view.scenarios.iter().find(|one| one.result.name == scenario);
-        let here = view.iter().flat_map(|one| &one.result.findings);
-        here.chain(&self.view.findings)
-            .any(|one| one.severity == deadheat_record::Severity::Invalid && one.contender.is_none())
+    fn index(&self, side: Side<'_>) -> Option<usize> {
+        let of = |index: &usize| self.record.plan.contenders[*index].name == side.contender;
+        self.record.racing(side.scenario).into_iter().find(of)
     }
 }
 
+/// What there is before anything is looked for.
+fn blank(at: usize, claim: &Claim) -> ClaimHere {
+    ClaimHere {
+        claims: vec![at],
+        metric: claim.metric.clone(),
+        row: claim.run().map(Into::into),
+        contender: claim.contender.clone(),
+        baseline: claim.baseline.clone(),
+        scenario: None,
+        baseline_scenario: None,
+        published: None,
+        here: None,
+        low: None,
+        high: None,
+        verdict: ClaimVerdict::NotTestable,
+        note: None,
+    }
+}
+
+/// With what the study says of the claim, after what the race does.
+fn noted(mut one: ClaimHere, claim: &Claim) -> ClaimHere {
+    if let Some(own) = &claim.note {
+        one.note = Some(one.note.map_or_else(|| own.clone(), |note| format!("{note} ({own})")));
+    }
+    one
+}
+
 /// Who a figure is divided by.
-enum Partner {
+enum Partner<'a> {
     /// It is the one that the others are divided by.
     Itself,
-    Nobody,
+    /// Why there is nobody.
+    Nobody(&'static str),
     /// Its claim, its name and its figure.
-    Of(usize, String, Figure),
+    Of(usize, &'a str, Figure),
 }
 
 fn damaged(scenario: &str, source: HistogramError) -> ReportError {
     ReportError::Histogram { scenario: scenario.into(), source }
 }
 
-fn ratios(interval: LogInterval) -> Option<(f64, f64)> {
-    let (low, high) = interval.as_ratios();
-    low.zip(high)
-}
-
-/// `serialize_million_s` is of `serialize`.
-fn is_of(metric: &str, measure: &str) -> bool {
-    metric.strip_prefix(measure).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-}
-
-/// What a metric's name asks for; that of a ratio what the ratio is of.
-fn wanted(metric: &str) -> Option<Wanted> {
-    let of = metric.strip_suffix("_ratio").unwrap_or(metric);
-    match of {
-        "throughput" | "throughput_rps" => return Some(Wanted::Of(Metric::Throughput)),
-        "rss" | "rss_mb" | "rss_bytes" | "memory_mb" => return Some(Wanted::Memory),
-        "cold_start" => return Some(Wanted::ColdStart),
-        _ => {}
-    }
-    // A ratio's name has no unit: any will do to tell the place.
-    let timed = if time_unit(of).is_some() { of.to_owned() } else { format!("{of}_ms") };
-    if timed.starts_with("cold_start_") {
-        return Some(Wanted::ColdStart);
-    }
-    latency(&timed).map(Wanted::Latency)
-}
-
-/// A contender's values in an epoch: one per round, or one.
-fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, HistogramError> {
-    let Some(part) = epoch.of(contender) else { return Ok(Vec::new()) };
-    let one = |value: Option<f64>| Ok(value.into_iter().collect());
-    match wanted {
-        Wanted::Of(metric) => Ok(match epoch.values(contender, metric)? {
-            Values::PerRound(rates) => rates,
-            Values::PerEpoch(value) => value.into_iter().collect(),
-        }),
-        Wanted::ColdStart => one(Some(part.cold_start_ns as f64).filter(|ns| *ns > 0.0)),
-        Wanted::Memory => one(part.usage.pss_bytes.map(|bytes| bytes as f64)),
-        Wanted::Latency(place) => {
-            if part.latency.0.is_empty() {
-                return Ok(Vec::new());
-            }
-            let all = part.latency.decode()?;
-            let some = !all.is_empty();
-            one(match place {
-                Place::Mean => some.then(|| all.mean()),
-                Place::Min => some.then(|| all.min() as f64),
-                Place::Max => some.then(|| all.max() as f64),
-                Place::Quantile(at) => {
-                    (all.len() as f64 * (1.0 - at) >= BEYOND).then(|| all.value_at_quantile(at) as f64)
-                }
-            })
-        }
-    }
-}
-
-/// Reproduced if the published ratio lies within the interval, widened by the margin.
-fn judged(mut one: ClaimHere, published: Published, found: &Found, margin: f64) -> ClaimHere {
-    one.here = Some(found.ratio);
+/// Reproduced if what was published lies within the interval, widened by the margin.
+fn judged(one: &mut ClaimHere, published: Published, found: &Found, margin: f64) {
+    one.here = Some(found.value);
     let Some((low, high)) = found.interval else {
         one.note = Some("fewer than two epochs: there is no interval to hold it against".into());
-        return one;
+        return;
     };
     (one.low, one.high) = (Some(low), Some(high));
     if found.invalid {
         one.note = Some("the race's comparison is invalid: its findings say why".into());
-        return one;
+        return;
     }
     let within = published.high >= low / (1.0 + margin) && published.low <= high * (1.0 + margin);
     let other_way = (published.high < 1.0 && low > 1.0) || (published.low > 1.0 && high < 1.0);
@@ -363,20 +342,8 @@ fn judged(mut one: ClaimHere, published: Published, found: &Found, margin: f64) 
         (false, true) => ClaimVerdict::Contradicted,
         (false, false) => ClaimVerdict::NotReproduced,
     };
-    one
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn metrics_by_their_names() {
-        let of = |metric: &str| wanted(metric);
-        assert_eq!(of("throughput_ratio"), Some(Wanted::Of(Metric::Throughput)));
-        assert_eq!(of("latency_p99_ratio"), Some(Wanted::Latency(Place::Quantile(0.99))));
-        assert_eq!(of("latency_max_ms"), Some(Wanted::Latency(Place::Max)));
-        assert_eq!([of("cold_start_ms"), of("cold_start_ratio")], [Some(Wanted::ColdStart); 2]);
-        assert_eq!([of("rss_mb"), of("serialize_million_s")], [Some(Wanted::Memory), None]);
+    if one.baseline_scenario.is_some() {
+        let note = "two scenarios, raced one after the other: their epochs are no pairs, and the interval is Welch's";
+        one.note = Some(note.into());
     }
 }

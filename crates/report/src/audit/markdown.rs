@@ -4,10 +4,11 @@
 
 use std::fmt::Write as _;
 
-use deadheat_record::{AuditRecord, CheckOutcome, ClaimVerdict, Severity};
+use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict, Severity};
 
 use super::words::{
-    check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
+    check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
+    verdict_word,
 };
 use crate::comparison::{code, text};
 
@@ -100,21 +101,26 @@ pub(crate) fn claims(audit: &AuditRecord) -> String {
             code(&one.metric),
             name(&one.row),
             who.join(" / "),
-            name(&one.scenario),
+            scenarios(one, &code),
             published(one),
             here_interval(one),
             verdict,
         ];
         let _ = writeln!(out, "| {} |", row.join(" | "));
     }
-    let untested: Vec<_> = audit.here.iter().filter(|one| one.verdict == ClaimVerdict::NotTestable).collect();
-    if !untested.is_empty() {
-        out += "\nNot testable here:\n\n";
-        for one in untested {
-            let place = place(one.row.as_deref(), one.contender.as_deref(), &code);
-            let why = text(one.note.as_deref().unwrap_or_default());
-            let _ = writeln!(out, "- {} {place}: {why}", code(&one.metric));
-        }
-    }
+    out += &notes(audit, "Beside them", &|one| one.verdict != ClaimVerdict::NotTestable);
+    out += &notes(audit, "Not testable here", &|one| one.verdict == ClaimVerdict::NotTestable);
     out
+}
+
+/// What is said beside some of the claims, as a list.
+fn notes(audit: &AuditRecord, title: &str, of: &dyn Fn(&ClaimHere) -> bool) -> String {
+    let some = audit.here.iter().filter(|one| of(one));
+    let lines: Vec<String> = some
+        .filter_map(|one| {
+            let place = place(one.row.as_deref(), one.contender.as_deref(), &code);
+            Some(format!("- {} {place}: {}\n", code(&one.metric), text(one.note.as_deref()?)))
+        })
+        .collect();
+    if lines.is_empty() { String::new() } else { format!("\n{title}:\n\n{}", lines.concat()) }
 }

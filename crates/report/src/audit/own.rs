@@ -3,7 +3,7 @@
 //! Owns the checks, their tolerances and their sentences. Must not know which machine it runs on.
 
 use deadheat_record::{CheckKind, CheckOutcome, Claim, PublishedCheck};
-use deadheat_stats::{Published, mean_bounds};
+use deadheat_stats::{Published, Sample, mean_bounds};
 
 use super::figures::{Figure, Place, Run, figure, runs};
 use crate::number::{exact, percent, three_digits};
@@ -12,7 +12,7 @@ use crate::number::{exact, percent, three_digits};
 /// are made of likewise.
 const TOLERANCE: f64 = 0.02;
 
-/// Every check that the claims allow, run by run, then the ratios.
+/// Every check that the claims allow, run by run, then the ratios and what is said of several runs.
 pub(super) fn checks(claims: &[Claim]) -> Vec<PublishedCheck> {
     let mut all: Vec<PublishedCheck> = Vec::new();
     for run in runs(claims) {
@@ -24,6 +24,7 @@ pub(super) fn checks(claims: &[Claim]) -> Vec<PublishedCheck> {
         all.extend(timeouts(&run));
     }
     all.extend(claims.iter().filter_map(|claim| ratio(claim, claims)));
+    all.extend(claims.iter().filter_map(|claim| spread(claim, claims)));
     all
 }
 
@@ -282,14 +283,16 @@ fn timeouts(run: &Run<'_>) -> Option<PublishedCheck> {
 /// A ratio that is stated, against the quotient of the figures that it must be made of.
 fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
     let (of, stated) = (claim.metric.strip_suffix("_ratio")?, figure(claim)?);
-    let (contender, baseline) = (claim.contender.as_deref()?, claim.baseline.as_deref()?);
-    let published = |who: &str| {
+    let contender = claim.contender.as_deref()?;
+    // Of one scenario to another it is the contender's own, unless it has a baseline.
+    let other = claim.baseline_scenario.as_deref();
+    let baseline = claim.baseline.as_deref().or(other.map(|_| contender))?;
+    let to = other.unwrap_or(baseline);
+    let published = |who: &str, run: Option<&str>| {
         let made_of = |one: &&Claim| {
             let name =
                 one.metric.strip_prefix(of).is_some_and(|rest| rest.starts_with('_') && rest != "_ratio");
-            name && one.baseline.is_none()
-                && one.contender.as_deref() == Some(who)
-                && one.run() == claim.run()
+            name && one.baseline.is_none() && one.contender.as_deref() == Some(who) && one.run() == run
         };
         claims.iter().find(made_of).and_then(figure)
     };
@@ -298,9 +301,11 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         let expected = Some(stated.is.value);
         Some(PublishedCheck { kind: CheckKind::Ratio, row, contender, outcome, found, expected, text })
     };
-    let (Some(one), Some(other)) = (published(contender), published(baseline)) else {
+    let (Some(one), Some(other)) =
+        (published(contender, claim.run()), published(baseline, other.or(claim.run())))
+    else {
         let text = format!(
-            "{of}: {} times that of {baseline} is stated, without the figures that it is made of",
+            "{of}: {} times that of {to} is stated, without the figures that it is made of",
             stated.shown
         );
         return made(CheckOutcome::Untestable, None, text);
@@ -309,11 +314,52 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
     let sound = quotient.agrees(stated.is, TOLERANCE);
     let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
     let text = format!(
-        "{of} over {baseline}: {} / {} = {}, and {} is stated",
+        "{of} over {to}: {} / {} = {}, and {} is stated",
         one.shown,
         other.shown,
         three_digits(quotient.value),
         stated.shown
     );
     made(outcome, Some(quotient.value), text)
+}
+
+/// A coefficient of variation that is stated (`throughput_cv`), against that of the runs that were published (rows `ROW, run 1` and so
+/// on). However small it is, it is of successive runs of one start, which have in common whatever that start happened to be.
+fn spread(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
+    let (of, stated) = (claim.metric.strip_suffix("_cv")?, figure(claim)?);
+    let run = Run::of(claim, claims)?;
+    let single = |one: &&Claim| {
+        let row = one.row.as_deref().zip(claim.run());
+        let name = one.metric.strip_prefix(of).is_some_and(|rest| rest.starts_with('_') && rest != "_cv");
+        name && one.baseline.is_none()
+            && one.contender == claim.contender
+            && row.is_some_and(|(row, whole)| {
+                row.strip_prefix(whole).is_some_and(|rest| rest.starts_with(", run "))
+            })
+    };
+    let figures: Vec<f64> =
+        claims.iter().filter(single).filter_map(figure).map(|figure| figure.is.value).collect();
+    let limit = if stated.is.low > 0.0 {
+        format!("{} to {}", percent(stated.is.low), percent(stated.is.high))
+    } else {
+        format!("less than {}", percent(stated.is.high))
+    };
+    let Some((sample, sd)) = Sample::of(&figures).and_then(|sample| Some((sample, sample.sd?))) else {
+        let text = format!("{of}: a variation of {limit} is stated, without the runs that it is of");
+        return Some(check(&run, CheckKind::Spread, CheckOutcome::Untestable, (None, None), text));
+    };
+    let cv = sd / sample.mean;
+    let apart = cv < stated.is.low * (1.0 - TOLERANCE) || cv > stated.is.high * (1.0 + TOLERANCE);
+    let outcome = if apart { CheckOutcome::Contradicts } else { CheckOutcome::Weakened };
+    let length = run.setting("requests").filter(|_| of == "throughput");
+    let length = length.map_or_else(String::new, |requests| {
+        format!(" of {} s each", three_digits(requests.is.value / sample.mean))
+    });
+    let text = format!(
+        "the {} runs vary by {}, and {limit} is stated: successive runs{length} of one start share its memory layout, its \
+         compiled code and the machine's state, so that it says how alike they are, and nothing of how another start would do",
+        sample.n,
+        percent(cv)
+    );
+    Some(check(&run, CheckKind::Spread, outcome, (Some(cv), Some(stated.is.high)), text))
 }

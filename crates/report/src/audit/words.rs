@@ -4,7 +4,7 @@
 
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
 
-use crate::number::{exact, interval, three_digits};
+use crate::number::{exact, interval, percent, three_digits};
 
 pub(crate) fn check_word(kind: CheckKind) -> &'static str {
     match kind {
@@ -15,6 +15,7 @@ pub(crate) fn check_word(kind: CheckKind) -> &'static str {
         CheckKind::ConnectErrors => "connect errors",
         CheckKind::Requests => "requests",
         CheckKind::Timeouts => "timeouts",
+        CheckKind::Spread => "spread of runs",
     }
 }
 
@@ -43,14 +44,20 @@ pub(crate) fn place(row: Option<&str>, contender: Option<&str>, shown: &dyn Fn(&
 
 /// What follows from the figures, with its unit.
 pub(crate) fn found(check: &PublishedCheck) -> String {
-    check.found.map_or_else(String::new, |value| with_unit(check.kind, three_digits(value), "in flight"))
+    let shown = |value| match check.kind {
+        CheckKind::Spread => percent(value),
+        kind => with_unit(kind, three_digits(value), "in flight"),
+    };
+    check.found.map_or_else(String::new, shown)
 }
 
 /// What it should have been, with its unit.
 pub(crate) fn expected(check: &PublishedCheck) -> String {
-    check
-        .expected
-        .map_or_else(String::new, |value| with_unit(check.kind, expected_digits(value), "connections"))
+    let shown = |value| match check.kind {
+        CheckKind::Spread => percent(value),
+        kind => with_unit(kind, expected_digits(value), "connections"),
+    };
+    check.expected.map_or_else(String::new, shown)
 }
 
 /// What was stated is shown as it was, what was computed is rounded.
@@ -64,7 +71,11 @@ fn with_unit(kind: CheckKind, number: String, counted: &str) -> String {
         CheckKind::RunLength => format!("{number} s"),
         CheckKind::ConnectErrors if counted == "in flight" => format!("{number} failed"),
         CheckKind::ConnectErrors => format!("{number} {counted}"),
-        CheckKind::Order | CheckKind::Ratio | CheckKind::Requests | CheckKind::Timeouts => number,
+        CheckKind::Order
+        | CheckKind::Ratio
+        | CheckKind::Requests
+        | CheckKind::Timeouts
+        | CheckKind::Spread => number,
     }
 }
 
@@ -99,6 +110,12 @@ fn counted(all: &[(usize, &str)]) -> String {
     let some: Vec<String> =
         all.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
     if some.is_empty() { "none".into() } else { some.join(", ") }
+}
+
+/// In which scenario; of a ratio of two scenarios both: `prepare-per-request / lookup`. `shown` makes what comes from outside harmless.
+pub(crate) fn scenarios(one: &ClaimHere, shown: &dyn Fn(&str) -> String) -> String {
+    let both = [&one.scenario, &one.baseline_scenario];
+    both.into_iter().flatten().map(|name| shown(name)).collect::<Vec<_>>().join(" / ")
 }
 
 /// The published ratio: `1.39`, `0.55 to 0.60`.

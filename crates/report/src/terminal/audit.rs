@@ -7,7 +7,8 @@ use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict, Publis
 use super::table::{self, Cell, Column};
 use super::{finding_lines, indented};
 use crate::audit::{
-    check_word, expected, found, headline, here_interval, outcome_word, place, published, verdict_word,
+    check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
+    verdict_word,
 };
 use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
@@ -158,12 +159,7 @@ fn here_columns(all: &[&ClaimHere]) -> Vec<Column> {
     vec![
         column("metric", None, true, texts(all, |one| plain(&one.metric))),
         column("ratio", None, true, texts(all, who)),
-        column(
-            "scenario",
-            Some(4),
-            true,
-            texts(all, |one| plain(one.scenario.as_deref().unwrap_or_default())),
-        ),
+        column("scenario", Some(4), true, texts(all, |one| scenarios(one, &plain))),
         column("published", None, false, texts(all, |one| published(one))),
         column("here", None, false, texts(all, |one| here_interval(one))),
         column("verdict", None, true, all.iter().map(verdict).collect()),

@@ -1,5 +1,5 @@
-//! The measure `serialize` of the native contender: how long it takes to write the 24-item answer as JSON; what a million
-//! times would take.
+//! The measure `serialize` of the native contender: how long it takes to write the 24-item answer as JSON a million
+//! times.
 //!
 //! Owns nothing but that. Must not know HTTP or SQLite.
 
@@ -11,7 +11,7 @@ use std::{env, fs, io};
 
 use serde::{Deserialize, Serialize};
 
-const TIMES: usize = 200_000;
+const TIMES: usize = 1_000_000;
 
 #[derive(Serialize, Deserialize)]
 struct Answer {
@@ -47,7 +47,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if sum != text.len() * TIMES {
         return Err("not every turn wrote the answer".into());
     }
-    let value = seconds * 1e6 / TIMES as f64;
-    writeln!(io::stdout(), "{{\"value\": {value}, \"unit\": \"s\"}}")?;
+    writeln!(io::stdout(), "{{\"value\": {seconds}, \"unit\": \"s\"}}")?;
     Ok(())
 }
