@@ -131,7 +131,8 @@ impl Live {
 
     fn refresh_json(&mut self, record: &Record) {
         let Some(path) = &self.json else { return };
-        let written = deadheat_report::json(record)
+        let written = deadheat_report::document(record)
+            .and_then(|document| deadheat_report::json(&document))
             .map_err(|error| error.to_string())
             .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
         if let Err(error) = written {
