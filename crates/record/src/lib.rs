@@ -65,7 +65,7 @@ pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
     BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan,
-    Service, Shape, Share, Source, StatusRule, Traffic, Volatile,
+    Service, Shape, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Contest, Rung, Slices, SweepPoint};

@@ -7,8 +7,8 @@ mod fixture;
 use std::time::Instant;
 
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Document, ExternalReading, GateWord, Metric, Pauses, Record,
-    Usage,
+    Collector, CollectorKind, CollectorPass, Document, ExternalReading, GateWord, Method, Metric, Objective,
+    Pauses, Plan, Record, Typed, Usage,
 };
 use deadheat_report::{
     Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
@@ -63,6 +63,32 @@ fn the_document_says_what_the_page_shows() {
     let reproduce = &document.reproduce;
     assert!(reproduce.starts_with("deadheat race studies/trending --only node,bun "), "{reproduce}");
     assert!(reproduce.contains(" --seed 42 "), "{reproduce}");
+}
+
+#[test]
+fn what_was_typed_beside_a_study_is_typed_again() {
+    let again = |change: &dyn Fn(&mut Plan)| {
+        let mut record = two().record();
+        change(&mut record.plan);
+        document(&record).unwrap().reproduce
+    };
+    let loaded = again(&|plan| {
+        let metrics = vec![Metric::P99, Metric::Cpu];
+        let (connections, rate_per_s) = (Some(9), Some(700.0));
+        let (slice_ns, measured_ns) = (Some(50_000_000), Some(1_000_000_000));
+        plan.typed = Typed { connections, rate_per_s, metrics, slice_ns, measured_ns, objective: None };
+    });
+    let options = " --scenario closed-64 -c 9 -r 700 --metric p99,cpu --slice 50ms --measure 1s --profile full ";
+    assert!(loaded.contains(options), "{loaded}");
+    let sought = again(&|plan| {
+        plan.typed.objective = Some(Objective { quantile: 0.999, limit_ns: 2_500_000 });
+    });
+    assert!(sought.contains(" --scenario closed-64 --slo 'p99.9 < 2500us' --profile full "), "{sought}");
+    assert!(sought.contains(" --timeout 5s --ready-timeout 10s "), "{sought}");
+    let usual = again(&|plan| {
+        (plan.method.timeout_ns, plan.method.ready_ns) = (Method::TIMEOUT_NS, Method::READY_NS);
+    });
+    assert!(usual.contains(" --scenario closed-64 --profile full ") && !usual.contains("timeout"), "{usual}");
 }
 
 #[test]
