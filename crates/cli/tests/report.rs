@@ -51,6 +51,21 @@ fn without_an_option_it_is_shown_and_one_thing_goes_to_standard_output() {
 }
 
 #[test]
+fn a_page_is_read_like_the_record_that_it_holds() {
+    let kit = kit();
+    kit.file("hostile.json", RECORD.replace("\"bun\"", "\"</script><script id=x>\""));
+    for record in ["race.json", "hostile.json"] {
+        kit.deadheat(["report", record, "--html", "page.html"]).run().assert_status(0);
+        let json = |file: &str| kit.deadheat(["report", file, "--json", "-"]).run().assert_status(0).stdout.clone();
+        assert_eq!(json("page.html"), json(record), "{record}");
+    }
+    let kept = kit.deadheat(["compare", "page.html", "hostile.json", "--json", "-"]).run();
+    assert!(matches!(kept.status(), Some(0 | 3)), "{kept}");
+    kit.file("page.html", "<!doctype html>\n<p>Nothing was raced.</p>\n");
+    kit.deadheat(["report", "page.html"]).run().assert_status(2).assert_stderr_has("not a deadheat record");
+}
+
+#[test]
 fn the_summary_of_a_workflow_is_appended_to_and_other_files_are_replaced() {
     let kit = kit();
     let summary = kit.file("summary.md", "before\n");

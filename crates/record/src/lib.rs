@@ -21,6 +21,7 @@ mod ladder;
 mod load;
 mod machine;
 mod packed;
+mod page;
 mod part;
 mod peak;
 mod plan;
