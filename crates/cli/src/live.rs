@@ -211,7 +211,9 @@ pub(crate) fn logs_beside(record: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use deadheat_record::{ContenderEpoch, Document, End, Epoch, ExternalReading, Metric, Round, Shape, VerdictWord};
+    use deadheat_record::{
+        ContenderEpoch, Document, End, Epoch, ExternalReading, Metric, Round, Shape, VerdictWord,
+    };
 
     use super::*;
 

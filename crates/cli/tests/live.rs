@@ -12,7 +12,8 @@ use unicode_width::UnicodeWidthStr as _;
 const ROWS: u16 = 300;
 /// Who is in which scenario: the measure is the first two's alone. The last name has no room in 80 columns.
 const MEASURED: [&str; 2] = ["first", "second"];
-const LOADED: [&str; 3] = ["first", "second", "third-whose-name-is-far-too-long-for-the-columns-that-are-left-for-it"];
+const LOADED: [&str; 3] =
+    ["first", "second", "third-whose-name-is-far-too-long-for-the-columns-that-are-left-for-it"];
 /// So much of a name is always seen.
 const SEEN: usize = 5;
 /// What a verdict can be.
@@ -25,7 +26,8 @@ fn kit() -> Kit {
         let command = Value::from(server_line(&["--json"]));
         let place = MEASURED.iter().position(|one| *one == name);
         let measure = |place: usize| format!("echo '{{\"value\": {}, \"unit\": \"s\"}}'", place + 1);
-        let measures = place.map(|place| format!("measures = {{ boot = {} }}\n", Value::from(measure(place))));
+        let measures =
+            place.map(|place| format!("measures = {{ boot = {} }}\n", Value::from(measure(place))));
         format!("[[contender]]\nname = \"{name}\"\ncommand = {command}\n{}", measures.unwrap_or_default())
     };
     let rest = "[[probe]]\npath = \"/\"\n[[scenario]]\nname = \"boot\"\nmeasure = \"boot\"\n[[scenario]]\nname = \"steady\"\n";
@@ -125,7 +127,11 @@ fn a_terminal_shows_each_scenarios_own_standing_and_at_last_the_result_alone() {
         parser.process(&report);
         let result = rows(&parser);
         assert!(result.iter().all(|row| row.width() <= usize::from(columns)), "{}", result.join("\n"));
-        assert!(LOADED.iter().all(|name| result.iter().any(|row| row.contains(&name[..SEEN]))), "{}", result.join("\n"));
+        assert!(
+            LOADED.iter().all(|name| result.iter().any(|row| row.contains(&name[..SEEN]))),
+            "{}",
+            result.join("\n")
+        );
         assert!(last.ends_with(&result), "{}\n---\n{}", last.join("\n"), result.join("\n"));
         assert_eq!(last.iter().filter(|row| **row == result[0]).count(), 1, "{}", last.join("\n"));
     }

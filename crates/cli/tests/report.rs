@@ -56,7 +56,8 @@ fn a_page_is_read_like_the_record_that_it_holds() {
     kit.file("hostile.json", RECORD.replace("\"bun\"", "\"</script><script id=x>\""));
     for record in ["race.json", "hostile.json"] {
         kit.deadheat(["report", record, "--html", "page.html"]).run().assert_status(0);
-        let json = |file: &str| kit.deadheat(["report", file, "--json", "-"]).run().assert_status(0).stdout.clone();
+        let json =
+            |file: &str| kit.deadheat(["report", file, "--json", "-"]).run().assert_status(0).stdout.clone();
         assert_eq!(json("page.html"), json(record), "{record}");
     }
     let kept = kit.deadheat(["compare", "page.html", "hostile.json", "--json", "-"]).run();
@@ -224,7 +225,8 @@ fn study() -> String {
     let command = Value::from(server_line(&["--json"]));
     let contenders = ["one", "two", "three"]
         .map(|name| format!("[[contender]]\nname = \"{name}\"\ncommand = {command}\n"));
-    let scenarios = "[[scenario]]\nname = \"few\"\nconnections = 3\n[[scenario]]\nname = \"paced\"\nrate = 5000\n";
+    let scenarios =
+        "[[scenario]]\nname = \"few\"\nconnections = 3\n[[scenario]]\nname = \"paced\"\nrate = 5000\n";
     format!("{}[[probe]]\npath = \"/\"\n{scenarios}", contenders.concat())
 }
 
@@ -234,7 +236,9 @@ fn what_is_typed_beside_a_study_is_planned_again() {
     kit.file("study.toml", study());
     let load = "-c 9 --metric p99,cpu -r 700 --slice 100ms --measure 1s --timeout 2s --ready-timeout 20s";
     let mut plans = Vec::new();
-    for (number, typed) in ["", load, "--measure 2s --scenario few", "--slo p99<5ms --only two,three"].iter().enumerate() {
+    for (number, typed) in
+        ["", load, "--measure 2s --scenario few", "--slo p99<5ms --only two,three"].iter().enumerate()
+    {
         let (journal, again) = (format!("{number}.jsonl"), format!("{number}-again.jsonl"));
         let first = planned(&kit, ["race", "."].into_iter().chain(typed.split_whitespace()), &journal);
         let document = kit.deadheat(["report", &journal, "--json", "-"]).run().json();

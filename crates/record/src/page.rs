@@ -39,9 +39,13 @@ mod tests {
     #[test]
     fn the_document_is_taken_out_of_a_page() {
         let page = |doctype: &str| {
-            format!("{doctype}<title>é</title>{BEGIN}{{\"a\":\"\\u003c\"}}{END}<script>{BEGIN}2{END}</html>\n")
+            format!(
+                "{doctype}<title>é</title>{BEGIN}{{\"a\":\"\\u003c\"}}{END}<script>{BEGIN}2{END}</html>\n"
+            )
         };
-        for doctype in ["<!doctype html>\n", "<!DOCTYPE html>", "<!doctype html SYSTEM \"about:legacy-compat\">"] {
+        for doctype in
+            ["<!doctype html>\n", "<!DOCTYPE html>", "<!doctype html SYSTEM \"about:legacy-compat\">"]
+        {
             assert_eq!(unwrapped(&page(doctype)), "{\"a\":\"\\u003c\"}", "{doctype}");
         }
         assert_eq!(unwrapped(&page("")), page(""), "no page");

@@ -78,7 +78,8 @@ fn what_was_typed_beside_a_study_is_typed_again() {
         let (slice_ns, measured_ns) = (Some(50_000_000), Some(1_000_000_000));
         plan.typed = Typed { connections, rate_per_s, metrics, slice_ns, measured_ns, objective: None };
     });
-    let options = " --scenario closed-64 -c 9 -r 700 --metric p99,cpu --slice 50ms --measure 1s --profile full ";
+    let options =
+        " --scenario closed-64 -c 9 -r 700 --metric p99,cpu --slice 50ms --measure 1s --profile full ";
     assert!(loaded.contains(options), "{loaded}");
     let sought = again(&|plan| {
         plan.typed.objective = Some(Objective { quantile: 0.999, limit_ns: 2_500_000 });
