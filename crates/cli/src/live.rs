@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use deadheat_record::{Difference, Record};
 use deadheat_report::live::{LiveRow, LiveState, lines, plain_line};
-use deadheat_report::{Style, terminal};
+use deadheat_report::{ScenarioView, Style, terminal};
 use deadheat_runner::{Event, Observer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -26,26 +26,8 @@ pub(crate) struct Live {
 impl Live {
     /// `drawn`: whether lines can be drawn over again. `json`: a file that is kept up to date.
     pub(crate) fn new(record: &Record, style: Style, drawn: bool, json: Option<PathBuf>) -> Self {
-        let plan = &record.plan;
-        let next = plan.scenarios.iter().find(|one| record.end_of(&one.name).is_none());
-        let racing = next.or(plan.scenarios.last()).map(|one| record.racing(&one.name)).unwrap_or_default();
-        let rows = racing.into_iter().map(|index| plan.contenders[index].name.clone()).map(|name| LiveRow {
-            is_baseline: name == plan.method.baseline,
-            name,
-            ..LiveRow::default()
-        });
-        let looks = plan.scenarios.first().map(|one| plan.method_of(one).looks).unwrap_or_default();
-        let state = LiveState {
-            scenario: plan.scenarios.first().map(|one| one.name.clone()).unwrap_or_default(),
-            epochs: 0,
-            left_out: 0,
-            next_look: looks.first().copied(),
-            max_epochs: looks.last().copied().unwrap_or(0),
-            doing: String::new(),
-            left_s: None,
-            margin: plan.method.margin,
-            rows: rows.collect(),
-        };
+        let scenarios = &record.plan.scenarios;
+        let next = scenarios.iter().find(|one| record.end_of(&one.name).is_none()).or(scenarios.last());
         let bar = drawn.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
             if let Ok(plain) = ProgressStyle::with_template("{msg}") {
@@ -53,7 +35,7 @@ impl Live {
             }
             bar
         });
-        let mut live = Self { style, bar, state, json, trouble: None };
+        let mut live = Self { style, bar, state: LiveState::default(), json, trouble: None };
         if let Some(scenario) = next {
             live.stand(record, &scenario.name);
         }
@@ -76,44 +58,33 @@ impl Live {
         }
     }
 
-    fn draw(&self) {
+    /// Draws the standing over again: at most as often as can be seen, but where it `must` at once, since it may stand for long.
+    fn draw(&self, must: bool) {
         if let Some(bar) = &self.bar {
             bar.set_message(lines(&self.state, &self.style).join("\n"));
-            bar.tick();
+            if must {
+                bar.force_draw();
+            }
         }
     }
 
-    /// Takes over how a scenario stands.
+    /// Takes over how a scenario stands; nothing of another one stays.
     fn stand(&mut self, record: &Record, scenario: &str) {
         let Ok(view) = deadheat_report::view(record) else { return };
         let Some(one) = view.scenarios.iter().find(|one| one.result.name == scenario) else { return };
         let looks = looks(record, scenario);
-        self.state.max_epochs = looks.last().copied().unwrap_or(0);
-        self.state.scenario = scenario.to_owned();
-        self.state.epochs = one.counted;
-        self.state.left_out = one.left_out();
-        self.state.next_look = looks.iter().copied().find(|look| *look > one.counted);
-        self.state.left_s = left(record, scenario, one.counted);
-        let baseline = one.baseline.clone();
-        let racing = record.racing(scenario);
-        let names = &record.plan.contenders;
-        self.state.rows.retain(|row| racing.iter().any(|index| names[*index].name == row.name));
-        for row in &mut self.state.rows {
-            row.is_baseline = baseline.as_deref() == Some(&row.name);
-            let result = one.result.results.iter().find(|result| result.contender == row.name);
-            row.rate_per_s = result.and_then(|result| result.throughput_rps);
-            let against = one
-                .result
-                .comparisons
-                .iter()
-                .find(|pair| pair.contender == row.name && Some(&pair.baseline) == baseline.as_ref());
-            row.ratio = against.and_then(|pair| pair.ratio);
-            // Before the first look hardly any error rate is spent: an interval would be as wide as it says nothing.
-            let looked = against.filter(|pair| pair.epochs >= looks.first().copied().unwrap_or(0));
-            row.low = looked.and_then(|pair| pair.low);
-            row.high = looked.and_then(|pair| pair.high);
-            row.verdict = looked.map(|pair| pair.verdict);
-        }
+        let contenders = record.racing(scenario).into_iter().map(|index| &record.plan.contenders[index].name);
+        self.state = LiveState {
+            scenario: scenario.to_owned(),
+            epochs: one.counted,
+            left_out: one.left_out(),
+            next_look: looks.iter().copied().find(|look| *look > one.counted),
+            max_epochs: looks.last().copied().unwrap_or(0),
+            doing: std::mem::take(&mut self.state.doing),
+            left_s: left(record, scenario, one.counted),
+            margin: view.margin,
+            rows: contenders.map(|name| row(one, name, looks.first().copied().unwrap_or(0))).collect(),
+        };
     }
 
     fn parity(&self, differences: &[Difference]) {
@@ -131,12 +102,32 @@ impl Live {
 
     fn refresh_json(&mut self, record: &Record) {
         let Some(path) = &self.json else { return };
-        let written = deadheat_report::json(record)
+        let written = deadheat_report::document(record)
+            .and_then(|document| deadheat_report::json(&document))
             .map_err(|error| error.to_string())
             .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
         if let Err(error) = written {
             self.trouble = Some(format!("{}: {error}", path.display()));
         }
+    }
+}
+
+/// How a contender stands in a scenario that is first looked at after so many epochs.
+fn row(scenario: &ScenarioView, name: &str, first_look: usize) -> LiveRow {
+    let (result, baseline) = (&scenario.result, scenario.baseline.as_deref());
+    let own = result.results.iter().find(|one| one.contender == name);
+    let against =
+        result.comparisons.iter().find(|pair| pair.contender == name && Some(&*pair.baseline) == baseline);
+    // Before the first look hardly any error rate is spent: an interval would be as wide as it says nothing.
+    let looked = against.filter(|pair| pair.epochs >= first_look);
+    LiveRow {
+        name: name.to_owned(),
+        rate_per_s: own.and_then(|one| one.throughput_rps),
+        is_baseline: baseline == Some(name),
+        ratio: against.and_then(|pair| pair.ratio),
+        low: looked.and_then(|pair| pair.low),
+        high: looked.and_then(|pair| pair.high),
+        verdict: looked.map(|pair| pair.verdict),
     }
 }
 
@@ -172,6 +163,10 @@ impl Observer for Shown<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let live = &mut *self.live;
         match event {
+            Event::Racing { record, scenario } => {
+                live.stand(record, scenario);
+                live.state.doing.clear();
+            }
             Event::Doing(what) => live.state.doing = (*what).to_owned(),
             Event::Out { reason, .. } => live.say(&lines_plain(&format!("out of the race: {reason}"))),
             Event::Parity(differences) => live.parity(differences),
@@ -180,7 +175,6 @@ impl Observer for Shown<'_> {
                 live.say(&lines_plain(&format!("note: {who}{}\n  {}", finding.message, finding.remedy)));
             }
             Event::Pilot { scenario, warmup } => {
-                live.state.scenario = (*scenario).to_owned();
                 if live.bar.is_none() {
                     live.say(&format!(
                         "{}: every start is warmed up for {}",
@@ -202,7 +196,7 @@ impl Observer for Shown<'_> {
             }
             Event::Scenario { record, .. } => live.refresh_json(record),
         }
-        live.draw();
+        live.draw(matches!(event, Event::Racing { .. } | Event::Epoch { .. }));
     }
 }
 
@@ -217,25 +211,92 @@ pub(crate) fn logs_beside(record: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use deadheat_record::Document;
+    use deadheat_record::{
+        ContenderEpoch, Document, End, Epoch, ExternalReading, Metric, Round, Shape, VerdictWord,
+    };
 
     use super::*;
 
-    /// An epoch whose rounds were all disturbed does not count, and another takes its place.
-    #[test]
-    fn epochs_that_do_not_count_are_no_progress() {
+    fn example() -> Record {
         let example = include_str!("../../record/tests/fixtures/example.json");
         let mut record = serde_json::from_str::<Document>(example).unwrap().record;
         record.ended.clear();
         record.plan.method.looks = vec![3, 6];
-        let style = Style { color: false, width: 120, unicode: true };
+        record
+    }
+
+    const STYLE: Style = Style { color: false, width: 120, unicode: true };
+
+    /// An epoch whose rounds were all disturbed does not count, and another takes its place.
+    #[test]
+    fn epochs_that_do_not_count_are_no_progress() {
+        let mut record = example();
         let stands = |record: &Record| {
-            let state = Live::new(record, style, false, None).state;
+            let state = Live::new(record, STYLE, false, None).state;
             (state.epochs, state.left_out, state.next_look, state.left_s)
         };
         let took_s = record.epochs.iter().map(|epoch| epoch.took_ns).max().unwrap() / 1_000_000_000;
         assert_eq!(stands(&record), (6, 0, None, Some(0)));
         record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal 9 %".into()));
         assert_eq!(stands(&record), (5, 1, Some(6), Some(took_s)));
+    }
+
+    /// The example's two with three values each of a measure that a third has not, and then all three loaded.
+    fn measured_then_loaded() -> Record {
+        let mut record = example();
+        let mut third = record.plan.contenders[0].clone();
+        third.name = "go".into();
+        for one in &mut record.plan.contenders {
+            one.measures.insert("boot".into(), "./boot".into());
+        }
+        record.plan.contenders.push(third);
+        let mut boot = record.plan.scenarios[0].clone();
+        (boot.name, boot.shape) = ("boot".into(), Shape::Measure { measure: "boot".into() });
+        (boot.metrics, boot.slices) = (vec![Metric::Measure], None);
+        record.plan.scenarios.insert(0, boot);
+        let part = |contender: usize, number: usize| ContenderEpoch {
+            contender,
+            measured: Some(1e6 * (1.0 + contender as f64) + 100.0 * number as f64),
+            ..ContenderEpoch::default()
+        };
+        let epoch = |number: usize| Epoch {
+            scenario: "boot".into(),
+            number,
+            started_unix_ms: 0,
+            took_ns: 2_000_000_000,
+            contenders: vec![part(0, number), part(1, number)],
+            rounds: vec![Round { slices: vec![], external: ExternalReading::default(), dropped: None }],
+            findings: vec![],
+        };
+        record.epochs = (1..=3).map(epoch).collect();
+        record
+    }
+
+    #[test]
+    fn nothing_of_a_scenario_is_shown_under_the_name_of_the_next() {
+        let mut record = measured_then_loaded();
+        let mut live = Live::new(&record, STYLE, false, None);
+        let shown = |live: &Live| {
+            let rows = live.state.rows.iter().map(|row| (row.name.clone(), row.ratio.is_some(), row.verdict));
+            (live.state.scenario.clone(), live.state.epochs, rows.collect::<Vec<_>>())
+        };
+        let row = |name: &str, verdict: Option<VerdictWord>| (name.to_owned(), verdict.is_some(), verdict);
+        let measured = vec![row("node", None), row("bun", Some(VerdictWord::Slower))];
+        assert_eq!(shown(&live), ("boot".into(), 3, measured));
+        assert_eq!((live.state.next_look, live.state.left_s), (Some(6), Some(6)));
+        record.ended.push(("boot".into(), End::Decided));
+        live.state.doing = "round 3: bun (2 of 2)".into();
+        let names = record.plan.contenders.iter().map(|one| one.name.clone()).collect();
+        let mut observer = Shown { live: &mut live, names };
+        observer.event(&Event::Racing { record: &record, scenario: "closed-64" });
+        let rates = [(0, Some(9_000.0)), (2, Some(11_000.0))];
+        observer.event(&Event::Round { round: 1, rounds: 4, epoch: 1, rates: &rates });
+        let loaded = ["node", "bun", "go"].map(|name| row(name, None)).to_vec();
+        assert_eq!(shown(&live), ("closed-64".into(), 0, loaded));
+        assert_eq!((live.state.next_look, live.state.left_s), (Some(3), None));
+        assert_eq!(live.state.doing, "round 1 of 4");
+        let rates: Vec<Option<f64>> = live.state.rows.iter().map(|row| row.rate_per_s).collect();
+        assert_eq!(rates, [Some(9_000.0), None, Some(11_000.0)]);
+        assert_eq!(Live::new(&record, STYLE, false, None).state.rows.len(), 3, "a race that goes on here");
     }
 }

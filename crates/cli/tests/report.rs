@@ -71,6 +71,22 @@ fn a_hit_rate_that_was_asked_for_is_shown_everywhere() {
 }
 
 #[test]
+fn a_page_is_read_like_the_record_that_it_holds() {
+    let kit = kit();
+    kit.file("hostile.json", RECORD.replace("\"bun\"", "\"</script><script id=x>\""));
+    for record in ["race.json", "hostile.json"] {
+        kit.deadheat(["report", record, "--html", "page.html"]).run().assert_status(0);
+        let json =
+            |file: &str| kit.deadheat(["report", file, "--json", "-"]).run().assert_status(0).stdout.clone();
+        assert_eq!(json("page.html"), json(record), "{record}");
+    }
+    let kept = kit.deadheat(["compare", "page.html", "hostile.json", "--json", "-"]).run();
+    assert!(matches!(kept.status(), Some(0 | 3)), "{kept}");
+    kit.file("page.html", "<!doctype html>\n<p>Nothing was raced.</p>\n");
+    kit.deadheat(["report", "page.html"]).run().assert_status(2).assert_stderr_has("not a deadheat record");
+}
+
+#[test]
 fn the_summary_of_a_workflow_is_appended_to_and_other_files_are_replaced() {
     let kit = kit();
     let summary = kit.file("summary.md", "before\n");
@@ -185,31 +201,74 @@ fn words(command: &str) -> Vec<String> {
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
+/// What a record plans, but for a folder of each process's own.
+fn plan(record: &Value) -> Value {
+    let mut plan = record["plan"].clone();
+    plan.as_object_mut().unwrap().remove("work");
+    plan
+}
+
+/// What a command plans: the first line of the journal. The race itself need not be run.
+fn planned<'a>(kit: &Kit, command: impl IntoIterator<Item = &'a str>, journal: &str) -> Value {
+    let mut running = kit.deadheat(command).args(["--record", journal]).spawn();
+    running.wait_for_lines(&kit.path().join(journal), 1);
+    running.signal(Signal::INT);
+    running.wait();
+    plan(&serde_json::from_str(kit.read(journal).lines().next().unwrap()).unwrap())
+}
+
+/// What the command plans that a document says to race again with.
+fn planned_again(kit: &Kit, document: &Value, journal: &str) -> Value {
+    let again = words(document["reproduce"].as_str().unwrap());
+    assert_eq!(again[..2], ["deadheat", "race"]);
+    planned(kit, again[1..].iter().map(String::as_str), journal)
+}
+
 #[test]
 fn a_race_writes_its_page_and_the_command_that_plans_the_same_again() {
     let (kit, _turn) = (kit(), turn());
     let server = server_line(&["--json"]);
     let race = kit.race().contender("it's one", &server).contender("two", &server);
-    let short =
-        ["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "-c", "4", "--metric", "throughput,cpu"];
-    let outcome = race.args(short).args(["--record", "r.jsonl", "--html", "r.html"]).run();
+    let short = ["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "-c", "4", "--timeout", "2s"];
+    let outcome = race
+        .args(short)
+        .args(["--metric", "throughput,cpu", "--record", "r.jsonl", "--html", "r.html"])
+        .run();
     assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
     assert!(kit.read("r.html").contains("\"contender\":\"two\""));
     let first = outcome.json();
-    let again = words(first["reproduce"].as_str().unwrap());
-    assert_eq!(again[..2], ["deadheat", "race"]);
-    // The plan is the journal's first line: the race itself need not be run again.
-    let mut running = kit.deadheat(&again[1..]).args(["--record", "s.jsonl"]).spawn();
-    running.wait_for_lines(&kit.path().join("s.jsonl"), 1);
-    running.signal(Signal::INT);
-    running.wait();
-    let journal = kit.read("s.jsonl");
-    let second: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
-    let of = |record: &Value| {
-        let mut plan = record["plan"].clone();
-        // A folder of each process's own.
-        plan.as_object_mut().unwrap().remove("work");
-        plan
-    };
-    assert_eq!(of(&second), of(&first["record"]));
+    assert_eq!(planned_again(&kit, &first, "s.jsonl"), plan(&first["record"]));
+}
+
+/// A study of three with two loads of their own.
+fn study() -> String {
+    let command = Value::from(server_line(&["--json"]));
+    let contenders = ["one", "two", "three"]
+        .map(|name| format!("[[contender]]\nname = \"{name}\"\ncommand = {command}\n"));
+    let scenarios =
+        "[[scenario]]\nname = \"few\"\nconnections = 3\n[[scenario]]\nname = \"paced\"\nrate = 5000\n";
+    format!("{}[[probe]]\npath = \"/\"\n{scenarios}", contenders.concat())
+}
+
+#[test]
+fn what_is_typed_beside_a_study_is_planned_again() {
+    let (kit, _turn) = (kit(), turn());
+    kit.file("study.toml", study());
+    let load = "-c 9 --metric p99,cpu -r 700 --slice 100ms --measure 1s --timeout 2s --ready-timeout 20s";
+    let mut plans = Vec::new();
+    for (number, typed) in
+        ["", load, "--measure 2s --scenario few", "--slo p99<5ms --only two,three"].iter().enumerate()
+    {
+        let (journal, again) = (format!("{number}.jsonl"), format!("{number}-again.jsonl"));
+        let first = planned(&kit, ["race", "."].into_iter().chain(typed.split_whitespace()), &journal);
+        let document = kit.deadheat(["report", &journal, "--json", "-"]).run().json();
+        assert_eq!(planned_again(&kit, &document, &again), first, "{typed}: {}", document["reproduce"]);
+        plans.push(first);
+    }
+    // Each option counts: plans with it and without differ.
+    assert_eq!(plans[0].get("typed"), None);
+    assert_eq!(plans[1]["scenarios"][0]["shape"]["connections"], 9);
+    assert_eq!(plans[1]["typed"]["metrics"], serde_json::json!(["p99", "cpu"]));
+    assert_eq!(plans[2]["typed"], serde_json::json!({ "measured_ns": 2_000_000_000_u64 }));
+    assert_eq!(plans[3]["scenarios"][1]["shape"]["kind"], "peak");
 }

@@ -11,7 +11,7 @@ use crate::{AUDIT_SCHEMA, AuditRecord, LOAD_SCHEMA, LoadRecord, ReadError, Recor
 /// What a file holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnyRecord {
-    /// A race: a journal, or the document of `race --json`.
+    /// A race: a journal, the document of `race --json`, or the page of `race --html`.
     Race(Box<Record>),
     /// A lone load: the document of `load --json`.
     Load(Box<LoadRecord>),

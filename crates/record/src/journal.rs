@@ -305,7 +305,7 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// Reads a record: a journal, or the document that `--json` writes; packed by gzip or not.
+/// Reads a record: a journal, the document that `--json` writes, or the page that holds it; packed by gzip or not.
 pub fn read(path: &Path) -> Result<Record, ReadError> {
     let bytes = packed::bytes(path)?;
     match serde_json::from_slice::<Value>(&bytes) {

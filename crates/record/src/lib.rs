@@ -21,6 +21,7 @@ mod ladder;
 mod load;
 mod machine;
 mod packed;
+mod page;
 mod part;
 mod peak;
 mod plan;
@@ -65,7 +66,7 @@ pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
     BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan,
-    Service, Shape, Share, Source, StatusRule, Traffic, Volatile,
+    Service, Shape, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Contest, Rung, Slices, SweepPoint};

@@ -9,17 +9,17 @@ use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::{ReadError, Record};
+use crate::{ReadError, Record, page};
 
 /// No record is as long: what unpacks to more bytes is none.
 const MOST: u64 = 1 << 30;
 /// What every gzip file begins with.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What stands in a file, unpacked where it is packed.
+/// What stands in a file, unpacked where it is packed, and taken out of its page where it is in one.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let read = std::fs::read(path).and_then(|found| unpacked(found, MOST));
-    read.map_err(|source| ReadError::Io { path: path.into(), source })
+    read.map(page::unwrapped).map_err(|source| ReadError::Io { path: path.into(), source })
 }
 
 fn unpacked(found: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {

@@ -46,6 +46,40 @@ pub struct Plan {
     /// Share of the requests that an edge cache answers, instead of the study's: for the model of what users see behind one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_hit_rate: Option<f64>,
+    /// What was typed beside the study. Absent in older records, and where commands were raced: their one scenario says it.
+    #[serde(default, skip_serializing_if = "Typed::is_nothing")]
+    pub typed: Typed,
+}
+
+/// Options of load and method that were typed instead of what a study's scenarios say. The scenarios have them already: they are
+/// kept so that the same can be typed again. What is absent was not typed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Typed {
+    /// Number of connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
+    /// Requests per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+    /// What must hold at a peak that is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
+    /// What is compared, what matters most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
+    /// Length of a slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_ns: Option<u64>,
+    /// How long each contender is measured in an epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_ns: Option<u64>,
+}
+
+impl Typed {
+    /// Whether nothing was typed.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Where a contender or service listens.
@@ -447,6 +481,13 @@ pub struct Method {
     pub ready_ns: u64,
     /// A request unanswered for so long is a timeout.
     pub timeout_ns: u64,
+}
+
+impl Method {
+    /// `ready_ns` where none was typed.
+    pub const READY_NS: u64 = 30_000_000_000;
+    /// `timeout_ns` where none was typed.
+    pub const TIMEOUT_NS: u64 = 10_000_000_000;
 }
 
 /// A study's requests, or one that was typed.

@@ -32,9 +32,9 @@ pub fn document(record: &Record) -> Result<Document, ReportError> {
 /// The document as pretty-printed JSON with a last line end.
 ///
 /// # Errors
-/// As [`view`].
-pub fn json(record: &Record) -> Result<String, ReportError> {
-    Ok(serde_json::to_string_pretty(&document(record)?)? + "\n")
+/// None in practice: everything in a document can be written as JSON.
+pub fn json(document: &Document) -> Result<String, ReportError> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
 }
 
 fn parity(one: &Difference) -> ParitySummary {

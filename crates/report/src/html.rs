@@ -5,11 +5,11 @@
 
 use std::io;
 
-use deadheat_record::{AuditRecord, Document, Record};
+use deadheat_record::{AuditRecord, Document};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
-use crate::{ReportError, document, plain};
+use crate::{ReportError, plain};
 
 /// The page without its data; `npm run build` in `web/` writes it.
 const PAGE: &str = include_str!("../assets/report.html");
@@ -27,26 +27,25 @@ struct Embedded<'a> {
     audit: Option<&'a AuditRecord>,
 }
 
-/// The page of a record: it opens from disk and asks for nothing from anywhere.
+/// The page of a race: it opens from disk and asks for nothing from anywhere.
 ///
 /// # Errors
-/// As [`document`].
-pub fn html(record: &Record) -> Result<String, ReportError> {
-    page(record, None)
+/// None in practice: everything in a document can be written as JSON.
+pub fn html(document: &Document) -> Result<String, ReportError> {
+    page(document, None)
 }
 
 /// As [`html`], with an audit of the same study.
 ///
 /// # Errors
-/// As [`document`].
-pub fn html_with_audit(record: &Record, audit: &AuditRecord) -> Result<String, ReportError> {
-    page(record, Some(audit))
+/// As [`html`].
+pub fn html_with_audit(document: &Document, audit: &AuditRecord) -> Result<String, ReportError> {
+    page(document, Some(audit))
 }
 
-fn page(record: &Record, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
-    let document = document(record)?;
+fn page(document: &Document, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
     let mut data = Vec::new();
-    let embedded = Embedded { document: &document, audit };
+    let embedded = Embedded { document, audit };
     embedded.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter)))?;
     let data = String::from_utf8_lossy(&data);
     let title = escaped(&plain(&document.study));

@@ -14,7 +14,7 @@ use crate::text::{columns, left, plain, right, shorten_end};
 const DRAWN_FROM: usize = 100;
 
 /// How a race stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveState {
     /// The scenario that is raced.
     pub scenario: String,

@@ -2,7 +2,7 @@
 //!
 //! Owns: which options say the same as the plan, and their quoting for a shell. Must not know what came of the race.
 
-use deadheat_record::{Plan, Probe, ScenarioPlan, Shape};
+use deadheat_record::{Method, Objective, Plan, Probe, ScenarioPlan, Shape, Typed};
 
 use crate::number::quantile;
 
@@ -17,6 +17,19 @@ pub(crate) fn command(plan: &Plan) -> String {
     } else {
         study(plan, &mut words)
     }
+    method(plan, &mut words);
+    for (option, cpus) in
+        [("--server-cpus", &plan.pinning.server_cpus), ("--load-cpus", &plan.pinning.load_cpus)]
+    {
+        if !cpus.is_empty() {
+            words.option(option, &list(cpus.iter().map(usize::to_string)));
+        }
+    }
+    words.0.join(" ")
+}
+
+/// What holds for the whole race.
+fn method(plan: &Plan, words: &mut Words) {
     let method = &plan.method;
     if !method.all_pairs {
         words.option("--baseline", &method.baseline);
@@ -40,14 +53,14 @@ pub(crate) fn command(plan: &Plan) -> String {
     if let Some(rate) = plan.edge_hit_rate {
         words.option("--hit-rate", &shortest(rate));
     }
-    for (option, cpus) in
-        [("--server-cpus", &plan.pinning.server_cpus), ("--load-cpus", &plan.pinning.load_cpus)]
-    {
-        if !cpus.is_empty() {
-            words.option(option, &list(cpus.iter().map(usize::to_string)));
+    for (option, ns, usual) in [
+        ("--timeout", method.timeout_ns, Method::TIMEOUT_NS),
+        ("--ready-timeout", method.ready_ns, Method::READY_NS),
+    ] {
+        if ns != usual {
+            words.option(option, &time(ns));
         }
     }
-    words.0.join(" ")
 }
 
 fn study(plan: &Plan, words: &mut Words) {
@@ -57,6 +70,7 @@ fn study(plan: &Plan, words: &mut Words) {
     let mut names: Vec<String> = plan.scenarios.iter().map(name).collect();
     names.dedup();
     words.option("--scenario", &list(names));
+    load(&plan.typed, words);
 }
 
 fn typed(plan: &Plan, words: &mut Words) {
@@ -64,7 +78,7 @@ fn typed(plan: &Plan, words: &mut Words) {
         request(probe, words);
     }
     if let Some(scenario) = plan.scenarios.first() {
-        load(plan, scenario, words);
+        load(&spelt_out(plan, scenario), words);
     }
     for one in &plan.contenders {
         words.option("-n", &one.name);
@@ -87,23 +101,43 @@ fn request(probe: &Probe, words: &mut Words) {
     }
 }
 
-fn load(plan: &Plan, scenario: &ScenarioPlan, words: &mut Words) {
-    words.option("-c", &scenario.shape.connections().to_string());
-    match &scenario.shape {
+/// The scenario of commands, as if all of it had been typed.
+fn spelt_out(plan: &Plan, scenario: &ScenarioPlan) -> Typed {
+    let (rate_per_s, objective) = match &scenario.shape {
+        Shape::Open { rate_per_s, .. } => (Some(*rate_per_s), None),
+        Shape::Peak { objective, .. } => (None, Some(*objective)),
         // Only studies have scenarios without a load, and those are named and not spelt out.
-        Shape::Closed { .. } | Shape::Starts { .. } | Shape::Measure { .. } => {}
-        Shape::Open { rate_per_s, .. } => words.option("-r", &shortest(*rate_per_s)),
-        Shape::Peak { objective, .. } => {
-            let (at, limit) = (quantile(objective.quantile), time(objective.limit_ns));
-            words.option("--slo", &format!("{at} < {limit}"));
-        }
-    }
-    if !matches!(scenario.shape, Shape::Peak { .. }) {
-        words.option("--metric", &list(plan.metrics(scenario).iter().map(|one| one.word().to_owned())));
-    }
+        Shape::Closed { .. } | Shape::Starts { .. } | Shape::Measure { .. } => (None, None),
+    };
     let slices = plan.slices(scenario);
-    words.option("--slice", &time(slices.slice_ns));
-    words.option("--measure", &time(slices.measured_ns()));
+    Typed {
+        connections: Some(scenario.shape.connections()),
+        rate_per_s,
+        objective,
+        // A peak is compared of its own, and beside it nothing can be.
+        metrics: if objective.is_some() { Vec::new() } else { plan.metrics(scenario) },
+        slice_ns: Some(slices.slice_ns),
+        measured_ns: Some(slices.measured_ns()),
+    }
+}
+
+fn load(typed: &Typed, words: &mut Words) {
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.option(name, &value);
+        }
+    };
+    let metrics = list(typed.metrics.iter().map(|one| one.word().to_owned()));
+    option("-c", typed.connections.map(|count| count.to_string()));
+    option("-r", typed.rate_per_s.map(shortest));
+    option("--slo", typed.objective.as_ref().map(slo));
+    option("--metric", Some(metrics).filter(|words| !words.is_empty()));
+    option("--slice", typed.slice_ns.map(time));
+    option("--measure", typed.measured_ns.map(time));
+}
+
+fn slo(objective: &Objective) -> String {
+    format!("{} < {}", quantile(objective.quantile), time(objective.limit_ns))
 }
 
 /// A command line that grows.

@@ -7,8 +7,8 @@ mod fixture;
 use std::time::Instant;
 
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Document, ExternalReading, Finding, GateWord, Metric, Pauses,
-    Record, Usage,
+    Collector, CollectorKind, CollectorPass, Document, ExternalReading, Finding, GateWord, Method, Metric,
+    Objective, Pauses, Plan, Record, Typed, Usage,
 };
 use deadheat_report::{
     Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
@@ -37,8 +37,9 @@ fn embedded(page: &str) -> Document {
 fn the_page_holds_the_document_whatever_names_are() {
     for race in [two(), hostile()] {
         let record = race.record();
-        let page = html(&record).unwrap();
-        assert_eq!(embedded(&page), document(&record).unwrap());
+        let document = document(&record).unwrap();
+        let page = html(&document).unwrap();
+        assert_eq!(embedded(&page), document);
         assert!(!page.contains("<img"));
         assert_eq!(page.matches("</script>").count(), 2);
     }
@@ -62,6 +63,33 @@ fn the_document_says_what_the_page_shows() {
     let reproduce = &document.reproduce;
     assert!(reproduce.starts_with("deadheat race studies/trending --only node,bun "), "{reproduce}");
     assert!(reproduce.contains(" --seed 42 "), "{reproduce}");
+}
+
+#[test]
+fn what_was_typed_beside_a_study_is_typed_again() {
+    let again = |change: &dyn Fn(&mut Plan)| {
+        let mut record = two().record();
+        change(&mut record.plan);
+        document(&record).unwrap().reproduce
+    };
+    let loaded = again(&|plan| {
+        let metrics = vec![Metric::P99, Metric::Cpu];
+        let (connections, rate_per_s) = (Some(9), Some(700.0));
+        let (slice_ns, measured_ns) = (Some(50_000_000), Some(1_000_000_000));
+        plan.typed = Typed { connections, rate_per_s, metrics, slice_ns, measured_ns, objective: None };
+    });
+    let options =
+        " --scenario closed-64 -c 9 -r 700 --metric p99,cpu --slice 50ms --measure 1s --profile full ";
+    assert!(loaded.contains(options), "{loaded}");
+    let sought = again(&|plan| {
+        plan.typed.objective = Some(Objective { quantile: 0.999, limit_ns: 2_500_000 });
+    });
+    assert!(sought.contains(" --scenario closed-64 --slo 'p99.9 < 2500us' --profile full "), "{sought}");
+    assert!(sought.contains(" --timeout 5s --ready-timeout 10s "), "{sought}");
+    let usual = again(&|plan| {
+        (plan.method.timeout_ns, plan.method.ready_ns) = (Method::TIMEOUT_NS, Method::READY_NS);
+    });
+    assert!(usual.contains(" --scenario closed-64 --profile full ") && !usual.contains("timeout"), "{usual}");
 }
 
 #[test]
@@ -91,7 +119,7 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
         let Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, .. } = part.usage.clone();
         part.usage = Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, ..Usage::default() };
     }
-    let text = json(&record).unwrap();
+    let text = json(&document(&record).unwrap()).unwrap();
     for key in ["user_", "system_", "switches", "\"memory\""] {
         assert!(!text.contains(key), "{key} is left out, and is not null");
     }
@@ -296,7 +324,8 @@ fn the_page_of_a_long_race_is_written_soon() {
     let racers = (0..7).map(|n| Racer::new(&format!("contender-{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
     let record = Race { racers, epochs: 30, rounds: 20, ..two() }.record();
     let begun = Instant::now();
-    let page = html(&record).unwrap();
+    let document = document(&record).unwrap();
+    let page = html(&document).unwrap();
     println!("{} bytes in {:?}", page.len(), begun.elapsed());
-    assert!(begun.elapsed().as_secs() < 20 && page.len() > json(&record).unwrap().len() / 4);
+    assert!(begun.elapsed().as_secs() < 20 && page.len() > json(&document).unwrap().len() / 4);
 }

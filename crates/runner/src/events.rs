@@ -20,6 +20,13 @@ pub enum Event<'a> {
     Parity(&'a [Difference]),
     /// Something weakens what is measured.
     Finding(&'a Finding),
+    /// A scenario begins, is gone on with or begins anew, or somebody fell out of it: how it stands, and who races in it.
+    Racing {
+        /// The record, with what the scenario has so far.
+        record: &'a Record,
+        /// The scenario's name.
+        scenario: &'a str,
+    },
     /// A scenario's warm-up length is known.
     Pilot {
         /// The scenario's name.

@@ -225,6 +225,7 @@ impl Race<'_> {
                 self.end(leg, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
+            self.observer.event(&Event::Racing { record: &self.record, scenario: &leg.scenario.name });
             let is_load = leg.scenario.shape.is_load();
             let end = if is_load { self.until_the_end(leg, &mut stale) } else { self.values(leg) };
             for finding in self.run.take_left_behind() {
@@ -418,7 +419,6 @@ impl Race<'_> {
             return Ok(());
         }
         let reason = format!("{contender} still climbed by {:.1} % within an epoch", change * 100.0);
-        self.observer.event(&Event::Doing(&format!("{reason}: longer warm-up, beginning anew")));
         let finding = Finding::warn(
             "warm-up-lengthened",
             format!(
@@ -427,7 +427,10 @@ impl Race<'_> {
             ),
             "nothing needs to be done; --profile full warms up for longer from the beginning",
         );
+        let doing = format!("{reason}: longer warm-up, beginning anew");
         self.write(Line::Anew { scenario: name.clone(), warmup_ns, reason })?;
+        self.observer.event(&Event::Racing { record: &self.record, scenario: name });
+        self.observer.event(&Event::Doing(&doing));
         Ok(self.write(Line::Finding { scenario: Some(name.clone()), finding })?)
     }
 

@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::kit::{Kit, MARK};
 use crate::processes::{Signal, kill_all_with_env, send_signal};
+use crate::terminal::Terminal;
 use crate::wait::{wait_for_lines, wait_until};
 
 /// Variables of the surroundings that would change what a run prints or where a server listens.
@@ -29,6 +31,7 @@ pub struct Invocation<'k> {
     kit: &'k Kit,
     command: Command,
     input: Option<Vec<u8>>,
+    terminal: Option<OwnedFd>,
     json: Option<PathBuf>,
     limit: Duration,
 }
@@ -42,7 +45,7 @@ impl<'k> Invocation<'k> {
         });
         let (key, value) = kit.mark();
         command.env(key, value);
-        Self { kit, command, input: None, json: None, limit: Duration::from_secs(60) }
+        Self { kit, command, input: None, terminal: None, json: None, limit: Duration::from_secs(60) }
     }
 
     /// One more argument.
@@ -85,6 +88,12 @@ impl<'k> Invocation<'k> {
         self
     }
 
+    /// Lets it write to this terminal, which keeps all of it: an [`Outcome`] has nothing of it then.
+    pub fn on(mut self, terminal: &Terminal) -> Self {
+        self.terminal = Some(terminal.end());
+        self
+    }
+
     /// Adds `--json FILE`, below the kit's folder, and lets [`Outcome::json`] read that file.
     pub fn json_to(mut self, name: impl AsRef<Path>) -> Self {
         let path = self.kit.path().join(name);
@@ -124,6 +133,10 @@ impl<'k> Invocation<'k> {
             File::open(path).expect("the input just written").into()
         });
         self.command.stdin(input).stdout(create(&stdout)).stderr(create(&stderr));
+        if let Some(terminal) = self.terminal {
+            let errors = terminal.try_clone().expect("a file descriptor");
+            self.command.stdout(terminal).stderr(errors);
+        }
         let words = std::iter::once(self.command.get_program()).chain(self.command.get_args());
         let words: Vec<OsString> = words.map(OsStr::to_owned).collect();
         let started = Instant::now();

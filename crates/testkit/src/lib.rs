@@ -29,6 +29,7 @@ mod processes;
 mod race;
 mod server;
 mod skip;
+mod terminal;
 mod turn;
 mod wait;
 
@@ -43,5 +44,6 @@ pub use processes::{
 pub use race::Race;
 pub use server::{TestServer, free_port, quote, server_command, server_line};
 pub use skip::skipped;
+pub use terminal::Terminal;
 pub use turn::{SHORT_RACE, turn};
 pub use wait::{line_count, wait_for_lines, wait_until};

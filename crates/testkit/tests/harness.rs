@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use deadheat_testkit::{
-    Kit, Signal, TestServer, cgroups_under, is_alive, leftover_cgroups, processes_with_env, server_line,
-    skip_loudly, wait_for_lines, wait_until,
+    Kit, Signal, Terminal, TestServer, cgroups_under, is_alive, leftover_cgroups, processes_with_env,
+    server_line, skip_loudly, wait_for_lines, wait_until,
 };
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -184,4 +184,25 @@ fn skipping_returns_or_fails() {
         needs_the_moon(&reached);
     }
     assert!(!reached.get());
+}
+
+#[test]
+fn a_terminal_has_a_size_and_keeps_all_that_is_written_to_it() {
+    let (kit, terminal) = (shell(), Terminal::new(81, 25));
+    let script = "test -t 1 && test -t 2 && stty size <&1; echo more >&2; yes | head -c 100000";
+    let outcome = kit.deadheat(["-c", script]).on(&terminal).run();
+    outcome.assert_status(0);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    let text = String::from_utf8(terminal.written()).expect("plain text");
+    assert!(text.starts_with("25 81\r\nmore\r\ny\r\n"), "{:?}", &text[..text.len().min(80)]);
+    assert_eq!(text.matches("y\r\n").count(), 50_000);
+}
+
+#[test]
+fn whoever_outlives_a_run_does_not_hold_up_its_terminal() {
+    let (kit, terminal) = (shell(), Terminal::new(80, 24));
+    kit.deadheat(["-c", "sleep 60 & echo done"]).on(&terminal).run().assert_status(0);
+    let begun = Instant::now();
+    assert_eq!(terminal.written(), b"done\r\n");
+    assert!(begun.elapsed() < LIMIT);
 }

@@ -67,12 +67,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let view = deadheat_report::view(&record)?;
     console.result(&terminal::render(&view, &console.output));
     let failed = told(&view, &flags.fail_if, console);
-    if let Some(to) = &flags.json {
-        write(to, "--json", &deadheat_report::json(&record)?, console)?;
-    }
-    if let Some(to) = &flags.html {
-        write(to, "--html", &deadheat_report::html(&record)?, console)?;
-    }
+    written(flags, &record, console)?;
     if let Some(trouble) = trouble.filter(|_| json.is_some()) {
         console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
     }
@@ -83,6 +78,21 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         ));
     }
     Ok((status(&finish, &record, &view).max(u8::from(failed)), record, path))
+}
+
+/// Writes the document and the page that were asked for.
+fn written(flags: &RaceFlags, record: &Record, console: &Console) -> Result<(), Failure> {
+    if flags.json.is_none() && flags.html.is_none() {
+        return Ok(());
+    }
+    let document = deadheat_report::document(record)?;
+    if let Some(to) = &flags.json {
+        write(to, "--json", &deadheat_report::json(&document)?, console)?;
+    }
+    if let Some(to) = &flags.html {
+        write(to, "--html", &deadheat_report::html(&document)?, console)?;
+    }
+    Ok(())
 }
 
 /// The exit status but for conditions: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130

@@ -63,17 +63,17 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), F
         }
         return Ok(());
     }
+    let document = deadheat_report::document(record)?;
     if let Some(to) = &flags.json {
-        write(to, "--json", &deadheat_report::json(record)?, console)?;
+        write(to, "--json", &deadheat_report::json(&document)?, console)?;
     }
     if let Some(to) = &flags.html {
         let page = match &audit {
-            Some(audit) => deadheat_report::html_with_audit(record, audit)?,
-            None => deadheat_report::html(record)?,
+            Some(audit) => deadheat_report::html_with_audit(&document, audit)?,
+            None => deadheat_report::html(&document)?,
         };
         write(to, "--html", &page, console)?;
     }
-    let document = deadheat_report::document(record)?;
     if let Some(to) = &flags.markdown {
         let text = match &audit {
             Some(audit) => deadheat_report::markdown_with_audit(&document, audit),

@@ -23,7 +23,7 @@ summary and the JSON only.";
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_HELP)]
 pub(crate) struct ReportFlags {
-    /// The journal that a race wrote, or the JSON of a race or a load
+    /// The journal that a race wrote, its page, or the JSON of a race or a load
     #[arg(value_name = "RECORD")]
     pub(crate) record: PathBuf,
     /// Write a page that holds the record and everything that shows it; `-` for standard output

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use deadheat_load::Rate;
 use deadheat_record as record;
-use deadheat_record::{Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share, Slices, Traffic};
+use deadheat_record::{
+    Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share, Slices, Source, Traffic, Typed,
+};
 use toml::Spanned;
 
 use super::metrics::{in_reach, metrics};
@@ -24,10 +26,10 @@ use crate::study::{self, Contender, Study, nearest, one_of, shown};
 const STEADY: &str = "steady";
 const ALPHA: f64 = 0.025;
 const MARGIN: f64 = 0.03;
-const READY: Duration = Duration::from_secs(30);
+const READY: Duration = Duration::from_nanos(Method::READY_NS);
 /// The first seconds of a contender, where they are what is measured.
 const FIRST: Duration = Duration::from_secs(10);
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_nanos(Method::TIMEOUT_NS);
 
 /// What the plan is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +104,25 @@ pub(crate) fn resolve(
         pinning,
         claims: study.claims.iter().map(study::Claim::published).collect(),
         edge_hit_rate: choices.method.hit_rate,
+        typed: typed(study, choices),
     };
     Ok(Resolved { plan, findings })
+}
+
+/// What was typed instead of what the scenarios of a study say; the one scenario of commands says all of it.
+fn typed(study: &Study, choices: &Choices) -> Typed {
+    let Choices { load, method, .. } = choices;
+    if study.source == Source::AdHoc {
+        return Typed::default();
+    }
+    Typed {
+        connections: load.connections,
+        rate_per_s: load.rate,
+        objective: load.slo,
+        metrics: method.metric.iter().copied().map(Metric::from).collect(),
+        slice_ns: method.slice.map(nanos),
+        measured_ns: method.measure.map(nanos),
+    }
 }
 
 /// An error if one of the names typed with `option` is not among `known`.

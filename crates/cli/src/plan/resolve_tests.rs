@@ -159,6 +159,14 @@ fn what_was_typed_comes_first() {
     assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: true });
     assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: false });
     assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));
+    let typed = Typed {
+        connections: Some(9),
+        rate_per_s: Some(2_000.0),
+        metrics: vec![Metric::P99],
+        measured_ns: Some(8_000_000_000),
+        ..Typed::default()
+    };
+    assert_eq!(plan.typed, typed, "so that it can be typed again");
 }
 
 #[test]
