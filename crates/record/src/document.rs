@@ -145,6 +145,12 @@ pub struct Result {
     pub involuntary_switches_per_request: Option<f64>,
     /// CPU time of the tree while it was loaded, as a share of what the contender's cores or its quota of them allow, 0 to 1.
     pub cpu_share: Option<f64>,
+    /// CPU time of the study's services per completion, in microseconds: what the contender had them do. None without services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub services_us_per_request: Option<f64>,
+    /// CPU time of the study's services while the contender was loaded, as a share of the contenders' cores, on which they run, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub services_share: Option<f64>,
     /// Bytes of answers in each second of load, heads included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes_per_s: Option<f64>,

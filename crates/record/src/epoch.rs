@@ -199,6 +199,9 @@ pub struct Usage {
     /// How often its threads lost their CPU to others over the slices, as `voluntary_switches`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub involuntary_switches: Option<u64>,
+    /// CPU time of the study's services over the slices, on the same cores; none without services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub services_cpu_ns: Option<u64>,
     /// Proportional set size summed over the tree, after the last round.
     pub pss_bytes: Option<u64>,
     /// Highest sum of proportional set sizes seen in the epoch.

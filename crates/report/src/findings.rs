@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | `not-pinned` | nobody has cores of its own | |
 //! | `few-epochs` | fewer epochs that count than the first look takes | |
-//! | `not-server-bound` | closed load, the contender used under 90 % of its cores | |
+//! | `not-server-bound` | closed load, the contender and its services used under 90 % of its cores | |
 //! | `generator-saturated` | generator over 70 % of its cores, and no closed load held the contender at its limit | over 85 % |
 //! | `mismatch` | any answer that is not the expected one | over 0.1 % |
 //! | `errors` | any request without an answer | over 0.1 % |

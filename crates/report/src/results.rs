@@ -56,6 +56,8 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     let split = cpu_us_per_request.zip(user_share(&parts)).map(|(us, share)| (us * share, us - us * share));
     let limits = record.plan.scenarios.iter().find(|one| one.name == scenario).map(|one| &one.limits);
     let cores = limits.and_then(|limits| limits.cores(record.plan.pinning.server_cpus.len()));
+    let services_ns = parts.iter().filter_map(|part| part.usage.services_cpu_ns).reduce(|sum, ns| sum + ns);
+    let cores_ns = sum(|part| part.loaded_ns) as f64 * record.plan.pinning.server_cpus.len() as f64;
     let available_ns = sum(|part| part.loaded_ns) as f64 * cores.unwrap_or(0.0);
     Ok(ContenderResult {
         contender: record.plan.contenders[contender].name.clone(),
@@ -72,6 +74,8 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         }),
         involuntary_switches_per_request: per_request(&parts, |usage| usage.involuntary_switches),
         cpu_share: (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns),
+        services_us_per_request: services_ns.and_then(|ns| cpu_us(ns, completions)),
+        services_share: services_ns.filter(|_| cores_ns > 0.0).map(|ns| ns as f64 / cores_ns),
         received_bytes_per_s: received_per_s(&parts),
         processes: parts.iter().map(|part| part.usage.processes).max().filter(|most| *most > 0),
         throttled: parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus),

@@ -12,7 +12,7 @@ use crate::text::plain;
 /// The tables, each with the name of the file that it goes into.
 pub const FILES: [&str; 4] = ["results.csv", "comparisons.csv", "epochs.csv", "collectors.csv"];
 
-const RESULTS: [&str; 34] = [
+const RESULTS: [&str; 35] = [
     "scenario",
     "contender",
     "letters",
@@ -45,6 +45,7 @@ const RESULTS: [&str; 34] = [
     "throttled_periods",
     "throttled_ns",
     "received_bytes_per_s",
+    "services_us_per_request",
     "measured",
     "artefact_bytes",
 ];
@@ -150,7 +151,8 @@ fn result(scenario: &str, one: &ContenderResult) -> Vec<String> {
     row.extend([one.outcomes.ok, one.outcomes.failed()].map(|count| count.to_string()));
     row.extend([one.outcomes.timeout.to_string(), number(one.cpu_share), number(one.processes)]);
     row.extend([one.throttled.map(|all| all.periods), one.throttled.map(|all| all.ns)].map(number));
-    row.extend([number(one.received_bytes_per_s), number(one.measured), number(one.artefact_bytes)]);
+    row.extend([one.received_bytes_per_s, one.services_us_per_request, one.measured].map(number));
+    row.push(number(one.artefact_bytes));
     row
 }
 

@@ -218,9 +218,21 @@ fn gates_of_the_generator() {
     let bound = ("not-server-bound".to_owned(), Severity::Warn);
     let saturated = |severity| ("generator-saturated".to_owned(), severity);
     assert_eq!(both(0.8), [bound.clone(), saturated(Severity::Warn)]);
-    assert_eq!(both(0.9), [saturated(Severity::Invalid), bound]);
+    assert_eq!(both(0.9), [saturated(Severity::Invalid), bound.clone()]);
     // A server at its limit set the rate, however busy the generator was.
     assert_eq!(codes(&Race { load_cpu_share: 0.99, ..two() }.record()), []);
+    // Services do a part of the work on the same cores; a quota is the contender's alone.
+    let mut served = idle(0.8).record();
+    for part in served.epochs.iter_mut().map(|epoch| &mut epoch.contenders[1]) {
+        part.usage.services_cpu_ns = Some(part.loaded_ns / 4);
+    }
+    let result = document(&served).unwrap().scenarios.remove(0).results.remove(1);
+    let alone = result.cpu_us_per_request.unwrap();
+    assert!((result.services_share.unwrap() - 0.25).abs() < 1e-9);
+    assert!((result.services_us_per_request.unwrap() / alone - 0.25 / 0.7).abs() < 1e-3);
+    assert_eq!(codes(&served), []);
+    served.plan.scenarios[0].limits.cpus = Some(1.0);
+    assert!(codes(&served).contains(&bound), "{:?}", codes(&served));
     // An open load asks for no more than its rate.
     let open = Shape::Open { connections: 64, rate_per_s: 100.0, poisson: true };
     assert_eq!(codes(&Race { shape: open, ..idle(0.5) }.record()), []);

@@ -343,8 +343,10 @@ impl Course<'_> {
                 // The same stretch of the request order for all contenders of a round.
                 let position = schedule::derive_seed(self.seed, index, 0) >> 44;
                 let host = self.watch.host();
+                let services_ns = self.services_ns();
                 let windows = self.load(one, position, epoch_start)?;
                 measured[place].see_host(self.watch.host().since(&host));
+                measured[place].see_services(services_ns.zip(self.services_ns()));
                 self.still_there(one, "in the middle of the race")?;
                 for (start_ns, tally) in windows {
                     slices.push(slice_record(one.runner.contender, start_ns, &tally));
@@ -398,7 +400,12 @@ impl Course<'_> {
 
     pub(crate) fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
         let contenders: u64 = loaded.iter().map(|one| one.runner.running.cpu_ns().0).sum();
-        contenders + self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>()
+        contenders + self.services_ns().unwrap_or(0)
+    }
+
+    /// What the services have used so far; none where there are none.
+    pub(crate) fn services_ns(&self) -> Option<u64> {
+        self.services.iter().map(|one| one.cpu_ns().0).reduce(|sum, ns| sum + ns)
     }
 }
 
@@ -410,6 +417,7 @@ pub(crate) struct Measured {
     pub peak: Option<PeakSeen>,
     meter: Meter,
     usage: Usage,
+    services_ns: Option<u64>,
     host: Option<HostReading>,
     groups: Groups,
     throttled: Option<Throttling>,
@@ -424,6 +432,7 @@ impl Measured {
             peak: None,
             meter: Meter::begin(running, epoch_start),
             usage: Usage::default(),
+            services_ns: None,
             host: None,
             throttled: groups.read(),
             groups,
@@ -435,13 +444,19 @@ impl Measured {
         self.host = Some(self.host.map_or(during, |sum| sum.plus(&during)));
     }
 
+    /// Takes in what the services had used before and after a slice.
+    pub(crate) fn see_services(&mut self, used: Option<(u64, u64)>) {
+        let during_ns = used.map(|(before, after)| after.saturating_sub(before));
+        self.services_ns = during_ns.map(|ns| self.services_ns.unwrap_or(0) + ns).or(self.services_ns);
+    }
+
     /// To be called between two rounds.
     pub(crate) fn between_rounds(&mut self, one: &Loaded) {
         self.meter.between_rounds(&one.runner.running);
     }
 
     pub(crate) fn end(&mut self, one: &Loaded) {
-        self.usage = self.meter.end(&one.runner.running);
+        self.usage = Usage { services_cpu_ns: self.services_ns, ..self.meter.end(&one.runner.running) };
         self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
     }
 

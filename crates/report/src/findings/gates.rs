@@ -11,7 +11,7 @@ use crate::compare;
 use crate::number::{percent, whole};
 
 /// A contender that uses less of its cores than this is not at its limit.
-pub(super) const AT_LIMIT: f64 = 0.90;
+const AT_LIMIT: f64 = 0.90;
 /// A rate that climbs by more than this within epochs is not steady.
 const STEADY: f64 = 0.01;
 /// Two-sided error rate of the test for it, that of the race, which lengthens the warm-up once on the same test.
@@ -114,17 +114,27 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
     })
 }
 
+/// Whether a contender used up its cores or its quota of them, together with the services that do a part of its work on the same cores.
+pub(super) fn at_limit(scene: &Scene<'_>, result: &ContenderResult) -> bool {
+    // A quota is the contender's alone.
+    let services = result.services_share.filter(|_| scene.plan.limits.cpus.is_none()).unwrap_or(0.0);
+    result.cpu_share.is_some_and(|share| share + services >= AT_LIMIT)
+}
+
 /// Only for a closed load on cores of its own: an open load asks for no more than its rate.
 fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let closed = matches!(scene.plan.shape, Shape::Closed { .. });
     let share = result.cpu_share.filter(|_| closed)?;
-    let idle = share < AT_LIMIT;
+    let idle = !at_limit(scene, result);
     let so = if idle { ": something else limits the rate" } else { "" };
+    let services = result
+        .services_share
+        .map_or_else(String::new, |services| format!(" by itself and {} by its services", percent(services)));
     Some(Reading {
         severity: idle.then_some(Severity::Warn),
         code: "not-server-bound",
         contender: None,
-        message: format!("{} of its cores used at full load{so}", percent(share)),
+        message: format!("{} of its cores used{services} at full load{so}", percent(share)),
         remedy: "raise the number of connections, or look for what it waits for: a lock, a disk, a database, one thread",
     })
 }
@@ -143,7 +153,7 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
     let share = used_ns as f64 / (elapsed_ns as f64 * cores);
     // Under an open load the rate is given, and a generator that cannot keep to it is in every latency.
     let closed = matches!(scene.plan.shape, Shape::Closed { .. });
-    if !share.is_finite() || closed && result.cpu_share.is_none_or(|server| server >= AT_LIMIT) {
+    if !share.is_finite() || closed && (result.cpu_share.is_none() || at_limit(scene, result)) {
         return None;
     }
     GENERATOR.judge(

@@ -8,7 +8,7 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
-use super::gates::{AT_LIMIT, Limits};
+use super::gates::{Limits, at_limit};
 use super::{Reading, Scene};
 use crate::number::{percent, three_digits, time_ns, whole};
 
@@ -82,7 +82,7 @@ fn run_delay(
     result: &ContenderResult,
     parts: &[&ContenderEpoch],
 ) -> Option<Reading> {
-    if is_closed(scene) && result.cpu_share.is_some_and(|share| share >= AT_LIMIT) {
+    if is_closed(scene) && at_limit(scene, result) {
         return None;
     }
     let threads =
