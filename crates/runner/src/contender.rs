@@ -441,7 +441,7 @@ fn listen_to(
 }
 
 /// How long is waited before the next try to reach what began so long ago: half a percent of that, so that all starts are timed
-/// about as precisely, and the slower one is, the less it is kept from its work. A try takes some ten microseconds.
+/// about as precisely, and the slower one is, the less it is kept from its work.
 fn pause(age: Duration) -> Duration {
     (age / 200).clamp(PAUSES.0, PAUSES.1)
 }
