@@ -7,22 +7,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{Prepared, Requests, Tally};
-use deadheat_record::{
-    ContenderEpoch, Difference, EncodedHistogram, Epoch, Finding, HistogramError, HostReading, PeakSeen,
-    Plan, Round, ScenarioPlan, Shape, Slice, Throttling, Usage,
-};
-use hdrhistogram::Histogram;
+use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Shape};
 
 use crate::ask::with_causes;
 use crate::contender::{Running, StartError};
 use crate::events::{Event, Observer};
 use crate::external::{Seen, Watch};
 use crate::field::{Gate, Runner, Until, stop_all};
+use crate::measured::{Measured, slice_record};
 use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
-use crate::stretch::{Loaded, StretchError, Sum, outcomes};
-use crate::throttle::Groups;
-use crate::usage::Meter;
+use crate::stretch::{Loaded, StretchError, Sum};
 
 /// Rounds are left out as a whole above these readings of the machine.
 const MOST_STEAL: f64 = 0.05;
@@ -406,108 +401,6 @@ impl Course<'_> {
     /// What the services have used so far; none where there are none.
     pub(crate) fn services_ns(&self) -> Option<u64> {
         self.services.iter().map(|one| one.cpu_ns().0).reduce(|sum, ns| sum + ns)
-    }
-}
-
-/// What one contender's rounds gave.
-pub(crate) struct Measured {
-    /// Over all slices.
-    pub sum: Sum,
-    /// Where a peak was looked for.
-    pub peak: Option<PeakSeen>,
-    meter: Meter,
-    usage: Usage,
-    services_ns: Option<u64>,
-    host: Option<HostReading>,
-    groups: Groups,
-    throttled: Option<Throttling>,
-}
-
-impl Measured {
-    pub(crate) fn begin(one: &Loaded, watch: &Watch, epoch_start: Instant) -> Self {
-        let running = &one.runner.running;
-        let groups = watch.groups_of(&running.processes());
-        Self {
-            sum: Sum::new(),
-            peak: None,
-            meter: Meter::begin(running, epoch_start),
-            usage: Usage::default(),
-            services_ns: None,
-            host: None,
-            throttled: groups.read(),
-            groups,
-        }
-    }
-
-    /// Takes in what the machine counted during a slice.
-    pub(crate) fn see_host(&mut self, during: HostReading) {
-        self.host = Some(self.host.map_or(during, |sum| sum.plus(&during)));
-    }
-
-    /// Takes in what the services had used before and after a slice.
-    pub(crate) fn see_services(&mut self, used: Option<(u64, u64)>) {
-        let during_ns = used.map(|(before, after)| after.saturating_sub(before));
-        self.services_ns = during_ns.map(|ns| self.services_ns.unwrap_or(0) + ns).or(self.services_ns);
-    }
-
-    /// To be called between two rounds.
-    pub(crate) fn between_rounds(&mut self, one: &Loaded) {
-        self.meter.between_rounds(&one.runner.running);
-    }
-
-    pub(crate) fn end(&mut self, one: &Loaded) {
-        self.usage = Usage { services_cpu_ns: self.services_ns, ..self.meter.end(&one.runner.running) };
-        self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
-    }
-
-    fn into_record(self, one: &Loaded, warmup: &Sum, closed: bool) -> Result<ContenderEpoch, HistogramError> {
-        let latency = match &self.sum.latency {
-            Some(histogram) => EncodedHistogram::encode(histogram)?,
-            None => EncodedHistogram(String::new()),
-        };
-        let of_open = |times: &Option<Histogram<u64>>| {
-            times.as_ref().filter(|_| !closed).map(EncodedHistogram::encode).transpose()
-        };
-        Ok(ContenderEpoch {
-            contender: one.runner.contender,
-            cold_start_ns: one.runner.cold_start.as_nanos() as u64,
-            warmup_requests: warmup.completions,
-            warmup_ns: warmup.elapsed_ns,
-            completions: self.sum.completions,
-            loaded_ns: self.sum.elapsed_ns,
-            outcomes: self.sum.outcomes,
-            status: self.sum.status,
-            reconnects: self.sum.reconnects,
-            closed_by_server: self.sum.closed_by_server,
-            bytes_read: Some(self.sum.bytes_read),
-            latency,
-            send_lag: of_open(&self.sum.send_lag)?,
-            wait: of_open(&self.sum.wait)?,
-            own_lag: of_open(&self.sum.own_lag)?,
-            in_flight_ns: Some(self.sum.in_flight_ns),
-            usage: self.usage,
-            host: self.host.unwrap_or_default(),
-            throttled: self.throttled,
-            peak: self.peak,
-            measured: None,
-            log: one.runner.running.log().into(),
-        })
-    }
-}
-
-pub(crate) fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
-    Slice {
-        contender,
-        start_ns,
-        elapsed_ns: tally.elapsed_ns,
-        rate_per_s: tally.rate_per_s(),
-        completions: tally.completions,
-        load_cpu_ns: tally.cpu_ns,
-        load_spin_ns: Some(tally.spin_ns),
-        load_run_delay_ns: tally.run_delay_ns,
-        load_runs: tally.runs,
-        failed: outcomes(tally).failed(),
-        trial: None,
     }
 }
 

@@ -24,6 +24,7 @@ mod json_path;
 mod judge;
 pub mod keeper;
 mod limits;
+mod measured;
 mod open_files;
 mod parity;
 mod peak;

@@ -9,8 +9,9 @@ use deadheat_load::Tally;
 use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slice, Slices, Trial, TrialEnd};
 use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
 
-use crate::epoch::{Broken, Course, Measured, dropped, lost, slice_record};
+use crate::epoch::{Broken, Course, dropped, lost};
 use crate::events::{Event, Observer};
+use crate::measured::{Measured, slice_record};
 use crate::schedule;
 use crate::stretch::{Loaded, Sum, outcomes};
 

@@ -33,9 +33,9 @@ pub(super) fn cold_start(document: &Document, scenario: &ScenarioResult) -> Opti
         (if own { starts() } else { epochs() }, one.cold_start_ns.map(|ns| ns as f64))
     };
     let label = if own {
-        "from spawn to the first complete answer, a dot for each fresh start; lower is better"
+        "from its command to the first right answer, a dot for each fresh start; lower is better"
     } else {
-        "from spawn to the first complete answer, a dot for each epoch; lower is better"
+        "from its command to the first right answer, a dot for each epoch; lower is better"
     };
     let measure = Measure { stem: "cold-start", title: "cold start", label, unit_ns: 1.0 };
     measure.figure(document, scenario, values)
