@@ -197,19 +197,24 @@ fn a_race_that_fails_or_ends_early_leaves_the_rest_of_its_audit() {
         let written = std::fs::read_to_string(kit.path().join("audit.json")).unwrap();
         (outcome, serde_json::from_str::<Value>(&written).unwrap())
     };
+    let (_, alone) = audited("exit 3", &sound, &["--no-race"]);
     // One is left after parity: the race's status, and the generator is run.
     let (outcome, audit) = audited(&server_line(&["--body", "other"]), &sound, &[]);
     outcome.assert_status(1).assert_stdout_has("generator g: reaches 900/s");
     assert_eq!(audit["generators"][0]["runs_rps"], Value::from(vec![900.0; 5]));
     assert!(!audit["findings"].to_string().contains("race-failed"), "{}", audit["findings"]);
-    // One that dies fails the race: what the figures say of each other is shown, then why it failed.
+    assert_eq!(
+        audit["generators"][0]["cpus"], alone["generators"][0]["cpus"],
+        "the same cores as without a race"
+    );
+    // One that dies leaves nothing to race: what the figures say of each other stays, and so does the generator.
     let (outcome, audit) = audited("exit 3", &claims(), &[]);
-    outcome.assert_status(2).assert_stderr_has("b ended with exit status 3");
-    outcome.assert_stdout_has("229 requests in flight").assert_stdout_has("race-failed");
+    outcome.assert_status(2).assert_stdout_has("229 requests in flight");
+    assert_eq!(audit["generators"][0]["runs_rps"], Value::from(vec![900.0; 5]));
+    // A race that cannot be begun is a finding, and its error comes last.
+    let (outcome, audit) = audited("exit 3", &claims(), &["--scenario", "none"]);
     assert_eq!(audit["findings"][0]["code"], "race-failed");
     assert_eq!(audit["generators"], Value::Array(vec![]));
-    // So does what was typed wrongly.
-    let (outcome, _) = audited("exit 3", &claims(), &["--scenario", "none"]);
     outcome.assert_status(2).assert_stderr_has("--scenario: there is no scenario `none`");
     outcome.assert_stdout_has("229 requests in flight");
     kit.assert_nothing_left();

@@ -23,6 +23,8 @@ pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Fai
     keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
     let study = study::load(&flags.study)?;
     let mut audit = published(&study)?;
+    // Before the race: what runs it is bound to a part of the cores.
+    let topology = Topology::of_machine();
     let (mut status, mut failed) = (0, None);
     if !flags.self_test {
         match against_race(flags, &mut audit, console) {
@@ -37,7 +39,7 @@ pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Fai
         if !flags.no_generators
             && failed.is_none()
             && status != INTERRUPTED
-            && generators(flags, &study, &mut audit, console)?
+            && generators(flags, &study, &topology, &mut audit, console)?
         {
             status = INTERRUPTED;
         }
@@ -80,6 +82,7 @@ fn race_failed(failure: &Failure) -> Finding {
 fn generators(
     flags: &AuditFlags,
     study: &Study,
+    topology: &Topology,
     audit: &mut AuditRecord,
     console: &Console,
 ) -> Result<bool, Failure> {
@@ -87,8 +90,7 @@ fn generators(
         return Ok(false);
     }
     let machine = &flags.choices.machine;
-    let (pinning, findings) =
-        Topology::of_machine().divide(machine.server_cpus.as_ref(), machine.load_cpus.as_ref())?;
+    let (pinning, findings) = topology.divide(machine.server_cpus.as_ref(), machine.load_cpus.as_ref())?;
     audit.findings.extend(findings);
     let work = Places::of_process().work(study);
     prepare::make_work(&work)?;
