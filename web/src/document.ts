@@ -239,16 +239,10 @@ export interface RaceDocument {
 export interface GeneratorAudit {
   name: string;
   command: string;
-  /** Whether the published figures were measured with such a one. */
-  published: boolean;
-  connections: number;
-  cpus: number[];
   runs_rps: number[];
   throughput_rps: Maybe<number>;
   low: Maybe<number>;
   high: Maybe<number>;
-  /** Why it was not measured. */
-  skipped: Maybe<string>;
   /** Published throughputs that it cannot have driven here: indices of claims. */
   beyond: number[];
   text: string;

@@ -48,7 +48,7 @@ const BOLD = 1.1;
 /** Title, note and legend above a drawing, from 0 downwards; and how high they are. */
 function heading({ title, note, legend = [] }: About, width: number): { head: SVGGElement; height: number } {
   const { ink, muted } = theme();
-  const head = s("g", {});
+  const head = s("g", { class: "head" });
   let height = 0;
   for (const line of wrapped(plain(title), width / BOLD, TITLE)) {
     write(head, 0, height + 10, line, { fill: ink, size: TITLE, bold: true });

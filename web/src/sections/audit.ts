@@ -2,7 +2,7 @@
 import { section, type Context } from "../context";
 import type { Audit, GeneratorAudit } from "../document";
 import { h } from "../dom";
-import { three, whole } from "../format";
+import { three } from "../format";
 import { tableElement, type Cell } from "../table";
 import { finding } from "./basis";
 
@@ -45,11 +45,10 @@ function generators(found: Audit): HTMLElement | null {
   if (found.generators.length === 0) return null;
   return tableElement({
     caption: "Load generators against a server that does nothing, in requests per second",
-    columns: ["generator", "published with it", "command", "#connections", "cores", "each run", "reached", "published beyond it", "in words"],
+    columns: ["generator", "command", "each run", "reached", "published beyond it", "in words"],
     rows: found.generators.map((one): Cell[] => [
-      one.name, one.published ? "yes" : "no", one.command, { text: whole(one.connections), value: one.connections },
-      one.cpus.join(", ") || "all", one.runs_rps.map(three).join(", ") || "–",
-      one.throughput_rps == null ? one.skipped ?? "–" : spread(one.throughput_rps, one.low, one.high),
+      one.name, one.command, one.runs_rps.map(three).join(", ") || "–",
+      one.throughput_rps == null ? "not measured" : spread(one.throughput_rps, one.low, one.high),
       beyond(found, one), one.text,
     ]),
   }, "claims-generators");

@@ -50,7 +50,7 @@ function one(context: Context, sweep: Sweep, at: At[]): Figure {
         marks: [
           Plot.gridY(zeroTicks(high, 5), { stroke: line, strokeOpacity: 1 }),
           Plot.line(curves, { x: "n", y: "value", z: "name", stroke: color, strokeWidth: 1.5, strokeDasharray: "4 3", className: "laws" }),
-          Plot.link(at.filter((each) => each.low != null && each.high != null), { x1: "n", x2: "n", y1: "low", y2: "high", stroke: color, strokeWidth: 2 }),
+          Plot.link(at.filter((each) => each.low != null && each.high != null), { x1: "n", x2: "n", y1: "low", y2: "high", stroke: color, strokeWidth: 2, className: "intervals" }),
           Plot.dot(at, { x: "n", y: "value", r: 4, fill: color, symbol: (each: At) => context.series.symbol(each.name), title: text, className: "points" }),
           Plot.axisX(values, { tickFormat: (n: number) => whole(n), tickSize: 0, ticks: Infinity, tickPadding: 8 }),
           Plot.axisY(zeroTicks(high, 5), { tickFormat: three, tickSize: 0, tickPadding: 6 }),

@@ -158,7 +158,7 @@ function warmUp(context: Context, pilot: Pilot): Figure {
         x: { type: "linear", domain: [0, Math.max(end, window_s)], label: null },
         y: { type: "linear", domain: [0, high], label: null },
         marks: [
-          Plot.rect([0], { x1: 0, x2: Math.min(pilot.warmup_ns / S, end), y1: 0, y2: high, fill: warm }),
+          Plot.rect([0], { x1: 0, x2: Math.min(pilot.warmup_ns / S, end), y1: 0, y2: high, fill: warm, className: "warm-up" }),
           Plot.gridY(zeroTicks(high, 4), { stroke: line, strokeOpacity: 1 }),
           Plot.line(rows, { x: "s", y: "rate", z: "name", stroke: color, strokeWidth: 1.75 }),
           Plot.dot(rows, {
