@@ -23,4 +23,4 @@ export function ratio({ ratio, low, high }) {
   return { value: ratio.toFixed(digits), interval: `${low.toFixed(digits)} to ${high.toFixed(digits)}` };
 }
 
-export const quantile = (q) => `p${Number((100 * q).toPrecision(8))}`;
+export const quantile = (q) => `p${Number((100 * q).toFixed(4))}`;
