@@ -69,7 +69,7 @@ function alone(svg: SVGSVGElement, about: About): { copy: SVGSVGElement; width: 
   const said = heading(about, drawn.width);
   said.head.setAttribute("transform", `translate(0 ${-said.height})`);
   const [x, y] = [-PAD, -PAD - said.height];
-  const [width, height] = [drawn.width + 2 * PAD, drawn.height + said.height + 2 * PAD];
+  const [width, height] = [drawn.width + 2 * PAD, Math.ceil(drawn.height + said.height + 2 * PAD)];
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
   copy.setAttribute("width", String(width));

@@ -53,7 +53,7 @@ const shown = (figure) => figure.evaluate((one) => {
 });
 
 /** A copy is the drawing, under the title, the note and the legend that stand beside it on the page. */
-async function copied(page, figure) {
+async function copied(page, figure, width) {
   const wanted = await shown(figure);
   await pick(page, figure, "Copy SVG");
   const opened = await bench.picture(await page.evaluate(() => window.copied.at(-1)));
@@ -64,7 +64,11 @@ async function copied(page, figure) {
   assert.ok(wanted.marks > 2 && !opened.var, wanted.title);
   const words = opened.head.slice(0, opened.head.length - wanted.legend.length);
   assert.equal(words.join(" "), [wanted.title, wanted.note].filter(Boolean).join(" "));
-  assert.deepEqual(opened.head.slice(words.length), wanted.legend, `${wanted.title}: who is who`);
+  // A name that is wider than the figure is cut in its middle.
+  opened.head.slice(words.length).forEach((name, at) => {
+    const [begin, end = ""] = name.split("…");
+    assert.ok(name === wanted.legend[at] || (width < 1000 && begin.length > 15 && wanted.legend[at].startsWith(begin) && wanted.legend[at].endsWith(end)), `${wanted.title}: ${name} is not ${wanted.legend[at]}`);
+  });
   assert.deepEqual(opened.swatches, wanted.swatches, wanted.title);
   assert.deepEqual(opened.cut, [], `${wanted.title}: cut off`);
   assert.ok(opened.width > wanted.width && opened.height > wanted.height + 20 * (words.length + Math.min(1, wanted.legend.length)), wanted.title);
@@ -89,7 +93,7 @@ describe("figures", () => {
       for (const figure of figures) {
         const kind = await figure.evaluate((one) => one.dataset.figure);
         if (width < 1000 && kinds.has(kind)) continue;
-        const { legend } = await copied(page, figure);
+        const { legend } = await copied(page, figure, width);
         assert.equal(legend.length > 1, COLOURED.includes(kind), kind);
         kinds.add(kind);
       }
