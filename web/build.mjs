@@ -3,7 +3,7 @@
 //   node build.mjs           writes ../crates/report/assets/report.html
 //   node build.mjs --check   fails when that file is not what the source gives
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 
@@ -12,6 +12,16 @@ const asset = here("../crates/report/assets/report.html");
 const most = 1_000_000;
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+const hex = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+/** A digest of what the page is made of: of the list that `sha256sum` prints. crates/report/tests/asset.rs holds the asset against it. */
+async function source() {
+  const inside = await readdir(here("src"), { recursive: true });
+  const paths = ["build.mjs", "package-lock.json", "tsconfig.json", ...inside.map((path) => `src/${path}`).filter((path) => /\.(ts|css|html)$/.test(path))];
+  const lines = await Promise.all(paths.sort().map(async (path) => `${hex(await readFile(here(path)))}  ${path}\n`));
+  return hex(lines.join(""));
+}
 
 async function bundled(entry) {
   const result = await esbuild.build({
@@ -56,7 +66,7 @@ async function page() {
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join("; ");
-  return filled(template, { __POLICY__: policy, __STYLE__: style, __SCRIPT__: script });
+  return filled(template, { __POLICY__: policy, __SOURCE__: await source(), __STYLE__: style, __SCRIPT__: script });
 }
 
 const built = await page();

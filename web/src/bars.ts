@@ -1,4 +1,5 @@
 // Stacked bars: one row per contender, the parts of one figure one beside the other.
+import { highest } from "./extent";
 import type { Drawing } from "./figure";
 import { fitted, NARROW, Plot, plotted, textWidth, write } from "./plot";
 import { theme } from "./theme";
@@ -17,7 +18,7 @@ const BAR = 24;
 export function barChart({ labels, parts, scale }: BarChart, width: number): Drawing {
   const { ink, line, muted, paper } = theme();
   const narrow = width < NARROW;
-  const left = narrow ? 4 : Math.min(width * 0.28, Math.max(...labels.map(textWidth)) + 16);
+  const left = narrow ? 4 : Math.min(width * 0.28, highest(labels.map(textWidth), 0) + 16);
   const step = narrow ? 50 : 36;
   const top = (row: number) => row * step + (narrow ? 22 : 4);
   const bottom = labels.length * step + 4;

@@ -1,5 +1,5 @@
 // What all sections are given, and the small things that they all need.
-import type { Comparison, Metric, RaceDocument, Scenario } from "./document";
+import type { Comparison, Metric, RaceDocument, Scenario, ScenarioPlan } from "./document";
 import { h, plain, unique } from "./dom";
 import { figureElement, type Figure, type LegendEntry } from "./figure";
 import { metricInfo } from "./format";
@@ -25,6 +25,11 @@ export class Context {
 
   legend(names: string[]): LegendEntry[] {
     return names.map((name) => ({ label: name, color: () => this.series.color(name), symbol: this.series.symbol(name) }));
+  }
+
+  /** What was planned of a scenario. */
+  planned(name: string): ScenarioPlan | undefined {
+    return this.document.record.plan.scenarios.find((one) => one.name === name);
   }
 
   /** Scenarios in which something was measured. */

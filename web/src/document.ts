@@ -163,13 +163,40 @@ export interface Pilot {
   contenders: { contender: string; window_rates_per_s: number[]; cut_ns: Maybe<number> }[];
 }
 
+/** Where a contender or a service listens. */
+export type Listen = "free-port" | "socket" | { port: number };
+
+/** What a load has beside its shape. */
+export interface Traffic { zipf?: Maybe<number>; stages?: Maybe<string>; cold?: boolean }
+
+/** What each contender is held to. */
+export interface Limits { cpus?: Maybe<number>; cpuset?: number[]; memory_bytes?: Maybe<number> }
+
+export interface ScenarioPlan {
+  name: string;
+  shape: Shape;
+  requests: { probe: string; weight: number }[];
+  limits?: Limits;
+  traffic?: Traffic;
+  slices?: Maybe<{ slice_ns: number; rounds: number }>;
+}
+
+export interface Service {
+  name: string;
+  command: string;
+  env: Record<string, string>;
+  listen: Listen;
+  ready?: Maybe<string>;
+  ending?: Maybe<{ command?: Maybe<string>; signal?: Maybe<string>; grace_ns?: Maybe<number> }>;
+}
+
 export interface Plan {
   study: string;
   title?: string;
-  contenders: { name: string; command: string; version?: string; env: Record<string, string> }[];
-  services: { name: string; command: string }[];
-  probes: { name: string; method: string; path: string }[];
-  scenarios: { name: string; shape: Shape; requests: { probe: string; weight: number }[] }[];
+  contenders: { name: string; command: string; version?: string; env: Record<string, string>; measures?: Record<string, string> }[];
+  services: Service[];
+  probes: { name: string; method: string; path: string; paths?: string[] }[];
+  scenarios: ScenarioPlan[];
   method: {
     profile: string; seed: number; baseline: string; all_pairs: boolean; alpha: number; margin: number;
     looks: number[]; slice_ns: number; settle_ns: number; rounds: number; timeout_ns: number;
@@ -208,13 +235,28 @@ export interface RaceDocument {
   audit?: Audit;
 }
 
+/** A published generator against a server that does nothing. */
+export interface GeneratorAudit {
+  name: string;
+  command: string;
+  runs_rps: number[];
+  throughput_rps: Maybe<number>;
+  low: Maybe<number>;
+  high: Maybe<number>;
+  /** Published throughputs that it cannot have driven here: indices of claims. */
+  beyond: number[];
+  text: string;
+}
+
 /** The examination of published claims: schema `deadheat.audit/1`. */
 export interface Audit {
-  claims: { source: string; contender?: Maybe<string>; metric: string; value: number }[];
+  claims: { source: string; contender?: Maybe<string>; row?: Maybe<string>; metric: string; value?: Maybe<number> }[];
   checks: { kind: string; row: Maybe<string>; contender: Maybe<string>; outcome: string; text: string }[];
+  generators: GeneratorAudit[];
   here: {
-    claims: number[]; metric: string; row: Maybe<string>; contender: Maybe<string>; baseline: Maybe<string>;
+    claims: number[]; metric: string; row: Maybe<string>; contender: Maybe<string>; baseline: Maybe<string>; scenario: Maybe<string>;
     published: Maybe<[number, number]>; here: Maybe<number>; low: Maybe<number>; high: Maybe<number>;
     verdict: "reproduced" | "not-reproduced" | "contradicted" | "not-testable"; note: Maybe<string>;
   }[];
+  findings: Finding[];
 }

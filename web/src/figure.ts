@@ -1,15 +1,16 @@
 // A figure: its drawing, the values under the pointer or under the arrow keys, its menu, and the table behind it.
 import { h, plain, unique } from "./dom";
+import { legendElement, type LegendEntry } from "./legend";
 import { saveMenu } from "./saving";
 import { behind, type Table } from "./table";
 import { onTheme } from "./theme";
 
-/** A value that can be pointed at: where it stands in the drawing, and what is read there. */
-export interface Point { x: number; y: number; text: string }
+export type { LegendEntry } from "./legend";
+
+/** A value that can be pointed at: where it stands in the drawing, and what is read there; long races have too many to write all of it. */
+export interface Point { x: number; y: number; text: string | (() => string) }
 
 export interface Drawing { svg: SVGSVGElement; points: Point[] }
-
-export interface LegendEntry { label: string; color(): string; symbol?: string }
 
 export interface Figure {
   /** What kind of figure, for tests and styles. */
@@ -89,28 +90,18 @@ class Reader {
     this.#at = at;
     this.#ring.hidden = this.#tip.hidden = false;
     this.#ring.style.transform = `translate(${point.x}px, ${point.y}px)`;
-    this.#tip.textContent = point.text;
+    const text = typeof point.text === "string" ? point.text : point.text();
+    this.#tip.textContent = text;
     const room = this.canvas.clientWidth - this.#tip.offsetWidth;
     const left = Math.max(0, Math.min(room, point.x - this.#tip.offsetWidth / 2));
     const above = point.y - this.#tip.offsetHeight - 12;
     this.#tip.style.transform = `translate(${left}px, ${above < -8 ? point.y + 14 : above}px)`;
-    if (aloud) this.#said.textContent = point.text;
+    if (aloud) this.#said.textContent = text;
   }
 
   #hide(): void {
     this.#ring.hidden = this.#tip.hidden = true;
   }
-}
-
-function legendElement(entries: LegendEntry[]): { element: HTMLElement; paint(): void } {
-  const items = entries.map((entry) => {
-    const swatch = h("span", { class: `swatch ${entry.symbol ?? "circle"}`, "aria-hidden": "true" });
-    return { entry, swatch, item: h("li", {}, swatch, plain(entry.label)) };
-  });
-  return {
-    element: h("ul", { class: "legend" }, ...items.map(({ item }) => item)),
-    paint: () => items.forEach(({ entry, swatch }) => swatch.style.setProperty("--swatch", entry.color())),
-  };
 }
 
 export function figureElement(figure: Figure): HTMLElement & { redraw?: () => void } {
@@ -122,26 +113,42 @@ export function figureElement(figure: Figure): HTMLElement & { redraw?: () => vo
   });
   const reader = new Reader(canvas);
   const legend = figure.legend && figure.legend.length > 1 ? legendElement(figure.legend) : undefined;
+  const failed = h("p", { class: "failed", role: "alert", hidden: true });
   const draw = () => {
     const width = Math.floor(canvas.clientWidth);
     if (width < 50) return;
     drawing?.svg.remove();
-    drawing = figure.draw(width);
-    drawing.svg.setAttribute("aria-hidden", "true");
-    canvas.prepend(drawing.svg);
-    reader.points = drawing.points;
+    drawing = drawnOrSaid(figure, width, failed);
+    reader.points = drawing?.points ?? [];
+    if (drawing) canvas.prepend(drawing.svg);
     legend?.paint();
   };
   drawers.push(draw);
   const element = h("figure", { class: "figure", id, "data-figure": figure.kind },
     h("figcaption", {},
       h(figure.level === 3 ? "h3" : "h4", {}, plain(figure.title)),
-      saveMenu(figure.title, id, () => drawing?.svg),
+      saveMenu(figure, id, () => drawing?.svg),
       figure.note ? h("p", { class: "note" }, plain(figure.note)) : null),
     legend?.element,
+    failed,
     canvas,
-    behind("Numbers", figure.table, id, plain(figure.title)));
+    behind("Numbers", figure.table, id, { unseen: plain(figure.title) }));
   return Object.assign(element, { redraw: draw });
+}
+
+/** The drawing; where there can be none, it is said in its place, and the other figures are drawn nevertheless. */
+function drawnOrSaid(figure: Figure, width: number, failed: HTMLElement): Drawing | undefined {
+  try {
+    const drawing = figure.draw(width);
+    drawing.svg.setAttribute("aria-hidden", "true");
+    failed.hidden = true;
+    return drawing;
+  } catch (error) {
+    console.error(error);
+    failed.textContent = `This figure could not be drawn: ${plain(String(error))}. Its numbers are in the record.`;
+    failed.hidden = false;
+    return undefined;
+  }
 }
 
 /** For so long the page may draw before it answers again. */

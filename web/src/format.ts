@@ -1,5 +1,5 @@
 // Numbers as they are read: three significant digits, thousands apart, a unit. The same rules as in the terminal.
-import type { Maybe, Metric, Result, Shape, Verdict } from "./document";
+import type { Limits, Maybe, Metric, Result, Shape, Traffic, Verdict } from "./document";
 
 const grouped = (digits: string): string => {
   const [whole = "", fraction] = digits.split(".");
@@ -85,6 +85,22 @@ export function shapeText(shape: Shape): string {
   }
 }
 
+/** What a load has beside its shape. */
+export function trafficText({ zipf, stages, cold }: Traffic = {}): string {
+  const words = [zipf != null && `popularity by Zipf's law, exponent ${zipf}`, stages && `rate in stages: ${stages}`, cold && "nothing is warmed up"];
+  return words.filter(Boolean).join(", ");
+}
+
+/** What each contender is held to. */
+export function limitsText({ cpus, cpuset = [], memory_bytes }: Limits = {}): string {
+  const words = [
+    cpus != null && `${cpus} core${cpus === 1 ? "" : "s"} of CPU time`,
+    cpuset.length > 0 && `core${cpuset.length === 1 ? "" : "s"} ${cpuset.join(", ")} alone`,
+    memory_bytes != null && `${bytes(memory_bytes)} of memory`,
+  ];
+  return words.filter(Boolean).join(", ");
+}
+
 export const ENDED: Record<string, string> = {
   decided: "decided", maximum: "went to the most epochs", budget: "ended by its budget", stopped: "stopped early",
   unavailable: "contenders became unavailable", unfinished: "not finished",
@@ -92,6 +108,9 @@ export const ENDED: Record<string, string> = {
 
 export const date = (ms: number): string =>
   new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(ms) + " UTC";
+
+/** To the second: epochs are short. */
+export const moment = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
 /** What was answered, of everything that was due. */
 export function failures(result: Result): string {

@@ -1,7 +1,7 @@
 // The page: reads the document that stands in it and shows it, section by section.
-import { Context } from "./context";
+import { Context, section } from "./context";
 import type { RaceDocument } from "./document";
-import { h, plain } from "./dom";
+import { h, plain, unique } from "./dom";
 import { drawFigures } from "./figure";
 import { date, percent } from "./format";
 import { audit } from "./sections/audit";
@@ -47,13 +47,26 @@ function contents(sections: HTMLElement[]): HTMLElement {
     h("li", {}, h("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? one.id)))));
 }
 
+type Section = (context: Context) => HTMLElement | null;
+
+/** A section; where it cannot be made, that is said in its place, and the others are shown nevertheless. */
+function made(one: Section, context: Context): HTMLElement | null {
+  try {
+    return one(context);
+  } catch (error) {
+    console.error(error);
+    return section(unique("not-shown"), "Not shown", null,
+      h("p", { class: "failed", role: "alert" }, `What belongs here could not be shown: ${plain(String(error))}. It is in the record.`));
+  }
+}
+
 function show(): void {
   const json = document.getElementById("document")?.textContent ?? "";
   const context = new Context(JSON.parse(json) as RaceDocument);
   watchTheme();
   const sections = [
     verdicts, ratios, epochRatios, latency, time, cpu, memory, collectors, coldStart, ladder, scaling, edgeCache, audit, parity, gates, machine, reproduce,
-  ].map((one) => one(context));
+  ].map((one) => made(one, context));
   const all = [...sections, record(context, json)].filter((one): one is HTMLElement => one !== null);
   document.body.append(
     h("a", { class: "skip", href: "#main" }, "To the verdict"),

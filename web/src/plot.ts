@@ -1,6 +1,7 @@
 // Observable Plot as this page uses it: no style element of its own, colours as attributes, scales read back.
 import * as Plot from "@observablehq/plot";
 import { s, shortened } from "./dom";
+import { highest, lowest } from "./extent";
 import { theme } from "./theme";
 
 export { Plot };
@@ -41,8 +42,8 @@ export function plotted(options: Plot.PlotOptions): Plotted {
 type Place = { fill: string; anchor?: "start" | "middle" | "end"; size?: number; bold?: boolean };
 
 /** Writes on a drawing. */
-export function write(svg: SVGSVGElement, x: number, y: number, text: string, { fill, anchor = "start", size = 12, bold }: Place): void {
-  svg.append(s("text", {
+export function write(on: SVGElement, x: number, y: number, text: string, { fill, anchor = "start", size = 12, bold }: Place): void {
+  on.append(s("text", {
     x: x.toFixed(1), y: y.toFixed(1), dy: "0.32em", fill, "text-anchor": anchor, "font-size": size, "font-weight": bold ? 600 : null,
     "font-variant-numeric": "tabular-nums", stroke: theme().paper, "stroke-width": 3, "stroke-linejoin": "round", "paint-order": "stroke",
   }, text));
@@ -66,6 +67,32 @@ export function fitted(text: string, most: number): string {
 }
 
 /** Ticks of a ratio's axis, on a logarithmic scale: round numbers near 1, powers and halves of ten far from it. */
+/** The text in lines of at most `most` pixels, `size` pixels high; what has no gaps is parted anywhere. */
+export function wrapped(text: string, most: number, size = 12): string[] {
+  const all: string[] = [];
+  const fits = (one: string) => textWidth(one) * size <= most * 12;
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line && fits(`${line} ${word}`)) {
+      line += ` ${word}`;
+      continue;
+    }
+    if (line) all.push(line);
+    line = "";
+    for (const letter of word) {
+      if (line && !fits(line + letter)) {
+        all.push(line);
+        line = "";
+      }
+      line += letter;
+    }
+  }
+  return line ? [...all, line] : all;
+}
+
+/** An axis's label in one line, or parted at its semicolons where it is wider than `most` pixels. */
+export const axisLines = (label: string, most: number): string[] => (textWidth(label) < most ? [label] : label.split("; "));
+
 export function ratioTicks([low, high]: [number, number], most: number): number[] {
   if (high / low > 4) {
     const all = [];
@@ -82,10 +109,38 @@ export function ratioTicks([low, high]: [number, number], most: number): number[
   return ticks;
 }
 
+/**
+ * Ticks of a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone where those are too many. Where fewer than three
+ * lie in the domain: all digits of each power; then equal round steps.
+ */
+export function logTicks([low, high]: [number, number]): number[] {
+  const within = (all: number[]) => all.filter((one) => one >= low && one <= high);
+  const powers: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(10 ** power);
+  const of = (digits: number[]) => within(powers.flatMap((power) => digits.map((digit) => digit * power)));
+  const few = of([1, 2, 5]);
+  const tens = within(powers);
+  if (few.length > 9 && tens.length > 2) return tens;
+  if (few.length > 2) return few;
+  const all = of([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  return all.length > 2 ? all : roundSteps(low, high);
+}
+
+/** Equal round steps, at least three and about as few as there can be. */
+function roundSteps(low: number, high: number): number[] {
+  const power = 10 ** Math.floor(Math.log10(high - low));
+  const multiples = (step: number) => {
+    const all: number[] = [];
+    for (let at = Math.ceil(low / step); at * step <= high; at += 1) all.push(Number((at * step).toPrecision(12)));
+    return all;
+  };
+  return [5, 2, 1, 0.5, 0.2].map((digit) => multiples(digit * power)).find((all) => all.length > 2) ?? [low, high];
+}
+
 /** A domain that holds all values, with a little room at its ends. */
 export function logDomain(values: number[], around: [number, number]): [number, number] {
   const finite = values.filter((one) => Number.isFinite(one) && one > 0);
-  const [low, high] = [Math.min(...finite, around[0]), Math.max(...finite, around[1])];
+  const [low, high] = [lowest(finite, around[0]), highest(finite, around[1])];
   const room = (high / low) ** 0.06;
   return [low / room, high * room];
 }

@@ -1,6 +1,7 @@
 // The drawing that most figures share: one row per contender or pair, values along one axis, groups under headings.
+import { highest } from "./extent";
 import type { Drawing, Point } from "./figure";
-import { fitted, NARROW, Plot, plotted, textWidth, write } from "./plot";
+import { axisLines, fitted, NARROW, Plot, plotted, textWidth, write } from "./plot";
 import { theme } from "./theme";
 
 export interface RowDot { value: number; text: string; hollow?: boolean }
@@ -55,8 +56,8 @@ export function rowChart(chart: RowChart, width: number): Drawing {
   const { ink, muted, line, band, paper } = theme();
   const narrow = width < NARROW;
   const { rows, titles, height } = laidOut(chart, narrow);
-  const labels = Math.max(...rows.map(({ row }) => textWidth(row.label)), 40);
-  const asides = Math.max(...rows.map(({ row }) => textWidth(row.aside ?? "")), 0);
+  const labels = highest(rows.map(({ row }) => textWidth(row.label)), 40);
+  const asides = highest(rows.map(({ row }) => textWidth(row.aside ?? "")), 0);
   const left = narrow ? 12 : Math.min(labels + 16, width * 0.28);
   const right = narrow ? 14 : asides > 0 ? Math.min(asides + 22, width * 0.34) : 20;
   // The first dot of a row stands at its top, the last at its bottom.
@@ -68,7 +69,7 @@ export function rowChart(chart: RowChart, width: number): Drawing {
   const marks = rows.filter(({ row }) => row.mark);
   const dotted = rows.filter(({ row }) => row.dots.length > 1);
   const bottom = height + 2;
-  const axis = textWidth(chart.scale.label) < width - 24 ? [chart.scale.label] : chart.scale.label.split("; ");
+  const axis = axisLines(chart.scale.label, width - 24);
   const foot = 26 + axis.length * 16;
   const { svg, x } = plotted({
     width, height: height + 2 + foot, marginTop: 0, marginBottom: foot, marginLeft: left, marginRight: right,

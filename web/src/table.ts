@@ -29,11 +29,11 @@ export function tableMarkdown(table: Table): string {
   ].join("\n") + "\n";
 }
 
-/** A field of CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it. */
+/** A field of CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it; what acts is written as in the page. */
 function field(value: string | number): string {
   if (typeof value === "number") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  const text = (/^[=+\-@\t\r\n]/.test(value) ? "'" : "") + plain(value);
+  return /[",]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
 export function tableCsv(table: Table): string {
@@ -70,12 +70,37 @@ export function tableElement(table: Table, name: string): HTMLElement {
       h("button", { type: "button", "aria-label": `Download CSV: ${table.caption}`, click: () => download(new Blob([tableCsv(table)], { type: "text/csv" }), `${name}.csv`) }, "Download CSV")));
 }
 
-/** A table that is made when somebody opens it: long ones take their time. `unseen` is heard and not seen. */
-export function behind(label: string, table: () => Table, name: string, unseen = ""): HTMLElement {
+interface Folded {
+  /** Heard and not seen: what the label is of. */
+  unseen?: string;
+  /** On paper, where nothing can be opened, it is open. */
+  paper?: boolean;
+}
+
+/** A table that is made when somebody opens it: long ones take their time. */
+export function behind(label: string, table: () => Table, name: string, { unseen = "", paper = false }: Folded = {}): HTMLElement {
   const details = h("details", { class: "behind" },
     h("summary", {}, label, unseen ? h("span", { class: "unseen" }, `: ${unseen}`) : null));
+  const make = () => {
+    if (details.children.length === 1) details.append(tableElement(table(), name));
+  };
   details.addEventListener("toggle", () => {
-    if (details.open && details.children.length === 1) details.append(tableElement(table(), name));
+    if (details.open) make();
   });
+  if (paper) openOnPaper(details, make);
   return details;
+}
+
+/** Opened before the page goes to paper, and closed after it if it was closed. */
+function openOnPaper(details: HTMLDetailsElement, make: () => void): void {
+  let closed = false;
+  addEventListener("beforeprint", () => {
+    closed ||= !details.open;
+    make();
+    details.open = true;
+  });
+  addEventListener("afterprint", () => {
+    if (closed) details.open = false;
+    closed = false;
+  });
 }

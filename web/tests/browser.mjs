@@ -26,6 +26,7 @@ export class Bench {
     this.browser = browser;
     this.folder = folder;
     this.files = new Map();
+    this.made = 0;
   }
 
   async close() {
@@ -33,37 +34,71 @@ export class Bench {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** The page of a made-up record, or of a file with one, as the program writes it; `more` is put into its document. */
-  page(kind, more) {
-    const key = more ? `${kind}+${Object.keys(more)}` : kind;
+  /**
+   * The page of a made-up record, or of a file with one, as the program writes it; `audit` is shown beside it. `edit` changes the document
+   * in the page, which is then no longer what the program wrote.
+   */
+  page(kind, { audit, edit } = {}) {
+    const key = `${kind}${audit ? " audited" : ""}`;
+    if (edit) return this.#edited(this.page(kind, { audit }), edit);
     if (!this.files.has(key)) {
-      const html = join(this.folder, `${this.files.size}.html`);
-      const record = KINDS[kind] ? join(this.folder, `${kind}.json`) : kind;
-      if (KINDS[kind]) writeFileSync(record, JSON.stringify(KINDS[kind]()));
+      const html = this.#file("html");
+      const record = KINDS[kind] ? this.#file("json", KINDS[kind]()) : kind;
+      const flags = audit ? ["--audit", this.#file("json", audit)] : [];
       const begun = performance.now();
-      execFileSync(program, ["report", record, "--html", html]);
+      execFileSync(program, ["report", record, "--html", html, ...flags]);
       const written_ms = performance.now() - begun;
-      const text = readFileSync(html, "utf8");
-      const [head, json, foot] = parts(text);
-      const document = { ...JSON.parse(json), ...more };
-      if (more) writeFileSync(html, head + JSON.stringify(document).replace(/</g, "\\u003c") + foot);
-      this.files.set(key, { html, document, json, written_ms });
+      const [, json] = parts(readFileSync(html, "utf8"));
+      this.files.set(key, { html, document: JSON.parse(json), json, written_ms });
     }
     return this.files.get(key);
   }
 
-  /** Opens a saved SVG by itself, and says what is in it. */
+  #edited({ html, json }, edit) {
+    const document = JSON.parse(json);
+    edit(document);
+    const [head, , foot] = parts(readFileSync(html, "utf8"));
+    const changed = this.#file("html");
+    writeFileSync(changed, head + JSON.stringify(document).replace(/</g, "\\u003c") + foot);
+    return { html: changed, document, json, written_ms: 0 };
+  }
+
+  #file(ending, content) {
+    const file = join(this.folder, `${this.made += 1}.${ending}`);
+    if (content !== undefined) writeFileSync(file, JSON.stringify(content));
+    return file;
+  }
+
+  /** What the program says of a record in a terminal. */
+  says(text) {
+    const file = join(this.folder, "said.json");
+    writeFileSync(file, text);
+    return execFileSync(program, ["report", file], { encoding: "utf8" });
+  }
+
+  /** Opens a saved SVG by itself, and says what is in it; what stands above the drawing is told apart. */
   async picture(bytes) {
     const file = join(this.folder, "figure.svg");
     writeFileSync(file, bytes);
     const page = await this.browser.newPage();
     try {
       await page.goto(`file://${file}`);
-      return await page.evaluate(() => ({
-        name: document.documentElement.nodeName, title: document.querySelector("title")?.textContent,
-        marks: document.querySelectorAll("path, circle, rect").length, texts: [...document.querySelectorAll("text")].map((one) => one.textContent),
-        var: new XMLSerializer().serializeToString(document).includes("var("),
-      }));
+      return await page.evaluate(() => {
+        const svg = document.documentElement;
+        const head = document.querySelector(".head");
+        const outside = [...document.querySelectorAll("path, circle, rect, text")].filter((one) => !head.contains(one));
+        const texts = (all) => [...all].filter((one) => one.nodeName === "text").map((one) => one.textContent);
+        const paper = document.querySelector("rect").getBoundingClientRect();
+        const beyond = [...document.querySelectorAll("text")].map((one) => [one.textContent, one.getBoundingClientRect()])
+          .filter(([, box]) => box.left < paper.left - 1 || box.right > paper.right + 1 || box.top < paper.top - 1 || box.bottom > paper.bottom + 1);
+        return {
+          name: svg.nodeName, title: document.querySelector("title")?.textContent,
+          width: Number(svg.getAttribute("width")), height: Number(svg.getAttribute("height")),
+          marks: outside.filter((one) => one.nodeName !== "text").length, texts: texts(outside),
+          head: texts(head.children), swatches: [...head.querySelectorAll("polygon, circle")].map((one) => one.getAttribute("fill")),
+          cut: beyond.map(([text]) => text), var: new XMLSerializer().serializeToString(document).includes("var("),
+        };
+      });
     } finally {
       await page.close();
     }
@@ -83,8 +118,8 @@ export class Bench {
   }
 
   /** Opens a page and keeps what it complains of and asks for. */
-  async open(kind, { more, width = 1280, dark = false, downloads = false } = {}) {
-    const made = this.page(kind, more);
+  async open(kind, { audit, edit, width = 1280, dark = false, downloads = false } = {}) {
+    const made = this.page(kind, { audit, edit });
     const context = await this.browser.newContext({
       viewport: { width, height: 900 }, colorScheme: dark ? "dark" : "light", offline: true, acceptDownloads: downloads,
     });
@@ -120,17 +155,48 @@ export function place(scale, value) {
   return scale.range[0] + share * (scale.range[1] - scale.range[0]);
 }
 
-/** Scales, circles and texts of the first figure of a kind. */
-export const drawn = (page, kind) => page.evaluate((kind) => {
-  const svg = document.querySelector(`[data-figure="${kind}"] svg`);
+/**
+ * A figure of a kind, by default the first: its scales, and where its titled marks, its written texts and the points of its paths
+ * stand, by the classes of their groups.
+ */
+export const drawn = (page, kind, which = 0) => page.evaluate(([kind, which]) => {
+  const svg = document.querySelectorAll(`[data-figure="${kind}"] .canvas svg`)[which];
   const scale = (axis) => ({
     type: svg.getAttribute(`data-${axis}-type`), domain: JSON.parse(svg.getAttribute(`data-${axis}-domain`)), range: JSON.parse(svg.getAttribute(`data-${axis}-range`)),
   });
-  // Symbols other than circles are paths that are moved to their place.
-  const at = (one) => {
-    const box = one.getBBox();
-    return new DOMPoint(box.x + box.width / 2, box.y + box.height / 2).matrixTransform(one.getCTM()).matrixTransform(svg.getCTM().inverse()).x;
+  const number = (one, name) => Number(one.getAttribute(name));
+  const inside = (one, x, y) => {
+    const point = new DOMPoint(x, y).matrixTransform(one.getCTM()).matrixTransform(svg.getCTM().inverse());
+    return { x: point.x, y: point.y };
   };
-  const marks = [...svg.querySelectorAll("title")].map((title) => ({ text: title.textContent, x: at(title.parentElement) }));
-  return { x: scale("x"), y: scale("y"), marks };
-}, kind);
+  // Symbols other than circles are paths around 0 that are moved to their place.
+  const at = (one) => {
+    if (one.nodeName === "circle") return inside(one, number(one, "cx"), number(one, "cy"));
+    if (one.nodeName === "path") return inside(one, 0, 0);
+    const box = one.getBBox();
+    return inside(one, box.x + box.width / 2, box.y + box.height / 2);
+  };
+  const lines = (name) => [...svg.querySelectorAll(`.${name} path`)].map((path) =>
+    [...path.getAttribute("d").matchAll(/[ML](-?[\d.]+),(-?[\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]));
+  const names = [...new Set([...svg.querySelectorAll("g[class]")].flatMap((one) => [...one.classList]))];
+  return {
+    x: scale("x"), y: scale("y"),
+    marks: [...svg.querySelectorAll("title")].map((title) => ({ text: title.textContent, ...at(title.parentElement) })),
+    texts: [...svg.querySelectorAll("text[x]")].map((one) => ({ text: one.textContent, x: number(one, "x"), y: number(one, "y") })),
+    ticks: [...svg.querySelectorAll("[aria-label='y-axis tick label'] text")].map((one) => ({ text: one.textContent, ...inside(one, 0, 0) })),
+    lines: Object.fromEntries(names.map((name) => [name, lines(name)])),
+    boxes: Object.fromEntries(names.map((name) => [name, [...svg.querySelectorAll(`.${name} rect`)].map((one) =>
+      ({ from: number(one, "x"), to: number(one, "x") + number(one, "width") }))])),
+  };
+}, [kind, which]);
+
+/** What is read at a figure, by a key or after so many of them, and where it stands. */
+export async function read(page, kind, key, times = 1) {
+  const canvas = page.locator(`[data-figure="${kind}"] .canvas`).first();
+  await canvas.focus();
+  for (let time = 0; time < times; time += 1) await page.keyboard.press(key);
+  return canvas.evaluate((one) => {
+    const [x, y] = one.querySelector(".ring").style.transform.match(/-?[\d.]+/g).map(Number);
+    return { text: one.querySelector(".tip").textContent, aloud: one.querySelector("[aria-live]").textContent, x, y };
+  });
+}

@@ -1,8 +1,8 @@
 // The page on paper: no controls, everything within its edges, light whatever the screen is.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { Bench } from "./browser.mjs";
-import { FUTURE } from "./generate.mjs";
+import { Bench, unfold } from "./browser.mjs";
+import { AUDIT } from "./generate.mjs";
 
 let bench;
 before(async () => { bench = await Bench.open(); });
@@ -17,24 +17,57 @@ async function onPaper(page) {
   await page.evaluate((width) => { document.documentElement.style.width = `${width}px`; }, WIDTH);
 }
 
+const seen = (page) => page.evaluate(() => {
+  const visible = (selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility()).length;
+  return {
+    controls: visible("button, summary, input, nav, nav a, .tip, .notice, .skip"),
+    tables: visible("main table"), figures: visible("figure svg"), verdicts: visible(".verdict .sentence"),
+  };
+});
+
+/** Captions of the tables that can be read. */
+const captions = (page) => page.$$eval("main table", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.querySelector("caption").textContent));
+
+/** What no reader of a printed report can open. */
+const NEEDED = [/^steady: what every gate read$/, /^common-rate: what every gate read$/, /^Epochs in time order/];
+
 describe("on paper", () => {
-  it("has no controls, and has its tables", () => bench.on("whole", { more: FUTURE }, async ({ page }) => {
-    const seen = () => page.evaluate(() => {
-      const visible = (selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility()).length;
-      return {
-        controls: visible("button, summary, input, nav, nav a, .tip, .notice, .skip"),
-        tables: visible("main table"), figures: visible("figure svg"), verdicts: visible(".verdict .sentence"),
-      };
-    });
-    const before = await seen();
+  it("has no controls, and has its tables", () => bench.on("whole", { audit: AUDIT }, async ({ page }) => {
+    const before = await seen(page);
     assert.ok(before.controls > 60, `${before.controls} on the screen`);
     await onPaper(page);
-    assert.deepEqual(await seen(), { ...before, controls: 0 });
+    assert.deepEqual(await seen(page), { ...before, controls: 0 });
     assert.ok(before.tables > 8 && before.figures > 12 && before.verdicts === 6, JSON.stringify(before));
   }));
 
+  it("has every table that was open, too", () => bench.on("whole", { audit: AUDIT }, async ({ page }) => {
+    const closed = await seen(page);
+    await unfold(page);
+    const before = await seen(page);
+    assert.ok(before.tables > closed.tables + 20, `${before.tables} after ${closed.tables}`);
+    await onPaper(page);
+    assert.deepEqual(await seen(page), { ...before, controls: 0 });
+  }));
+
+  it("has readings of gates and order of epochs, opened for it and closed again", () => bench.on("several", {}, async ({ page }) => {
+    const has = (all) => NEEDED.map((one) => all.some((caption) => one.test(caption)));
+    assert.deepEqual(has(await captions(page)), [false, false, false]);
+    // One that somebody opened stays open.
+    await page.$eval("#gates details", (one) => { one.open = true; });
+    await page.evaluate(() => {
+      addEventListener("beforeprint", () => {
+        window.onPaper = [...document.querySelectorAll("main table")].filter((one) => one.checkVisibility()).map((one) => one.querySelector("caption").textContent);
+      });
+    });
+    await page.pdf({ format: "A4" });
+    assert.deepEqual(has(await page.evaluate(() => window.onPaper)), [true, true, true]);
+    assert.deepEqual(has(await captions(page)), [true, false, false]);
+    assert.ok(await page.$$eval("details.behind", (all) => all.filter((one) => one.open).length) === 1);
+  }));
+
   for (const kind of ["whole", "hostile", "large"]) {
-    it(`cuts nothing off: ${kind}`, () => bench.on(kind, { more: kind === "whole" ? FUTURE : undefined }, async ({ page }) => {
+    it(`cuts nothing off, whatever is open: ${kind}`, () => bench.on(kind, { audit: kind === "whole" ? AUDIT : undefined }, async ({ page }) => {
+      await unfold(page);
       await onPaper(page);
       const cut = await page.evaluate((width) => {
         const name = (one) => `${one.tagName} ${one.getAttribute("class") ?? ""} ${one.textContent.slice(0, 40)}`;

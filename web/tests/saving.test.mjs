@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Bench, unfold } from "./browser.mjs";
-import { FUTURE } from "./generate.mjs";
+import { AUDIT } from "./generate.mjs";
 
 let bench;
 before(async () => { bench = await Bench.open(); });
@@ -44,36 +44,74 @@ const pixels = (page) => page.evaluate(async () => {
 const shown = (figure) => figure.evaluate((one) => {
   const svg = one.querySelector(".canvas svg");
   const { width, height } = svg.viewBox.baseVal;
+  const swatches = [...one.querySelectorAll(".swatch")].map((swatch) => swatch.style.getPropertyValue("--swatch"));
   return {
-    kind: one.dataset.figure, title: one.querySelector("h3, h4").textContent, width, height,
+    kind: one.dataset.figure, title: one.querySelector("h3, h4").textContent, note: one.querySelector(".note")?.textContent, width, height, swatches,
+    legend: [...one.querySelectorAll(".legend li")].map((item) => item.textContent),
     texts: [...svg.querySelectorAll("text")].map((text) => text.textContent), marks: svg.querySelectorAll("path, circle, rect").length,
   };
 });
 
+/** A copy is the drawing, under the title, the note and the legend that stand beside it on the page. */
+async function copied(page, figure, width) {
+  const wanted = await shown(figure);
+  await pick(page, figure, "Copy SVG");
+  const opened = await bench.picture(await page.evaluate(() => window.copied.at(-1)));
+  assert.equal(opened.name, "svg");
+  assert.equal(opened.title, wanted.title);
+  assert.deepEqual(opened.texts, wanted.texts, wanted.title);
+  assert.equal(opened.marks, wanted.marks + 1, `${wanted.title}: its own paper comes first`);
+  assert.ok(wanted.marks > 2 && !opened.var, wanted.title);
+  const words = opened.head.slice(0, opened.head.length - wanted.legend.length);
+  assert.equal(words.join(" "), [wanted.title, wanted.note].filter(Boolean).join(" "));
+  // A name that is wider than the figure is cut in its middle.
+  opened.head.slice(words.length).forEach((name, at) => {
+    const [begin, end = ""] = name.split("…");
+    assert.ok(name === wanted.legend[at] || (width < 1000 && begin.length > 15 && wanted.legend[at].startsWith(begin) && wanted.legend[at].endsWith(end)), `${wanted.title}: ${name} is not ${wanted.legend[at]}`);
+  });
+  assert.deepEqual(opened.swatches, wanted.swatches, wanted.title);
+  assert.deepEqual(opened.cut, [], `${wanted.title}: cut off`);
+  assert.ok(opened.width > wanted.width && opened.height > wanted.height + 20 * (words.length + Math.min(1, wanted.legend.length)), wanted.title);
+  await pick(page, figure, "Copy PNG");
+  const seen = await pixels(page);
+  assert.deepEqual([seen.type, seen.width, seen.height], ["image/png", 2 * opened.width, 2 * opened.height], wanted.title);
+  assert.deepEqual(seen.corner, [255, 255, 255, 255], wanted.title);
+  assert.ok(seen.colors > 10, `${wanted.title}: ${seen.colors} colours`);
+  return wanted;
+}
+
+/** Kinds of figures with one colour for each contender or part, which only a legend tells apart. */
+const COLOURED = ["latency", "pilot", "ladder", "scaling", "edge-cache"];
+
 describe("figures", () => {
-  it("are copied as SVG and PNG, all of them, as they are drawn", () => bench.on("whole", { more: FUTURE }, async ({ page }) => {
+  for (const [kind, width] of [["whole", 1280], ["sweep", 1280], ["whole", 390], ["hostile", 390]]) {
+    it(`are copied as SVG and PNG, all of them, with what is said beside them: ${kind}, ${width} px`, () => bench.on(kind, { width }, async ({ page }) => {
+      await clipboard(page);
+      const kinds = new Set();
+      const figures = await page.$$("figure");
+      // On a narrow page the first of each kind stands for the others.
+      for (const figure of figures) {
+        const kind = await figure.evaluate((one) => one.dataset.figure);
+        if (width < 1000 && kinds.has(kind)) continue;
+        const { legend } = await copied(page, figure, width);
+        assert.equal(legend.length > 1, COLOURED.includes(kind), kind);
+        kinds.add(kind);
+      }
+      const wanted = {
+        whole: ["ratios", "epochs", "latency", "time", "pilot", "cpu", "cpu-parts", "memory", "memory-time", "collectors", "cold-start", "ladder", "edge-cache"],
+        sweep: ["latency", "pilot", "scaling"], hostile: ["latency", "pilot", "time"],
+      }[kind];
+      for (const one of wanted) assert.ok(kinds.has(one), `${one} is not among ${[...kinds]}`);
+    }));
+  }
+
+  it("say the hit rate that was chosen", () => bench.on("whole", {}, async ({ page }) => {
     await clipboard(page);
-    const figures = await page.$$("figure");
-    const kinds = new Set();
-    for (const figure of figures) {
-      const wanted = await shown(figure);
-      kinds.add(wanted.kind);
-      await pick(page, figure, "Copy SVG");
-      const opened = await bench.picture(await page.evaluate(() => window.copied.at(-1)));
-      assert.equal(opened.name, "svg");
-      assert.equal(opened.title, wanted.title);
-      assert.deepEqual(opened.texts, wanted.texts, wanted.title);
-      assert.equal(opened.marks, wanted.marks + 1, `${wanted.title}: its own paper comes first`);
-      assert.ok(wanted.marks > 2 && !opened.var, wanted.title);
-      await pick(page, figure, "Copy PNG");
-      const seen = await pixels(page);
-      assert.deepEqual([seen.type, seen.width, seen.height], ["image/png", Math.ceil(wanted.width * 2), Math.ceil(wanted.height * 2)], wanted.title);
-      assert.deepEqual(seen.corner, [255, 255, 255, 255], wanted.title);
-      assert.ok(seen.colors > 10, `${wanted.title}: ${seen.colors} colours`);
-    }
-    for (const kind of ["ratios", "epochs", "latency", "time", "pilot", "cpu", "memory", "cold-start", "ladder", "scaling", "edge-cache"]) {
-      assert.ok(kinds.has(kind), `${kind} is not among ${[...kinds]}`);
-    }
+    await page.fill("#hit-rate", "61.5");
+    const figure = await page.$('[data-figure="edge-cache"]');
+    await pick(page, figure, "Copy SVG");
+    const { texts } = await bench.picture(await page.evaluate(() => window.copied.at(-1)));
+    assert.ok(texts.some((one) => one.endsWith("61.5 % hits")), texts.join(" | "));
   }));
 
   it("are copied dark from a dark page", () => bench.on("small", { dark: true }, async ({ page }) => {
@@ -155,7 +193,7 @@ function parsed(csv) {
 }
 
 describe("tables", () => {
-  it("are copied as Markdown and CSV, all of them, cell by cell", () => bench.on("whole", { more: FUTURE }, async ({ page }) => {
+  it("are copied as Markdown and CSV, all of them, cell by cell", () => bench.on("whole", { audit: AUDIT }, async ({ page }) => {
     const all = await tables(page);
     assert.ok(all.length > 25, `${all.length} tables`);
     for (const { caption, columns, rows, markdown, csv } of all) {
@@ -180,6 +218,8 @@ describe("tables", () => {
     const fields = all.flatMap(({ csv }) => parsed(csv).flat());
     assert.deepEqual(fields.filter((one) => /^[=+@\t\r]/.test(one) || /^-(?![\d.])/.test(one)), []);
     assert.ok(fields.some((one) => one.startsWith("'=HYPERLINK")), "the name is there");
+    assert.deepEqual(fields.filter((one) => /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/.test(one)), [], "nothing that acts");
+    assert.ok(fields.includes("'\\n=1+1\\u{1b}[2J"), "a line end before a formula does not hide it");
     assert.ok(all.every(({ markdown }) => !/[<>]/.test(markdown)), "no HTML in Markdown");
     const wide = all.filter(({ columns, markdown }) => markdown.trimEnd().split("\n").some((line) => cells(line).length !== columns.length));
     assert.deepEqual(wide.map((one) => one.caption), []);

@@ -2,9 +2,10 @@
 import { section, type Context } from "../context";
 import type { Epoch, Finding } from "../document";
 import { h, plain, unique } from "../dom";
-import { bytes, date, percent, timeNs, whole } from "../format";
+import { bytes, date, moment, percent, timeNs, whole } from "../format";
 import { copyText, download } from "../saving";
 import { behind, tableElement } from "../table";
+import { planned } from "./planned";
 
 export function parity(context: Context): HTMLElement | null {
   const { differences, plan } = context.document.record;
@@ -36,14 +37,14 @@ export function gates(context: Context): HTMLElement | null {
     return behind(`${plain(scenario.name)}: ${passed} of ${scenario.gates.length} readings within their limits`, () => ({
       caption: `${plain(scenario.name)}: what every gate read`, columns: ["gate", "contender", "state", "reading"],
       rows: scenario.gates.map((one) => [one.code, one.contender ?? "all", { text: STATE[one.state], class: one.state }, one.reading]),
-    }), unique(`gates-${scenario.name}`));
+    }), unique(`gates-${scenario.name}`), { paper: true });
   });
   return section("gates", "Gates and findings",
     "A gate is a check on the generator, the machine or the answers. It passes, or it says what it found and what to do; what takes a number away leaves no verdict.",
     list, ...tables);
 }
 
-function finding(where: string, one: Finding): HTMLElement {
+export function finding(where: string, one: Finding): HTMLElement {
   const about = [where, one.contender].filter((text): text is string => Boolean(text)).map(plain).join(", ");
   return h("li", { class: one.severity, "data-code": plain(one.code) },
     h("p", {}, h("b", {}, one.severity === "invalid" ? "✕ invalid" : "! warning"), " ", h("code", {}, plain(one.code)), ` · ${about}`),
@@ -73,7 +74,7 @@ function text(value: unknown): string {
 const MAIN = ["cpu_model", "cpus", "memory_bytes", "os", "kernel", "hypervisor", "clock_source", "governor", "load_average", "cgroup"];
 
 export function machine(context: Context): HTMLElement | null {
-  const { record, contenders } = context.document;
+  const { record } = context.document;
   const { method, pinning } = record.plan;
   const machine = context.document.machine;
   const known = (key: string, value: unknown): string =>
@@ -81,10 +82,7 @@ export function machine(context: Context): HTMLElement | null {
   const read = (keys: string[]) => keys.map((key): Row => [key.replace(/_bytes$/, "").replace(/_/g, " "), known(key, machine[key])]);
   const cores = (list: number[]) => (list.length ? list.join(", ") : "not pinned");
   return section("machine", "Machine, versions, method", null,
-    tableElement({
-      caption: "Contenders", columns: ["contender", "version", "command", "status"],
-      rows: contenders.map((one) => [one.name, one.version ?? "–", one.command || "–", one.status]),
-    }, "contenders"),
+    ...planned(context),
     facts("Machine", read(MAIN), "machine"),
     h("details", { class: "behind" },
       h("summary", {}, "Everything that was read of the machine"), facts("Machine, all of it", read(Object.keys(machine)), "machine-all")),
@@ -107,17 +105,25 @@ export function machine(context: Context): HTMLElement | null {
 
 function order(context: Context): HTMLElement | null {
   const { epochs, set_aside } = context.document.record;
-  const all: [Epoch, string][] = [...epochs.map((one): [Epoch, string] => [one, "counts"]), ...set_aside.map((one): [Epoch, string] => [one, "set aside"])];
+  const all = [...epochs.map((epoch) => ({ epoch, counts: "counts" })), ...set_aside.map((epoch) => ({ epoch, counts: "set aside" }))]
+    .sort((one, other) => one.epoch.started_unix_ms - other.epoch.started_unix_ms);
   if (all.length === 0) return null;
-  const first = (epoch: Epoch) => epoch.rounds[0]?.slices.map((one) => context.names[one.contender] ?? "?").join(", ") ?? "–";
   return behind("The order in which everything ran", () => ({
-      caption: "Epochs in time order; each second round runs in the mirrored order of the one before",
-      columns: ["scenario", "#epoch", "begun", "#took", "#rounds", "order of the first round", "counts"],
-      rows: all.map(([one, counts]) => [
-        one.scenario, { text: String(one.number), value: one.number }, date(one.started_unix_ms), { text: timeNs(one.took_ns), value: one.took_ns },
-        { text: whole(one.rounds.length), value: one.rounds.length }, first(one), counts,
-      ]),
-    }), "order");
+    caption: "Epochs in time order. A round that is not named ran in the mirrored order of the one before",
+    columns: ["scenario", "#epoch", "begun", "#took", "#rounds", "order of the rounds", "counts"],
+    rows: all.map(({ epoch, counts }) => [
+      epoch.scenario, { text: String(epoch.number), value: epoch.number },
+      moment(epoch.started_unix_ms), { text: timeNs(epoch.took_ns), value: epoch.took_ns },
+      { text: whole(epoch.rounds.length), value: epoch.rounds.length }, rounds(context, epoch) || "–", counts,
+    ]),
+  }), "order", { paper: true });
+}
+
+/** Who ran after whom in each round, but for those that are the mirror of the one before. */
+function rounds(context: Context, epoch: Epoch): string {
+  const orders = epoch.rounds.map((round) => round.slices.map((one) => one.contender));
+  const mirrored = (at: number) => at % 2 === 1 && String(orders[at]) === String([...orders[at - 1]!].reverse());
+  return orders.flatMap((order, at) => (order.length === 0 || mirrored(at) ? [] : [`${at + 1}: ${order.map((one) => context.names[one] ?? "?").join(", ")}`])).join("; ");
 }
 
 export function reproduce(context: Context): HTMLElement | null {

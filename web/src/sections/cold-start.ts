@@ -1,7 +1,8 @@
-// How long contenders take from spawn to their first answer.
+// How long contenders take from their command to their first right answer.
 import { figure, section, titled, type Context } from "../context";
 import type { Scenario } from "../document";
 import { plain } from "../dom";
+import { highest } from "../extent";
 import type { Figure } from "../figure";
 import { tick, timeNs } from "../format";
 import { NARROW } from "../plot";
@@ -10,14 +11,15 @@ import { coldStarts } from "./resources";
 import { zeroTicks } from "./time";
 
 export function coldStart(context: Context): HTMLElement | null {
-  const some = context.measured.filter((one) => one.results.some((result) => result.cold_starts_ns?.length));
-  const own = some.length > 0 ? some.map((one) => figure(starts(context, one))) : [coldStarts(context)];
-  return section("cold-start", "Cold start", null, ...own);
+  const fresh = (one: Scenario) => one.results.some((result) => result.cold_starts_ns?.length);
+  return section("cold-start", "Cold start", null,
+    ...context.measured.filter(fresh).map((one) => figure(starts(context, one))),
+    coldStarts(context, (one) => !fresh(one)));
 }
 
 function starts(context: Context, scenario: Scenario): Figure {
   const all = scenario.results.map((one) => ({ ...one, times: one.cold_starts_ns ?? [] })).filter(({ times }) => times.length > 0);
-  const high = Math.max(...all.flatMap((one) => [...one.times, one.cold_start_ns ?? 0])) * 1.05;
+  const high = highest(all.flatMap((one) => [...one.times, one.cold_start_ns ?? 0])) * 1.05;
   return {
     kind: "cold-start", level: 3, title: titled(context, scenario, "Every fresh start"), note: "One dot per fresh start, the first at the top.",
     draw: (width) => rowChart({
@@ -29,7 +31,7 @@ function starts(context: Context, scenario: Scenario): Figure {
       })) }],
       scale: {
         type: "linear", domain: [0, high], ticks: zeroTicks(high / 1e6, width < NARROW ? 4 : 7).map((ms) => ms * 1e6),
-        format: (ns) => (ns === 0 ? "0" : tick(timeNs(ns))), label: "from spawn to the first complete answer; lower is better",
+        format: (ns) => (ns === 0 ? "0" : tick(timeNs(ns))), label: "from its command to the first right answer; lower is better",
       },
     }, width),
     table: () => ({

@@ -2,6 +2,7 @@
 import { figure, section, titled, type Context } from "../context";
 import type { Collector, Scenario } from "../document";
 import { plain } from "../dom";
+import { highest, lowest } from "../extent";
 import type { Figure } from "../figure";
 import { three, tick, timeNs, whole } from "../format";
 import { logDomain, NARROW, ratioTicks } from "../plot";
@@ -28,7 +29,7 @@ function pauses(context: Context, scenario: Scenario, all: Collector[]): Figure 
   const rows = all.map((one) => ({ one, each: (of(one.contender)?.each_ns ?? []).filter((ns) => ns > 0), omitted: of(one.contender)?.omitted ?? 0 }));
   const values = rows.flatMap(({ one, each }) => [...each, ...(one.longest_ns > 0 ? [one.longest_ns] : [])]);
   if (values.length === 0) return null;
-  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const [low, high] = [lowest(values), highest(values)];
   // Wide enough for round ticks, however alike the pauses are.
   const middle = Math.sqrt(low * high);
   const domain = logDomain([low, high], [Math.min(low, middle / 2.5), Math.max(high, middle * 2.5)]);

@@ -4,7 +4,7 @@ import type { EdgeCache, EdgeUser, Scenario } from "../document";
 import { h, plain } from "../dom";
 import { percent, timeNs } from "../format";
 import { tableElement } from "../table";
-import { drawCurves, nines } from "./latency";
+import { drawCurves, nines, WITHIN } from "./latency";
 
 /** The quantiles of a user behind a cache: a hit takes the edge's time, a miss the edge's and the origin's. */
 function behind(edge_ns: number, origin: [number, number][], hits: number): [number, number][] {
@@ -32,7 +32,7 @@ function behindCache(context: Context, scenario: Scenario, edge: EdgeCache): Beh
   const origins = scenario.results.filter((one) => one.latency_curve.length > 1 && edge.users.some((user) => user.contender === one.contender));
   const curves = () => origins.map((one) => ({ name: one.contender, points: behind(edge.edge_latency_ns, one.latency_curve, hits) }));
   const numbers = () => tableElement({
-    caption: titled(context, scenario, "What users see at this hit rate"),
+    caption: titled(context, scenario, `What users see at ${percent(hits)} hits`),
     columns: ["contender", ...USERS.map(([name]) => `#${name}`)],
     rows: curves().map((one) => [one.name, ...USERS.map(([, q, told]) => {
       const user = edge.users.find((each) => each.contender === one.name)!;
@@ -45,7 +45,7 @@ function behindCache(context: Context, scenario: Scenario, edge: EdgeCache): Beh
     kind: "edge-cache", level: 3, title: titled(context, scenario, "Latency behind an edge cache"),
     note: `A model: hits take ${timeNs(edge.edge_latency_ns)}, misses that and what the origin was measured to take${saturated}.`,
     legend: context.legend(origins.map((one) => one.contender)),
-    draw: (width) => drawCurves(context, curves(), width),
+    draw: (width) => drawCurves(context, curves(), width, `${WITHIN}; ${percent(hits)} hits`),
     table: () => ({
       caption: "Latency of the origin", columns: ["contender", "#quantile", "#time"],
       rows: origins.flatMap((one) => one.latency_curve.map(([q, ns]) => [one.contender, { text: String(q), value: q }, { text: timeNs(ns), value: ns }])),

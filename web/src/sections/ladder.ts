@@ -3,6 +3,7 @@ import { barChart } from "../bars";
 import { figure, section, type Context } from "../context";
 import type { Ladder, LadderStep } from "../document";
 import { plain } from "../dom";
+import { highest } from "../extent";
 import type { Figure } from "../figure";
 import { tick, timeNs } from "../format";
 import { theme } from "../theme";
@@ -25,7 +26,7 @@ function stack(one: Ladder): Figure {
     return each.steps.map((step) => ({ ...step, contender: each.contender, row, from, to: (from += step.added_us) }));
   });
   const faster = parts.filter((part) => part.faster);
-  const high = Math.max(...parts.map((part) => part.to)) * 1.05;
+  const high = highest(parts.map((part) => part.to)) * 1.05;
   const text = (part: (typeof parts)[number]) => `${plain(part.contender)}, ${plain(part.scenario)}: ${added(part)}`;
   return {
     kind: "ladder", level: 3, title: `${plain(one.name)}: parts of a request`,

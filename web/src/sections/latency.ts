@@ -2,9 +2,10 @@
 import { figure, section, titled, type Context } from "../context";
 import type { Scenario } from "../document";
 import { plain } from "../dom";
+import { highest, lowest } from "../extent";
 import type { Drawing, Figure, Point } from "../figure";
 import { quantileName, tick, timeNs } from "../format";
-import { fitted, NARROW, Plot, plotted, textWidth, write } from "../plot";
+import { axisLines, fitted, logTicks, NARROW, Plot, plotted, textWidth, write } from "../plot";
 import { theme } from "../theme";
 
 /** One nine is one step. */
@@ -48,18 +49,11 @@ function quantile(curve: [number, number][], q: number) {
   return { text: found ? timeNs(found[1]) : "–", value: found ? found[1] : null };
 }
 
-/** The ends of a logarithmic axis of times, and its ticks: 1, 2 and 5 of each power of ten. */
-function times(values: number[]): { domain: [number, number]; ticks: number[] } {
-  const [low, high] = [Math.min(...values), Math.max(...values)];
+/** The ends of a logarithmic axis of times. */
+function domainOf(values: number[]): [number, number] {
+  const [low, high] = [lowest(values), highest(values)];
   const room = Math.max(1.08, (high / low) ** 0.05);
-  const domain: [number, number] = [low / room, high * room];
-  const all: number[] = [];
-  for (let power = Math.floor(Math.log10(domain[0])); power <= Math.log10(domain[1]); power += 1) {
-    for (const digit of [1, 2, 5]) all.push(digit * 10 ** power);
-  }
-  const within = all.filter((one) => one >= domain[0] && one <= domain[1]);
-  const tens = within.filter((one) => one.toExponential().startsWith("1e"));
-  return { domain, ticks: within.length > 9 && tens.length > 2 ? tens : within };
+  return [low / room, high * room];
 }
 
 /** Moves labels apart that would stand on each other; they keep their order. */
@@ -71,18 +65,25 @@ function apart(wanted: { y: number; name: string }[], least: number): { y: numbe
   return sorted;
 }
 
-export function drawCurves(context: Context, curves: Curve[], width: number): Drawing {
-  const { ink, line } = theme();
+export const WITHIN = "share of requests answered within the time";
+
+/** `label` says what the curves are shares of. */
+export function drawCurves(context: Context, curves: Curve[], width: number, label = WITHIN): Drawing {
+  const { ink, line, muted } = theme();
   const narrow = width < NARROW;
-  const wide = Math.min(190, Math.max(...curves.map((one) => textWidth(one.name))) + 18);
-  const last = Math.max(...curves.flatMap((one) => one.points.map(([q]) => nines(q))), 1);
-  const { domain, ticks } = times(curves.flatMap((one) => one.points.map(([, ns]) => Math.max(ns, 1))));
+  const wide = Math.min(190, highest(curves.map((one) => textWidth(one.name)), 0) + 18);
   const rows = curves.flatMap((one) => one.points.map(([q, ns]) => ({ name: one.name, q, ns: Math.max(ns, 1), x: nines(q) })));
+  const last = highest(rows.map((one) => one.x), 1);
+  const domain = domainOf(rows.map((one) => one.ns));
+  const ticks = logTicks(domain);
   const named = rows.filter((one) => NAMED.some((q) => Math.abs(q - one.q) < 1e-9));
   const color = (one: { name: string }) => context.series.color(one.name);
   const shown = TICKS.filter((q) => nines(q) <= last + 0.05 && !(narrow && q === 0));
+  const below = axisLines(label, width - 62);
+  const foot = 28 + below.length * 16;
+  const height = (narrow ? 256 : 336) + foot;
   const { svg, x, y } = plotted({
-    width, height: narrow ? 300 : 380, marginTop: 14, marginBottom: 44, marginLeft: 62, marginRight: narrow ? 14 : wide,
+    width, height, marginTop: 14, marginBottom: foot, marginLeft: 62, marginRight: narrow ? 14 : wide,
     x: { type: "linear", domain: [0, last * 1.02], label: null },
     y: { type: "log", domain, label: null },
     marks: [
@@ -97,7 +98,7 @@ export function drawCurves(context: Context, curves: Curve[], width: number): Dr
       Plot.axisY(ticks, { tickFormat: (ns: number) => tick(timeNs(ns)), tickSize: 0, ticks: Infinity, tickPadding: 6 }),
     ],
   });
-  write(svg, 62, (narrow ? 300 : 380) - 6, "share of requests answered within the time", { fill: theme().muted });
+  below.forEach((line, at) => write(svg, 62, height - 6 - (below.length - 1 - at) * 16, line, { fill: muted }));
   if (!narrow) {
     const ends = curves.map((one) => ({ name: one.name, y: y(Math.max(one.points[one.points.length - 1]![1], 1)) }));
     for (const end of apart(ends, 15)) write(svg, width - wide + 8, end.y, fitted(plain(end.name), wide - 10), { fill: ink });

@@ -1,7 +1,8 @@
 // What a request and a contender cost: CPU time, memory, cold starts; one dot per epoch.
 import { figure, section, type Context } from "../context";
-import type { EpochFigures, Maybe, Result } from "../document";
+import type { EpochFigures, Maybe, Result, Scenario } from "../document";
 import { plain } from "../dom";
+import { highest } from "../extent";
 import type { Figure } from "../figure";
 import { bytes, tick, timeNs } from "../format";
 import { NARROW } from "../plot";
@@ -38,7 +39,7 @@ const MEASURES: Record<"cpu" | "memory" | "cold", Measure> = {
     summary: (one) => one.rss_bytes, show: bytes, round: 1024 ** 2,
   },
   cold: {
-    kind: "cold-start", title: "Cold start", label: "from spawn to the first complete answer; lower is better", unit: "ns",
+    kind: "cold-start", title: "Cold start", label: "from its command to the first right answer; lower is better", unit: "ns",
     note: "Every epoch starts every contender afresh, others beside it.",
     dots: (one) => [{ value: one.cold_start_ns, name: "cold start" }],
     summary: (one) => one.cold_start_ns, show: timeNs, round: 1e6,
@@ -49,8 +50,9 @@ export const cpu = (context: Context): HTMLElement | null =>
   section("cpu", "CPU per request", null, chart(context, MEASURES.cpu), ...cpuParts(context));
 export const memory = (context: Context): HTMLElement | null =>
   section("memory", "Memory", null, chart(context, MEASURES.memory), ...memoryOverTime(context), artefacts(context));
-export const coldStarts = (context: Context): HTMLElement | null =>
-  chart(context, MEASURES.cold);
+/** The cold starts of the epochs of some scenarios. */
+export const coldStarts = (context: Context, of: (scenario: Scenario) => boolean): HTMLElement | null =>
+  chart(context, MEASURES.cold, of);
 
 /** What the study says that each contender is deployed as. */
 function artefacts(context: Context): HTMLElement | null {
@@ -62,9 +64,9 @@ function artefacts(context: Context): HTMLElement | null {
 
 const MOST_ROWS = 40;
 
-function chart(context: Context, measure: Measure): HTMLElement | null {
+function chart(context: Context, measure: Measure, of: (scenario: Scenario) => boolean = () => true): HTMLElement | null {
   const has = (one: Result) => measure.summary(one) != null && one.epochs.some((epoch) => measure.dots(epoch).some(({ value }) => value != null));
-  const scenarios = context.measured.filter((one) => one.results.some(has));
+  const scenarios = context.measured.filter((one) => of(one) && one.results.some(has));
   const rows = scenarios.reduce((sum, one) => sum + one.results.length, 0);
   if (rows === 0) return null;
   const sets = rows > MOST_ROWS ? scenarios.map((one) => [one]) : [scenarios];
@@ -83,7 +85,7 @@ function chart(context: Context, measure: Measure): HTMLElement | null {
         };
       }),
     }));
-    const high = Math.max(...groups.flatMap((group) => group.rows.flatMap((row) => [row.mark?.value ?? 0, ...row.dots.map((dot) => dot.value)]))) * 1.05;
+    const high = highest(groups.flatMap((group) => group.rows.flatMap((row) => [row.mark?.value ?? 0, ...row.dots.map((dot) => dot.value)]))) * 1.05;
     // Symbols and colours are the theme's at the time of drawing.
     const painted = () => groups.map((group) => ({ ...group, rows: group.rows.map((row) => ({ ...row, color: context.series.color(named(context, row.label)) })) }));
     return {

@@ -2,6 +2,7 @@
 import { figure, section, type Context } from "../context";
 import type { Sweep } from "../document";
 import { plain } from "../dom";
+import { highest } from "../extent";
 import type { Figure } from "../figure";
 import { rps, three, whole } from "../format";
 import { Plot, plotted, write } from "../plot";
@@ -31,7 +32,7 @@ function one(context: Context, sweep: Sweep, at: At[]): Figure {
   const names = context.names.filter((name) => at.some((each) => each.name === name));
   const values = [...new Set(at.map((each) => each.n))].sort((a, b) => a - b);
   const curves = sweep.fits.flatMap((fit) => (fit.curve ?? []).map(([n, value]) => ({ name: fit.contender, n, value })));
-  const high = Math.max(...at.map((each) => each.high ?? each.value), ...curves.map((each) => each.value)) * 1.05;
+  const high = highest([...at.map((each) => each.high ?? each.value), ...curves.map((each) => each.value)]) * 1.05;
   const color = (each: { name: string }) => context.series.color(each.name);
   const text = (each: At) => `${plain(each.name)} at ${whole(each.n)}: ${rps(each.value)}` +
     (each.low != null && each.high != null ? `, ${three(each.low)} to ${three(each.high)}` : "");
@@ -49,7 +50,7 @@ function one(context: Context, sweep: Sweep, at: At[]): Figure {
         marks: [
           Plot.gridY(zeroTicks(high, 5), { stroke: line, strokeOpacity: 1 }),
           Plot.line(curves, { x: "n", y: "value", z: "name", stroke: color, strokeWidth: 1.5, strokeDasharray: "4 3", className: "laws" }),
-          Plot.link(at.filter((each) => each.low != null && each.high != null), { x1: "n", x2: "n", y1: "low", y2: "high", stroke: color, strokeWidth: 2 }),
+          Plot.link(at.filter((each) => each.low != null && each.high != null), { x1: "n", x2: "n", y1: "low", y2: "high", stroke: color, strokeWidth: 2, className: "intervals" }),
           Plot.dot(at, { x: "n", y: "value", r: 4, fill: color, symbol: (each: At) => context.series.symbol(each.name), title: text, className: "points" }),
           Plot.axisX(values, { tickFormat: (n: number) => whole(n), tickSize: 0, ticks: Infinity, tickPadding: 8 }),
           Plot.axisY(zeroTicks(high, 5), { tickFormat: three, tickSize: 0, tickPadding: 6 }),

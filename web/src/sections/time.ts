@@ -1,7 +1,8 @@
 // Throughput over time: every slice of every round, with starts and warm-ups between them; and the pilot's warm-up.
 import { figure, section, titled, type Context } from "../context";
 import type { Epoch, Pilot, Scenario } from "../document";
-import { plain } from "../dom";
+import { plain, s } from "../dom";
+import { highest, lowest } from "../extent";
 import type { Drawing, Figure, Point } from "../figure";
 import { rps, three, timeNs } from "../format";
 import { fitted, Plot, plotted, write } from "../plot";
@@ -28,9 +29,9 @@ function timeline(context: Context, scenario: Scenario): Timeline {
   const line: Timeline = { dots: [], epochs: [], end: 0 };
   for (const epoch of of) {
     const starts = epoch.rounds.flatMap((round) => round.slices.map((slice) => slice.start_ns));
-    const load = line.end + Math.min(...starts, epoch.took_ns) / S;
+    const load = line.end + lowest(starts, epoch.took_ns) / S;
     line.epochs.push({ number: epoch.number, from: line.end, load, to: line.end + epoch.took_ns / S });
-    line.dots.push(...dots(context, epoch, line.end));
+    for (const dot of dots(context, epoch, line.end)) line.dots.push(dot);
     line.end += epoch.took_ns / S;
   }
   return line;
@@ -78,7 +79,7 @@ export function zeroTicks(high: number, most: number): number[] {
 function drawTimeline(context: Context, names: string[], line: Timeline, width: number): Drawing {
   const colors = theme();
   const left = 62;
-  const high = Math.max(...line.dots.map((one) => one.rate)) * 1.06;
+  const high = highest(line.dots.map((one) => one.rate)) * 1.06;
   const height = names.length * (PANEL + GAP) + 40;
   const base = (name: string) => names.indexOf(name) * (PANEL + GAP) + GAP + PANEL;
   const up = (name: string, rate: number) => base(name) - (rate / high) * PANEL;
@@ -102,25 +103,38 @@ function drawTimeline(context: Context, names: string[], line: Timeline, width: 
         x: "at_s", y: (one: Dot) => up(one.contender, one.rate), z: (one: Dot) => `${one.contender} ${one.epoch}`,
         stroke: (one: Dot) => context.series.color(one.contender), strokeOpacity: 0.45, strokeWidth: 1, className: "epochs",
       }),
-      Plot.dot(seen, {
-        x: "at_s", y: (one: Dot) => up(one.contender, one.rate), r: line.dots.length > 2000 ? 1.4 : 2.2,
-        symbol: (one: Dot) => (one.dropped ? "times" : "circle"),
-        stroke: (one: Dot) => (one.dropped ? colors.bad : context.series.color(one.contender)),
-        fill: (one: Dot) => (one.dropped ? "none" : context.series.color(one.contender)), className: "slices",
-      }),
       Plot.axisX({ tickFormat: (s: number) => `${s} s`, tickSize: 0, tickPadding: 8, ticks: Math.max(3, Math.floor(width / 110)) }),
     ],
   });
+  const points = seen.map((one): Point => ({ x: x(one.at_s), y: up(one.contender, one.rate), text: () => said(one) }));
+  svg.append(slices(context, names, seen, points));
   for (const name of names) {
     write(svg, left, base(name) - PANEL - 11, fitted(plain(name), width - left - 30), { fill: colors.ink, bold: true });
     for (const rate of ticks) write(svg, left - 8, up(name, rate), three(rate), { fill: colors.muted, anchor: "end", size: 11 });
   }
   write(svg, left, height - 6, "time in epochs; requests per second", { fill: colors.muted });
-  const points: Point[] = seen.map((one) => ({
-    x: x(one.at_s), y: up(one.contender, one.rate),
-    text: `${plain(one.contender)}, epoch ${one.epoch}, round ${one.round}: ${rps(one.rate)}${one.dropped ? ", left out" : ""}`,
-  }));
   return { svg, points };
+}
+
+const said = (one: Dot): string =>
+  `${plain(one.contender)}, epoch ${one.epoch}, round ${one.round}: ${rps(one.rate)}${one.dropped ? ", left out" : ""}`;
+
+/** More dots than this are smaller. */
+const MANY = 2000;
+
+/** One path for all dots of a contender, one for all crosses: a long race has hundreds of thousands of them. */
+function slices(context: Context, names: string[], seen: Dot[], points: Point[]): SVGGElement {
+  const steps = new Map(names.map((name): [string, string[]] => [name, []]));
+  const crosses: string[] = [];
+  seen.forEach((one, at) => {
+    const [x, y] = [points[at]!.x.toFixed(1), points[at]!.y.toFixed(1)];
+    if (one.dropped) crosses.push(`M${x},${y}m-2.5,-2.5l5,5m0,-5l-5,5`);
+    else steps.get(one.contender)!.push(`M${x},${y}h.01`);
+  });
+  const across = seen.length > MANY ? 2.8 : 4.4;
+  return s("g", { class: "slices", fill: "none" },
+    ...names.map((name) => s("path", { d: steps.get(name)!.join(""), stroke: context.series.color(name), "stroke-width": across, "stroke-linecap": "round" })),
+    crosses.length > 0 && s("path", { class: "left-out", d: crosses.join(""), stroke: theme().bad, "stroke-width": 1.5 }));
 }
 
 function warmUp(context: Context, pilot: Pilot): Figure {
@@ -128,8 +142,9 @@ function warmUp(context: Context, pilot: Pilot): Figure {
   const window_s = pilot.window_ns / S;
   const rows = pilot.contenders.flatMap((one) => one.window_rates_per_s.map((rate, at) =>
     ({ name: one.contender, rate, at, s: (at + 0.5) * window_s })));
-  const high = Math.max(...rows.map((one) => one.rate)) * 1.06;
-  const end = Math.max(...rows.map((one) => one.s)) + window_s / 2;
+  const high = highest(rows.map((one) => one.rate)) * 1.06;
+  const end = highest(rows.map((one) => one.s)) + window_s / 2;
+  const text = (one: (typeof rows)[number]) => `${plain(one.name)}, ${timeNs(one.s * S)}: ${rps(one.rate)}`;
   const color = (one: { name: string }) => context.series.color(one.name);
   return {
     kind: "pilot", level: 3,
@@ -143,16 +158,18 @@ function warmUp(context: Context, pilot: Pilot): Figure {
         x: { type: "linear", domain: [0, Math.max(end, window_s)], label: null },
         y: { type: "linear", domain: [0, high], label: null },
         marks: [
-          Plot.rect([0], { x1: 0, x2: Math.min(pilot.warmup_ns / S, end), y1: 0, y2: high, fill: warm }),
+          Plot.rect([0], { x1: 0, x2: Math.min(pilot.warmup_ns / S, end), y1: 0, y2: high, fill: warm, className: "warm-up" }),
           Plot.gridY(zeroTicks(high, 4), { stroke: line, strokeOpacity: 1 }),
           Plot.line(rows, { x: "s", y: "rate", z: "name", stroke: color, strokeWidth: 1.75 }),
-          Plot.dot(rows, { x: "s", y: "rate", fill: color, r: 2.5, symbol: (one: { name: string }) => context.series.symbol(one.name) }),
+          Plot.dot(rows, {
+            x: "s", y: "rate", fill: color, r: 2.5, symbol: (one: { name: string }) => context.series.symbol(one.name), title: text, className: "windows",
+          }),
           Plot.axisX({ tickFormat: (one: number) => `${one} s`, tickSize: 0, tickPadding: 8 }),
           Plot.axisY(zeroTicks(high, 4), { tickFormat: three, tickSize: 0, tickPadding: 6 }),
         ],
       });
       write(svg, 62, 254, "time under load; requests per second", { fill: muted });
-      return { svg, points: rows.map((one) => ({ x: x(one.s), y: y(one.rate), text: `${plain(one.name)}, ${timeNs(one.s * S)}: ${rps(one.rate)}` })) };
+      return { svg, points: rows.map((one) => ({ x: x(one.s), y: y(one.rate), text: text(one) })) };
     },
     table: () => ({
       caption: `${plain(pilot.scenario)}: rates in the pilot, in windows of ${timeNs(pilot.window_ns)}`,

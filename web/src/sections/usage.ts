@@ -3,6 +3,7 @@ import { barChart, type BarPart } from "../bars";
 import { figure, titled, type Context } from "../context";
 import type { Result, Scenario } from "../document";
 import { plain } from "../dom";
+import { highest, lowest } from "../extent";
 import type { Drawing, Figure } from "../figure";
 import { bytes, three, tick, timeNs } from "../format";
 import { fitted, Plot, plotted, write } from "../plot";
@@ -25,7 +26,7 @@ export const cpuParts = (context: Context): HTMLElement[] =>
 
 function parts(context: Context, scenario: Scenario): Figure {
   const results = divided(scenario);
-  const high = Math.max(...results.map((one) => one.user_us_per_request! + one.system_us_per_request!)) * 1.05 || 1;
+  const high = highest(results.map((one) => one.user_us_per_request! + one.system_us_per_request!), 0) * 1.05 || 1;
   const bars = (one: Result, row: number): BarPart[] => {
     const [user, system] = [one.user_us_per_request!, one.system_us_per_request!];
     const color = context.series.color(one.contender);
@@ -89,9 +90,9 @@ const GAP = 26;
 function drawMoments(context: Context, names: string[], all: Moment[], width: number): Drawing {
   const { ink, line, muted } = theme();
   const left = 74;
-  const high = Math.max(...all.map((one) => one.size)) * 1.06 || 1;
+  const high = highest(all.map((one) => one.size), 0) * 1.06 || 1;
   const times = all.map((one) => one.at_ns / S);
-  const [from, to] = [Math.min(...times), Math.max(...times)];
+  const [from, to] = [lowest(times), highest(times)];
   const height = names.length * (PANEL + GAP) + 40;
   const base = (name: string) => names.indexOf(name) * (PANEL + GAP) + GAP + PANEL;
   const up = (name: string, size: number) => base(name) - (size / high) * PANEL;

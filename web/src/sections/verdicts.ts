@@ -2,7 +2,7 @@
 import { section, type Context } from "../context";
 import type { Maybe, Result, Scenario } from "../document";
 import { h, plain, unique } from "../dom";
-import { bytes, ENDED, failures, interval, metricInfo, percent, shapeText, three, timeNs, whole } from "../format";
+import { bytes, ENDED, failures, interval, limitsText, metricInfo, percent, shapeText, three, timeNs, trafficText, whole } from "../format";
 import { tableElement, type Cell, type Table } from "../table";
 
 export function verdicts(context: Context): HTMLElement | null {
@@ -13,10 +13,12 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
   const [first, ...others] = scenario.rankings;
   const invalid = scenario.findings.filter((one) => one.severity === "invalid").length;
   const warnings = scenario.findings.length - invalid;
+  const planned = context.planned(scenario.name);
+  const limits = limitsText(planned?.limits);
   const facts = [
-    shapeText(scenario.shape), `${scenario.epochs} epoch${scenario.epochs === 1 ? "" : "s"}`,
-    ENDED[scenario.ended] ?? scenario.ended,
-  ].filter(Boolean).join(" · ");
+    shapeText(scenario.shape), trafficText(planned?.traffic), limits && `held to ${limits}`,
+    `${scenario.epochs} epoch${scenario.epochs === 1 ? "" : "s"}`, ENDED[scenario.ended] ?? scenario.ended,
+  ].filter((one): one is string => Boolean(one)).map(plain).join(" · ");
   const counted = [invalid && `${invalid} that take${invalid === 1 ? "s" : ""} numbers away`, warnings && `${warnings} warning${warnings === 1 ? "" : "s"}`];
   return h("article", { class: "verdict", "data-scenario": plain(scenario.name) },
     h("h3", {}, plain(scenario.name)),
