@@ -121,7 +121,7 @@ function order(context: Context): HTMLElement | null {
 
 /** Who ran after whom in each round, but for those that are the mirror of the one before. */
 function rounds(context: Context, epoch: Epoch): string {
-  const orders = epoch.rounds.map((round) => round.slices.map((one) => one.contender));
+  const orders = epoch.rounds.map((round) => [...new Set(round.slices.map((one) => one.contender))]);
   const mirrored = (at: number) => at % 2 === 1 && String(orders[at]) === String([...orders[at - 1]!].reverse());
   return orders.flatMap((order, at) => (order.length === 0 || mirrored(at) ? [] : [`${at + 1}: ${order.map((one) => context.names[one] ?? "?").join(", ")}`])).join("; ");
 }
