@@ -44,7 +44,8 @@ fn the_page_is_built_from_the_source_that_is_there() {
     assert!(paths.len() > 20, "the source is looked for in the wrong place: {paths:?}");
     let line = |path: &String| format!("{}  {path}\n", hex(&fs::read(web().join(path)).unwrap()));
     let source = hex(paths.iter().map(line).collect::<String>().as_bytes());
-    let named = PAGE.split_once(META.0).and_then(|(_, rest)| rest.split_once(META.1)).map(|(digest, _)| digest);
+    let named =
+        PAGE.split_once(META.0).and_then(|(_, rest)| rest.split_once(META.1)).map(|(digest, _)| digest);
     assert_eq!(
         named,
         Some(source.as_str()),
