@@ -259,7 +259,7 @@ impl<'a> Race<'a> {
         let chosen = known.iter().position(|(_, name, _)| Some(*name) == baseline).unwrap_or(0);
         match known.get(chosen) {
             Some((_, name, _)) if *name == side.contender && known.len() > 1 => Partner::Itself,
-            Some((at, name, figure)) if *name != side.contender => Partner::Of(*at, *name, figure.clone()),
+            Some((at, name, figure)) if *name != side.contender => Partner::Of(*at, name, figure.clone()),
             _ if others => Partner::Nobody("nobody else whose figure was published was raced"),
             _ => Partner::Nobody("no other contender's figure was published that it could be divided by"),
         }
