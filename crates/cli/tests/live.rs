@@ -12,8 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 const ROWS: u16 = 300;
 /// Who is in which scenario: the measure is the first two's alone. The last name has no room in 80 columns.
 const MEASURED: [&str; 2] = ["first", "second"];
-const LOADED: [&str; 3] =
-    ["first", "second", "third-whose-name-is-far-too-long-for-the-columns-that-are-left-for-it"];
+const LOADED: [&str; 3] = ["first", "second", "third-whose-name-is-too-long-for-the-columns-left-for-it"];
 /// So much of a name is always seen.
 const SEEN: usize = 5;
 /// What a verdict can be.
