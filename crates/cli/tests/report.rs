@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
+use std::time::Duration;
 
 use deadheat_testkit::{Kit, Signal, TestServer, server_line, turn};
 use serde_json::Value;
@@ -212,7 +213,10 @@ fn plan(record: &Value) -> Value {
 fn planned<'a>(kit: &Kit, command: impl IntoIterator<Item = &'a str>, journal: &str) -> Value {
     let mut running = kit.deadheat(command).args(["--record", journal]).spawn();
     running.wait_for_lines(&kit.path().join(journal), 1);
-    running.signal(Signal::INT);
+    // The first may come before the program listens, and is lost where those who started it ignore it.
+    while running.signal(Signal::INT) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     running.wait();
     plan(&serde_json::from_str(kit.read(journal).lines().next().unwrap()).unwrap())
 }

@@ -17,6 +17,8 @@ use crate::limits;
 
 /// How long a group may take to freeze.
 const FREEZE_PATIENCE: Duration = Duration::from_secs(2);
+/// A group of version 1 that is not frozen after so long is thawed and frozen anew, again and again.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Where this process may make groups, as the mounts and its own membership say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -321,7 +323,14 @@ impl Cgroup {
             Self::V2 { .. } => folder.join("cgroup.events"),
         };
         let start = Instant::now();
+        let mut asked = 1;
         while !fs::read_to_string(&state)?.lines().any(|line| line.trim() == wanted) {
+            // Whoever forks at the wrong moment keeps version 1 from coming to an end: it is let go for an instant, and asked again.
+            if frozen && matches!(self, Self::V1 { .. }) && start.elapsed() > ASK_AGAIN * asked {
+                asked += 1;
+                fs::write(folder.join(file), "THAWED")?;
+                fs::write(folder.join(file), word)?;
+            }
             if start.elapsed() > FREEZE_PATIENCE {
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
