@@ -6,9 +6,9 @@ mod fixture;
 
 use std::collections::BTreeMap;
 
-use deadheat_record::{Axis, Claim, Document, Record, Rung, Shape, SweepPoint};
+use deadheat_record::{Axis, Document, Record, Rung, Shape, SweepPoint};
 use deadheat_report::{document, svg};
-use fixture::{Race, Racer, joined};
+use fixture::{Race, Racer, behind_a_cache, joined};
 
 /// Two contenders under five loads: a ladder of two rungs, a sweep over four numbers of connections.
 fn record() -> Record {
@@ -40,13 +40,7 @@ fn record() -> Record {
         (name.to_owned(), record)
     });
     let mut record = joined(each);
-    let hits = |metric: &str, value| Claim {
-        source: "x".into(),
-        metric: metric.into(),
-        value: Some(value),
-        ..Claim::default()
-    };
-    record.plan.claims = vec![hits("edge_cache_hit_rate", 0.92), hits("edge_latency_ms", 5.0)];
+    behind_a_cache(&mut record);
     record
 }
 

@@ -5,11 +5,11 @@
 mod fixture;
 
 use deadheat_record::{
-    Axis, Claim, CollectorKind, CollectorPass, ContenderEpoch, ExternalReading, Metric, Objective, Pauses,
-    PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint, Throttling,
+    Axis, CollectorKind, CollectorPass, ContenderEpoch, ExternalReading, Metric, Objective, Pauses, PeakEnd,
+    PeakSeen, Record, Rung, Shape, SweepPoint, Throttling,
 };
 use deadheat_report::{Style, bencher, csv, document, markdown, terminal, view};
-use fixture::{Race, Racer, joined};
+use fixture::{Race, Racer, behind_a_cache, joined};
 
 const WIDE: Style = Style { color: false, width: 160, unicode: true };
 
@@ -199,13 +199,7 @@ fn whole() -> Record {
         (name.to_owned(), record)
     });
     let mut record = joined(each);
-    let claim = |metric: &str, value| Claim {
-        source: "x".into(),
-        metric: metric.into(),
-        value: Some(value),
-        ..Claim::default()
-    };
-    record.plan.claims = vec![claim("edge_cache_hit_rate", 0.92), claim("edge_latency_ms", 5.0)];
+    behind_a_cache(&mut record);
     for scenario in ["json", "more/connections=8", "more/connections=64"] {
         for (contender, kind) in [("node", CollectorKind::V8), ("bun", CollectorKind::JavaScriptCore)] {
             let mut pauses = Pauses::default();

@@ -77,15 +77,6 @@ impl Hierarchy {
         }
     }
 
-    /// The same with version 1 left out: what a machine with the unified tree only would see.
-    #[must_use]
-    pub fn unified_only(&self) -> Self {
-        let quotas = self.quotas.clone().filter(|(_, controller)| controller.is_empty());
-        let (freezer, cpuacct, machine, cpu, memory) = (None, None, None, None, None);
-        let (unified, mount) = (self.unified.clone(), self.mount.clone());
-        Self { freezer, cpuacct, unified, mount, machine, cpu, memory, quotas }
-    }
-
     /// The same with groups of version 2 made in another folder than this process's own.
     #[must_use]
     pub(crate) fn based(&self, folder: &Path) -> Self {
