@@ -31,6 +31,9 @@ export interface Result {
   /** Its part in user mode, and its part in the kernel. */
   user_us_per_request?: Maybe<number>;
   system_us_per_request?: Maybe<number>;
+  /** In the pilot; what was counted: "instructions", or "instructions:u" without the kernel's. */
+  instructions_per_request?: Maybe<number>;
+  instructions_source?: Maybe<string>;
   switches_per_request?: Maybe<number>;
   involuntary_switches_per_request?: Maybe<number>;
   cpu_share: Maybe<number>;

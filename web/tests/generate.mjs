@@ -42,7 +42,7 @@ export function race({ names, shapes, epochs, rounds, requests, seed = 1, metric
   record.pilots = Object.keys(shapes).filter((name) => !ALONE[shapes[name].kind]).map((name) => ({
     ...copy(pilot), scenario: name,
     contenders: names.map((one, at) => ({
-      contender: one, cut_ns: 1_000_000_000,
+      contender: one, cut_ns: 1_000_000_000, instructions_per_request: 180_000 / (at + 1), instructions_source: "instructions",
       window_rates_per_s: Array.from({ length: 20 }, (_, window) => level(at) * (1 - 0.4 * Math.exp(-window / 3)) * Math.exp(0.02 * random.normal())),
     })),
   }));

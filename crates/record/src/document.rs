@@ -137,6 +137,12 @@ pub struct Result {
     /// The part of it in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_us_per_request: Option<f64>,
+    /// Instructions that the tree retired per completion in the pilot, where the processor counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions_per_request: Option<f64>,
+    /// What was counted: `instructions`, or `instructions:u` where those of the kernel are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions_source: Option<String>,
     /// Context switches of the tree's threads per completion, voluntary and involuntary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches_per_request: Option<f64>,

@@ -72,6 +72,13 @@ pub struct PilotContender {
     /// What more work of the generator on each request does to the rate; none for open loads, and where it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handicap: Option<Handicap>,
+    /// Instructions that the tree retired per completion in the pilot's second half, where the processor counts them. The counter is
+    /// not there in the epochs, since it costs a little at every switch between threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions_per_request: Option<f64>,
+    /// What was counted: `instructions`, or `instructions:u` where those of the kernel are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions_source: Option<String>,
 }
 
 /// The discarded pilot of a scenario and the warm-up length found by it.

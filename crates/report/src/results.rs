@@ -45,6 +45,8 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     let measures = plan.is_some_and(|plan| matches!(plan.shape, Shape::Measure { .. }));
     let kept = record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed());
     let kept: Vec<&ContenderEpoch> = kept.filter_map(|epoch| epoch.of(contender)).collect();
+    // Where starts are what is compared, those that count.
+    let started = if starts { &kept } else { &parts };
     let merged = EncodedHistogram::merge(parts.iter().map(|part| &part.latency))?;
     let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
     let outcomes = parts.iter().fold(Outcomes::default(), |mut sum, part| {
@@ -59,6 +61,8 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     let services_ns = parts.iter().filter_map(|part| part.usage.services_cpu_ns).reduce(|sum, ns| sum + ns);
     let cores_ns = sum(|part| part.loaded_ns) as f64 * record.plan.pinning.server_cpus.len() as f64;
     let available_ns = sum(|part| part.loaded_ns) as f64 * cores.unwrap_or(0.0);
+    let pilots = record.pilots.iter().filter(|one| one.scenario == scenario).flat_map(|one| &one.contenders);
+    let pilot = pilots.rev().find(|one| one.contender == record.plan.contenders[contender].name);
     Ok(ContenderResult {
         contender: record.plan.contenders[contender].name.clone(),
         throughput_rps: if searched { None } else { throughput(&record.rates(scenario, contender)) },
@@ -69,6 +73,8 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         cpu_us_per_request,
         user_us_per_request: split.map(|(user, _)| user),
         system_us_per_request: split.map(|(_, system)| system),
+        instructions_per_request: pilot.and_then(|one| one.instructions_per_request),
+        instructions_source: pilot.and_then(|one| one.instructions_source.clone()),
         switches_per_request: per_request(&parts, |usage| {
             Some(usage.voluntary_switches? + usage.involuntary_switches?)
         }),
@@ -81,7 +87,7 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         throttled: parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus),
         rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
-        cold_start_ns: median(parts.iter().map(|part| part.cold_start_ns).collect()).filter(|_| !measures),
+        cold_start_ns: median(started.iter().map(|part| part.cold_start_ns).collect()).filter(|_| !measures),
         cold_starts_ns: kept.iter().filter(|_| starts).map(|part| part.cold_start_ns).collect(),
         measured: geometric_mean(kept.iter().filter_map(|part| part.measured)),
         artefact_bytes: record.plan.contenders[contender].artefact_bytes,

@@ -12,7 +12,7 @@ use crate::text::plain;
 /// The tables, each with the name of the file that it goes into.
 pub const FILES: [&str; 4] = ["results.csv", "comparisons.csv", "epochs.csv", "collectors.csv"];
 
-const RESULTS: [&str; 35] = [
+const RESULTS: [&str; 37] = [
     "scenario",
     "contender",
     "letters",
@@ -32,6 +32,8 @@ const RESULTS: [&str; 35] = [
     "cpu_us_per_request",
     "user_us_per_request",
     "system_us_per_request",
+    "instructions_per_request",
+    "instructions_source",
     "switches_per_request",
     "involuntary_switches_per_request",
     "rss_bytes",
@@ -146,6 +148,7 @@ fn result(scenario: &str, one: &ContenderResult) -> Vec<String> {
     row.extend([one.throughput_rps, one.offered_rps, one.peak_rps].map(number));
     row.extend(times.map(number));
     row.extend([one.cpu_us_per_request, one.user_us_per_request, one.system_us_per_request].map(number));
+    row.extend([number(one.instructions_per_request), one.instructions_source.clone().unwrap_or_default()]);
     row.extend([one.switches_per_request, one.involuntary_switches_per_request].map(number));
     row.extend([one.rss_bytes, one.peak_rss_bytes, one.cold_start_ns].map(number));
     row.extend([one.outcomes.ok, one.outcomes.failed()].map(|count| count.to_string()));

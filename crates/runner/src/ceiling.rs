@@ -21,9 +21,11 @@ use crate::stretch::Loaded;
 /// The hidden subcommand under which the program is a null server; it takes the length of a body and a number of threads.
 pub const NULL_COMMAND: &str = "__null";
 
-/// Left out at the start, and what is measured then.
+/// Left out at the start, and what is measured then, at the most: no longer than an epoch measures a contender.
 const WARMUP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_secs(1);
+/// What is measured at the least.
+const SHORTEST: Duration = Duration::from_millis(200);
 /// Whether the server still runs is looked at this often.
 const GLANCE: Duration = Duration::from_millis(200);
 
@@ -66,8 +68,10 @@ pub(crate) fn measure(course: &Course<'_>, parity: &Parity) -> Result<f64, Strin
     let opened = Loaded::open(runner, &scenario, gate.plan, requests, course.seed);
     let mut loaded = opened.map_err(|failure| with_causes(&failure.1))?;
     let mut slice = |length| loaded.slice(length, 0).map_err(|error| with_causes(&error));
-    slice(WARMUP)?;
-    slice(MEASURED)?.rate_per_s().ok_or_else(|| "the null server gave no answer".into())
+    let of_an_epoch = Duration::from_nanos(gate.plan.slices(course.scenario).measured_ns());
+    let measured = of_an_epoch.clamp(SHORTEST, MEASURED);
+    slice(WARMUP.min(measured))?;
+    slice(measured)?.rate_per_s().ok_or_else(|| "the null server gave no answer".into())
 }
 
 /// What costs the generator in the race costs it here: a digest where there is one.

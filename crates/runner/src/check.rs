@@ -62,7 +62,7 @@ pub fn check(
     let mut runners = Vec::new();
     for (index, contender) in plan.contenders.iter().enumerate() {
         observer.event(&Event::Doing(&format!("starting {}", contender.name)));
-        match gate.start(index, &Limits::default(), Until::Parity, "check") {
+        match gate.start(index, &Limits::default(), Until::Parity, "check", false) {
             Ok(runner) => runners.push(runner),
             Err(StartError::Interrupted) => {
                 stop_all(runners);

@@ -20,6 +20,7 @@ use deadheat_record::{Ending, Limits, Listen};
 use rustix::process::{Pid, Signal};
 
 use crate::cgroup::Cgroup;
+use crate::instructions::Instructions;
 use crate::keeper::{KEEPER_COMMAND, Message, Order, RUN_VARIABLE, in_words, now_ns};
 use crate::ports;
 use crate::run::{LeftBehind, RunId};
@@ -119,6 +120,8 @@ pub(crate) struct Start<'a> {
     pub values: &'a BTreeMap<String, String>,
     /// Folder for unix sockets.
     pub sockets: &'a Path,
+    /// Whether its instructions are counted, which costs it a little at every switch between threads.
+    pub count: bool,
 }
 
 /// Why what was started is not ready yet.
@@ -139,6 +142,8 @@ pub(crate) struct Running {
     keeper: Child,
     stdin: Option<ChildStdin>,
     group: Option<Cgroup>,
+    /// Of its whole tree, where it was asked for and they can be counted.
+    instructions: Option<Arc<Instructions>>,
     /// Reads what the keeper says, until it ends.
     listener: Option<JoinHandle<()>>,
     exited: Arc<Mutex<Option<ExitStatus>>>,
@@ -179,11 +184,11 @@ impl Running {
             },
             grace_ms: start.ending.grace_ns.map_or(GRACE.as_millis() as u64, |ns| ns / 1_000_000),
         };
-        Self::keep(start.name, &order, address, run.left_behind())
-            .map_err(|error| spawn_error(error.to_string()))
+        Self::keep(start, &order, address, run.left_behind()).map_err(|error| spawn_error(error.to_string()))
     }
 
-    fn keep(name: &str, order: &Order, address: Address, left: &LeftBehind) -> io::Result<Self> {
+    fn keep(start: &Start<'_>, order: &Order, address: Address, left: &LeftBehind) -> io::Result<Self> {
+        let (name, count) = (start.name, start.count);
         let mut keeper = Command::new("/proc/self/exe")
             .arg(KEEPER_COMMAND)
             .env(
@@ -214,17 +219,33 @@ impl Running {
             keeper,
             stdin: Some(stdin),
             group: None,
+            instructions: None,
             listener: Some(listener),
             exited,
             begun_ns: now_ns(),
             most_cpu_ns: AtomicU64::new(0),
         };
-        match started.recv() {
-            Ok(Message::Started { group, at_ns, .. }) => (running.group, running.begun_ns) = (group, at_ns),
-            Ok(Message::Failed { reason }) => return Err(io::Error::other(reason)),
-            Ok(_) | Err(_) => return Err(io::Error::other("its keeper ended at once")),
-        }
+        running.let_begin(&started, count)?;
         Ok(running)
+    }
+
+    /// Watches its first process before that becomes the contender, lets it, and hears when it did.
+    fn let_begin(&mut self, told: &mpsc::Receiver<Message>, count: bool) -> io::Result<()> {
+        loop {
+            match told.recv() {
+                Ok(Message::Staged { pid }) => {
+                    let first = Pid::from_raw(pid).filter(|_| count);
+                    self.instructions = first.and_then(Instructions::of).map(Arc::new);
+                    self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(b"begin\n"))?;
+                }
+                Ok(Message::Started { group, at_ns, .. }) => {
+                    (self.group, self.begun_ns) = (group, at_ns);
+                    return Ok(());
+                }
+                Ok(Message::Failed { reason }) => return Err(io::Error::other(reason)),
+                Ok(_) | Err(_) => return Err(io::Error::other("its keeper ended at once")),
+            }
+        }
     }
 
     /// How long ago its first process began.
@@ -368,6 +389,11 @@ impl Running {
         }
     }
 
+    /// The counter of the tree's instructions; none where it was not asked for, and where they cannot be counted.
+    pub(crate) fn instructions(&self) -> Option<Arc<Instructions>> {
+        self.instructions.clone()
+    }
+
     /// Context switches of each living thread of the tree, voluntary and involuntary.
     pub(crate) fn switches(&self) -> BTreeMap<i32, (u64, u64)> {
         tree::switches(Path::new(tree::PROC), &self.processes())
@@ -415,12 +441,12 @@ impl ProcessGroup for Command {
     }
 }
 
-/// Reads the keeper's messages until it ends: the first is handed on, an exit is noted. Gives the processes that could
+/// Reads the keeper's messages until it ends: those of the start are handed on, an exit is noted. Gives the processes that could
 /// not be ended, where there are any.
 fn listen_to(
     stdout: impl io::Read,
     exited: &Mutex<Option<ExitStatus>>,
-    first: &mpsc::Sender<Message>,
+    start: &mpsc::Sender<Message>,
 ) -> Option<Vec<i32>> {
     let mut immortal = None;
     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -431,8 +457,8 @@ fn listen_to(
                     *slot = Some(ExitStatus::from_raw(raw));
                 }
             }
-            Message::Started { .. } | Message::Failed { .. } => {
-                let _ = first.send(message);
+            Message::Staged { .. } | Message::Started { .. } | Message::Failed { .. } => {
+                let _ = start.send(message);
             }
             Message::Gone { left } => immortal = Some(left).filter(|left| !left.is_empty()),
         }

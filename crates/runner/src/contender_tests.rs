@@ -32,6 +32,7 @@ fn begun(ago: Duration) -> Running {
         stdin: keeper.stdin.take(),
         keeper,
         group: None,
+        instructions: None,
         listener: None,
         exited: Arc::default(),
         begun_ns: now_ns() - ago.as_nanos() as u64,

@@ -62,6 +62,8 @@ pub(crate) struct Course<'a> {
     pub number: usize,
     /// Peaks that the epoch before found, by contender: where the search begins.
     pub peaks: BTreeMap<usize, f64>,
+    /// Whether instructions are counted: in the pilot, of which nothing else is compared.
+    pub count: bool,
     /// Reads the machine.
     pub watch: &'a Watch,
     /// Programs that contenders need, whose CPU time is ours too.
@@ -95,7 +97,7 @@ impl Course<'_> {
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
             observer.event(&Event::Doing(&format!("starting {name}")));
-            match self.gate.start(contender, &self.scenario.limits, Until::Parity, log) {
+            match self.gate.start(contender, &self.scenario.limits, Until::Parity, log, self.count) {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);

@@ -90,6 +90,7 @@ impl Gate<'_> {
             log: self.logs.join("null-server.log"),
             values: &BTreeMap::new(),
             sockets: &self.plan.work,
+            count: false,
         };
         let running = Running::start(&start, self.run)?;
         let address = running.address().clone();
@@ -99,7 +100,8 @@ impl Gate<'_> {
         Ok(NullStart { running, answer })
     }
 
-    /// Starts one contender within limits, waits until it answers as it should, and freezes it. `when` names its log file.
+    /// Starts one contender within limits, waits until it answers as it should, and freezes it. `when` names its log file; `count` asks
+    /// for its instructions.
     ///
     /// # Errors
     /// When it cannot be started, does not answer or not rightly, or when a person asked for the end.
@@ -109,6 +111,7 @@ impl Gate<'_> {
         limits: &Limits,
         until: Until,
         when: &str,
+        count: bool,
     ) -> Result<Runner, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
@@ -124,6 +127,7 @@ impl Gate<'_> {
             log: self.log(contender, when),
             values: &self.values,
             sockets: &self.plan.work,
+            count,
         };
         let running = Running::start(&start, self.run)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
@@ -187,6 +191,7 @@ impl Gate<'_> {
                 log: self.logs.join(format!("service-{index}.log")),
                 values: &self.values,
                 sockets: &self.plan.work,
+                count: false,
             };
             let running = Running::start(&start, self.run)?;
             let address = running.address().clone();
@@ -271,7 +276,7 @@ mod tests {
             values: BTreeMap::new(),
             stopped: &|| true,
         };
-        let started = gate.start(0, &Limits::default(), Until::Right, "test");
+        let started = gate.start(0, &Limits::default(), Until::Right, "test", false);
         assert!(matches!(started, Err(StartError::Interrupted)));
         assert!(matches!(gate.start_services(), Err(StartError::Interrupted)));
     }

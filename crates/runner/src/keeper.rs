@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -68,6 +69,12 @@ pub struct Order {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Message {
+    /// The process that will be the contender is there, and waits for a line on the keeper's standard input to begin: whoever
+    /// wants to watch it from its first moment can.
+    Staged {
+        /// It.
+        pid: i32,
+    },
     /// The contender runs.
     Started {
         /// Its first process.
@@ -108,7 +115,7 @@ pub fn keep() -> u8 {
 fn keep_one() -> io::Result<()> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
-    let order: Order = serde_json::from_str(&line)?;
+    let mut order: Order = serde_json::from_str(&line)?;
     set_child_subreaper(Some(getpid()))?;
     let signals = signals()?;
     let mut hierarchy = Hierarchy::detect();
@@ -116,7 +123,7 @@ fn keep_one() -> io::Result<()> {
         hierarchy = hierarchy.based(room);
     }
     let group = hierarchy.make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
-    let (child, at_ns) = match spawn(&order, group.as_ref()) {
+    let (child, begun_ns) = match begin(&order, group.as_ref()) {
         Ok(begun) => begun,
         Err(error) => {
             let _ = group.as_ref().map(Cgroup::remove);
@@ -124,8 +131,13 @@ fn keep_one() -> io::Result<()> {
         }
     };
     let pid = Pid::from_child(&child).as_raw_nonzero().get();
-    say(&Message::Started { pid, at_ns, group: group.clone() });
-    wait_for_the_end(&child, signals)?;
+    if let Some(at_ns) = begun_ns {
+        say(&Message::Started { pid, at_ns, group: group.clone() });
+        wait_for_the_end(&child, signals)?;
+    } else {
+        // What never began need not be asked to end.
+        order.ending = Ending::default();
+    }
     let left = end_tree(group.as_ref(), &order);
     if let Some(group) = &group {
         let _ = group.remove();
@@ -162,9 +174,23 @@ fn signals() -> io::Result<Signals> {
     })
 }
 
-/// Starts the contender through the stage, which enters the group and pins itself before it becomes the contender. Also gives
-/// the moment at which it did.
-fn spawn(order: &Order, group: Option<&Cgroup>) -> io::Result<(Child, u64)> {
+/// Starts the contender through the stage, and lets it begin when we are told to. Also gives the moment at which it did; none
+/// where nobody is there any more who would tell: then the stage ends.
+fn begin(order: &Order, group: Option<&Cgroup>) -> io::Result<(Child, Option<u64>)> {
+    let spawned_ns = now_ns();
+    let (child, mut stage) = spawn(order, group)?;
+    say(&Message::Staged { pid: Pid::from_child(&child).as_raw_nonzero().get() });
+    if io::stdin().lock().read_line(&mut String::new()).unwrap_or(0) == 0 {
+        return Ok((child, None));
+    }
+    // A stage that has failed before does not hear it.
+    let _ = stage.write_all(b"\n");
+    Ok((child, Some(begun_ns(stage).unwrap_or(spawned_ns))))
+}
+
+/// Starts the stage, which enters the group and pins itself. Also gives the socket by which it is let begin, and by which it tells
+/// when it did.
+fn spawn(order: &Order, group: Option<&Cgroup>) -> io::Result<(Child, UnixStream)> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
     let stage =
         Stage { group: group.cloned(), cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
@@ -180,15 +206,13 @@ fn spawn(order: &Order, group: Option<&Cgroup>) -> io::Result<(Child, u64)> {
         .stdout(log.try_clone()?)
         .stderr(log)
         .process_group(0);
-    let spawned_ns = now_ns();
-    let child = command.spawn()?;
-    // With it goes our copy of the stage's end: the other one is closed when the stage becomes the contender, or fails to.
-    drop(command);
-    Ok((child, begun_ns(ours).unwrap_or(spawned_ns)))
+    // With the command goes our copy of the stage's end: the other one is closed when the stage becomes the contender, or fails to.
+    Ok((command.spawn()?, ours))
 }
 
-/// The moment that the stage tells before it becomes the contender; none where it did not come to that.
+/// The moment that the stage tells before it becomes the contender; none where it did not come to that. It hears no more.
 fn begun_ns(mut stage: UnixStream) -> Option<u64> {
+    stage.shutdown(Shutdown::Write).ok()?;
     let mut told = String::new();
     stage.read_to_string(&mut told).ok()?;
     told.parse().ok()
@@ -319,10 +343,10 @@ struct Stage {
     keeper: i32,
 }
 
-/// Enters the group, pins itself, asks to die with the keeper, tells it what time it is on its standard input, and becomes
-/// the contender, which has none. Only returns on failure, with what went wrong.
+/// Enters the group, pins itself, asks to die with the keeper, waits for its word on its standard input, tells it there what time it
+/// is, and becomes the contender, which has no standard input. Only returns on failure, with what went wrong.
 pub fn stage(arguments: &[OsString]) -> io::Error {
-    match prepare(arguments) {
+    match prepare(arguments).and_then(|command| wait_for_a_word().map(|()| command)) {
         Ok(command) => {
             let mut shell = Command::new("/bin/sh");
             shell.arg("-c").arg(command).stdin(Stdio::null());
@@ -331,6 +355,16 @@ pub fn stage(arguments: &[OsString]) -> io::Error {
             shell.exec()
         }
         Err(error) => error,
+    }
+}
+
+fn wait_for_a_word() -> io::Result<()> {
+    loop {
+        match rustix::io::read(io::stdin().as_fd(), &mut [0_u8; 1]) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => return Err(io::Error::other("nobody let it begin")),
+            other => return other.map(drop).map_err(io::Error::from),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod field;
 mod fixed_length;
 mod handicap;
 mod host;
+pub mod instructions;
 mod json_path;
 mod judge;
 pub mod keeper;

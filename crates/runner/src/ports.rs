@@ -18,7 +18,8 @@ const COUNT: u16 = 10_000;
 /// When none of the ten thousand is free.
 pub(crate) fn free() -> io::Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let offset = (std::process::id() % u32::from(COUNT)) as u16;
+    // Two runs whose numbers are near each other are far from each other here.
+    let offset = (u64::from(std::process::id()) * 7_919 % u64::from(COUNT)) as u16;
     for _ in 0..COUNT {
         let step = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
         // A stride that shares no factor with the count visits every port; the process number keeps runs apart.

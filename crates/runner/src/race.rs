@@ -23,6 +23,7 @@ use crate::events::{Event, Observer};
 use crate::external::Watch;
 use crate::field::{Gate, fresh_logs, stop_all};
 use crate::handicap;
+use crate::instructions::PerRequest;
 use crate::judge::{AskError, Bench, climbing};
 use crate::limits;
 use crate::parity::{Contract, ContractError};
@@ -276,7 +277,8 @@ impl Race<'_> {
     /// Loads every contender in turn and finds the warm-up length from how long their rates take to settle.
     fn pilot(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
         let method = leg.gate.plan.method.clone();
-        let course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
+        let mut course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
+        course.count = true;
         let lineup = course.line_up("pilot", "before the race", self.observer)?;
         let ceiling_rps = self.ceiling(&course, &lineup)?;
         let (mut loaded, _) = course.load_up(lineup)?;
@@ -318,18 +320,30 @@ impl Race<'_> {
         for (index, one) in loaded.iter_mut().enumerate() {
             let name = one.runner.running.name().to_owned();
             self.observer.event(&Event::Doing(&format!("pilot: {name} ({} of {count})", index + 1)));
-            let mut rates = Vec::new();
-            let stopped = self.stopped;
-            let enough = |_: &Sum, last: &Tally| {
+            let (mut rates, stopped) = (Vec::new(), self.stopped);
+            let mut counted = PerRequest::of(one.runner.running.instructions());
+            let enough = |sum: &Sum, last: &Tally| {
                 rates.push(last.rate_per_s().unwrap_or(0.0));
+                // The first half is warmer at its end than at its beginning.
+                if rates.len() * 2 == windows as usize {
+                    counted.mark(sum.completions);
+                }
                 stopped() || rates.len() >= windows as usize
             };
-            one.stretch(window, 0, enough).map_err(|error| lost(&one.runner, &error))?;
+            let sum = one.stretch(window, 0, enough).map_err(|error| lost(&one.runner, &error))?;
+            let instructions = counted.until(sum.completions);
             course.still_there(one, "in the pilot")?;
             let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
             let handicap = self.handicap(course, one)?;
             let window_rates_per_s = if windows > 1 { rates } else { Vec::new() };
-            contenders.push(PilotContender { contender: name, window_rates_per_s, cut_ns, handicap });
+            contenders.push(PilotContender {
+                contender: name,
+                window_rates_per_s,
+                cut_ns,
+                handicap,
+                instructions_per_request: instructions.map(|(each, _)| each),
+                instructions_source: instructions.map(|(_, source)| source.into()),
+            });
         }
         Ok(contenders)
     }
@@ -549,6 +563,7 @@ impl Leg<'_> {
             seed,
             number,
             peaks: BTreeMap::new(),
+            count: false,
             watch: self.watch,
             services: self.services,
         }

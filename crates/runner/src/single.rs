@@ -58,7 +58,7 @@ impl Course<'_> {
         self.round(observer, &|contender| {
             let log = format!("start-{}", self.number);
             let name = self.gate.plan.contenders[contender].name.clone();
-            let started = self.gate.start(contender, &self.scenario.limits, Until::Right, &log);
+            let started = self.gate.start(contender, &self.scenario.limits, Until::Right, &log, false);
             let runner = started.map_err(|error| out(&name, error))?;
             let checked =
                 runner.running.thaw().map_err(|error| Broken::Failed(error.to_string())).and_then(|()| {
@@ -142,6 +142,7 @@ impl Course<'_> {
             log: log.clone(),
             values: &self.gate.values,
             sockets: &self.gate.plan.work,
+            count: false,
         };
         let running = Running::start(&start, self.gate.run).map_err(|error| out(&one.name, error))?;
         let begun = Instant::now();

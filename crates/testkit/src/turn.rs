@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Options of a race that is as short as a test wants it: what is asserted must not depend on how precise it is.
 pub const SHORT_RACE: [&str; 10] =
-    ["--epochs", "3", "--warmup", "200ms", "--measure", "400ms", "--slice", "20ms", "-c", "8"];
+    ["--epochs", "3", "--warmup", "100ms", "--measure", "200ms", "--slice", "20ms", "-c", "8"];
 
 /// Races take turns: each wants both cores. Held until the test is over, also one that failed.
 pub fn turn() -> MutexGuard<'static, ()> {

@@ -26,6 +26,9 @@ export const cpuParts = (context: Context): HTMLElement[] =>
 
 function parts(context: Context, scenario: Scenario): Figure {
   const results = divided(scenario);
+  // Few virtual machines have a processor that counts them.
+  const counted = results.find((one) => one.instructions_per_request != null)?.instructions_source;
+  const counts = counted === "instructions:u" ? "#user-mode instructions" : "#instructions";
   const high = highest(results.map((one) => one.user_us_per_request! + one.system_us_per_request!), 0) * 1.05 || 1;
   const bars = (one: Result, row: number): BarPart[] => {
     const [user, system] = [one.user_us_per_request!, one.system_us_per_request!];
@@ -43,10 +46,11 @@ function parts(context: Context, scenario: Scenario): Figure {
       scale: { high, ticks: (most) => zeroTicks(high, most), format: (us) => (us === 0 ? "0" : tick(time(us))), label: "CPU time per request" },
     }, width),
     table: () => ({
-      caption: `${plain(scenario.name)}: CPU time and context switches per request`,
-      columns: ["contender", "#user mode", "#kernel", "#switches", "#involuntary"],
+      caption: `${plain(scenario.name)}: CPU time, ${counted ? "instructions " : ""}and context switches per request`,
+      columns: ["contender", "#user mode", "#kernel", ...(counted ? [counts] : []), "#switches", "#involuntary"],
       rows: results.map((one) => [
         one.contender, cell(one.user_us_per_request, time), cell(one.system_us_per_request, time),
+        ...(counted ? [cell(one.instructions_per_request, three)] : []),
         cell(one.switches_per_request, three), cell(one.involuntary_switches_per_request, three),
       ]),
     }),
