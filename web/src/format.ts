@@ -44,9 +44,12 @@ export const ratioDecimals = (low: Maybe<number>, high: Maybe<number>): number =
 export const ratio = (value: number, decimals: number): string =>
   value >= 9.995 ? three(value) : value.toFixed(decimals);
 
+/** Ends beyond say no more than that much is possible: of two epochs, a race has powers of ten with dozens of digits. */
+const MOST_RATIO = 9_999;
+
 export function interval(low: Maybe<number>, high: Maybe<number>): string {
   const decimals = ratioDecimals(low, high);
-  const end = (value: Maybe<number>) => (value == null ? "?" : ratio(value, decimals));
+  const end = (value: Maybe<number>) => (value == null ? "?" : value > MOST_RATIO ? "over 9,999" : ratio(value, decimals));
   return `${end(low)} to ${end(high)}`;
 }
 

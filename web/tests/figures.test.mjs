@@ -96,7 +96,7 @@ describe("figures are drawn with the record's numbers", () => {
     parts.forEach((part, at) => {
       for (const end of ["from", "to"]) near(figure.boxes.parts[at][end], place(figure.x, part[end]), part.text);
     });
-    assert.deepEqual(await numbers(page, "cpu-parts"), results.map((one) => [one.user_us_per_request, one.system_us_per_request, one.switches_per_request, one.involuntary_switches_per_request]));
+    assert.deepEqual(await numbers(page, "cpu-parts"), results.map((one) => [one.user_us_per_request, one.system_us_per_request, one.instructions_per_request, one.switches_per_request, one.involuntary_switches_per_request]));
   }));
 
   it("memory from round to round", () => on("several", {}, async ({ page, document }) => {
@@ -145,6 +145,7 @@ describe("figures are drawn with the record's numbers", () => {
     stands(await drawn(page, "cold-start", 1), others);
     const column = (name, label) => page.$$eval(`[data-scenario="${name}"] [data-label="${label}"]`, (cells) => cells.map((one) => Number(one.dataset.value)));
     assert.deepEqual(await column("cold-start", "cold start, median"), results("cold-start").map((one) => one.cold_start_ns));
+    assert.deepEqual(await column("cold-start", "geometric mean"), results("cold-start").map((one) => one.figures[0].value));
     const measured = results("serialize").map((one) => one.measured).sort((a, b) => a - b);
     assert.ok(measured[0] > 5e8 && measured[2] < 9e8);
     assert.deepEqual(await column("serialize", "measured"), measured);

@@ -13,7 +13,7 @@ const studies = fileURLToPath(new URL("../../studies", import.meta.url));
 /** As crates/cli/tests/kept.rs knows them. */
 const kept = readdirSync(studies).flatMap((study) => {
   const folder = join(studies, study, "kept");
-  return existsSync(folder) ? readdirSync(folder).filter((file) => /\.jsonl?(\.gz)?$/.test(file)).map((file) => join(folder, file)) : [];
+  return existsSync(folder) ? readdirSync(folder).filter((file) => /\.jsonl?(\.gz)?$/.test(file) && file !== "audit.json").map((file) => join(folder, file)) : [];
 });
 
 let bench;
@@ -30,7 +30,13 @@ const opens = (record) => bench.on(record, {}, async ({ page, document }) => {
 });
 
 describe("kept records", () => {
-  // There may be none yet: this one shows that a kept record is opened, in the form in which they are kept.
+  it("are there for every study", () => {
+    const without = readdirSync(studies).filter((study) => existsSync(join(studies, study, "study.toml"))
+      && !kept.some((file) => file.startsWith(join(studies, study, "kept"))));
+    assert.deepEqual(without, []);
+  });
+
+  // In the form in which they are kept, with more kinds of scenarios than theirs.
   it("open, as one that was packed here", () => {
     const { record } = KINDS.several();
     const { epochs, ended, pilots, ...head } = record;

@@ -6,7 +6,7 @@ mod ladder;
 mod scenario;
 mod sweep;
 
-use deadheat_record::{AuditRecord, CollectorResult, Comparison, Document, Finding, Severity};
+use deadheat_record::{AuditRecord, CollectorResult, Comparison, Document, Finding, Machine, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
@@ -146,16 +146,30 @@ fn findings(findings: &[Finding]) -> String {
 
 fn foot(document: &Document) -> String {
     let method = &document.record.plan.method;
-    let machine = &document.machine;
-    let cpu = machine.cpu_model.as_ref().map_or_else(String::new, |model| format!("{}, ", text(model)));
     format!(
-        "\n<sub>Ratios are of epochs (fresh starts of every contender), at alpha {} for the whole race, margin {}; {cpu}{} logical \
-         CPUs; deadheat {}.</sub>\n\n<details><summary>Reproduce this</summary>\n\n{}\n</details>\n",
+        "\n<sub>Ratios are of epochs (fresh starts of every contender), at alpha {} for the whole race, margin {}; {}; {}; deadheat \
+         {}.</sub>\n\n<details><summary>Reproduce this</summary>\n\n{}\n</details>\n",
         method.alpha,
         percent(method.margin),
-        machine.cpus,
+        begun(document.record.started_unix_ms),
+        text(&described(&document.machine)),
         text(&document.record.version),
         fenced(&document.reproduce)
+    )
+}
+
+/// The processor, how much of it, what it runs in and under: as far as it is known.
+fn described(machine: &Machine) -> String {
+    let cpus = format!("{} logical CPUs", machine.cpus);
+    let known = [machine.cpu_model.clone(), Some(cpus), machine.hypervisor.clone(), machine.os.clone()];
+    known.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn begun(unix_ms: u64) -> String {
+    let moment = i64::try_from(unix_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    moment.map_or_else(
+        || "at an unknown time".into(),
+        |moment| moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
     )
 }
 

@@ -107,11 +107,31 @@ pub(crate) fn ratio(value: f64, decimals: usize) -> String {
     if value >= 9.995 { three_digits(value) } else { format!("{value:.decimals$}") }
 }
 
-/// A ratio's interval: `1.49 to 1.55`; an end that is not known is `?`.
+/// Ends of intervals beyond say no more than that much is possible: of two epochs, a race has powers of ten with dozens of digits.
+const MOST_RATIO: f64 = 9_999.0;
+
+/// A ratio's interval: `1.49 to 1.55`, `0.00 to over 9,999`; an end that is not known is `?`.
 pub(crate) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     let decimals = ratio_decimals(low, high);
-    let end = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| ratio(value, decimals));
+    let end = |value: Option<f64>| match value {
+        None => "?".into(),
+        Some(value) if value > MOST_RATIO => "over 9,999".into(),
+        Some(value) => ratio(value, decimals),
+    };
     format!("{} to {}", end(low), end(high))
+}
+
+/// How many times farther from 1 than the ratio an end of its interval may be to be given room in a figure.
+const FAR: f64 = 20.0;
+
+/// The ends of a ratio's interval that a figure has room for; one farther away reaches the figure's edge.
+pub(crate) fn ends_nearby(
+    low: Option<f64>,
+    ratio: Option<f64>,
+    high: Option<f64>,
+) -> impl Iterator<Item = f64> {
+    let near = move |end: &f64| ratio.is_some_and(|ratio| *end <= ratio * FAR && *end >= ratio / FAR);
+    [low, high].into_iter().flatten().filter(near).chain(ratio)
 }
 
 /// Two ends of a figure that is no ratio: `498 to 512`.
@@ -142,6 +162,15 @@ mod tests {
             ["1,000", "100", "10.0", "-1,230"]
         );
         assert_eq!([shown(f64::NAN), shown(f64::INFINITY)], ["-", "-"]);
+    }
+
+    #[test]
+    fn ends_that_could_be_anywhere_are_not_spelled_out() {
+        assert_eq!(interval(Some(1e-40), Some(6.37e46)), "0.00 to over 9,999");
+        assert_eq!(interval(Some(0.4), None), "0.40 to ?");
+        let nearby = |low, high| ends_nearby(Some(low), Some(2.0), Some(high)).collect::<Vec<_>>();
+        assert_eq!((nearby(0.2, 30.0), nearby(1e-30, 1e30)), (vec![0.2, 30.0, 2.0], vec![2.0]));
+        assert_eq!(ends_nearby(Some(1.0), None, Some(2.0)).count(), 0);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use comparison::{comparison, conditions};
 pub(crate) use edge::{behind, over};
 pub(crate) use findings::lines as finding_lines;
 pub use parity::parity;
-pub(crate) use scenario::{kept_up, load, quotient, title as metric_title, verdict};
+pub(crate) use scenario::{instructions, kept_up, load, quotient, title as metric_title, verdict};
 
 /// The whole View, each line at most as wide as the style says.
 pub fn render(view: &View, style: &Style) -> String {

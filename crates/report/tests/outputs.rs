@@ -119,8 +119,11 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
         let Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, .. } = part.usage.clone();
         part.usage = Usage { cpu_ns, cpu_source, pss_bytes, peak_pss_bytes, processes, ..Usage::default() };
     }
+    for one in record.pilots.iter_mut().flat_map(|pilot| &mut pilot.contenders) {
+        (one.instructions_per_request, one.instructions_source) = (None, None);
+    }
     let text = json(&document(&record).unwrap()).unwrap();
-    for key in ["user_", "system_", "switches", "\"memory\""] {
+    for key in ["user_", "system_", "switches", "instructions", "\"memory\""] {
         assert!(!text.contains(key), "{key} is left out, and is not null");
     }
     let document: Document = serde_json::from_str(&text).unwrap();
@@ -223,6 +226,7 @@ fn tables_have_a_row_for_everything() {
     let of = |title: &str| row[titles.iter().position(|one| *one == title).unwrap()].parse::<f64>().unwrap();
     let (user, system) = (of("user_us_per_request"), of("system_us_per_request"));
     assert!(user > system && (user + system - of("cpu_us_per_request")).abs() < 1e-9);
+    assert_eq!(of("instructions_per_request"), 152_500.0);
     assert!(of("switches_per_request") > 4.0 * of("involuntary_switches_per_request"));
     assert_eq!(of("rss_bytes"), f64::from(61 << 20));
     let [.., collectors] = csv(&self::document(&watched(&two())).unwrap()).unwrap();

@@ -75,15 +75,24 @@ function scale(domain: [number, number], metric: Metric, width: number) {
   };
 }
 
+/** How many times farther from 1 than the ratio an end of its interval may be to be given room; one farther away reaches the edge. */
+const FAR = 20;
+
+function nearby({ ratio: middle, low, high }: Comparison): number[] {
+  const near = (end: number | null | undefined): end is number => end != null && end <= middle! * FAR && end >= middle! / FAR;
+  return [middle!, ...[low, high].filter(near)];
+}
+
 function forest(context: Context, set: Set): Figure {
   const all = set.scenarios.flatMap((one) => of(one, set.metric));
-  const domain = logDomain(all.flatMap((one) => [one.ratio!, one.low ?? NaN, one.high ?? NaN]), [context.band[0] / 1.02, context.band[1] * 1.02]);
+  const domain = logDomain(all.flatMap(nearby), [context.band[0] / 1.02, context.band[1] * 1.02]);
+  const within = (end: number) => Math.min(domain[1], Math.max(domain[0], end));
   const row = (one: Comparison): Row => ({
     label: plain(pairName(one)),
     aside: `${value(one)}${one.low == null ? "" : ` (${interval(one.low, one.high)})`} ${words(one)}`,
     color: color(one),
     dots: [],
-    interval: one.low != null && one.high != null ? { low: one.low, high: one.high } : undefined,
+    interval: one.low != null && one.high != null ? { low: within(one.low), high: within(one.high) } : undefined,
     mark: {
       value: one.ratio!,
       hollow: one.verdict === "inconclusive" || one.verdict === "invalid",

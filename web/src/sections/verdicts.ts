@@ -38,13 +38,17 @@ type Column = [string, (result: Result) => Cell];
 
 /** The columns of a scenario that puts nobody under load; none for one that does. */
 function withoutLoad(kind: string, named: Column[]): Column[] | null {
-  const times = (title: string, metric: string, value: (one: Result) => Maybe<number>): Column[] => [
-    ...named, [title, (one) => cell(value(one), timeNs)], ["95 % interval", (one) => spread(one, metric, timeNs)],
-  ];
+  const mean = (metric: string) => (one: Result) => one.figures.find((figure) => figure.metric === metric)?.value;
+  const times = (title: string, value: (one: Result) => Maybe<number>): Column => [title, (one) => cell(value(one), timeNs)];
+  const within = (metric: string): Column => ["95 % interval", (one) => spread(one, metric, timeNs)];
   if (kind === "starts") {
-    return [...times("#cold start, median", "cold_start", (one) => one.cold_start_ns), ["#starts", (one) => cell(one.cold_starts_ns?.length, whole)]];
+    // The interval is that of the mean: beside the median alone it might not even hold it.
+    return [
+      ...named, times("#cold start, median", (one) => one.cold_start_ns), times("#geometric mean", mean("cold_start")), within("cold_start"),
+      ["#starts", (one) => cell(one.cold_starts_ns?.length, whole)],
+    ];
   }
-  return kind === "measure" ? times("#measured", "measure", (one) => one.measured) : null;
+  return kind === "measure" ? [...named, times("#measured", (one) => one.measured), within("measure")] : null;
 }
 
 function results(context: Context, scenario: Scenario): Table {

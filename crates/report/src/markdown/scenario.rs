@@ -3,14 +3,14 @@
 //! Owns which figures are shown of which kind of scenario. Must not know how numbers come about.
 
 use deadheat_record::{
-    Comparison, ContenderResult, Document, EdgeCache, EdgeUser, Metric, ScenarioResult, Shape,
+    Comparison, ContenderResult, Document, EdgeCache, EdgeUser, Figure, Metric, ScenarioResult, Shape,
 };
 
 use super::{baseline, collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
 use crate::number::{bytes, interval, quantile, ratio, ratio_decimals, three_digits, time_ns, whole};
 use crate::quota::{self, Told};
-use crate::terminal::{behind, kept_up, metric_title, over};
+use crate::terminal::{behind, instructions, kept_up, metric_title, over};
 
 pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String {
     let mut out = format!(
@@ -77,16 +77,20 @@ fn ranked(scenario: &ScenarioResult) -> Vec<&ContenderResult> {
 const RATE: Told = ("req/s", |one| one.throughput_rps.map(three_digits));
 const LATENCIES: [Told; 2] =
     [("p50", |one| time(one.latency_ns.p50)), ("p99", |one| time(one.latency_ns.p99))];
-const COSTS: [Told; 4] = [
+const COSTS: [Told; 6] = [
     ("CPU/req", cpu),
+    ("instructions/req", |one| instructions(one, "instructions")),
+    ("user-mode instr./req", |one| instructions(one, "instructions:u")),
     ("switches/req", switches),
     ("memory", |one| one.rss_bytes.map(bytes)),
     ("cold start", |one| time(one.cold_start_ns)),
 ];
 const OFFERED: Told = ("of offered", kept_up);
 const PEAK: Told = ("peak/s", |one| one.peak_rps.map(three_digits));
-const STARTS: [Told; 4] = [
+/// The interval is that of the mean: beside the median alone it might not even hold it.
+const STARTS: [Told; 5] = [
     ("cold start, median", |one| time(one.cold_start_ns)),
+    ("geometric mean", |one| Some(time_ns(figure(one, Metric::ColdStart)?.value))),
     ("95 % interval", |one| spread(one, Metric::ColdStart)),
     ("starts", |one| Some(whole(one.cold_starts_ns.len() as u64))),
     ("artefact", |one| one.artefact_bytes.map(bytes)),
@@ -139,8 +143,12 @@ fn switches(one: &ContenderResult) -> Option<String> {
 
 /// The 95 % interval of a time.
 fn spread(one: &ContenderResult, metric: Metric) -> Option<String> {
-    let figure = one.figures.iter().find(|figure| figure.metric == metric)?;
+    let figure = figure(one, metric)?;
     Some(format!("{} to {}", time_ns(figure.low?), time_ns(figure.high?)))
+}
+
+fn figure(one: &ContenderResult, metric: Metric) -> Option<&Figure> {
+    one.figures.iter().find(|figure| figure.metric == metric)
 }
 
 /// From so many pairs on, only those with the baseline in the first metric stand open.

@@ -12,7 +12,7 @@ use super::canvas::{
     Area, Axis, BAND, Drawn, Figure, INK, MUTED, ROUND, SERIES, WIDTH, across, of_powers, styled, write,
 };
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::number::{interval, ratio, ratio_decimals};
+use crate::number::{ends_nearby, interval, ratio, ratio_decimals};
 use crate::terminal::{metric_title, verdict};
 
 /// The comparisons of a scenario in one metric, as far as there is anything to draw.
@@ -76,7 +76,7 @@ impl<'d> Pairs<'d> {
     }
 
     fn draw(&self, area: &Area<'_>) -> Drawn {
-        let ends = |one: &&Comparison| [one.low, one.ratio, one.high].into_iter().flatten();
+        let ends = |one: &&Comparison| ends_nearby(one.low, one.ratio, one.high);
         let range =
             self.range(self.all.iter().flat_map(|one| ends(one).chain(one.epoch_ratios.iter().copied())));
         let ticks = ticks(&range);
@@ -101,10 +101,9 @@ impl<'d> Pairs<'d> {
             let dot = |each: &f64| Circle::new((each.ln(), y + 0.34), 3, paint.mix(0.55).filled());
             chart.draw_series(epochs.map(dot))?;
             if let (Some(low), Some(high)) = (one.low, one.high) {
-                chart.draw_series([PathElement::new(
-                    [(low.ln(), y), (high.ln(), y)],
-                    paint.stroke_width(3),
-                )])?;
+                // One that has no room reaches the edge.
+                let [low, high] = [low, high].map(|end| end.clamp(range.start, range.end).ln());
+                chart.draw_series([PathElement::new([(low, y), (high, y)], paint.stroke_width(3))])?;
             }
             if let Some(ratio) = one.ratio {
                 chart.draw_series([Circle::new((ratio.ln(), y), 6, paint.filled())])?;

@@ -7,7 +7,7 @@ use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, collector, edge, findings, indented, quota};
 use crate::number::{
-    bytes, interval, parts_ns, percent, ratio, ratio_decimals, three_digits, time_ns, whole,
+    bytes, ends_nearby, interval, parts_ns, percent, ratio, ratio_decimals, three_digits, time_ns, whole,
 };
 use crate::style::{Style, Tone};
 use crate::text::plain;
@@ -189,6 +189,12 @@ impl<'a> Sheet<'a> {
                 group: "CPU time",
                 ..self.column("user + system", Some(1), false, &|row| self.text(user_and_system(row.result)))
             }),
+            Some(self.column("instructions/req", Some(0), false, &|row| {
+                self.text(instructions(row.result, "instructions"))
+            })),
+            Some(self.column("user-mode instr./req", Some(0), false, &|row| {
+                self.text(instructions(row.result, "instructions:u"))
+            })),
             Some(self.column("switches/req", Some(0), false, &|row| {
                 self.text(row.result.switches_per_request.map(three_digits))
             })),
@@ -216,7 +222,7 @@ impl<'a> Sheet<'a> {
     fn drawn(&self) -> Column {
         let width = if self.style.width >= 140 { 31 } else { 17 };
         let comparisons = self.rows.iter().filter_map(|row| row.comparison);
-        let ends = comparisons.flat_map(|one| [one.low, one.ratio, one.high]).flatten();
+        let ends = comparisons.flat_map(|one| ends_nearby(one.low, one.ratio, one.high));
         let scale = Bar::around(ends, self.view.margin, width);
         let cell = |row: &Row<'_>| {
             let (low, value, high) =
@@ -269,6 +275,14 @@ fn rate(result: &ContenderResult) -> Option<String> {
 /// What share of what was offered was answered in its time.
 pub(crate) fn kept_up(result: &ContenderResult) -> Option<String> {
     Some(percent((result.throughput_rps? / result.offered_rps?).min(1.0)))
+}
+
+/// Instructions per request, where this is what was counted.
+pub(crate) fn instructions(result: &ContenderResult, source: &str) -> Option<String> {
+    result
+        .instructions_per_request
+        .filter(|_| result.instructions_source.as_deref() == Some(source))
+        .map(three_digits)
 }
 
 /// What one line of the table is made of.

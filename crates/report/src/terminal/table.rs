@@ -77,7 +77,28 @@ pub(super) fn lines(mut table: Vec<Column>, name: usize, indent: usize, style: &
 }
 
 fn total(table: &[Column]) -> usize {
-    table.iter().map(Column::width).sum::<usize>() + GAP * table.len().saturating_sub(1)
+    widths(table).iter().sum::<usize>() + GAP * table.len().saturating_sub(1)
+}
+
+/// As wide as each column must be, those of a group also wide enough to keep its name away from the name before it.
+fn widths(table: &[Column]) -> Vec<usize> {
+    let mut widths: Vec<usize> = table.iter().map(Column::width).collect();
+    // What lies free above the columns since the last name, and whether there is one.
+    let (mut free, mut named, mut from) = (0, false, 0);
+    while from < table.len() {
+        let group = table[from].group;
+        let to = from + table[from..].iter().take_while(|one| one.group == group).count();
+        let span = widths[from..to].iter().sum::<usize>() + GAP * (to - from - 1);
+        if group.is_empty() {
+            free += span + GAP;
+        } else {
+            let wanted = columns(group) + if named { GAP } else { 0 };
+            widths[from] += wanted.saturating_sub(free + span);
+            (free, named) = (GAP, true);
+        }
+        from = to;
+    }
+    widths
 }
 
 /// The column that is left out first, and how much it matters.
@@ -100,7 +121,7 @@ fn shorten(column: &mut Column, width: usize, style: &Style) {
 
 fn draw(table: &[Column], indent: usize, style: &Style) -> Vec<String> {
     let margin = " ".repeat(indent);
-    let widths: Vec<usize> = table.iter().map(Column::width).collect();
+    let widths = widths(table);
     let mut lines = Vec::new();
     if let Some(line) = group_line(table, &widths) {
         lines.push(format!("{margin}{}", style.paint(Tone::Quiet, &line)));
@@ -136,4 +157,32 @@ fn group_line(table: &[Column], widths: &[usize]) -> Option<String> {
         }
     }
     (!line.is_empty()).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_groups_never_run_together() {
+        let column = |group, width: usize| Column {
+            group,
+            title: "x".repeat(width),
+            left: false,
+            keep: None,
+            cells: vec![],
+        };
+        let table = |groups: &[(&'static str, usize)]| {
+            let table: Vec<Column> = groups.iter().map(|(group, width)| column(group, *width)).collect();
+            (group_line(&table, &widths(&table)).unwrap(), total(&table))
+        };
+        let close =
+            [("", 9), ("user", 4), ("ratio of users", 4), ("ratio of users", 4), ("ratio of origins", 4)];
+        assert_eq!(table(&close).0, "           user  ratio of users  ratio of origins");
+        // Above columns without a group there is room.
+        let wide = [("", 12), ("at saturation", 4), ("", 4), ("CPU time", 4)];
+        assert_eq!(table(&wide), ("     at saturation    CPU time".into(), 12 + 4 + 4 + 4 + 6));
+        let narrow = [("", 12), ("at saturation", 4), ("", 1), ("CPU time", 4)];
+        assert_eq!(table(&narrow).0, "     at saturation  CPU time");
+    }
 }
