@@ -13,6 +13,16 @@ fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
 }
 
+/// Each case by itself, all at the same time: most of them wait. Nothing that is told of them needs a quiet machine.
+fn all_at_once<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = cases.iter().map(|case| scope.spawn(|| check(case))).collect();
+        for one in running {
+            one.join().unwrap();
+        }
+    });
+}
+
 /// A good server against `command`.
 fn against(kit: &Kit, command: &str) -> Outcome {
     let outcome = kit
@@ -28,43 +38,45 @@ fn against(kit: &Kit, command: &str) -> Outcome {
 
 #[test]
 fn those_that_do_not_start_are_told_apart() {
-    let (kit, _turn) = (kit(), turn());
-    for (command, words) in [
+    let _turn = turn();
+    let cases = [
         ("no-such-program --x".to_owned(), &["bad ended with exit status 127", "not found"][..]),
         (server_line(&["--exit", "3"]), &["bad ended with exit status 3", "its last lines"]),
         (server_line(&["--never-listen"]), &["bad did not answer within 4 s", "printed nothing"]),
         (server_line(&["--never-answer"]), &["bad did not answer within 4 s"]),
         (server_line(&["--close-without-answer"]), &["bad did not answer within 4 s", "clos"]),
         (server_line(&["--garbage"]), &["bad did not answer within 4 s"]),
-    ] {
-        let outcome = against(&kit, &command);
+    ];
+    all_at_once(&cases, |(command, words)| {
+        let outcome = against(&kit(), command);
         outcome.assert_status(2);
-        for word in words {
+        for word in *words {
             outcome.assert_stderr_has(word);
         }
-    }
+    });
 }
 
 #[test]
 fn those_that_answer_otherwise_are_not_raced() {
-    let (kit, _turn) = (kit(), turn());
-    for (command, words) in [
+    let _turn = turn();
+    let cases = [
         (server_line(&["--json", "--status", "500"]), &["status", "200", "500"][..]),
         (server_line(&["--body", "other"]), &["bad"]),
         (server_line(&["--json", "--differ-under-load", "100"]), &["under load", "answers differ"]),
         (server_line(&["--json", "--shorter-under-load", "100"]), &["under load", "answers differ"]),
         (server_line(&["--json", "--status-under-load", "100", "503"]), &["under load", "answers differ"]),
-    ] {
-        let outcome = against(&kit, &command);
+    ];
+    all_at_once(&cases, |(command, words)| {
+        let outcome = against(&kit(), command);
         outcome.assert_status(1);
         let said = format!("{}{}", outcome.stdout, outcome.stderr);
-        for word in words {
+        for word in *words {
             assert!(said.contains(word), "{word} is missing in:\n{outcome}");
         }
         let parity = outcome.json()["parity"].clone();
         assert!(parity.as_array().unwrap().iter().all(|one| one["contender"] == "bad"), "{parity}");
         assert!(!parity.as_array().unwrap().is_empty());
-    }
+    });
 }
 
 /// The first answers of one that is not up yet stop no clock.

@@ -19,13 +19,13 @@ fn epochs(lines: &[String]) -> Vec<&String> {
     lines.iter().filter(|line| line.starts_with("{\"line\":\"epoch\"")).collect()
 }
 
-/// Two contenders with stubborn descendants, started and raced until one epoch is in the record.
-fn race_until_an_epoch(kit: &Kit) -> deadheat_testkit::Running {
-    let stubborn = server_line(&["--json", "--children", "4", "--ignore-term"]);
+/// Two contenders with descendants, started and raced until one epoch is in the record.
+fn race_until_an_epoch(kit: &Kit, more: &[&str]) -> deadheat_testkit::Running {
+    let server = server_line(&[&["--json", "--children", "4"], more].concat());
     let mut running = kit
         .race()
-        .contender("a", &stubborn)
-        .contender("b", &stubborn)
+        .contender("a", &server)
+        .contender("b", &server)
         .args(SHORT_RACE)
         .args(["--record", "r.jsonl"])
         .spawn();
@@ -39,7 +39,7 @@ fn race_until_an_epoch(kit: &Kit) -> deadheat_testkit::Running {
 #[test]
 fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     let (kit, _turn) = (kit(), turn());
-    let running = race_until_an_epoch(&kit);
+    let running = race_until_an_epoch(&kit, &["--ignore-term"]);
     let pid = running.pid();
     running.kill_9();
     let gone = wait_until(Duration::from_secs(20), || kit.leftovers().is_empty());
@@ -75,7 +75,7 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     let (kit, _turn) = (kit(), turn());
-    let mut running = race_until_an_epoch(&kit);
+    let mut running = race_until_an_epoch(&kit, &[]);
     assert!(running.signal(Signal::INT));
     let outcome = running.wait();
     outcome.assert_status(130).assert_stderr_has("--resume r.jsonl");

@@ -89,11 +89,6 @@ fn compiled() {
     meets_its_contract("compiled");
 }
 
-#[test]
-fn ssr() {
-    meets_its_contract("ssr");
-}
-
 /// What an article's figures were measured with, an audit measures as well; where it is not known, the study says so.
 #[test]
 fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
@@ -209,10 +204,10 @@ fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
     assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", leftover_cgroups("deadheat-"));
 }
 
+/// Also what a race was killed in the middle of does not keep the next one from its data.
 #[test]
-fn a_killed_race_leaves_no_mariadbd_behind() {
+fn ssr_and_a_killed_race_leaves_no_mariadbd_behind() {
     dies_with_the_race("ssr", "node,limit", "connections-50", &["mariadbd"]);
-    // What it was killed in the middle of does not keep the next one from its data.
     meets_its_contract("ssr");
 }
 

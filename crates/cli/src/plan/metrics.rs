@@ -1,7 +1,11 @@
-//! Which metrics a scenario compares: what was typed, else what the study says, else what its shape suggests.
+//! Which metrics a scenario compares: what was typed, else what the study says, else what its shape suggests; and whether an epoch
+//! can have what they take.
+
+use std::time::Duration;
 
 use deadheat_record::{BEYOND, Metric, Shape, Slices};
 
+use super::profiles::MOST_ROUNDS;
 use crate::flags::{MetricWord, UsageError};
 use crate::study::shown;
 
@@ -76,9 +80,51 @@ pub(super) fn in_reach(
     ))
 }
 
+/// An error when an epoch has no room for what was typed: it has so many slices at the most.
+pub(super) fn in_room(
+    scenario: &str,
+    typed: Option<Duration>,
+    slices: Option<Slices>,
+    staged: bool,
+) -> Result<(), UsageError> {
+    let (Some(typed), Some(slices)) = (typed, slices) else { return Ok(()) };
+    let slice = Duration::from_nanos(slices.slice_ns);
+    let most = slice * MOST_ROUNDS as u32;
+    // A slice more than asked for is none too few.
+    if u64::from(slices.rounds) < MOST_ROUNDS || typed <= most + slice {
+        return Ok(());
+    }
+    let problem = format!(
+        "scenario `{}`: --measure {typed:?} is more than {MOST_ROUNDS} slices of {slice:?}, and an epoch has no more",
+        shown(scenario)
+    );
+    let longer_ms = typed.as_millis().div_ceil(u128::from(MOST_ROUNDS));
+    // A slice has room for all stages of a rate, whatever is typed.
+    let longer = if staged { String::new() } else { format!(", or longer slices: --slice {longer_ms}ms") };
+    Err(UsageError::new(problem, format!("--measure {}ms or shorter{longer}", most.as_millis())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn longer_than_an_epoch_can_be_is_refused() {
+        let told = |typed, slice_ns, rounds| {
+            in_room("s", Some(Duration::from_secs(typed)), Some(Slices { slice_ns, rounds }), false).err()
+        };
+        assert_eq!(
+            (told(20, 100_000_000, 200), told(3, 100_000_000, 30), told(60, 1_000_000_000, 60)),
+            (None, None, None)
+        );
+        let error = told(60, 100_000_000, 200).unwrap();
+        assert_eq!(
+            error.problem,
+            "scenario `s`: --measure 60s is more than 200 slices of 100ms, and an epoch has no more"
+        );
+        assert_eq!(error.remedy, "--measure 20000ms or shorter, or longer slices: --slice 300ms");
+        assert_eq!(in_room("s", None, Some(Slices { slice_ns: 1, rounds: 200 }), false), Ok(()));
+    }
 
     const CLOSED: Shape = Shape::Closed { connections: 8 };
 

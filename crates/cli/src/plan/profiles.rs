@@ -58,7 +58,7 @@ pub(crate) const FULL: Profile = Profile {
 /// The fewest rounds that still leave something after the fifth at either end is trimmed.
 const FEWEST_ROUNDS: u64 = 4;
 /// The most rounds: beyond, the epoch's fresh start is what limits precision.
-const MOST_ROUNDS: u64 = 200;
+pub(super) const MOST_ROUNDS: u64 = 200;
 
 /// What a contender needs in an epoch beside the time in which it is measured: its start, warm-up and end.
 const BESIDE: Duration = Duration::from_secs(6);

@@ -12,7 +12,7 @@ use deadheat_record::{
 };
 use toml::Spanned;
 
-use super::metrics::{in_reach, metrics};
+use super::metrics::{in_reach, in_room, metrics};
 use super::places::Places;
 use super::profiles::{Profile, QUICK};
 use super::scaled::scale;
@@ -272,6 +272,7 @@ fn scenario(
         None => profile.slices(&shape, &metrics, method.slice, method.measure),
     };
     let slices = Some(slices).filter(|_| shape.is_load());
+    in_room(name, method.measure, slices, staged(&traffic).is_some())?;
     in_reach(name, &shape, &metrics, slices)?;
     Ok(ScenarioPlan {
         name: name.into(),
