@@ -1,8 +1,10 @@
 //! Records that are kept beside the studies, in `studies/NAME/kept/`: small, still read by the program in every way, and what their
 //! pages show is what the program writes of them.
 //!
-//! A page is a study's `README.md`, or its page in the book. Between `<!-- table: begin RACE -->` and `<!-- table: end -->` stands the
-//! Markdown of `kept/RACE.jsonl.gz` without its title; a study with one record need not name it. `UPDATE_TABLES=1` writes it anew.
+//! A page is a study's `README.md`, its page in the book, or the project's `README.md`, where the name is `STUDY/RACE`. Between `<!-- table: begin RACE -->` and `<!-- table: end -->` stands the
+//! Markdown of `kept/RACE.jsonl.gz` without its title; a study with one record need not name it, and `begin RACE SCENARIO...` shows
+//! these scenarios alone. `kept/audit.json` is the study's audit, made of one of these records: `docs/src/audits/NAME.md` shows it.
+//! `UPDATE_TABLES=1` writes tables and pages anew.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -10,11 +12,14 @@ use std::path::{Path, PathBuf};
 
 use deadheat_testkit::Kit;
 
-const MOST_BYTES: u64 = 300_000;
+const MOST_BYTES: u64 = 1_000_000;
+/// No record: the study's audit.
+const AUDIT: &str = "audit.json";
 const ENDINGS: [&str; 4] = [".jsonl.gz", ".jsonl", ".json.gz", ".json"];
 /// What stands in a block whose study keeps no record.
 const NONE_YET: &str = "Not raced yet";
 const END: &str = "<!-- table: end -->";
+const AUDITS: &str = "deadheat audit studies/NAME --record studies/NAME/kept/RACE.jsonl.gz --json studies/NAME/kept/audit.json";
 const MEND: &str = "UPDATE_TABLES=1 cargo test -p deadheat --test kept";
 const EXAMPLE: &str = include_str!("../../record/tests/fixtures/example.json");
 
@@ -28,33 +33,42 @@ struct Kept {
     path: PathBuf,
 }
 
-/// A page and its lines.
+/// A page and its lines; what the names of a study's records begin with there.
 struct Page {
     path: PathBuf,
+    prefix: String,
     lines: Vec<String>,
 }
 
-/// A block of a page: the record that it names, and the lines between its marks.
+/// A block of a page: the record that it names, its scenarios (none: all), and the lines between its marks.
 struct Block {
     name: Option<String>,
+    scenarios: Vec<String>,
     from: usize,
     to: usize,
 }
 
 impl Page {
-    fn read(path: PathBuf) -> Option<Self> {
+    fn read((path, prefix): (PathBuf, String)) -> Option<Self> {
         let lines = fs::read_to_string(&path).ok()?.lines().map(str::to_owned).collect();
-        Some(Self { path, lines })
+        Some(Self { path, prefix, lines })
     }
 
     /// The blocks, the last one first: so they can be replaced one by one.
     fn blocks(&self) -> Vec<Block> {
         let begins = self.lines.iter().enumerate().filter_map(|(at, line)| {
-            let name = line.trim().strip_prefix("<!-- table: begin")?.strip_suffix("-->")?.trim();
+            let mark = line.trim().strip_prefix("<!-- table: begin")?.strip_suffix("-->")?;
+            let mut words = mark.split_whitespace().map(str::to_owned);
+            let (name, scenarios) = (words.next(), words.collect());
+            let name = match name {
+                Some(name) => Some(name.strip_prefix(&self.prefix)?.to_owned()),
+                None if self.prefix.is_empty() => None,
+                None => return None,
+            };
             let length = self.lines[at..].iter().position(|line| line.trim() == END);
             let to = at
                 + length.unwrap_or_else(|| panic!("{}:{}: a table has no end", self.path.display(), at + 1));
-            Some(Block { name: (!name.is_empty()).then(|| name.to_owned()), from: at + 1, to })
+            Some(Block { name, scenarios, from: at + 1, to })
         });
         let mut blocks: Vec<Block> = begins.collect();
         blocks.reverse();
@@ -76,12 +90,27 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 /// All that is wrong with the studies below `root`; `update` mends the tables first.
 fn wrong(root: &Path, update: bool) -> Vec<String> {
     let studies = sorted(&root.join("studies")).into_iter().filter(|path| path.join("study.toml").exists());
-    studies.flat_map(|study| wrong_with(root, &study, update)).collect()
+    let studies: Vec<PathBuf> = studies.collect();
+    let mut wrong: Vec<String> = studies.iter().flat_map(|study| wrong_with(root, study, update)).collect();
+    let page = Page::read((root.join("README.md"), String::new()));
+    let known = |block: &Block| {
+        let name = block.name.as_deref().unwrap_or_default();
+        studies.iter().any(|study| name.split_once('/').is_some_and(|(one, _)| study.ends_with(one)))
+    };
+    for (page, block) in
+        page.iter().flat_map(|page| page.blocks().into_iter().map(move |block| (page, block)))
+    {
+        if !known(&block) {
+            let place = format!("{}:{}", page.path.display(), block.from);
+            wrong.push(format!("{place}: whose table? write <!-- table: begin STUDY/RACE -->"));
+        }
+    }
+    wrong
 }
 
 fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
     let (mut wrong, mut records) = (Vec::new(), Vec::new());
-    for path in sorted(&study.join("kept")) {
+    for path in sorted(&study.join("kept")).into_iter().filter(|path| !path.ends_with(AUDIT)) {
         let file = path.file_name().unwrap().to_str().unwrap().to_owned();
         match ENDINGS.iter().find_map(|ending| file.strip_suffix(ending)) {
             Some(name) => records.push(Kept { name: name.to_owned(), path }),
@@ -90,10 +119,12 @@ fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
             }
         }
     }
-    let chapter = study.file_name().unwrap().to_str().unwrap().to_owned() + ".md";
-    let places = [study.join("README.md"), root.join("docs/src/studies").join(chapter)];
-    let mut pages: Vec<Page> = places.into_iter().filter_map(Page::read).collect();
-    let tables: Vec<Result<String, String>> = records.iter().map(table).collect();
+    let name = study.file_name().unwrap().to_str().unwrap();
+    let own = [study.join("README.md"), root.join("docs/src/studies").join(format!("{name}.md"))];
+    let places = own.map(|path| (path, String::new())).into_iter();
+    let places = places.chain([(root.join("README.md"), format!("{name}/"))]);
+    let mut pages: Vec<Page> = places.filter_map(Page::read).collect();
+    wrong.extend(records.iter().filter_map(|record| read_in_every_way(record).err()));
     let mut seen = vec![false; records.len()];
     for page in &mut pages {
         for block in page.blocks() {
@@ -103,23 +134,26 @@ fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
                 Ok(None) => {}
                 Ok(Some(at)) => {
                     seen[at] = true;
-                    let Ok(table) = &tables[at] else { continue };
-                    if update {
-                        drop(page.lines.splice(block.from..block.to, table.lines().map(str::to_owned)));
-                        fs::write(&page.path, page.lines.join("\n") + "\n").unwrap();
-                    } else if page.shown(&block) != *table {
-                        let path = records[at].path.display();
-                        wrong.push(format!(
+                    let path = records[at].path.display();
+                    match table(&records[at], &block.scenarios) {
+                        // What is wrong with the whole record is said once.
+                        Err(_) if block.scenarios.is_empty() => {}
+                        Err(problem) => wrong.push(format!("{place}: {problem}")),
+                        Ok(table) if update => {
+                            drop(page.lines.splice(block.from..block.to, table.lines().map(str::to_owned)));
+                            fs::write(&page.path, page.lines.join("\n") + "\n").unwrap();
+                        }
+                        Ok(table) if page.shown(&block) == table => {}
+                        Ok(_) => wrong.push(format!(
                             "{place}: not what the program writes of {path}; {MEND} writes it"
-                        ));
+                        )),
                     }
                 }
             }
         }
     }
-    for ((record, table), seen) in records.iter().zip(tables).zip(seen) {
+    for (record, seen) in records.iter().zip(seen) {
         let path = record.path.display();
-        wrong.extend(table.err());
         if !seen {
             wrong.push(format!(
                 "{path}: no page shows it; write <!-- table: begin {} --> and {END}",
@@ -147,22 +181,50 @@ fn record_of(block: &Block, records: &[Kept], shown: &str) -> Result<Option<usiz
     }
 }
 
-/// What a page has to show of a record: its Markdown without the title. The record is read in all other ways, too.
-fn table(record: &Kept) -> Result<String, String> {
+/// What a page has to show of these scenarios of a record, or of all: its Markdown without the title.
+fn table(record: &Kept, scenarios: &[String]) -> Result<String, String> {
+    let (kit, mut path) = (kit(), record.path.clone());
+    if !scenarios.is_empty() {
+        let whole = deadheat_record::read(&record.path).map_err(|error| error.to_string())?;
+        let names: Vec<&str> = whole.plan.scenarios.iter().map(|one| one.name.as_str()).collect();
+        if let Some(other) = scenarios.iter().find(|one| !names.contains(&one.as_str())) {
+            return Err(format!("{} has no scenario {other}; it has {}", path.display(), names.join(", ")));
+        }
+        let asked: Vec<&str> = scenarios.iter().map(String::as_str).collect();
+        path = kit.file("part.jsonl.gz", whole.only(&asked).packed().unwrap());
+    }
+    let outcome = kit.deadheat(["report", path.to_str().unwrap(), "--markdown", "-"]).run();
+    if outcome.status() != Some(0) {
+        return Err(format!("{}: deadheat report: {}", record.path.display(), outcome.stderr));
+    }
+    let (_, rest) = outcome.stdout.split_once('\n').unwrap_or_default();
+    Ok(rest.trim().to_owned())
+}
+
+fn read_in_every_way(record: &Kept) -> Result<(), String> {
     let (kit, path) = (kit(), record.path.to_str().unwrap());
     let run = |arguments: &[&str]| {
         let outcome = kit.deadheat(arguments).run();
-        // A record that is held against itself is read, and then refused: 3.
-        let fine = matches!((arguments[0], outcome.status()), (_, Some(0)) | ("compare", Some(3)));
-        if fine {
+        if outcome.status() == Some(0) {
             Ok(outcome.stdout)
         } else {
             Err(format!("{path}: deadheat {}: {}", arguments[0], outcome.stderr))
         }
     };
-    let markdown = run(&["report", path, "--markdown", "-"])?;
     run(&["report", path])?;
-    run(&["report", path, "--html", "page.html", "--svg", "figures", "--csv", "tables"])?;
+    run(&[
+        "report",
+        path,
+        "--html",
+        "page.html",
+        "--svg",
+        "figures",
+        "--csv",
+        "tables",
+        "--markdown",
+        "x.md",
+    ])?;
+    // A record that is held against itself is read, and then refused: 3.
     let twice = kit.deadheat(["compare", path, path]).run();
     if twice.status() != Some(3) || !twice.stdout.contains("invalid same-record") {
         return Err(format!("{path}: deadheat compare: {}{}", twice.stdout, twice.stderr));
@@ -171,8 +233,7 @@ fn table(record: &Kept) -> Result<String, String> {
     if !kit.read("page.html").contains("id=\"document\">{\"schema\":") || figures.len() < 4 {
         return Err(format!("{path}: its page or its figures are missing: {figures:?}"));
     }
-    let (_, rest) = markdown.split_once('\n').unwrap_or_default();
-    Ok(rest.trim().to_owned())
+    Ok(())
 }
 
 #[test]
@@ -181,6 +242,49 @@ fn pages_show_what_the_program_writes_of_kept_records() {
     let update = std::env::var_os("UPDATE_TABLES").is_some();
     let found = wrong(&root, update);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+fn shipped() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let studies = sorted(&root.join("studies"));
+    studies.into_iter().filter(|path| path.join("study.toml").exists()).collect()
+}
+
+#[test]
+fn every_study_that_ships_keeps_what_it_found() {
+    let studies = shipped();
+    assert_eq!(studies.len(), 5);
+    for study in studies {
+        let kept = sorted(&study.join("kept"));
+        assert!(kept.iter().any(|path| !path.ends_with(AUDIT)), "{}: no record is kept", study.display());
+    }
+}
+
+/// What an audit says of this machine follows from the record that is kept, and the book shows all of it.
+#[test]
+fn the_book_shows_the_audit_of_every_study() {
+    for study in shipped() {
+        let name = study.file_name().unwrap().to_str().unwrap();
+        let kept = deadheat_record::read_audit(&study.join("kept").join(AUDIT)).unwrap();
+        let page = study.join("../../docs/src/audits").join(format!("{name}.md"));
+        let text = deadheat_report::audit::markdown(&kept);
+        if std::env::var_os("UPDATE_TABLES").is_some() {
+            fs::create_dir_all(page.parent().unwrap()).unwrap();
+            fs::write(&page, &text).unwrap();
+        }
+        assert!(
+            fs::read_to_string(&page).unwrap_or_default() == text,
+            "{name}.md is another one; {MEND} writes it"
+        );
+        let record = study.join("../..").join(kept.record.as_ref().unwrap());
+        assert!(record.starts_with(study.join("../../studies")), "{name}: made of {}", record.display());
+        let [study, record] = [&study, &record].map(|path| path.to_str().unwrap());
+        let again =
+            kit().deadheat(["audit", study, "--record", record, "--no-generators", "--json", "-"]).run();
+        let again: deadheat_record::AuditRecord = serde_json::from_str(&again.stdout).unwrap();
+        let part = |one: &deadheat_record::AuditRecord| serde_json::json!({ "claims": one.claims, "checks": one.checks, "here": one.here });
+        assert!(part(&again) == part(&kept), "{name}: the study or the program has changed since; {AUDITS}");
+    }
 }
 
 /// A study of one's own: there may be none with records yet, and what is looked for must be found.
@@ -237,6 +341,8 @@ fn a_record_without_a_table_and_a_table_without_a_record_are_found() {
     shelf.assert_wrong("README.md:5: no record steady is kept");
     shelf.kit.file("studies/one/kept/steady.jsonl.gz", packed());
     shelf.assert_wrong("UPDATE_TABLES=1");
+    shelf.page("<!-- table: begin steady closed-9 -->\n<!-- table: end -->\n");
+    shelf.assert_wrong("has no scenario closed-9; it has closed-64");
     shelf.page("No table.\n");
     shelf.assert_wrong("steady.jsonl.gz: no page shows it");
 }
@@ -257,7 +363,17 @@ fn a_table_is_written_and_a_digit_that_was_changed_is_found() {
     shelf.assert_wrong("README.md:5: not what the program writes of");
     shelf.update();
     assert_eq!(shelf.readme(), readme);
-    // The book's page may show it, too, and is held to it.
+    // The project's own page may show it by its whole name, and is held to it; others' names are found.
+    shelf.kit.file("README.md", "<!-- table: begin one/steady -->\n<!-- table: end -->\n");
+    shelf.assert_wrong("README.md:1: not what the program writes of");
+    shelf.update();
+    shelf.assert_fine();
+    for other in ["two/steady", "steady", ""] {
+        shelf.kit.file("README.md", format!("<!-- table: begin {other} -->\n<!-- table: end -->\n"));
+        shelf.assert_wrong("README.md:1: whose table?");
+    }
+    shelf.kit.file("README.md", "");
+    // So may the book's page.
     shelf.kit.file("docs/src/studies/one.md", "# one\n\n<!-- table: begin steady -->\n<!-- table: end -->\n");
     shelf.assert_wrong("one.md:3: not what the program writes of");
     shelf.update();
@@ -276,8 +392,8 @@ fn several_records_are_named_and_what_is_no_small_record_is_found() {
     shelf.update();
     shelf.assert_fine();
     assert_eq!(shelf.readme().matches("### `closed-64`").count(), 2);
-    shelf.kit.file("studies/one/kept/other.json", format!("{EXAMPLE}{}", " ".repeat(300_000)));
-    shelf.assert_wrong("other.json: over 300000 bytes");
+    shelf.kit.file("studies/one/kept/other.json", format!("{EXAMPLE}{}", " ".repeat(1_000_000)));
+    shelf.assert_wrong("other.json: over 1000000 bytes");
     shelf.kit.file("studies/one/kept/other.json", &EXAMPLE[..EXAMPLE.len() / 2]);
     shelf.assert_wrong("other.json: deadheat report: ");
     shelf.kit.file("studies/one/kept/other.json", EXAMPLE);

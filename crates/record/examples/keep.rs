@@ -1,5 +1,6 @@
 //! Packs a race's record to be kept beside its study: the journal of the scenarios that are named, or of all, by gzip.
 //! `cargo run -p deadheat-record --example keep -- RECORD studies/NAME/kept/RACE.jsonl.gz [SCENARIO...]`
+//! What lies below the folder where it is run is named as it is seen from there.
 #![allow(clippy::print_stdout, reason = "an example's output is its purpose")]
 
 use std::error::Error;
@@ -21,6 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let asked = if scenarios.is_empty() { names.as_slice() } else { scenarios };
     let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+    let record =
+        record.seen_from(&std::env::current_dir()?).ok_or("not to be run in the root of all folders")?;
     let packed = record.only(&asked).packed()?;
     if let Some(folder) = Path::new(to).parent() {
         std::fs::create_dir_all(folder)?;

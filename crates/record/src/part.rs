@@ -2,9 +2,24 @@
 //!
 //! Owns what belongs to a scenario. Must not know what follows from it.
 
+use std::path::Path;
+
+use serde_json::Value;
+
 use crate::Record;
 
 impl Record {
+    /// The record with what its plan has below `root` named as it is seen from there, so that it says nothing of the folders of the
+    /// machine on which it was made. None where `root` is the root of all.
+    #[must_use]
+    pub fn seen_from(mut self, root: &Path) -> Option<Self> {
+        root.parent()?;
+        let mut plan = serde_json::to_value(&self.plan).ok()?;
+        strip(&mut plan, &format!("{}/", root.display()));
+        self.plan = serde_json::from_value(plan).ok()?;
+        Some(self)
+    }
+
     /// The record of some of its scenarios. What was planned, seen and decided in them stays, and so what follows from it; names
     /// that the plan does not have are passed over.
     #[must_use]
@@ -28,5 +43,26 @@ impl Record {
         self.findings.retain(|(scenario, _)| scenario.as_deref().is_none_or(kept));
         self.ended.retain(|(scenario, _)| kept(scenario));
         self
+    }
+}
+
+/// Takes `prefix` away from the beginning of every word.
+fn strip(value: &mut Value, prefix: &str) {
+    match value {
+        Value::String(text) if text.contains(prefix) => {
+            let within = |one: char| one.is_alphanumeric() || "._-/".contains(one);
+            let mut parts = text.split(prefix);
+            let mut stripped = parts.next().unwrap_or_default().to_owned();
+            for part in parts {
+                if stripped.chars().next_back().is_some_and(within) {
+                    stripped += prefix;
+                }
+                stripped += part;
+            }
+            *text = stripped;
+        }
+        Value::Array(all) => all.iter_mut().for_each(|one| strip(one, prefix)),
+        Value::Object(all) => all.values_mut().for_each(|one| strip(one, prefix)),
+        _ => {}
     }
 }

@@ -283,3 +283,17 @@ fn a_part_of_a_record_is_that_of_its_scenarios() {
     assert_eq!((b.ended.len(), b.findings.len(), b.set_aside.len(), b.anew.len()), (1, 2, 0, 0));
     assert_eq!((part(&["c"]).findings.len(), b.plan.scenarios.len()), (1, 1));
 }
+
+#[test]
+fn a_record_that_is_kept_says_nothing_of_the_folders_where_it_was_made() {
+    let mut record = full_record();
+    record.plan.folder = "/home/someone/deadheat/studies/trending".into();
+    record.plan.contenders[0].folder = "/home/someone/deadheat/studies/trending".into();
+    record.plan.contenders[0].command =
+        "exec /home/someone/deadheat/target/limit --log /var/home/someone/deadheat/x".into();
+    let seen = record.clone().seen_from(std::path::Path::new("/home/someone/deadheat")).unwrap();
+    assert_eq!(seen.plan.folder, std::path::Path::new("studies/trending"));
+    assert_eq!(seen.plan.contenders[0].command, "exec target/limit --log /var/home/someone/deadheat/x");
+    assert!(record.clone().seen_from(std::path::Path::new("/")).is_none());
+    assert_eq!(seen.epochs, record.epochs);
+}
