@@ -48,7 +48,8 @@ fn those_that_do_not_start_are_told_apart() {
         (server_line(&["--garbage"]), &["bad did not answer within 4 s"]),
     ];
     all_at_once(&cases, |(command, words)| {
-        let outcome = against(&kit(), command);
+        let kit = kit();
+        let outcome = against(&kit, command);
         outcome.assert_status(2);
         for word in *words {
             outcome.assert_stderr_has(word);
@@ -67,7 +68,8 @@ fn those_that_answer_otherwise_are_not_raced() {
         (server_line(&["--json", "--status-under-load", "100", "503"]), &["under load", "answers differ"]),
     ];
     all_at_once(&cases, |(command, words)| {
-        let outcome = against(&kit(), command);
+        let kit = kit();
+        let outcome = against(&kit, command);
         outcome.assert_status(1);
         let said = format!("{}{}", outcome.stdout, outcome.stderr);
         for word in *words {

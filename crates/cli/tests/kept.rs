@@ -1,7 +1,7 @@
 //! Records that are kept beside the studies, in `studies/NAME/kept/`: small, still read by the program in every way, and what their
 //! pages show is what the program writes of them.
 //!
-//! A page is a study's `README.md`, its page in the book, or the project's `README.md`, where the name is `STUDY/RACE`. Between `<!-- table: begin RACE -->` and `<!-- table: end -->` stands the
+//! A page is a study's `README.md`, its page in the book, or the project's `README.md`, where the name is `STUDY/RACE` and less is shown. Between `<!-- table: begin RACE -->` and `<!-- table: end -->` stands the
 //! Markdown of `kept/RACE.jsonl.gz` without its title; a study with one record need not name it, and `begin RACE SCENARIO...` shows
 //! these scenarios alone. `kept/audit.json` is the study's audit, made of one of these records: `docs/src/audits/NAME.md` shows it.
 //! `UPDATE_TABLES=1` writes tables and pages anew.
@@ -135,7 +135,8 @@ fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
                 Ok(Some(at)) => {
                     seen[at] = true;
                     let path = records[at].path.display();
-                    match table(&records[at], &block.scenarios) {
+                    let whole = table(&records[at], &block.scenarios);
+                    match if page.prefix.is_empty() { whole } else { whole.map(|text| in_short(&text)) } {
                         // What is wrong with the whole record is said once.
                         Err(_) if block.scenarios.is_empty() => {}
                         Err(problem) => wrong.push(format!("{place}: {problem}")),
@@ -199,6 +200,14 @@ fn table(record: &Kept, scenarios: &[String]) -> Result<String, String> {
     }
     let (_, rest) = outcome.stdout.split_once('\n').unwrap_or_default();
     Ok(rest.trim().to_owned())
+}
+
+/// What comes before all that is folded away, and where and when it was measured.
+fn in_short(table: &str) -> String {
+    let before =
+        table.lines().take_while(|line| !line.starts_with("<details>") && !line.starts_with("<sub>"));
+    let foot = table.lines().filter(|line| line.starts_with("<sub>"));
+    before.chain(foot).collect::<Vec<_>>().join("\n")
 }
 
 fn read_in_every_way(record: &Kept) -> Result<(), String> {
@@ -368,6 +377,11 @@ fn a_table_is_written_and_a_digit_that_was_changed_is_found() {
     shelf.assert_wrong("README.md:1: not what the program writes of");
     shelf.update();
     shelf.assert_fine();
+    let readme = shelf.kit.read("README.md");
+    assert!(
+        readme.contains("| `bun` | 17,") && readme.contains("<sub>") && !readme.contains("<details>"),
+        "{readme}"
+    );
     for other in ["two/steady", "steady", ""] {
         shelf.kit.file("README.md", format!("<!-- table: begin {other} -->\n<!-- table: end -->\n"));
         shelf.assert_wrong("README.md:1: whose table?");
