@@ -1,8 +1,8 @@
 //! The keeper by itself: what it tells of the contender that it starts.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use deadheat_record::{Ending, Limits};
@@ -32,28 +32,55 @@ fn order(kit: &Kit, command: &str) -> Order {
     }
 }
 
+/// A keeper at work, and both ways to talk with it.
+struct Keeper {
+    process: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Keeper {
+    fn of(kit: &Kit) -> Self {
+        let (key, mark) = kit.mark();
+        let mut keeper = Command::new(BINARY);
+        keeper.arg(KEEPER_COMMAND).env(key, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = keeper.spawn().unwrap();
+        let stdin = process.stdin.take().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, stdin, lines }
+    }
+
+    fn told(&mut self, order: &Order) {
+        writeln!(self.stdin, "{}", serde_json::to_string(order).unwrap()).unwrap();
+    }
+
+    fn says(&mut self) -> Message {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+
+    /// Nobody is there any more who would talk with it.
+    fn left_alone(self) {
+        let Self { mut process, stdin, .. } = self;
+        drop(stdin);
+        assert!(process.wait().unwrap().success());
+    }
+}
+
 /// A start is timed from when the contender's own command begins, however long its keeper has been there.
 #[test]
 fn what_begins_is_the_contender_and_not_its_keeper() {
     let kit = Kit::new(BINARY);
-    let (key, mark) = kit.mark();
-    let mut keeper = Command::new(BINARY);
-    keeper.arg(KEEPER_COMMAND).env(key, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut keeper = keeper.spawn().unwrap();
-    let mut stdin = keeper.stdin.take().unwrap();
-    let mut lines = BufReader::new(keeper.stdout.take().unwrap()).lines();
+    let mut keeper = Keeper::of(&kit);
     std::thread::sleep(Duration::from_millis(50));
-    let order = order(&kit, "readlink /proc/self/fd/0 > input.txt; exec sleep 60");
     let asked_ns = now_ns();
-    writeln!(stdin, "{}", serde_json::to_string(&order).unwrap()).unwrap();
-    let mut next = || serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    let staged = next();
+    keeper.told(&order(&kit, "readlink /proc/self/fd/0 > input.txt; exec sleep 60"));
+    let staged = keeper.says();
     let Message::Staged { pid } = staged else { panic!("{staged:?}") };
     std::thread::sleep(Duration::from_millis(50));
     assert!(!kit.path().join("input.txt").exists(), "nobody has let it begin");
     let let_ns = now_ns();
-    writeln!(stdin, "begin").unwrap();
-    let started = next();
+    writeln!(keeper.stdin, "begin").unwrap();
+    let started = keeper.says();
     let told_ns = now_ns();
     let Message::Started { at_ns, pid: same, .. } = started else { panic!("{started:?}") };
     assert!(asked_ns < let_ns && let_ns < at_ns && at_ns < told_ns, "{asked_ns} {let_ns} {at_ns} {told_ns}");
@@ -61,8 +88,7 @@ fn what_begins_is_the_contender_and_not_its_keeper() {
     let input = kit.path().join("input.txt");
     let reads = || std::fs::read_to_string(&input).is_ok_and(|text| text == "/dev/null\n");
     assert!(wait_until(Duration::from_secs(10), reads), "{:?}", std::fs::read_to_string(&input));
-    drop(stdin);
-    assert!(keeper.wait().unwrap().success());
+    keeper.left_alone();
     kit.assert_nothing_left();
 }
 
@@ -70,17 +96,11 @@ fn what_begins_is_the_contender_and_not_its_keeper() {
 #[test]
 fn what_nobody_lets_begin_does_not() {
     let kit = Kit::new(BINARY);
-    let (key, mark) = kit.mark();
-    let mut keeper = Command::new(BINARY);
-    keeper.arg(KEEPER_COMMAND).env(key, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut keeper = keeper.spawn().unwrap();
-    let mut stdin = keeper.stdin.take().unwrap();
+    let mut keeper = Keeper::of(&kit);
     // Nothing ends it before its time.
     let ending = Ending { command: Some("touch ended.txt".into()), ..Ending::default() };
-    let order = Order { ending, ..order(&kit, "echo begun > begun.txt; exec sleep 60") };
-    writeln!(stdin, "{}", serde_json::to_string(&order).unwrap()).unwrap();
-    drop(stdin);
-    assert!(keeper.wait().unwrap().success());
+    keeper.told(&Order { ending, ..order(&kit, "echo begun > begun.txt; exec sleep 60") });
+    keeper.left_alone();
     assert!(!kit.path().join("begun.txt").exists());
     assert!(!kit.path().join("ended.txt").exists(), "what never began is not asked to end");
     kit.assert_nothing_left();
