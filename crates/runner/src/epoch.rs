@@ -28,6 +28,9 @@ const MOST_WRONG: f64 = 0.001;
 const POSITIONS: usize = 1 << 16;
 /// What is measured of a contender that is not warm is measured window by window.
 const WINDOW: Duration = Duration::from_millis(250);
+/// A contender that was frozen while others warmed up is loaded for so long once more before the first round: what it lost meanwhile
+/// (caches, pages of its program, timers that are due) is nothing that its rivals should win by. docs/src/method.md has figures.
+const WAKE: Duration = Duration::from_millis(300);
 /// A warm-up goes on for the requests that it lacks at the most so many times as long.
 const WARMUP_STRETCH: u32 = 3;
 
@@ -228,7 +231,8 @@ impl Course<'_> {
         started: Instant,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), Broken> {
-        let warmups = self.warm_up(loaded, parity, observer)?;
+        let mut warmups = self.warm_up(loaded, parity, observer)?;
+        self.wake(loaded, parity, &mut warmups)?;
         let (rounds, measured) = match &self.scenario.shape {
             Shape::Peak { objective, .. } => self.search(loaded, &warmups, objective, started, observer)?,
             Shape::Closed { .. } | Shape::Open { .. } => self.rounds(loaded, started, observer)?,
@@ -277,6 +281,29 @@ impl Course<'_> {
             sums.push(sum);
         }
         Ok(sums)
+    }
+
+    /// Loads each once more after all are warm, in random order; what they answer belongs to their warm-ups.
+    ///
+    /// # Errors
+    /// As [`Self::warm_up`].
+    fn wake(&self, loaded: &mut [Loaded], parity: &Parity, warmups: &mut [Sum]) -> Result<(), Broken> {
+        if self.scenario.traffic.cold || loaded.len() < 2 {
+            return Ok(());
+        }
+        let places: Vec<usize> = (0..loaded.len()).collect();
+        for place in schedule::shuffled(&places, self.seed.rotate_left(31)) {
+            let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
+            let start = Instant::now();
+            let enough = |_: &Sum, _: &Tally| (self.gate.stopped)() || start.elapsed() >= WAKE;
+            let woken = one.stretch(Duration::from_millis(100), warmup.outcomes.total(), enough);
+            let woken = woken.map_err(|error| lost(&one.runner, &error))?;
+            self.still_there(one, "before its first round")?;
+            self.check_answers(one, &woken, parity)?;
+            warmup.completions += woken.completions;
+            warmup.elapsed_ns += woken.elapsed_ns;
+        }
+        Ok(())
     }
 
     /// Whether a contender still runs, and nobody asked for the end.
