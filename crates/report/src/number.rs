@@ -13,6 +13,16 @@ pub(crate) fn three_digits(value: f64) -> String {
     grouped(&format!("{rounded:.decimals$}"))
 }
 
+/// How often something happens on average, which may be once in many times: three digits, no farther than the third decimal.
+/// `5.00`, `0.017`, `under 0.001`.
+pub(crate) fn seldom(value: f64) -> String {
+    match value {
+        0.0005..0.1 => format!("{value:.3}"),
+        _ if value > 0.0 && value < 0.1 => "under 0.001".into(),
+        _ => three_digits(value),
+    }
+}
+
 /// All digits that there are, thousands apart: `80,333.19`, `0.1749`.
 pub(crate) fn exact(value: f64) -> String {
     if value.is_finite() { grouped(&value.to_string()) } else { "-".into() }
@@ -162,6 +172,14 @@ mod tests {
             ["1,000", "100", "10.0", "-1,230"]
         );
         assert_eq!([shown(f64::NAN), shown(f64::INFINITY)], ["-", "-"]);
+    }
+
+    #[test]
+    fn what_is_seldom_has_no_more_digits_than_it_is_worth() {
+        let shown = |value| seldom(value);
+        assert_eq!([shown(5.0), shown(0.2931), shown(12_345.6)], ["5.00", "0.293", "12,300"]);
+        assert_eq!([shown(0.0173), shown(0.001_52), shown(0.000_5)], ["0.017", "0.002", "0.001"]);
+        assert_eq!([shown(0.000_49), shown(0.0), shown(f64::NAN)], ["under 0.001", "0", "-"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // Latency by percentile, on an axis of nines: the tail has as much room as the rest.
 import { figure, section, titled, type Context } from "../context";
 import type { Scenario } from "../document";
-import { plain } from "../dom";
+import { plain, s } from "../dom";
 import { highest, lowest } from "../extent";
 import type { Drawing, Figure, Point } from "../figure";
 import { quantileName, tick, timeNs } from "../format";
@@ -56,22 +56,38 @@ function domainOf(values: number[]): [number, number] {
   return [low / room, high * room];
 }
 
-/** Moves labels apart that would stand on each other; they keep their order. */
-function apart(wanted: { y: number; name: string }[], least: number): { y: number; name: string }[] {
+/** Where a curve ends, and the height at which its name stands. */
+interface End { name: string; x: number; y: number; at: number }
+
+const LABEL_PX = 15;
+
+/** Moves names apart that would stand on each other; they keep their order, and stay above the lowest height if there is room. */
+function apart(wanted: End[], lowest: number): End[] {
   const sorted = [...wanted].sort((a, b) => a.y - b.y);
-  for (let at = 1; at < sorted.length; at += 1) {
-    sorted[at]!.y = Math.max(sorted[at]!.y, sorted[at - 1]!.y + least);
+  sorted.forEach((end, at) => { if (at > 0) end.at = Math.max(end.at, sorted[at - 1]!.at + LABEL_PX); });
+  const beyond = (sorted[sorted.length - 1]?.at ?? lowest) - lowest;
+  if (beyond > 0) {
+    sorted.reverse().forEach((end, at) => { end.at = Math.min(end.at, at > 0 ? sorted[at - 1]!.at - LABEL_PX : lowest); });
   }
   return sorted;
+}
+
+/** Each curve's name at the right, with a thin line from where the curve ends. */
+function nameEnds(context: Context, svg: SVGSVGElement, ends: End[], { left, wide, lowest }: { left: number; wide: number; lowest: number }): void {
+  for (const end of apart(ends, lowest)) {
+    const line = `M${end.x.toFixed(1)},${end.y.toFixed(1)}L${(left - 10).toFixed(1)},${end.at.toFixed(1)}h6`;
+    svg.append(s("path", { d: line, fill: "none", stroke: context.series.color(end.name), "stroke-width": 1, "stroke-opacity": 0.6 }));
+    write(svg, left, end.at, fitted(plain(end.name), wide), { fill: theme().ink });
+  }
 }
 
 export const WITHIN = "share of requests answered within the time";
 
 /** `label` says what the curves are shares of. */
 export function drawCurves(context: Context, curves: Curve[], width: number, label = WITHIN): Drawing {
-  const { ink, line, muted } = theme();
+  const { line, muted } = theme();
   const narrow = width < NARROW;
-  const wide = Math.min(190, highest(curves.map((one) => textWidth(one.name)), 0) + 18);
+  const wide = Math.min(190, highest(curves.map((one) => textWidth(one.name)), 0) + 24);
   const rows = curves.flatMap((one) => one.points.map(([q, ns]) => ({ name: one.name, q, ns: Math.max(ns, 1), x: nines(q) })));
   const last = highest(rows.map((one) => one.x), 1);
   const domain = domainOf(rows.map((one) => one.ns));
@@ -100,8 +116,12 @@ export function drawCurves(context: Context, curves: Curve[], width: number, lab
   });
   below.forEach((line, at) => write(svg, 62, height - 6 - (below.length - 1 - at) * 16, line, { fill: muted }));
   if (!narrow) {
-    const ends = curves.map((one) => ({ name: one.name, y: y(Math.max(one.points[one.points.length - 1]![1], 1)) }));
-    for (const end of apart(ends, 15)) write(svg, width - wide + 8, end.y, fitted(plain(end.name), wide - 10), { fill: ink });
+    const ends = curves.map(({ name, points }) => {
+      const [q, ns] = points[points.length - 1]!;
+      const height = y(Math.max(ns, 1));
+      return { name, x: x(nines(q)), y: height, at: height };
+    });
+    nameEnds(context, svg, ends, { left: width - wide + 14, wide: wide - 16, lowest: height - foot });
   }
   const points: Point[] = rows.map((one) => ({
     x: x(one.x), y: y(one.ns), text: `${plain(one.name)}, ${quantileName(one.q)}: ${timeNs(one.ns)}`,

@@ -5,7 +5,7 @@ import type { Result, Scenario } from "../document";
 import { plain } from "../dom";
 import { highest, lowest } from "../extent";
 import type { Drawing, Figure } from "../figure";
-import { bytes, three, tick, timeNs } from "../format";
+import { bytes, seldom, three, tick, timeNs } from "../format";
 import { fitted, Plot, plotted, write } from "../plot";
 import { theme } from "../theme";
 import { zeroTicks } from "./time";
@@ -51,7 +51,7 @@ function parts(context: Context, scenario: Scenario): Figure {
       rows: results.map((one) => [
         one.contender, cell(one.user_us_per_request, time), cell(one.system_us_per_request, time),
         ...(counted ? [cell(one.instructions_per_request, three)] : []),
-        cell(one.switches_per_request, three), cell(one.involuntary_switches_per_request, three),
+        cell(one.switches_per_request, seldom), cell(one.involuntary_switches_per_request, seldom),
       ]),
     }),
   };

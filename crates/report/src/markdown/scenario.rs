@@ -8,7 +8,7 @@ use deadheat_record::{
 
 use super::{baseline, collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
-use crate::number::{bytes, interval, quantile, ratio, ratio_decimals, three_digits, time_ns, whole};
+use crate::number::{bytes, interval, quantile, ratio, ratio_decimals, seldom, three_digits, time_ns, whole};
 use crate::quota::{self, Told};
 use crate::terminal::{behind, instructions, kept_up, metric_title, over};
 
@@ -22,7 +22,8 @@ pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String 
     for (place, ranking) in scenario.rankings.iter().enumerate() {
         let headline = text(&ranking.headline);
         out += &match place {
-            0 => format!("**{headline}**\n\n"),
+            0 => format!("**{headline}**\n"),
+            1 => format!("\n- {}: {headline}\n", ranking.metric.word()),
             _ => format!("- {}: {headline}\n", ranking.metric.word()),
         };
     }
@@ -138,7 +139,7 @@ fn cpu(one: &ContenderResult) -> Option<String> {
 /// Context switches per request, with those that were involuntary.
 fn switches(one: &ContenderResult) -> Option<String> {
     let (all, involuntary) = (one.switches_per_request?, one.involuntary_switches_per_request?);
-    Some(format!("{} ({} involuntary)", three_digits(all), three_digits(involuntary)))
+    Some(format!("{} ({} involuntary)", seldom(all), seldom(involuntary)))
 }
 
 /// The 95 % interval of a time.

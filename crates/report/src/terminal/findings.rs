@@ -40,7 +40,12 @@ fn entry(group: &[&Finding], style: &Style) -> Vec<String> {
     lines
 }
 
-/// `bun 71.2 %, node 84 % of its cores used`: what all messages end with is said once.
+/// More words of its own than these, and a message is not said before what all of them end with.
+const MOST_OWN_WORDS: usize = 4;
+/// What stands behind a figure and belongs to it.
+const UNITS: [&str; 9] = ["%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB"];
+
+/// What is said of several contenders, with as little said twice as can be.
 fn said(group: &[&Finding]) -> String {
     let [first, rest @ ..] = group else { return String::new() };
     if rest.is_empty() {
@@ -48,6 +53,22 @@ fn said(group: &[&Finding]) -> String {
         return who.unwrap_or_default() + &plain(&first.message);
     }
     let messages: Vec<Vec<&str>> = group.iter().map(|one| one.message.split(' ').collect()).collect();
+    if messages.iter().all(|words| *words == messages[0]) {
+        let names: Vec<String> = group.iter().map(|one| who(one)).collect();
+        return format!("{}: {}", names.join(", "), plain(&first.message));
+    }
+    ending_alike(group, &messages).or_else(|| figures_apart(group, &messages)).unwrap_or_else(|| {
+        let each = group.iter().map(|one| format!("{}: {}", who(one), plain(&one.message)));
+        each.collect::<Vec<_>>().join("; ")
+    })
+}
+
+fn who(one: &Finding) -> String {
+    plain(one.contender.as_deref().unwrap_or_default())
+}
+
+/// `bun 71.2 %, node 84 % of its cores used`: what all messages end with is said once.
+fn ending_alike(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
     let shared = messages[1..].iter().fold(messages[0].len(), |shared, words| {
         let same = messages[0].iter().rev().zip(words.iter().rev()).take_while(|(a, b)| a == b).count();
         shared.min(same)
@@ -55,17 +76,42 @@ fn said(group: &[&Finding]) -> String {
     // A figure keeps its unit.
     let unit = messages[0].get(messages[0].len() - shared).is_some_and(|word| *word == "%");
     let shared = shared - usize::from(unit && shared > 0);
-    let who = |one: &Finding| plain(one.contender.as_deref().unwrap_or_default());
-    if shared == messages[0].len() && messages.iter().all(|words| words.len() == shared) {
-        let names: Vec<String> = group.iter().map(|one| who(one)).collect();
-        return format!("{}: {}", names.join(", "), plain(&first.message));
+    if messages.iter().any(|words| words.len() - shared > MOST_OWN_WORDS) {
+        return None;
     }
     let own = |(one, words): (&&Finding, &Vec<&str>)| {
         format!("{} {}", who(one), plain(&words[..words.len() - shared].join(" ")))
     };
-    let figures: Vec<String> = group.iter().zip(&messages).map(own).collect();
+    let figures: Vec<String> = group.iter().zip(messages).map(own).collect();
     let end = plain(&messages[0][messages[0].len() - shared..].join(" "));
-    format!("{} {end}", figures.join(", ")).trim_end().into()
+    Some(format!("{} {end}", figures.join(", ")).trim_end().into())
+}
+
+/// `bun: 30.2 µs of lag, 14.7 % of 205 µs (go: 26.6 µs, 12.0 %, 222 µs)`: the first says it, the others have only figures of
+/// their own. None where less than half of the words is the same in all.
+fn figures_apart(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
+    let first = messages[0].as_slice();
+    if messages.iter().any(|words| words.len() != first.len()) {
+        return None;
+    }
+    let differs = |at: usize| messages.iter().any(|words| words[at] != first[at]);
+    let apart: Vec<usize> = (0..first.len()).filter(|at| differs(*at)).collect();
+    if apart.len() * 2 > first.len() {
+        return None;
+    }
+    let bare = |word: &str| plain(word.trim_end_matches([',', ';', ':']));
+    let figure = |words: &[&str], at: usize| {
+        let unit = words.get(at + 1).map(|word| bare(word)).filter(|word| UNITS.contains(&word.as_str()));
+        [Some(bare(words[at])), unit].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    // A unit that differs is said with its figure.
+    let told = |at: &&usize| !UNITS.contains(&bare(first[**at]).as_str());
+    let others = group.iter().zip(messages).skip(1).map(|(one, words)| {
+        let figures: Vec<String> = apart.iter().filter(told).map(|at| figure(words, *at)).collect();
+        format!("{}: {}", who(one), figures.join(", "))
+    });
+    let others: Vec<String> = others.collect();
+    Some(format!("{}: {} ({})", who(group[0]), plain(&group[0].message), others.join("; ")))
 }
 
 #[cfg(test)]
@@ -82,5 +128,24 @@ mod tests {
         let (a, b) = (of("bun", "not warm"), of("node", "never answered"));
         assert_eq!(said(&[&a, &b]), "bun not warm, node never answered");
         assert_eq!(said(&[&a]), "bun: not warm");
+    }
+
+    #[test]
+    fn long_messages_are_said_once_and_the_other_figures_after_them() {
+        let of = |who: &str, message: &str| Finding::warn("x", message, "do").about(who);
+        let lag =
+            |lag, share, median| format!("{lag} is the generator's lag, {share} % of the median of {median}");
+        let (a, b) = (of("bun", &lag("30.2 µs", 14.7, "205 µs")), of("go", &lag("1.20 ms", 12.0, "9.90 ms")));
+        let whole = "bun: 30.2 µs is the generator's lag, 14.7 % of the median of 205 µs";
+        assert_eq!(said(&[&a, &b]), format!("{whole} (go: 1.20 ms, 12 %, 9.90 ms)"));
+        let (c, d) = (of("a", "0.808 with all, against b"), of("c", "0.169 with all, against b"));
+        assert_eq!(said(&[&c, &d]), "a 0.808, c 0.169 with all, against b");
+        let (e, f) = (
+            of("a", "ratio 0.794 without some of them, 0.808 with all"),
+            of("c", "ratio 1.2 without some of them, 1.3 with all"),
+        );
+        assert_eq!(said(&[&e, &f]), "a: ratio 0.794 without some of them, 0.808 with all (c: 1.2, 1.3)");
+        let (g, h) = (of("a", "one two three four five six"), of("b", "another thing that is told of it"));
+        assert_eq!(said(&[&g, &h]), "a: one two three four five six; b: another thing that is told of it");
     }
 }

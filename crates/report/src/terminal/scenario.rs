@@ -7,7 +7,8 @@ use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, collector, edge, findings, indented, quota};
 use crate::number::{
-    bytes, ends_nearby, interval, parts_ns, percent, ratio, ratio_decimals, three_digits, time_ns, whole,
+    bytes, ends_nearby, interval, parts_ns, percent, ratio, ratio_decimals, seldom, three_digits, time_ns,
+    whole,
 };
 use crate::style::{Style, Tone};
 use crate::text::plain;
@@ -196,7 +197,7 @@ impl<'a> Sheet<'a> {
                 self.text(instructions(row.result, "instructions:u"))
             })),
             Some(self.column("switches/req", Some(0), false, &|row| {
-                self.text(row.result.switches_per_request.map(three_digits))
+                self.text(row.result.switches_per_request.map(seldom))
             })),
             Some(self.column("memory", Some(3), false, &|row| self.text(row.result.rss_bytes.map(bytes)))),
             other(Metric::ColdStart, 2),
