@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use deadheat_testkit::Kit;
 
-const MOST_BYTES: u64 = 1_000_000;
+const MOST_BYTES: u64 = 1_200_000;
 /// No record: the study's audit.
 const AUDIT: &str = "audit.json";
 const ENDINGS: [&str; 4] = [".jsonl.gz", ".jsonl", ".json.gz", ".json"];
@@ -406,7 +406,7 @@ fn several_records_are_named_and_what_is_no_small_record_is_found() {
     shelf.update();
     shelf.assert_fine();
     assert_eq!(shelf.readme().matches("### `closed-64`").count(), 2);
-    shelf.kit.file("studies/one/kept/other.json", format!("{EXAMPLE}{}", " ".repeat(1_000_000)));
+    shelf.kit.file("studies/one/kept/other.json", format!("{EXAMPLE}{}", " ".repeat(MOST_BYTES as usize)));
     shelf.assert_wrong("other.json: over 1000000 bytes");
     shelf.kit.file("studies/one/kept/other.json", &EXAMPLE[..EXAMPLE.len() / 2]);
     shelf.assert_wrong("other.json: deadheat report: ");
