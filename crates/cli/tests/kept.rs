@@ -407,7 +407,7 @@ fn several_records_are_named_and_what_is_no_small_record_is_found() {
     shelf.assert_fine();
     assert_eq!(shelf.readme().matches("### `closed-64`").count(), 2);
     shelf.kit.file("studies/one/kept/other.json", format!("{EXAMPLE}{}", " ".repeat(MOST_BYTES as usize)));
-    shelf.assert_wrong("other.json: over 1000000 bytes");
+    shelf.assert_wrong(&format!("other.json: over {MOST_BYTES} bytes"));
     shelf.kit.file("studies/one/kept/other.json", &EXAMPLE[..EXAMPLE.len() / 2]);
     shelf.assert_wrong("other.json: deadheat report: ");
     shelf.kit.file("studies/one/kept/other.json", EXAMPLE);
