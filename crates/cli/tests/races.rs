@@ -221,7 +221,9 @@ fn first_seconds_are_kept_window_by_window() {
             let told = result["throughput_rps"].as_f64().unwrap_or(mean);
             assert!((told / mean - 1.0).abs() < 1e-9, "{told} {mean}");
             let all: f64 = own.iter().map(|slice| number_of(slice, "completions")).sum();
-            assert_eq!(epoch["contenders"][contender]["completions"].as_f64().unwrap(), all);
+            let part = &epoch["contenders"][contender];
+            assert_eq!(part["completions"].as_f64().unwrap(), all);
+            assert_eq!([&part["warmup_ns"], &part["warmup_requests"]], [0, 0], "nobody was woken before");
         }
     }
     kit.assert_nothing_left();
@@ -322,6 +324,8 @@ fn the_peak_under_an_objective_is_found() {
                 (part["peak"]["end"].as_str().unwrap(), part["peak"]["trials"].as_u64().unwrap());
             assert!(end == "found" && trials >= 10 || end == "gave-up", "{end} after {trials} trials");
             assert!(part["host"]["swapped_in_pages"].is_u64(), "what the machine counted is kept: {part}");
+            let warm_ns = part["warmup_ns"].as_u64().unwrap();
+            assert!(warm_ns > 550_000_000, "300 ms, and 300 ms to wake it: {warm_ns}");
         }
         let trial = &epoch["rounds"][0]["slices"][0]["trial"];
         assert!(trial["rate_per_s"].as_f64().unwrap() > 0.0 && trial["end"].is_string(), "{trial}");

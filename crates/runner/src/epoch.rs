@@ -232,7 +232,7 @@ impl Course<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), Broken> {
         let mut warmups = self.warm_up(loaded, parity, observer)?;
-        self.wake(loaded, parity, &mut warmups)?;
+        self.wake(loaded, parity, &mut warmups, observer)?;
         let (rounds, measured) = match &self.scenario.shape {
             Shape::Peak { objective, .. } => self.search(loaded, &warmups, objective, started, observer)?,
             Shape::Closed { .. } | Shape::Open { .. } => self.rounds(loaded, started, observer)?,
@@ -250,7 +250,7 @@ impl Course<'_> {
         Ok((contenders, rounds))
     }
 
-    /// Loads each contender in turn for as long as its warm-up takes; what each answered.
+    /// Loads each contender in turn, in random order, for as long as its warm-up takes; what each answered.
     ///
     /// # Errors
     /// When one does not bear it, or answers otherwise than it should.
@@ -260,11 +260,14 @@ impl Course<'_> {
         parity: &Parity,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Sum>, Broken> {
-        let (count, mut sums) = (loaded.len(), Vec::new());
+        let count = loaded.len();
+        let mut sums: Vec<Sum> = loaded.iter().map(|_| Sum::new()).collect();
         if self.scenario.traffic.cold {
-            return Ok(loaded.iter().map(|_| Sum::new()).collect());
+            return Ok(sums);
         }
-        for (index, one) in loaded.iter_mut().enumerate() {
+        // Whoever is the first to be warm is frozen the longest before the rounds.
+        for (index, place) in self.places(count, 7).into_iter().enumerate() {
+            let one = &mut loaded[place];
             let name = one.runner.running.name().to_owned();
             observer.event(&Event::Doing(&format!("warming up {name} ({} of {count})", index + 1)));
             let start = Instant::now();
@@ -278,30 +281,42 @@ impl Course<'_> {
             let sum = sum.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "during its warm-up")?;
             self.check_answers(one, &sum, parity)?;
-            sums.push(sum);
+            sums[place] = sum;
         }
         Ok(sums)
+    }
+
+    /// A random order of `count` contenders' places, another one for each `purpose`.
+    fn places(&self, count: usize, purpose: u32) -> Vec<usize> {
+        schedule::shuffled(&(0..count).collect::<Vec<_>>(), self.seed.rotate_left(purpose))
     }
 
     /// Loads each once more after all are warm, in random order; what they answer belongs to their warm-ups.
     ///
     /// # Errors
     /// As [`Self::warm_up`].
-    fn wake(&self, loaded: &mut [Loaded], parity: &Parity, warmups: &mut [Sum]) -> Result<(), Broken> {
+    fn wake(
+        &self,
+        loaded: &mut [Loaded],
+        parity: &Parity,
+        warmups: &mut [Sum],
+        observer: &mut dyn Observer,
+    ) -> Result<(), Broken> {
         if self.scenario.traffic.cold || loaded.len() < 2 {
             return Ok(());
         }
-        let places: Vec<usize> = (0..loaded.len()).collect();
-        for place in schedule::shuffled(&places, self.seed.rotate_left(31)) {
+        observer.event(&Event::Doing("waking all"));
+        let long = WAKE.min(self.warmup);
+        for place in self.places(loaded.len(), 31) {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
             let start = Instant::now();
-            let enough = |_: &Sum, _: &Tally| (self.gate.stopped)() || start.elapsed() >= WAKE;
+            let enough = |_: &Sum, _: &Tally| (self.gate.stopped)() || start.elapsed() >= long;
             let woken = one.stretch(Duration::from_millis(100), warmup.outcomes.total(), enough);
             let woken = woken.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "before its first round")?;
-            self.check_answers(one, &woken, parity)?;
-            warmup.completions += woken.completions;
-            warmup.elapsed_ns += woken.elapsed_ns;
+            // So short a time has too few answers to be judged by itself.
+            warmup.merge(woken);
+            self.check_answers(one, warmup, parity)?;
         }
         Ok(())
     }

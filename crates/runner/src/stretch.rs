@@ -160,6 +160,35 @@ impl Sum {
         self.in_flight_ns += if kept { tally.in_flight_ns } else { 0 };
         self.samples.extend(tally.samples);
     }
+
+    /// Adds what the same contender answered in another stretch.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.completions += other.completions;
+        self.elapsed_ns += other.elapsed_ns;
+        self.outcomes.add(&other.outcomes);
+        for (status, count) in other.status {
+            *self.status.entry(status).or_default() += count;
+        }
+        self.reconnects += other.reconnects;
+        self.closed_by_server += other.closed_by_server;
+        self.bytes_read += other.bytes_read;
+        let times = [
+            (&mut self.latency, other.latency),
+            (&mut self.send_lag, other.send_lag),
+            (&mut self.wait, other.wait),
+            (&mut self.own_lag, other.own_lag),
+        ];
+        for (sum, times) in times {
+            match (sum.as_mut(), times) {
+                // As above: the bounds are the engine's.
+                (Some(sum), Some(times)) => drop(sum.add(times)),
+                (None, times) => *sum = times,
+                (Some(_), None) => {}
+            }
+        }
+        self.in_flight_ns += other.in_flight_ns;
+        self.samples.extend(other.samples);
+    }
 }
 
 /// The engine's outcomes in the record's words.
