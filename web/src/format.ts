@@ -15,9 +15,9 @@ export function three(value: number): string {
   return grouped(rounded.toFixed(Math.min(9, Math.max(0, 3 - before))));
 }
 
-/** How often something happens on average: three digits, no farther than the third decimal. */
+/** How often something happens on average: three significant digits, but no decimal beyond the third. */
 export function seldom(value: number): string {
-  if (value <= 0 || value >= 0.1) return three(value);
+  if (!(value > 0 && value < 0.1)) return three(value);
   return value < 0.0005 ? "under 0.001" : value.toFixed(3);
 }
 

@@ -170,6 +170,12 @@ describe("figures are drawn with the record's numbers", () => {
     assert.match(await page.textContent('[data-figure="ladder"] .note'), /^json of go: faster/);
   }));
 
+  it("says of a rung on which everybody is faster that the machine was slower before", () => on("whole", { edit: (document) => {
+    for (const one of document.ladders[0].contenders) { one.steps[2].faster = true; one.steps[2].added_us = 0; }
+  } }, async ({ page }) => {
+    assert.match(await page.textContent('[data-figure="ladder"] .note'), /^steady: everybody is faster than on the rung before.* json of go: faster/);
+  }));
+
   it("latency by percentile, cut where there are too few", () => on("several", {}, async ({ page, document }) => {
     const { results } = document.scenarios[0];
     const named = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];

@@ -41,6 +41,7 @@ impl Record {
         self.set_aside.retain(|one| kept(&one.scenario));
         self.anew.retain(|(scenario, ..)| kept(scenario));
         self.findings.retain(|(scenario, _)| scenario.as_deref().is_none_or(kept));
+        self.collectors.retain(|one| kept(&one.scenario));
         self.ended.retain(|(scenario, _)| kept(scenario));
         self
     }

@@ -267,6 +267,7 @@ fn a_part_of_a_record_is_that_of_its_scenarios() {
     }
     record.ended = ["a", "b"].map(|name| (name.to_owned(), End::Decided)).to_vec();
     record.findings[1].0 = Some("b".into());
+    record.collectors[0].scenario = "a".into();
     let part = |names: &[&str]| record.clone().only(names);
     let out = |names: &[&str]| (part(names).out, part(names).out_in);
     let all = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
@@ -281,6 +282,7 @@ fn a_part_of_a_record_is_that_of_its_scenarios() {
     let b = part(&["b"]);
     assert!(b.epochs.len() == 2 && b.epochs.iter().all(|epoch| epoch.scenario == "b"), "{}", b.epochs.len());
     assert_eq!((b.ended.len(), b.findings.len(), b.set_aside.len(), b.anew.len()), (1, 2, 0, 0));
+    assert_eq!((part(&["a"]).collectors.len(), b.collectors.len()), (1, 0));
     assert_eq!((part(&["c"]).findings.len(), b.plan.scenarios.len()), (1, 1));
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn three_digits(value: f64) -> String {
     grouped(&format!("{rounded:.decimals$}"))
 }
 
-/// How often something happens on average, which may be once in many times: three digits, no farther than the third decimal.
+/// How often something happens on average, which may be once in many times: three significant digits, but no decimal beyond the third.
 /// `5.00`, `0.017`, `under 0.001`.
 pub(crate) fn seldom(value: f64) -> String {
     match value {

@@ -18,6 +18,17 @@ export function ladder(context: Context): HTMLElement | null {
 
 const added = (step: LadderStep): string => (step.faster ? "0, is faster" : timeNs(step.added_us * 1e3));
 
+/** What is said of rungs that are faster than the one before, though it asks less of a server. */
+function falling(one: Ladder): string | undefined {
+  const of = (rung: string) => one.contenders.filter((each) => each.steps.some((step) => step.scenario === rung && step.faster));
+  const all = (rung: string) => one.contenders.length > 2 && of(rung).length === one.contenders.length;
+  const some = one.rungs.filter((rung) => !all(rung)).flatMap((rung) => of(rung).map((each) => `${rung} of ${each.contender}`));
+  const said = one.rungs.filter(all).map((rung) =>
+    `${rung}: everybody is faster than on the rung before, which asks less of them, so that the machine was slower then: race the ladder again, alone.`);
+  if (some.length > 0) said.push(`${some.join(", ")}: faster than the rung before, so that it adds nothing and the parts are more than the whole.`);
+  return said.length > 0 ? said.join(" ") : undefined;
+}
+
 function stack(one: Ladder): Figure {
   const names = one.rungs;
   const tint = (part: string) => theme().series[names.indexOf(part) % theme().series.length]!;
@@ -25,12 +36,11 @@ function stack(one: Ladder): Figure {
     let from = 0;
     return each.steps.map((step) => ({ ...step, contender: each.contender, row, from, to: (from += step.added_us) }));
   });
-  const faster = parts.filter((part) => part.faster);
   const high = highest(parts.map((part) => part.to)) * 1.05;
   const text = (part: (typeof parts)[number]) => `${plain(part.contender)}, ${plain(part.scenario)}: ${added(part)}`;
   return {
     kind: "ladder", level: 3, title: `${plain(one.name)}: parts of a request`,
-    note: faster.length === 0 ? undefined : `${faster.map((part) => `${part.scenario} of ${part.contender}`).join(", ")}: faster than the rung before, so that it adds nothing and the parts are more than the whole.`,
+    note: falling(one),
     legend: names.map((name) => ({ label: name, color: () => tint(name), symbol: "square" })),
     draw: (width) => barChart({
       labels: one.contenders.map((each) => plain(each.contender)),

@@ -61,22 +61,20 @@ interface End { name: string; x: number; y: number; at: number }
 
 const LABEL_PX = 15;
 
-/** Moves names apart that would stand on each other; they keep their order, and stay above the lowest height if there is room. */
-function apart(wanted: End[], lowest: number): End[] {
+/** Moves names apart that would stand on each other; they keep their order, and stay on the drawing. */
+function apart(wanted: End[], bottom: number): End[] {
   const sorted = [...wanted].sort((a, b) => a.y - b.y);
-  sorted.forEach((end, at) => { if (at > 0) end.at = Math.max(end.at, sorted[at - 1]!.at + LABEL_PX); });
-  const beyond = (sorted[sorted.length - 1]?.at ?? lowest) - lowest;
-  if (beyond > 0) {
-    sorted.reverse().forEach((end, at) => { end.at = Math.min(end.at, at > 0 ? sorted[at - 1]!.at - LABEL_PX : lowest); });
-  }
+  const step = Math.min(LABEL_PX, (bottom - LABEL_PX) / Math.max(1, sorted.length - 1));
+  sorted.forEach((end, at) => { if (at > 0) end.at = Math.max(end.at, sorted[at - 1]!.at + step); });
+  sorted.reverse().forEach((end, at) => { end.at = Math.min(end.at, at > 0 ? sorted[at - 1]!.at - step : bottom); });
   return sorted;
 }
 
-/** Each curve's name at the right, with a thin line from where the curve ends. */
-function nameEnds(context: Context, svg: SVGSVGElement, ends: End[], { left, wide, lowest }: { left: number; wide: number; lowest: number }): void {
-  for (const end of apart(ends, lowest)) {
+/** Each curve's name at the right, with dots from where the curve ends: nothing is known of it there. */
+function nameEnds(context: Context, svg: SVGSVGElement, ends: End[], { left, wide, bottom }: { left: number; wide: number; bottom: number }): void {
+  for (const end of apart(ends, bottom)) {
     const line = `M${end.x.toFixed(1)},${end.y.toFixed(1)}L${(left - 10).toFixed(1)},${end.at.toFixed(1)}h6`;
-    svg.append(s("path", { d: line, fill: "none", stroke: context.series.color(end.name), "stroke-width": 1, "stroke-opacity": 0.6 }));
+    svg.append(s("path", { d: line, fill: "none", stroke: context.series.color(end.name), "stroke-width": 1, "stroke-dasharray": "1 4" }));
     write(svg, left, end.at, fitted(plain(end.name), wide), { fill: theme().ink });
   }
 }
@@ -121,7 +119,7 @@ export function drawCurves(context: Context, curves: Curve[], width: number, lab
       const height = y(Math.max(ns, 1));
       return { name, x: x(nines(q)), y: height, at: height };
     });
-    nameEnds(context, svg, ends, { left: width - wide + 14, wide: wide - 16, lowest: height - foot });
+    nameEnds(context, svg, ends, { left: width - wide + 14, wide: wide - 16, bottom: height - foot });
   }
   const points: Point[] = rows.map((one) => ({
     x: x(one.x), y: y(one.ns), text: `${plain(one.name)}, ${quantileName(one.q)}: ${timeNs(one.ns)}`,

@@ -74,7 +74,7 @@ fn ending_alike(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
         shared.min(same)
     });
     // A figure keeps its unit.
-    let unit = messages[0].get(messages[0].len() - shared).is_some_and(|word| *word == "%");
+    let unit = messages[0].get(messages[0].len() - shared).is_some_and(|word| UNITS.contains(word));
     let shared = shared - usize::from(unit && shared > 0);
     if messages.iter().any(|words| words.len() - shared > MOST_OWN_WORDS) {
         return None;
@@ -87,27 +87,31 @@ fn ending_alike(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
     Some(format!("{} {end}", figures.join(", ")).trim_end().into())
 }
 
-/// `bun: 30.2 µs of lag, 14.7 % of 205 µs (go: 26.6 µs, 12.0 %, 222 µs)`: the first says it, the others have only figures of
-/// their own. None where less than half of the words is the same in all.
+/// `bun: 30.2 µs of lag, 14.7 % of 205 µs (go: 26.6 µs, 12.0 %, 222 µs)`: the first says it, of the others only their figures are
+/// told. None where they differ in more than figures.
 fn figures_apart(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
     let first = messages[0].as_slice();
     if messages.iter().any(|words| words.len() != first.len()) {
         return None;
     }
+    let bare = |word: &str| plain(word.trim_matches(['(', ')', ',', ';', ':']));
+    let unit = |words: &[&str], at: usize| {
+        words.get(at).map(|word| bare(word)).filter(|word| UNITS.contains(&word.as_str()))
+    };
     let differs = |at: usize| messages.iter().any(|words| words[at] != first[at]);
-    let apart: Vec<usize> = (0..first.len()).filter(|at| differs(*at)).collect();
-    if apart.len() * 2 > first.len() {
+    // A unit that differs is said with the figure before it.
+    let of_unit = |at: usize| unit(first, at + 1).is_some() && differs(at + 1);
+    let apart: Vec<usize> =
+        (0..first.len()).filter(|at| (differs(*at) && unit(first, *at).is_none()) || of_unit(*at)).collect();
+    let is_figure = |word: &str| bare(word).starts_with(|one: char| one.is_ascii_digit());
+    if apart.is_empty() || !apart.iter().all(|at| messages.iter().all(|words| is_figure(words[*at]))) {
         return None;
     }
-    let bare = |word: &str| plain(word.trim_end_matches([',', ';', ':']));
     let figure = |words: &[&str], at: usize| {
-        let unit = words.get(at + 1).map(|word| bare(word)).filter(|word| UNITS.contains(&word.as_str()));
-        [Some(bare(words[at])), unit].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        [Some(bare(words[at])), unit(words, at + 1)].into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
-    // A unit that differs is said with its figure.
-    let told = |at: &&usize| !UNITS.contains(&bare(first[**at]).as_str());
     let others = group.iter().zip(messages).skip(1).map(|(one, words)| {
-        let figures: Vec<String> = apart.iter().filter(told).map(|at| figure(words, *at)).collect();
+        let figures: Vec<String> = apart.iter().map(|at| figure(words, *at)).collect();
         format!("{}: {}", who(one), figures.join(", "))
     });
     let others: Vec<String> = others.collect();
@@ -145,6 +149,22 @@ mod tests {
             of("c", "ratio 1.2 without some of them, 1.3 with all"),
         );
         assert_eq!(said(&[&e, &f]), "a: ratio 0.794 without some of them, 0.808 with all (c: 1.2, 1.3)");
+        let ratio = |against| format!("ratio 0.7 without some of the rounds, against {against}");
+        let (i, j) = (of("a", &ratio("b")), of("c", &ratio("d")));
+        assert_eq!(
+            said(&[&i, &j]),
+            "a: ratio 0.7 without some of the rounds, against b; c: ratio 0.7 without some of the rounds, against d"
+        );
+        let (k, l) = (
+            of("a", "failed 3 of 1,000 of its requests (timeout 3)"),
+            of("c", "failed 5 of 2,000 of its requests (timeout 5)"),
+        );
+        assert_eq!(said(&[&k, &l]), "a: failed 3 of 1,000 of its requests (timeout 3) (c: 5, 2,000, 5)");
+        let (m, n) = (
+            of("a", "it waited in the mean for 1.20 ms and then for 3 s too"),
+            of("c", "it waited in the mean for 1.20 µs and then for 3 s too"),
+        );
+        assert_eq!(said(&[&m, &n]), "a: it waited in the mean for 1.20 ms and then for 3 s too (c: 1.20 µs)");
         let (g, h) = (of("a", "one two three four five six"), of("b", "another thing that is told of it"));
         assert_eq!(said(&[&g, &h]), "a: one two three four five six; b: another thing that is told of it");
     }
