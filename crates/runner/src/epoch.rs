@@ -3,6 +3,7 @@
 //! Owns: that order. Must not know: the race around it, and the record's file.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -311,11 +312,11 @@ impl Course<'_> {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
             let start = Instant::now();
             let enough = |_: &Sum, _: &Tally| (self.gate.stopped)() || start.elapsed() >= long;
-            let woken = one.stretch(Duration::from_millis(100), warmup.outcomes.total(), enough);
-            let woken = woken.map_err(|error| lost(&one.runner, &error))?;
+            let so_far = mem::replace(warmup, Sum::new());
+            let both = one.go_on(so_far, Duration::from_millis(100), 0, enough);
+            *warmup = both.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "before its first round")?;
-            // So short a time has too few answers to be judged by itself.
-            warmup.merge(woken);
+            // The wake alone has too few answers to be judged.
             self.check_answers(one, warmup, parity)?;
         }
         Ok(())

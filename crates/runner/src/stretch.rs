@@ -160,35 +160,6 @@ impl Sum {
         self.in_flight_ns += if kept { tally.in_flight_ns } else { 0 };
         self.samples.extend(tally.samples);
     }
-
-    /// Adds what the same contender answered in another stretch.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.completions += other.completions;
-        self.elapsed_ns += other.elapsed_ns;
-        self.outcomes.add(&other.outcomes);
-        for (status, count) in other.status {
-            *self.status.entry(status).or_default() += count;
-        }
-        self.reconnects += other.reconnects;
-        self.closed_by_server += other.closed_by_server;
-        self.bytes_read += other.bytes_read;
-        let times = [
-            (&mut self.latency, other.latency),
-            (&mut self.send_lag, other.send_lag),
-            (&mut self.wait, other.wait),
-            (&mut self.own_lag, other.own_lag),
-        ];
-        for (sum, times) in times {
-            match (sum.as_mut(), times) {
-                // As above: the bounds are the engine's.
-                (Some(sum), Some(times)) => drop(sum.add(times)),
-                (None, times) => *sum = times,
-                (Some(_), None) => {}
-            }
-        }
-        self.in_flight_ns += other.in_flight_ns;
-        self.samples.extend(other.samples);
-    }
 }
 
 /// The engine's outcomes in the record's words.
@@ -332,10 +303,23 @@ impl Loaded {
         &mut self,
         slice: Duration,
         from: u64,
+        enough: impl FnMut(&Sum, &Tally) -> bool,
+    ) -> Result<Sum, StretchError> {
+        self.go_on(Sum::new(), slice, from, enough)
+    }
+
+    /// The same, after a stretch that began at `from` and yielded `sum`; the sum of both.
+    ///
+    /// # Errors
+    /// As [`Self::slice`].
+    pub(crate) fn go_on(
+        &mut self,
+        mut sum: Sum,
+        slice: Duration,
+        from: u64,
         mut enough: impl FnMut(&Sum, &Tally) -> bool,
     ) -> Result<Sum, StretchError> {
         let name = || self.runner.running.name().to_owned();
-        let mut sum = Sum::new();
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         loop {
             let (limit, start) = (Limit::duration(slice), from + sum.outcomes.total());
