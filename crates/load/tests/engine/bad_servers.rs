@@ -131,13 +131,14 @@ fn answers_that_come_while_none_is_owed_are_counted_and_end_the_connection() {
             std::thread::sleep(Duration::from_millis(5));
             first && say(stream, again)
         });
-        let tally = run(config(server.at(), 1), &order(constant(20.0), Limit::requests(8)));
-        assert_eq!((tally.outcomes.ok, tally.due), (8, 8), "{:?}", tally.faults);
+        // 200 ms from one request to the next: what is sent after 5 ms arrives before, even where others fill the processors.
+        let tally = run(config(server.at(), 1), &order(constant(5.0), Limit::requests(4)));
+        assert_eq!((tally.outcomes.ok, tally.due), (4, 4), "{:?}", tally.faults);
         let (counted, other) = match unsolicited {
             true => (tally.unsolicited, tally.closed_by_server),
             false => (tally.closed_by_server, tally.unsolicited),
         };
-        assert!((1..=8).contains(&counted) && other == 0, "{counted} {other}");
+        assert!((1..=4).contains(&counted) && other == 0, "{counted} {other}");
     }
 }
 
