@@ -13,16 +13,12 @@ use crate::quota::{self, Told};
 use crate::terminal::{behind, instructions, kept_up, metric_title, over};
 
 pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String {
-    let mut out = format!(
-        "\n### {}\n\n{}; {} epochs\n\n",
-        code(&scenario.name),
-        shape(&scenario.shape),
-        scenario.epochs
-    );
+    let mut out =
+        format!("\n### {}\n\n{}; {} epochs\n", code(&scenario.name), shape(&scenario.shape), scenario.epochs);
     for (place, ranking) in scenario.rankings.iter().enumerate() {
         let headline = text(&ranking.headline);
         out += &match place {
-            0 => format!("**{headline}**\n"),
+            0 => format!("\n**{headline}**\n"),
             1 => format!("\n- {}: {headline}\n", ranking.metric.word()),
             _ => format!("- {}: {headline}\n", ranking.metric.word()),
         };
