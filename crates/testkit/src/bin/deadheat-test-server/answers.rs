@@ -63,7 +63,7 @@ impl<'a> Answers<'a> {
         if options.close_without_answer || dead {
             return After::Close;
         }
-        spin(options.spin);
+        spin(options.spin.mul_f64(1.0 + options.ease.map_or(0.0, |half| self.still_cold(half))));
         black_box(work(options.work));
         self.answered += 1;
         if options.garbage {
@@ -87,6 +87,11 @@ impl<'a> Answers<'a> {
             }
         }
         After::Keep
+    }
+
+    /// How much longer than when it is warm the next answer takes: 1 at first, a half after `half` answers.
+    fn still_cold(&self, half: u64) -> f64 {
+        half as f64 / (half + self.answered) as f64
     }
 
     /// How the answer that was just counted must deviate.

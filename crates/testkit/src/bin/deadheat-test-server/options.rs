@@ -56,6 +56,8 @@ pub(crate) struct Options {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) status: u16,
     pub(crate) spin: Duration,
+    /// After so many answers half of what `spin` takes longer at first is gone.
+    pub(crate) ease: Option<u64>,
     pub(crate) work: u64,
     pub(crate) delay: Duration,
     /// How long the answers take that are slow, and which share of all they are.
@@ -115,6 +117,7 @@ Listens on --port or --socket, else on $PORT, else on $SOCKET.
   --header 'Name: value'      one more header, repeatable; replaces content-type if named so
   --status N                  the status of every answer
   --spin-us F                 burn F microseconds of wall time per request
+  --ease N                    --spin-us takes twice as long at first, and half of the rest goes with N answers
   --work N                    N rounds of a fixed hash per request
   --delay-ms F                answer F milliseconds later, burning nothing
   --slow-ms F SHARE           this share of the answers (such as 0.02), at random, takes F instead of --delay-ms
@@ -203,6 +206,7 @@ impl Options {
             "--header" => self.headers.push(header(&words.text()?)?),
             "--status" => self.status = status(words)?,
             "--spin-us" => self.spin = words.duration(1e-6)?,
+            "--ease" => self.ease = Some(words.count()?),
             "--work" => self.work = words.number()?,
             "--delay-ms" => self.delay = words.duration(1e-3)?,
             "--slow-ms" => self.slow = Some((words.duration(1e-3)?, words.number()?)),
