@@ -6,6 +6,7 @@ concluded from them.
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -51,14 +52,20 @@ def race(commands: list[str], folder: Path, *options: str) -> dict:
 
 
 def run(words: list[str], folder: Path) -> dict:
-    """`deadheat race` with these words; the document, with `took_s` and `status`."""
+    """`deadheat race` with these words; the document, with `took_s` and `status`.
+
+    Its record is kept in the folder that KEEP_RECORDS names, if any.
+    """
     out = folder / "race.json"
     out.unlink(missing_ok=True)
     begun = time.monotonic()
     done = subprocess.run([DEADHEAT, "race", "--json", out, "--record", folder / "race.jsonl", *words], cwd=folder,
                           capture_output=True, text=True)
     took_s = time.monotonic() - begun
-    (folder / "race.jsonl").unlink(missing_ok=True)
+    record = folder / "race.jsonl"
+    if record.exists() and (kept := os.environ.get("KEEP_RECORDS")):
+        shutil.copy(record, Path(kept) / f"{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+    record.unlink(missing_ok=True)
     if not out.exists():
         raise SystemExit(f"{done.stdout}{done.stderr}")
     return {**json.loads(out.read_text()), "took_s": took_s, "status": done.returncode}
@@ -94,6 +101,12 @@ def codes(document: dict) -> list[str]:
     return sorted({finding["code"] for finding in findings})
 
 
+def invalid(document: dict) -> list[str]:
+    """What took figures away, in words."""
+    findings = document["findings"] + document["scenarios"][0]["findings"]
+    return [f"{one.get('contender', '')}: {one['message']}" for one in findings if one["severity"] == "invalid"]
+
+
 def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:
     """The logarithm of each epoch's ratio, from its first `rounds` rounds: an account of its own of section 2 of the method."""
     from math import log
@@ -110,6 +123,12 @@ def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:
             inner = sorted(logs)[fifth:len(logs) - fifth]
             found.append(sum(inner) / len(inner))
     return found
+
+
+def stolen() -> tuple[int, int]:
+    """Time that the hypervisor gave to others since the machine started, and all time, in ticks of all processors (proc_stat(5))."""
+    times = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return times[7], sum(times)
 
 
 def wrk_pair(commands: list[str], runs: int, run_s: int, server_cpu: str, load_cpu: str) -> dict:

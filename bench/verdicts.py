@@ -18,9 +18,12 @@ Kinds, and how many races each gets:
   idle       10   one side makes and collects garbage whenever it is idle: frozen, it must not slow the other down
 
 The servers are Bun, Node and Go with one handler (bench/servers), by turns. Every race that ended is a line of FILE, so that
-a campaign can go on another day. Nothing else may run meanwhile. Needs `make setup` and `cargo build --release`.
+a campaign can go on another day. Nothing else may run meanwhile. A race is begun only while the machine is fit: while the hypervisor
+gave away more than 5 % of ten seconds, which `deadheat doctor` calls unfit, the campaign waits. What happens during a race counts.
+Needs `make setup` and `cargo build --release`.
 """
 import argparse
+import contextlib
 import fcntl
 import json
 import signal
@@ -29,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import races
@@ -42,6 +46,8 @@ RATE_PER_S = 2_000
 TAIL = {"TAIL": 50}
 TAIL_MS = (10, 12)
 WRK_RUNS, WRK_S = 5, 20
+# Stolen time with which `deadheat doctor` calls a machine unfit, and for how long it is watched before a race.
+UNFIT_STEAL, WATCHED_S = 0.05, 10
 SERVER_CPU, LOAD_CPU = "0", "1"
 
 
@@ -84,8 +90,10 @@ class Campaign:
         server = choice[number % len(choice)]
         held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "seven": self.seven,
                 "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
+        stolen, waited_s = wait_until_fit()
         found = held(kind, number, server)
-        return self.keep({"kind": kind, "server": server.name, **found})
+        before = {"stolen_before": round(stolen, 4), "waited_s": round(waited_s)}
+        return self.keep({"kind": kind, "server": server.name, **found, **before})
 
     def alike(self, _kind: str, _number: int, server: races.Server) -> dict:
         return told(races.race([server.with_env()] * 2, self.folder))
@@ -97,11 +105,8 @@ class Campaign:
     def foreign(self, _kind: str, number: int, server: races.Server) -> dict:
         # The servers go by threes, the cores by twos: all six combinations come.
         cpu = (SERVER_CPU, LOAD_CPU)[number % 2]
-        with subprocess.Popen(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]) as spinning:
-            try:
-                return {**told(races.race([server.with_env()] * 2, self.folder)), "cpu": cpu}
-            finally:
-                spinning.kill()
+        with spinning(cpu):
+            return {**told(races.race([server.with_env()] * 2, self.folder)), "cpu": cpu}
 
     def tail(self, kind: str, _number: int, server: races.Server) -> dict:
         envs = [{**TAIL, "TAIL_MS": wait} for wait in TAIL_MS] if kind == "tail" else [{}, {}]
@@ -121,12 +126,36 @@ class Campaign:
         return races.wrk_pair(commands, WRK_RUNS, WRK_S, SERVER_CPU, LOAD_CPU)
 
 
+@contextlib.contextmanager
+def spinning(cpu: str) -> Iterator[None]:
+    """Keeps the processor busy meanwhile."""
+    with subprocess.Popen(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def wait_until_fit() -> tuple[float, float]:
+    """Watches the machine until little is stolen; the share that was stolen last, and the seconds that were waited for it."""
+    begun = time.monotonic()
+    while True:
+        before = races.stolen()
+        # From whoever sleeps nothing can be stolen.
+        with spinning(SERVER_CPU), spinning(LOAD_CPU):
+            time.sleep(WATCHED_S)
+        taken, all_of_it = (now - then for now, then in zip(races.stolen(), before))
+        if taken <= UNFIT_STEAL * all_of_it:
+            return taken / all_of_it, time.monotonic() - begun - WATCHED_S
+        print(f"waiting: {taken / all_of_it:.1%} of the time is stolen", flush=True)
+
+
 def told(document: dict, metric: str = "throughput") -> dict:
     """What is kept of a race of two."""
     pair = races.pair(document, metric)
     keys = ("verdict", "negligible", "ratio", "low", "high", "epochs", "sd_log_ratio", "epoch_ratios")
-    return {**{key: pair[key] for key in keys}, "codes": races.codes(document), "took_s": round(document["took_s"], 1),
-            "epoch_s": epoch_s(document), "status": document["status"], "seed": document["seed"]}
+    return {**{key: pair[key] for key in keys}, "codes": races.codes(document), "invalid": races.invalid(document),
+            "took_s": round(document["took_s"], 1), "epoch_s": epoch_s(document), "status": document["status"], "seed": document["seed"]}
 
 
 def standing(document: dict) -> dict:

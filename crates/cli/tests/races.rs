@@ -334,6 +334,24 @@ fn the_peak_under_an_objective_is_found() {
 }
 
 #[test]
+fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
+    let (kit, _turn) = (kit(), turn());
+    let race = kit
+        .race()
+        .contender("warm", &server_line(&["--spin-us", "200"]))
+        .contender("cold", &server_line(&["--spin-us", "200", "--ease", "4000"]));
+    let outcome = race.args(["--warmup", "500ms", "--measure", "1s", "--epochs", "3..4"]).run();
+    let json = outcome.json();
+    let scenario = &json["scenarios"][0];
+    let climbs = scenario["findings"].as_array().unwrap().iter().find(|one| one["code"] == "no-steady-state");
+    // Where others disturb an epoch there is more to be said than that.
+    assert!(climbs.is_some_and(|one| one["contender"] == "cold"), "{scenario}");
+    let pair = &scenario["comparisons"][0];
+    assert_eq!((scenario["epochs"].as_u64(), pair["verdict"].as_str()), (Some(4), Some("invalid")), "{pair}");
+    kit.assert_nothing_left();
+}
+
+#[test]
 fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
     let (kit, _turn) = (kit(), turn());
     let (one, other) = (server_line(&["--json"]), server_line(&["--json", "--spin-us", "300"]));

@@ -76,7 +76,8 @@ pub struct Noise {
     pub seconds: f64,
     /// The logical processors that were watched.
     pub cpus: Vec<usize>,
-    /// Share of their time that the hypervisor gave to others, 0 to 1.
+    /// Share of their time that the hypervisor gave to others, 0 to 1, while each was kept busy for as long again: from a processor
+    /// that sleeps nothing can be stolen.
     pub steal_share: f64,
     /// Share of their time that other programs used, 0 to 1; null where it cannot be told.
     pub foreign_share: Option<f64>,

@@ -471,6 +471,14 @@ pub struct Method {
     pub warmup_ns: (u64, u64),
     /// Every warm-up answers at least so many requests.
     pub warmup_requests: u64,
+    /// How long each contender is loaded once more after the warm-ups of all, since it was frozen meanwhile; 0 for not at all, as in
+    /// records from before it was done. Never longer than the warm-up.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wake_ns: u64,
+    /// Idle processors were asked to wake up within so many microseconds, 0 for not to sleep at all; null where that was not asked, as
+    /// in records from before it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_latency_us: Option<u32>,
     /// No epoch starts that would end after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,

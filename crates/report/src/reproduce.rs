@@ -50,6 +50,10 @@ fn method(plan: &Plan, words: &mut Words) {
     if method.pilot_ns == 0 {
         words.option("--warmup", &time(method.warmup_ns.1));
     }
+    // What suits a machine is chosen there.
+    if let Some(us) = method.cpu_latency_us.filter(|us| ![0, 10].contains(us)) {
+        words.option("--cpu-latency", &time(u64::from(us) * 1_000));
+    }
     if let Some(rate) = plan.edge_hit_rate {
         words.option("--hit-rate", &shortest(rate));
     }

@@ -167,6 +167,7 @@ fn what_differs_is_found() {
     expect(|new| new.machine.cpus = 4, "different-machine", Invalid);
     expect(|new| new.machine.memory_bytes = Some(16 << 30), "different-machine", Invalid);
     expect(|new| new.machine.kernel = Some("6.6".into()), "different-system", Warn);
+    expect(|new| new.plan.method.cpu_latency_us = Some(0), "different-system", Warn);
     expect(|new| new.plan.pinning.server_cpus = vec![2], "different-cores", Warn);
     expect(|new| new.plan.pinning.load_cpus = vec![1, 2], "different-cores", Invalid);
     expect(|new| new.plan.scenarios[0].shape = Shape::Closed { connections: 8 }, "different-load", Invalid);
@@ -174,6 +175,7 @@ fn what_differs_is_found() {
     expect(|new| new.plan.probes[0].body.agree = false, "different-contract", Warn);
     expect(|new| new.plan.method.slice_ns *= 2, "different-slices", Warn);
     expect(|new| new.pilots[0].warmup_ns *= 3, "different-warm-up", Warn);
+    expect(|new| new.plan.method.wake_ns = 0, "different-warm-up", Warn);
     expect(|new| new.version = "9.9.9".into(), "different-version", Warn);
     expect(|new| new.done = false, "warnings-in-record", Warn);
     let same = |new: &mut Record| {

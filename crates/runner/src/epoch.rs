@@ -29,9 +29,6 @@ const MOST_WRONG: f64 = 0.001;
 const POSITIONS: usize = 1 << 16;
 /// What is measured of a contender that is not warm is measured window by window.
 const WINDOW: Duration = Duration::from_millis(250);
-/// A contender that was frozen while others warmed up is loaded for so long once more before the first round: what it lost meanwhile
-/// (caches, pages of its program, timers that are due) is nothing that its rivals should win by. docs/src/method.md has figures.
-const WAKE: Duration = Duration::from_millis(300);
 /// A warm-up goes on for the requests that it lacks at the most so many times as long.
 const WARMUP_STRETCH: u32 = 3;
 
@@ -292,7 +289,8 @@ impl Course<'_> {
         schedule::shuffled(&(0..count).collect::<Vec<_>>(), self.seed.rotate_left(purpose))
     }
 
-    /// Loads each once more after all are warm, in random order; what they answer belongs to their warm-ups.
+    /// Loads each once more after all are warm, in random order: what a frozen one lost meanwhile (caches, pages of its program, timers
+    /// that are due) is nothing that its rivals should win by. What they answer belongs to their warm-ups.
     ///
     /// # Errors
     /// As [`Self::warm_up`].
@@ -303,11 +301,11 @@ impl Course<'_> {
         warmups: &mut [Sum],
         observer: &mut dyn Observer,
     ) -> Result<(), Broken> {
-        if self.scenario.traffic.cold || loaded.len() < 2 {
+        let long = Duration::from_nanos(self.plan().method.wake_ns).min(self.warmup);
+        if self.scenario.traffic.cold || loaded.len() < 2 || long.is_zero() {
             return Ok(());
         }
         observer.event(&Event::Doing("waking all"));
-        let long = WAKE.min(self.warmup);
         for place in self.places(loaded.len(), 31) {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
             let start = Instant::now();

@@ -37,8 +37,7 @@ pub fn throttle_events() -> Option<u64> {
 fn facts(tree: &Tree<'_>) -> Machine {
     let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| tree.field("proc/cpuinfo", name);
-    let has_flag = |name: &str| field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == name));
-    let hypervisor = has_flag("hypervisor")
+    let hypervisor = is_virtual(tree)
         .then(|| tree.text("sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "a virtual machine".into()));
     Machine {
         cpu_model: field("model name"),
@@ -57,6 +56,15 @@ fn facts(tree: &Tree<'_>) -> Machine {
         cgroup: CgroupKind::None,
         details: deadheat_record::MachineDetails::default(),
     }
+}
+
+fn is_virtual(tree: &Tree<'_>) -> bool {
+    tree.field("proc/cpuinfo", "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
+}
+
+/// Whether this is a virtual machine, as far as its processors say so.
+pub(crate) fn virtual_here() -> bool {
+    is_virtual(&Tree { root: Path::new("/"), writable: &|_| false })
 }
 
 fn siblings(tree: &Tree<'_>) -> Vec<Vec<usize>> {

@@ -6,6 +6,7 @@
 
 pub mod affinity;
 mod ask;
+mod awake;
 pub mod ceiling;
 mod cgroup;
 mod check;
@@ -41,6 +42,7 @@ mod throttle;
 mod tree;
 mod usage;
 
+pub use awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency_us};
 pub use cgroup::{Cgroup, Hierarchy};
 pub use check::{Checked, check};
 pub use compare::{Rules, RulesError};

@@ -2,6 +2,8 @@
 //!
 //! Owns: that order, and the record while it grows. Must not know: how anything is shown.
 
+mod steady;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use deadheat_record::{
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
 use crate::affinity;
+use crate::awake::{Awake, CPU_LATENCY_DEVICE};
 use crate::ceiling;
 use crate::cgroup::Hierarchy;
 use crate::contender::{Running, StartError};
@@ -24,7 +27,7 @@ use crate::external::Watch;
 use crate::field::{Gate, fresh_logs, stop_all};
 use crate::handicap;
 use crate::instructions::PerRequest;
-use crate::judge::{AskError, Bench, climbing};
+use crate::judge::{AskError, Bench};
 use crate::limits;
 use crate::parity::{Contract, ContractError};
 use crate::room::Room;
@@ -34,8 +37,6 @@ use crate::stretch::{Loaded, Sum};
 
 /// Windows in a pilot: enough for MSER-5 to see a cut, in 16 batches of five.
 const PILOT_WINDOWS: u32 = 80;
-/// After so many epochs it is asked whether the warm-up was long enough.
-const WARMUP_CHECK: usize = 2;
 /// Epochs in which nothing could be compared (every round left out) are run again, until there are so many times the most
 /// epochs.
 const MOST_UNUSABLE: usize = 2;
@@ -139,6 +140,7 @@ impl Race<'_> {
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         affinity::pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
+        let _awake = self.keep_awake(&plan)?;
         // Services and contenders are gone before it is.
         let _room = self.room_for_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
@@ -159,6 +161,20 @@ impl Race<'_> {
         match self.scenarios(&gate, &contract, &bench, &services)? {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
+        }
+    }
+
+    /// Asks that idle processors wake up soon; a race that is taken up where that cannot be had says so.
+    fn keep_awake(&mut self, plan: &Plan) -> Result<Option<Awake>, RaceError> {
+        let Some(latency_us) = plan.method.cpu_latency_us else { return Ok(None) };
+        match Awake::hold(latency_us) {
+            Ok(awake) => Ok(Some(awake)),
+            Err(error) => {
+                let message = format!("idle processors sleep as they like: {CPU_LATENCY_DEVICE}: {error}");
+                let remedy = "race as root, or say that it may be so with --cpu-latency any";
+                self.note(None, Finding::warn("processors-sleep", message, remedy))?;
+                Ok(None)
+            }
         }
     }
 
@@ -413,48 +429,13 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// Once, after the first epochs: if a contender still climbs, the warm-up doubles and the scenario begins anew.
-    fn check_warmup(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
-        let name = &leg.scenario.name;
-        let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
-        // Trials at all kinds of rates say nothing of a climb.
-        let searched = matches!(leg.scenario.shape, Shape::Peak { .. });
-        let chosen = leg.gate.plan.method.pilot_ns == 0 || searched || leg.scenario.traffic.cold;
-        if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
-            return Ok(());
-        }
-        let climbing = climbing(&self.record, name);
-        let (Some((contender, change)), Some(warmup_ns)) = (climbing.first(), self.record.warmup_ns(name))
-        else {
-            return Ok(());
-        };
-        let (before, warmup_ns) = (warmup_ns, (warmup_ns * 2).min(leg.gate.plan.method.warmup_ns.1));
-        if warmup_ns <= before {
-            return Ok(());
-        }
-        let reason = format!("{contender} still climbed by {:.1} % within an epoch", change * 100.0);
-        let finding = Finding::warn(
-            "warm-up-lengthened",
-            format!(
-                "{reason}: {WARMUP_CHECK} epochs were set aside, and every start is warmed up for {:.1} s",
-                warmup_ns as f64 / 1e9
-            ),
-            "nothing needs to be done; --profile full warms up for longer from the beginning",
-        );
-        let doing = format!("{reason}: longer warm-up, beginning anew");
-        self.write(Line::Anew { scenario: name.clone(), warmup_ns, reason })?;
-        self.observer.event(&Event::Racing { record: &self.record, scenario: name });
-        self.observer.event(&Event::Doing(&doing));
-        Ok(self.write(Line::Finding { scenario: Some(name.clone()), finding })?)
-    }
-
     pub(crate) fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
         let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
         let judgement = leg.bench.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
         match judgement.map(|judgement| judgement.next) {
-            Some(Next::Decided) => return Ok(Some(End::Decided)),
+            Some(Next::Decided) if !self.is_unsettled(leg) => return Ok(Some(End::Decided)),
             Some(Next::Exhausted) => return Ok(Some(End::Maximum)),
-            Some(Next::GoOn { .. }) | None => {}
+            Some(Next::Decided | Next::GoOn { .. }) | None => {}
         }
         let epochs = self.record.epochs_of(name).count();
         if epochs > 0 && self.record.contests(name).is_empty() {

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord};
+use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding};
 use deadheat_report::doctor;
-use deadheat_runner::{Hierarchy, RunId, machine, raise_open_files, throttle_events, unix_ms, watch_noise};
+use deadheat_runner::{
+    Awake, CPU_LATENCY_DEVICE, Hierarchy, RunId, machine, raise_open_files, throttle_events, unix_ms,
+    usual_cpu_latency_us, watch_noise,
+};
 
 use super::Failure;
 use super::load::write_json;
@@ -64,7 +67,7 @@ fn facts(
     let (pinning, _) =
         topology.divide(machine_choices.server_cpus.as_ref(), machine_choices.load_cpus.as_ref())?;
     let left = tell_leftovers(hierarchy, console);
-    console.note("watching what else runs for a second");
+    console.note("watching what else runs, and what is stolen from busy cores, for a second each");
     let mode = match (flags.quick, flags.full) {
         (true, _) => DoctorMode::Quick,
         (_, true) => DoctorMode::Full,
@@ -104,6 +107,7 @@ fn examine(
     if interrupt.asked() {
         return Ok(());
     }
+    let _awake = keep_awake(flags, record);
     console.note("ceiling: loading a server that does nothing for two seconds");
     let (reached, io_uring) = ceiling(&record.pinning)?;
     record.ceiling = Some(reached);
@@ -122,6 +126,26 @@ fn examine(
         prove(flags, record, &contenders, &arena)?;
     }
     Ok(())
+}
+
+/// What races ask of idle processors, asked for all that is measured here; it is said where that cannot be had.
+fn keep_awake(flags: &DoctorFlags, record: &mut DoctorRecord) -> Option<Awake> {
+    let refused = match flags.machine.cpu_latency.map_or_else(usual_cpu_latency_us, |typed| typed.0) {
+        Some(latency_us) => match Awake::hold(latency_us) {
+            Ok(awake) => return Some(awake),
+            Err(error) => error.to_string(),
+        },
+        None if flags.machine.cpu_latency.is_some() => return None,
+        None => "it may not be written".into(),
+    };
+    if record.machine.hypervisor.is_some() {
+        let message = format!(
+            "idle processors sleep, and the host lets others run on them meanwhile: {CPU_LATENCY_DEVICE}: {refused}"
+        );
+        let remedy = format!("run as root, or: sudo chmod a+w {CPU_LATENCY_DEVICE}");
+        record.findings.push(Finding::warn("processors-sleep", message, remedy));
+    }
+    None
 }
 
 /// Holds the races of the proof, a line for each.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord};
 use deadheat_report::comparison::FailIf;
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms};
+use deadheat_runner::{
+    Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms, usual_cpu_latency_us,
+};
 use jiff::Zoned;
 
 use super::Failure;
@@ -127,8 +129,12 @@ pub(super) fn prepared(
     console: &Console,
 ) -> Result<(Resolved, Vec<Finding>), Failure> {
     let skipped = prepare::missing(study, std::env::var_os("PATH").as_deref());
-    let setting =
-        Setting { topology: Topology::of_machine(), places: Places::of_process(), seed: plan::fresh_seed() };
+    let setting = Setting {
+        topology: Topology::of_machine(),
+        places: Places::of_process(),
+        seed: plan::fresh_seed(),
+        cpu_latency_us: usual_cpu_latency_us(),
+    };
     let mut resolved = resolve(study, &skipped, choices, purpose, &setting)?;
     let mut tell = |line: &str| console.note(&lines_plain(line));
     let findings = prepare::prepare(study, &mut resolved.plan, &mut tell)?;

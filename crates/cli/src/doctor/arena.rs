@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use deadheat_record::{Comparison, ContenderResult, Finding, Journal, Machine, Pinning, Record};
 use deadheat_report::View;
-use deadheat_runner::{Event, Finish, Hierarchy, Observer, Race, RunId, unix_ms};
+use deadheat_runner::{Event, Finish, Hierarchy, Observer, Race, RunId, unix_ms, usual_cpu_latency_us};
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
@@ -127,7 +127,8 @@ impl Arena<'_> {
         loud: bool,
     ) -> Result<Ended, Failure> {
         let study = plan::study_of(pair, &std::env::current_dir()?)?;
-        let setting = Setting { topology: self.topology.clone(), places: Places::of_process(), seed };
+        let (topology, places) = (self.topology.clone(), Places::of_process());
+        let setting = Setting { topology, places, seed, cpu_latency_us: usual_cpu_latency_us() };
         let mut plan = resolve(&study, &[], choices, Purpose::Race, &setting)?.plan;
         plan.work = self.folder.path.join("work");
         let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, self.machine.clone());

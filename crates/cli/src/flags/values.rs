@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use deadheat_record::{Metric, Objective};
 
+use super::CpuLatency;
 use crate::study;
 
 /// A time with its unit: `10s`, `500ms`, `1.5m`, `1h`.
@@ -37,6 +38,19 @@ pub(super) fn duration_or_none(text: &str) -> Result<Duration, String> {
         "0" | "0s" | "0ms" => Ok(Duration::ZERO),
         text => duration(text),
     }
+}
+
+/// A limit on the time that processors take to wake up.
+pub(super) fn cpu_latency(text: &str) -> Result<CpuLatency, String> {
+    if text == "any" {
+        return Ok(CpuLatency(None));
+    }
+    let most = Duration::from_millis(1);
+    let limit = if text == "0us" { Duration::ZERO } else { duration_or_none(text)? };
+    if limit > most {
+        return Err("it is any, or from 0 to 1ms".into());
+    }
+    Ok(CpuLatency(Some(limit.as_micros() as u32)))
 }
 
 /// A slice's length.
@@ -184,6 +198,19 @@ mod tests {
             assert!(duration(text).is_err(), "{text}");
         }
         assert!(slice("5ms").is_err() && slice("61s").is_err() && slice("10ms").is_ok());
+    }
+
+    #[test]
+    fn processors_may_take_their_time_or_not() {
+        let limit = |us| Ok(CpuLatency(us));
+        for (text, us) in
+            [("any", None), ("0", Some(0)), ("0us", Some(0)), ("10us", Some(10)), ("1ms", Some(1_000))]
+        {
+            assert_eq!(cpu_latency(text), limit(us), "{text}");
+        }
+        for text in ["", "10", "2ms", "-1us", "none"] {
+            assert!(cpu_latency(text).is_err(), "{text}");
+        }
     }
 
     #[test]

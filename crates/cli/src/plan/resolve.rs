@@ -27,6 +27,8 @@ const STEADY: &str = "steady";
 const ALPHA: f64 = 0.025;
 const MARGIN: f64 = 0.03;
 const READY: Duration = Duration::from_nanos(Method::READY_NS);
+/// For so long is a contender loaded once more after it was frozen while others warmed up: docs/src/method.md has figures.
+const WAKE: Duration = Duration::from_millis(300);
 /// The first seconds of a contender, where they are what is measured.
 const FIRST: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_nanos(Method::TIMEOUT_NS);
@@ -49,6 +51,8 @@ pub(crate) struct Setting {
     pub(crate) places: Places,
     /// For the race's random orders, unless `--seed` is given.
     pub(crate) seed: u64,
+    /// Within how many microseconds idle processors are to wake up, unless `--cpu-latency` is given.
+    pub(crate) cpu_latency_us: Option<u32>,
 }
 
 /// The plan, and what is to be said about it.
@@ -85,7 +89,7 @@ pub(crate) fn resolve(
         Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
     };
     let mut scenarios = scenarios(study, choices, &pinning.server_cpus, &mut findings)?;
-    let method = method(choices, &contenders, &left_out, &scenarios, setting.seed)?;
+    let method = method(choices, &contenders, &left_out, &scenarios, setting)?;
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
     findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
     let work = setting.places.work(study);
@@ -323,7 +327,7 @@ fn method(
     contenders: &[&Contender],
     left_out: &[&Skipped],
     scenarios: &[ScenarioPlan],
-    seed: u64,
+    setting: &Setting,
 ) -> Result<Method, UsageError> {
     let MethodChoices {
         profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, collectors, ..
@@ -338,7 +342,7 @@ fn method(
     let given = choices.selection.baseline.as_ref();
     Ok(Method {
         profile: profile.name.into(),
-        seed: typed_seed.unwrap_or(seed),
+        seed: typed_seed.unwrap_or(setting.seed),
         metric,
         baseline: baseline(given, contenders, left_out)?,
         all_pairs: contenders.len() > 2 && given.is_none(),
@@ -353,6 +357,8 @@ fn method(
         warmup_ns: warmup
             .map_or((nanos(profile.warmup.0), nanos(profile.warmup.1)), |one| (nanos(one), nanos(one))),
         warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
+        wake_ns: nanos(WAKE),
+        cpu_latency_us: choices.machine.cpu_latency.map_or(setting.cpu_latency_us, |typed| typed.0),
         budget_ns: budget
             .or(profile.budget_for(contenders.len(), Duration::from_nanos(longest_ns)))
             .map(nanos),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::flags::{CpuList, EpochRange, MetricWord, ProfileWord};
+use crate::flags::{CpuLatency, CpuList, EpochRange, MetricWord, ProfileWord};
 
 const STUDY: &str = "
 name = \"s\"
@@ -55,7 +55,12 @@ fn study() -> Study {
 
 fn setting() -> Setting {
     let places = Places { cache: None, temporary: "/tmp".into(), memory: None, user: 1, process: 2 };
-    Setting { topology: Topology::read(Path::new("/nowhere"), &[0, 1]), places, seed: 42 }
+    Setting {
+        topology: Topology::read(Path::new("/nowhere"), &[0, 1]),
+        places,
+        seed: 42,
+        cpu_latency_us: Some(0),
+    }
 }
 
 fn resolved(choices: &Choices) -> Result<Plan, UsageError> {
@@ -96,7 +101,8 @@ fn the_quick_profile_is_the_default() {
     assert_eq!((method.baseline.as_str(), method.all_pairs, method.seed), ("a", true, 42));
     assert_eq!((method.slice_ns, method.rounds, method.settle_ns), (100_000_000, 30, 0));
     assert_eq!(method.looks, [4, 6, 8, 10, 12]);
-    assert_eq!(method.warmup_ns, (1_000_000_000, 5_000_000_000));
+    assert_eq!((method.warmup_ns, method.wake_ns), ((1_000_000_000, 5_000_000_000), 300_000_000));
+    assert_eq!(method.cpu_latency_us, Some(0), "what suits the machine");
     assert_eq!(method.budget_ns, Some(180_000_000_000));
     assert_eq!(method.collectors_ns, 0, "no pass");
     assert_eq!((method.alpha, method.margin), (0.025, 0.03));
@@ -151,11 +157,12 @@ fn what_was_typed_comes_first() {
     choices.load.rate = Some(2_000.0);
     choices.load.connections = Some(9);
     choices.machine.server_cpus = Some(CpuList(vec![1]));
+    choices.machine.cpu_latency = Some(CpuLatency(None));
     let plan = resolved(&choices).unwrap();
     assert_eq!((plan.method.looks, plan.method.seed, plan.method.slice_ns), (vec![10], 7, 1_000_000_000));
     assert_eq!((plan.method.rounds, plan.method.budget_ns), (8, Some(1_000_000_000)));
     assert_eq!((plan.method.pilot_ns, plan.method.warmup_ns), (0, (3_000_000_000, 3_000_000_000)));
-    assert_eq!(plan.edge_hit_rate, Some(0.9));
+    assert_eq!((plan.edge_hit_rate, plan.method.cpu_latency_us), (Some(0.9), None));
     assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: true });
     assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: false });
     assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));

@@ -12,7 +12,7 @@
 //! | `different-load` | | another shape, number of connections, rate, or other requests |
 //! | `different-contract` | answers were held against another contract | |
 //! | `different-slices` | other slices, settling times or timeouts | |
-//! | `different-warm-up` | a warm-up over twice as long | |
+//! | `different-warm-up` | a warm-up over twice as long, or contenders woken otherwise after it | |
 //! | `different-services` | other services or another dataset | |
 //! | `different-version` | measured by another version of deadheat | |
 //! | `different-reference` | the reference was started by another command | it is of another version |
@@ -78,7 +78,7 @@ pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Ve
     all.extend(reference(both));
     all.extend(own_invalid(both, &both.matches, &|view| view.findings.clone()));
     all.extend(measured_apart(both));
-    all.extend(system(&old.machine, &new.machine));
+    all.extend(system(old, new));
     all.extend(slices(old, new));
     all.extend(services(old, new));
     all.extend(version(old, new));
@@ -151,14 +151,20 @@ fn machine(then: &Machine, now: &Machine) -> Option<Finding> {
     ))
 }
 
-fn system(then: &Machine, now: &Machine) -> Option<Finding> {
+fn system(old: &Record, new: &Record) -> Option<Finding> {
+    let (then, now) = (&old.machine, &new.machine);
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    let latency = |record: &Record| match record.plan.method.cpu_latency_us {
+        Some(us) => format!("{us} us at the most"),
+        None => "any".into(),
+    };
     let message = unlike([
         ("kernel", text(&then.kernel), text(&now.kernel)),
         ("system", text(&then.os), text(&now.os)),
         ("clock source", text(&then.clock_source), text(&now.clock_source)),
         ("frequency governor", text(&then.governor), text(&now.governor)),
         ("control groups", format!("{:?}", then.cgroup), format!("{:?}", now.cgroup)),
+        ("time to wake up a processor", latency(old), latency(new)),
     ])?;
     let remedy = "race the old revision again on the system as it is now";
     Some(Finding::warn("different-system", message, remedy))
@@ -375,11 +381,16 @@ fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<
 fn warm_up(both: &Both<'_>, scenario: &str) -> Option<Finding> {
     let (then, now) = (both.old.warmup_ns(scenario)?, both.new.warmup_ns(scenario)?);
     let (longest, shortest) = (then.max(now) as f64, then.min(now) as f64);
-    (longest > SAME_WARM_UP * shortest).then(|| {
-        Finding::warn(
-            "different-warm-up",
-            format!("warm-up {} then, {} now", time_ns(then as f64), time_ns(now as f64)),
-            "give both races the same --warmup",
-        )
-    })
+    let found = |message, remedy| Some(Finding::warn("different-warm-up", message, remedy));
+    if longest > SAME_WARM_UP * shortest {
+        let message = format!("warm-up {} then, {} now", time_ns(then as f64), time_ns(now as f64));
+        return found(message, "give both races the same --warmup");
+    }
+    let woken = |record: &Record| match record.plan.method.wake_ns {
+        0 => "not at all".to_owned(),
+        long => format!("for {}", time_ns(long as f64)),
+    };
+    let (then, now) = (woken(both.old), woken(both.new));
+    let message = format!("frozen contenders were loaded again before the rounds {then} then, {now} now");
+    (then != now).then(|| found(message, "race both revisions by one version of deadheat")).flatten()
 }

@@ -17,6 +17,7 @@
 //! | `memory-nodes` | the servers' cores span several | |
 //! | `swap-in-use`, `little-memory` | any; under 512 MiB available | |
 //! | `no-freezer` | idle servers are stopped by signals | |
+//! | `processors-sleep` | in a virtual machine, where nothing may be asked of idle processors | |
 //! | `no-io-uring` | the generator must do with epoll | |
 //! | `open-files` | under 4,096 | under 128 |
 //! | `few-ports` | under 10,000 | |
@@ -33,7 +34,7 @@ use super::proof;
 use crate::number::{bytes, interval, percent, ratio, time_ns, whole};
 
 /// Every code that this part gives; those of the race of a server with itself come to them.
-pub const CODES: [&str; 26] = [
+pub const CODES: [&str; 27] = [
     "one-core",
     "shared-siblings",
     "cpu-quota",
@@ -48,6 +49,7 @@ pub const CODES: [&str; 26] = [
     "swap-in-use",
     "little-memory",
     "no-freezer",
+    "processors-sleep",
     "no-io-uring",
     "open-files",
     "few-ports",
@@ -78,7 +80,7 @@ const NOT_PASSED_ON: [&str; 4] = ["few-epochs", "too-noisy", "not-pinned", "shar
 
 /// All of them, in the order of the table; what the examination noted itself comes first.
 pub(super) fn of(record: &DoctorRecord) -> Vec<Finding> {
-    let known = |one: &&Finding| one.code.starts_with("leftover-");
+    let known = |one: &&Finding| one.code.starts_with("leftover-") || one.code == "processors-sleep";
     let noted: Vec<Finding> = record.findings.iter().filter(known).cloned().collect();
     let groups = [cores(record), frequency(record), platform(record), limits(record), disturbance(record)];
     let mut all: Vec<Finding> = noted.into_iter().chain(groups.into_iter().flatten()).collect();

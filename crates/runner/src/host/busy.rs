@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use deadheat_record::{BusyProcess, Noise};
 
+use crate::affinity::pin;
 use crate::cgroup::Hierarchy;
 use crate::external::Watch;
 
@@ -21,7 +23,8 @@ const LEAST_CORES: f64 = 0.01;
 /// Readings of the clock whose mean is its price.
 const CLOCK_READS: u32 = 20_000;
 
-/// Watches `cpus` for so long, or until `stopped` says so. All CPU time but that of this process is somebody else's.
+/// Watches `cpus` for so long, or until `stopped` says so: all CPU time but that of this process is somebody else's. Then keeps each
+/// of them busy for as long again: from a processor that sleeps nothing can be stolen, however full the host is.
 pub fn watch_noise(
     cpus: &[usize],
     hierarchy: &Hierarchy,
@@ -37,16 +40,39 @@ pub fn watch_noise(
     }
     let seconds = start.elapsed().as_secs_f64();
     let (seen, later) = (watch.between(&before, &watch.moment(0)).reading, Processes::read(root));
+    let cpu_pressure = cpu_pressure(&fs::read_to_string("/proc/pressure/cpu").unwrap_or_default());
     Noise {
         seconds,
         cpus: cpus.to_vec(),
-        steal_share: seen.steal_share,
+        steal_share: stolen_while_busy(&watch, cpus, time, stopped),
         foreign_share: seen.foreign_share.map(|share| share.max(0.0)),
         busiest: later.busiest(&processes, std::process::id() as i32, seconds),
-        cpu_pressure: cpu_pressure(&fs::read_to_string("/proc/pressure/cpu").unwrap_or_default()),
+        cpu_pressure,
         clock_read_ns,
         throttled: None,
     }
+}
+
+/// The share of the processors' time that the hypervisor gave to others while a thread of ours was busy on each.
+fn stolen_while_busy(watch: &Watch, cpus: &[usize], time: Duration, stopped: &dyn Fn() -> bool) -> f64 {
+    let (before, over) = (watch.moment(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for cpu in cpus {
+            scope.spawn(|| {
+                // Where it may not run there it is busy elsewhere.
+                let _ = pin(&[*cpu]);
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let start = Instant::now();
+        while start.elapsed() < time && !stopped() {
+            std::thread::sleep(GLANCE.min(time.saturating_sub(start.elapsed())));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    watch.between(&before, &watch.moment(0)).reading.steal_share
 }
 
 fn clock_read_ns() -> f64 {
@@ -163,5 +189,17 @@ mod tests {
         assert!((0.0..=1.0).contains(&noise.steal_share));
         let asked = watch_noise(&[0], &Hierarchy::detect(), Duration::from_secs(600), &|| true);
         assert!(asked.seconds < 60.0);
+    }
+
+    #[test]
+    fn what_is_stolen_is_read_from_processors_that_are_busy() {
+        let own = || rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let used_ms = |now: rustix::time::Timespec, then: rustix::time::Timespec| {
+            (now.tv_sec - then.tv_sec) * 1_000 + (now.tv_nsec - then.tv_nsec) / 1_000_000
+        };
+        let (watch, before) = (Watch::new(&[0], &Hierarchy::detect()), own());
+        stolen_while_busy(&watch, &[0], Duration::from_millis(300), &|| false);
+        let used_ms = used_ms(own(), before);
+        assert!(used_ms > 30, "a tenth of the time at the least, even where others want it: {used_ms} ms");
     }
 }

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""What sleeping processors cost: one server loaded with them asleep and awake, by turns.
+
+  bench/cpu_latency.py [--pairs N]      the table, as Markdown
+
+Awake, `/dev/cpu_dma_latency` is held open with 0 in it, as races do in a virtual machine; asleep, nothing is asked of the kernel. Each pair is
+loaded twice for six seconds, 64 connections at saturation and 2,000 requests per second, the order by turns. Shown are medians over the
+pairs; stolen time is that of all processors (proc_stat(5)). Nothing else may run meanwhile. Needs root, `make setup` and
+`cargo build --release`.
+"""
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import races
+
+DEVICE = "/dev/cpu_dma_latency"
+LOADS = {"64 connections": ("-c", "64"), "2,000 requests/s": ("-c", "64", "--rate", "2000")}
+SECONDS = 6
+PORT = 18080
+
+
+@contextlib.contextmanager
+def awake() -> Iterator[None]:
+    """Nobody sleeps meanwhile."""
+    device = os.open(DEVICE, os.O_WRONLY)
+    try:
+        os.write(device, struct.pack("i", 0))
+        yield
+    finally:
+        os.close(device)
+
+
+def loaded(options: tuple[str, ...]) -> dict[str, float]:
+    """What one load saw."""
+    before = races.stolen()
+    command = [races.DEADHEAT, "load", f"http://127.0.0.1:{PORT}/", "--cpus", "1", "-d", f"{SECONDS}s", "--json", "-", *options]
+    result = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+    stolen, whole = (now - then for now, then in zip(races.stolen(), before))
+    return {"rate": result["throughput_rps"], "p50": result["latency_ns"]["p50"] / 1e3, "p99": result["latency_ns"]["p99"] / 1e3,
+            "stolen": stolen / whole}
+
+
+def measured(pairs: int) -> dict[tuple[str, str], list[dict[str, float]]]:
+    """Every load of every pair."""
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for pair in range(pairs):
+        for load, options in LOADS.items():
+            for state in ("asleep", "awake") if pair % 2 == 0 else ("awake", "asleep"):
+                with awake() if state == "awake" else contextlib.nullcontext():
+                    found.setdefault((load, state), []).append(loaded(options))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=8)
+    pairs = parser.parse_args().pairs
+    with tempfile.TemporaryDirectory() as folder:
+        server = races.servers(Path(folder))["bun"]
+        command = ["taskset", "-c", "0", "sh", "-c", server.with_env()]
+        with subprocess.Popen(command, env={**os.environ, "PORT": str(PORT)}, stdout=subprocess.DEVNULL) as process:
+            try:
+                races.wait_for(f"http://127.0.0.1:{PORT}/")
+                time.sleep(1)
+                found = measured(pairs)
+            finally:
+                process.terminate()
+    print("| load | processors | requests/s | p50, us | p99, us | p99 from, to | stolen |\n|---|---|--:|--:|--:|--:|--:|")
+    for (load, state), all_of_it in found.items():
+        middle = {key: statistics.median(one[key] for one in all_of_it) for key in all_of_it[0]}
+        tails = [one["p99"] for one in all_of_it]
+        print(f"| {load} | {state} | {middle['rate']:,.0f} | {middle['p50']:,.0f} | {middle['p99']:,.0f} | "
+              f"{min(tails):,.0f}, {max(tails):,.0f} | {100 * middle['stolen']:.1f} % |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+//! Whether contenders are as fast at the end of an epoch as at its beginning, and what the race does if not.
+//!
+//! Owns: when that is asked, and the longer warm-up. Must not know the test itself.
+
+use deadheat_record::{Finding, Line, ScenarioPlan, Shape};
+
+use super::{Leg, Race, Stop};
+use crate::events::Event;
+use crate::judge::climbing;
+
+/// After so many epochs it is asked whether the warm-up was long enough.
+const WARMUP_CHECK: usize = 2;
+
+impl Race<'_> {
+    /// Whether what is decided would be taken back because a contender seems to climb still, while more epochs may come that show
+    /// whether it does: four epochs on a noisy machine can look like a climb. Verdicts stand as they were taken at their looks, so
+    /// that going on costs time and no certainty.
+    pub(super) fn is_unsettled(&self, leg: &Leg<'_>) -> bool {
+        let epochs = self.record.epochs_of(&leg.scenario.name).count();
+        let last = leg.gate.plan.method_of(leg.scenario).looks.last().copied().unwrap_or(0);
+        epochs < last && may_climb(leg.scenario) && !climbing(&self.record, &leg.scenario.name).is_empty()
+    }
+
+    /// Once, after the first epochs: if a contender still climbs, the warm-up doubles and the scenario begins anew.
+    pub(super) fn check_warmup(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
+        let name = &leg.scenario.name;
+        let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
+        let chosen = leg.gate.plan.method.pilot_ns == 0 || !may_climb(leg.scenario);
+        if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
+            return Ok(());
+        }
+        let climbing = climbing(&self.record, name);
+        let (Some((contender, change)), Some(warmup_ns)) = (climbing.first(), self.record.warmup_ns(name))
+        else {
+            return Ok(());
+        };
+        let (before, warmup_ns) = (warmup_ns, (warmup_ns * 2).min(leg.gate.plan.method.warmup_ns.1));
+        if warmup_ns <= before {
+            return Ok(());
+        }
+        let reason = format!("{contender} still climbed by {:.1} % within an epoch", change * 100.0);
+        let finding = Finding::warn(
+            "warm-up-lengthened",
+            format!(
+                "{reason}: {WARMUP_CHECK} epochs were set aside, and every start is warmed up for {:.1} s",
+                warmup_ns as f64 / 1e9
+            ),
+            "nothing needs to be done; --profile full warms up for longer from the beginning",
+        );
+        let doing = format!("{reason}: longer warm-up, beginning anew");
+        self.write(Line::Anew { scenario: name.clone(), warmup_ns, reason })?;
+        self.observer.event(&Event::Racing { record: &self.record, scenario: name });
+        self.observer.event(&Event::Doing(&doing));
+        Ok(self.write(Line::Finding { scenario: Some(name.clone()), finding })?)
+    }
+}
+
+/// Trials at all kinds of rates say nothing of a climb, starts and measures have no rounds, and who is cold is meant to climb.
+fn may_climb(scenario: &ScenarioPlan) -> bool {
+    matches!(scenario.shape, Shape::Closed { .. } | Shape::Open { .. }) && !scenario.traffic.cold
+}
