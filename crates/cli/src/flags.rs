@@ -230,7 +230,7 @@ pub(crate) struct MethodChoices {
     /// How long one contender is loaded before the next has its turn, 10ms to 60s [default: 100ms; 1s with p50, p99]
     #[arg(long, value_name = "TIME", value_parser = values::slice)]
     pub(crate) slice: Option<Duration>,
-    /// Load each contender so long in every epoch before it counts (and 0.3s when all are warm); no pilot then [default: found by a pilot]
+    /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) warmup: Option<Duration>,
     /// How long each contender is measured in every epoch, in slices [default: 3s; p50, p99: more]
@@ -254,7 +254,7 @@ pub(crate) struct MachineChoices {
     /// Cores of the load generator, such as 1,5-7 [default: the other cores, at most 4 of them]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) load_cpus: Option<CpuList>,
-    /// Idle processors are to wake up within this time, 0 to 1ms; any: as they like [default, as root: 0 in a virtual machine, else 10us]
+    /// Idle processors are to wake up in this time, or any [default, as root: 0 in a virtual machine, else 10us]
     #[arg(long, value_name = "TIME", value_parser = values::cpu_latency)]
     pub(crate) cpu_latency: Option<CpuLatency>,
 }

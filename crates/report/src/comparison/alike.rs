@@ -7,7 +7,7 @@
 //! | `measured-apart` | no reference: what the machine did between the records is in every ratio | |
 //! | `same-record` | | both files hold the same race |
 //! | `different-machine` | | another processor, number of processors, memory or hypervisor |
-//! | `different-system` | another kernel, distribution, clock source, governor or kind of control groups | |
+//! | `different-system` | another kernel, distribution, clock source, governor, kind of control groups or limit on waking up | |
 //! | `different-cores` | as many cores, but others | another number of cores for contenders or generator |
 //! | `different-load` | | another shape, number of connections, rate, or other requests |
 //! | `different-contract` | answers were held against another contract | |
