@@ -50,8 +50,7 @@ fn method(plan: &Plan, words: &mut Words) {
     if method.pilot_ns == 0 {
         words.option("--warmup", &time(method.warmup_ns.1));
     }
-    // What suits a machine is chosen there.
-    if let Some(us) = method.cpu_latency_us.filter(|us| ![0, 10].contains(us)) {
+    if let Some(us) = method.cpu_latency_us {
         words.option("--cpu-latency", &time(u64::from(us) * 1_000));
     }
     if let Some(rate) = plan.edge_hit_rate {

@@ -4,14 +4,9 @@
 
 use deadheat_record::{Contest, HistogramError, Method, PairedEpoch, Record};
 use deadheat_stats::{
-    Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, Rules, RulesError, climbs,
-    epoch_log_ratio,
+    Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, Rules, RulesError, STEADY,
+    STEADY_ALPHA, climbs, epoch_log_ratio,
 };
-
-/// A contender whose rate rises by more than this over an epoch's rounds was not warm.
-pub(crate) const CLIMB: f64 = 0.01;
-/// Two-sided error rate of the test for it.
-pub(crate) const CLIMB_ALPHA: f64 = 0.01;
 
 /// Why the referee could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +76,7 @@ pub(crate) fn climbing(record: &Record, scenario: &str) -> Vec<(String, f64)> {
         .racing(scenario)
         .into_iter()
         .filter_map(|contender| {
-            let climb = climbs(&record.rates(scenario, contender), CLIMB, CLIMB_ALPHA)?;
+            let climb = climbs(&record.rates(scenario, contender), STEADY, STEADY_ALPHA)?;
             climb.climbs.then(|| (record.plan.contenders[contender].name.clone(), climb.change))
         })
         .collect()

@@ -6,6 +6,10 @@
 use crate::interval::LogInterval;
 use crate::student::two_sided_quantile;
 
+/// A rate that climbs by more than this across an epoch is not steady (a fraction).
+pub const STEADY: f64 = 0.01;
+/// Two-sided error rate of the test for it: of the race, which warms up for longer or goes on, and of the gate, which takes verdicts away.
+pub const STEADY_ALPHA: f64 = 0.01;
 /// With fewer epochs than this their own scatter cannot be the yardstick, and the rounds' scatter is used instead.
 const FEWEST_EPOCHS: usize = 3;
 

@@ -4,7 +4,7 @@
 //! one line.
 
 use deadheat_record::{ContenderResult, Finding, Record, Severity, Shape, Slice};
-use deadheat_stats::climbs;
+use deadheat_stats::{STEADY, STEADY_ALPHA, climbs};
 
 use super::{Reading, Scene, load_gates};
 use crate::compare;
@@ -12,10 +12,6 @@ use crate::number::{percent, whole};
 
 /// A contender that uses less of its cores than this is not at its limit.
 const AT_LIMIT: f64 = 0.90;
-/// A rate that climbs by more than this within epochs is not steady.
-const STEADY: f64 = 0.01;
-/// Two-sided error rate of the test for it, that of the race, which lengthens the warm-up once on the same test.
-const STEADY_ALPHA: f64 = 0.01;
 
 /// Where a reading begins to warn, and where it takes the number away.
 pub(super) struct Limits {
