@@ -1,6 +1,7 @@
 // A server for races whose answer is known: the same work for every request, and SPIN steps more.
-// Runs on Node and on Bun. TAIL: every so many requests one waits TAIL_MS before its answer. IDLE: whenever no request came
-// for three ticks of a millisecond in which it could run, garbage is made and collected; being frozen is not being idle.
+// Runs on Node and on Bun. TAIL: every so many requests one waits TAIL_MS before its answer. IDLE: a timer looks out for idleness, for
+// three ticks of a millisecond without a request in which it could run (being frozen is not being idle). With IDLE=garbage, garbage
+// is then made and collected.
 import { createServer } from 'node:http';
 
 const items = Array.from({ length: 200 }, (_, id) => ({ id, title: 'title ' + id, score: id * 7 }));
@@ -14,7 +15,7 @@ let quietTicks = 0;
 if (process.env.IDLE) {
   setInterval(() => {
     quietTicks += 1;
-    if (quietTicks < 3) return;
+    if (quietTicks < 3 || process.env.IDLE !== 'garbage') return;
     let kept = [];
     for (let object = 0; object < 50_000; object++) kept.push({ object, text: 'x' + object });
     kept = [];

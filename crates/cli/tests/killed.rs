@@ -21,12 +21,15 @@ fn epochs(lines: &[String]) -> Vec<&String> {
 
 /// Two contenders with descendants, started and raced until one epoch is in the record.
 fn race_until_an_epoch(kit: &Kit, more: &[&str]) -> deadheat_testkit::Running {
-    let server = server_line(&[&["--json", "--children", "4"], more].concat());
+    twins_until_an_epoch(kit, &server_line(&[&["--json", "--children", "4"], more].concat()), &SHORT_RACE)
+}
+
+fn twins_until_an_epoch(kit: &Kit, server: &str, args: &[&str]) -> deadheat_testkit::Running {
     let mut running = kit
         .race()
-        .contender("a", &server)
-        .contender("b", &server)
-        .args(SHORT_RACE)
+        .contender("a", server)
+        .contender("b", server)
+        .args(args)
         .args(["--record", "r.jsonl"])
         .spawn();
     let record = kit.path().join("r.jsonl");
@@ -69,6 +72,54 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
         later.len() == 1 && later[0]["ceiling_rps"].is_number(),
         "a session has its own ceiling: {later:?}"
     );
+    kit.assert_nothing_left();
+}
+
+/// The epoch that was measured, with one contender that climbs by a fifth instead, as often as the check of the warm-up asks for.
+#[test]
+fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
+    let (kit, _turn) = (kit(), turn());
+    let args = ["--epochs", "4..5", "--measure", "400ms", "--slice", "20ms", "-c", "4"];
+    twins_until_an_epoch(&kit, &server_line(&[]), &args).kill_9();
+    assert!(
+        wait_until(Duration::from_secs(20), || kit.leftovers().is_empty()),
+        "left: {:?}",
+        kit.leftovers()
+    );
+    let mut all: Vec<Value> =
+        lines(&kit, "r.jsonl").iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let place = all.iter().position(|line| line["line"] == "epoch").unwrap();
+    let mut epoch = all[place].clone();
+    all.truncate(place);
+    all.iter_mut().find(|line| line["line"] == "pilot").unwrap()["warmup_ns"] = 1_000_000_000_u64.into();
+    let rounds = epoch["rounds"].as_array_mut().unwrap();
+    let count = rounds.len();
+    for (number, round) in rounds.iter_mut().enumerate() {
+        round.as_object_mut().unwrap().remove("dropped");
+        for slice in round["slices"].as_array_mut().unwrap() {
+            let climbed =
+                if slice["contender"] == 0 { 0.2 * number as f64 / (count - 1) as f64 } else { 0.0 };
+            slice["rate_per_s"] = (1_000.0 * (1.0 + climbed)).into();
+        }
+    }
+    for number in 1..=4 {
+        epoch["number"] = number.into();
+        all.push(epoch.clone());
+    }
+    kit.file("r.jsonl", all.iter().map(|line| format!("{line}\n")).collect::<String>());
+
+    let resumed = kit.deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"]);
+    let resumed = resumed.limit(Duration::from_secs(120)).run();
+    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
+    let document: Value = serde_json::from_str(&kit.read("done.json")).unwrap();
+    let findings = document["scenarios"][0]["findings"].as_array().unwrap();
+    let said =
+        findings.iter().find(|one| one["code"] == "warm-up-lengthened").unwrap()["message"].to_string();
+    assert!(said.contains("a still climbed by 2") && said.contains("4 epochs were set aside"), "{said}");
+    assert_eq!(document["record"]["set_aside"].as_array().unwrap().len(), 4);
+    for epoch in document["record"]["epochs"].as_array().unwrap() {
+        assert!(epoch["contenders"][0]["warmup_ns"].as_u64().unwrap() >= 2_000_000_000, "{epoch}");
+    }
     kit.assert_nothing_left();
 }
 

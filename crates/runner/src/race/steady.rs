@@ -8,8 +8,9 @@ use super::{Leg, Race, Stop};
 use crate::events::Event;
 use crate::judge::climbing;
 
-/// After so many epochs it is asked whether the warm-up was long enough.
-const WARMUP_CHECK: usize = 2;
+/// After so many epochs it is asked whether the warm-up was long enough: the fewest whose slopes can be compared with each other. Rounds of
+/// one epoch are no measure of that, since the machine itself becomes faster and slower for seconds, and everybody with it.
+const WARMUP_CHECK: usize = 4;
 
 impl Race<'_> {
     /// Whether what is decided would be taken back because a contender seems to climb still, while more epochs may come that show
