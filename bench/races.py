@@ -24,7 +24,7 @@ PROGRAMS = {"bun": STUDY / "node_modules/.bin/bun", "node": STUDY / "node_module
 
 @dataclass
 class Server:
-    """A server of a known amount of work for each request; `steps` of xorshift more make it slower."""
+    """A server of a known amount of work for each request; more items to write (`MORE`) make it slower."""
 
     name: str
     command: str

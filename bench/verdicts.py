@@ -6,7 +6,7 @@
 
 Kinds, and how many races each gets:
   aa         60   the same server twice: neither faster nor slower may be said
-  planted-3  40   one side works 3 % more for each request: slower must be said
+  planted-3  40   one side works 3 % more for each request, at its own work: slower must be said
   planted-5  40   the same with 5 %
   planted-1  20   the same with 1 %: never equivalent within 0.5 %, never the wrong direction
   foreign    20   the same server twice while something else spins on the servers' core or the generator's: no claim
@@ -41,7 +41,8 @@ import verdict_tables
 NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "foreign": 20, "tail": 10, "tail-aa": 20,
            "wrk-aa": 10, "wrk-3": 10, "seven": 3, "idle": 10}
 KEPT = races.ROOT / "docs/verdicts.jsonl"
-CALIBRATION_STEPS, CALIBRATION_EPOCHS = 3_000, 8
+# About a sixth of a request each.
+CALIBRATION_ITEMS, CALIBRATION_EPOCHS = {"bun": 100, "node": 100, "go": 50}, 8
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 RATE_PER_S = 2_000
 TAIL = {"TAIL": 50}
@@ -72,22 +73,21 @@ class Campaign:
             file.write(json.dumps(line) + "\n")
         return line
 
-    def steps(self, server: races.Server, share: float) -> int:
-        """How many steps cost that share of a request: from a race against 3,000 steps, one for each server and start of the machine.
+    def items(self, server: races.Server, share: float) -> float:
+        """How many more items cost that share of a request: from a race against many, one for each server and start of the machine.
 
         Another processor, or the same one on a host that is otherwise busy, needs another number.
         """
-        boot = BOOT.read_text().strip()
-        known = [line["steps"] for line in self.kept
+        boot, many = BOOT.read_text().strip(), CALIBRATION_ITEMS[server.name]
+        known = [line["items"] for line in self.kept
                  if (line["kind"], line["server"], line.get("boot")) == ("calibration", server.name, boot)]
         if not known:
-            commands = [server.with_env(), server.with_env(SPIN=CALIBRATION_STEPS)]
+            commands = [server.with_env(), server.with_env(MORE=many)]
             document = races.race(commands, self.folder, "--epochs", str(CALIBRATION_EPOCHS))
             ratio = races.pair(document)["ratio"]
-            known = [CALIBRATION_STEPS / (1 / ratio - 1)]
-            self.keep({"kind": "calibration", "server": server.name, "boot": boot, "steps": known[0], "ratio": ratio,
-                       "spin": CALIBRATION_STEPS})
-        return round(share * known[-1])
+            known = [many / (1 / ratio - 1)]
+            self.keep({"kind": "calibration", "server": server.name, "boot": boot, "items": known[0], "ratio": ratio, "more": many})
+        return round(share * known[-1], 3)
 
     def hold(self, kind: str) -> dict:
         """The next race of the kind."""
@@ -106,8 +106,8 @@ class Campaign:
         return told(races.race([server.with_env()] * 2, self.folder))
 
     def planted(self, kind: str, _number: int, server: races.Server) -> dict:
-        steps = self.steps(server, float(kind.split("-")[1]) / 100)
-        return told(races.race([server.with_env(), server.with_env(SPIN=steps)], self.folder))
+        more = self.items(server, float(kind.split("-")[1]) / 100)
+        return told(races.race([server.with_env(), server.with_env(MORE=more)], self.folder))
 
     def foreign(self, _kind: str, number: int, server: races.Server) -> dict:
         # The servers go by threes, the cores by twos: all six combinations come.
@@ -121,16 +121,16 @@ class Campaign:
         return told(races.race(commands, self.folder, "--rate", str(RATE_PER_S), "--metric", "p99"), "p99")
 
     def seven(self, _kind: str, _number: int, server: races.Server) -> dict:
-        spins = [0] * 4 + [self.steps(server, share) for share in (0.1, 0.2, 0.3)]
-        return standing(races.race([server.with_env(SPIN=spin) for spin in spins], self.folder))
+        more = [0] * 4 + [self.items(server, share) for share in (0.1, 0.2, 0.3)]
+        return standing(races.race([server.with_env(MORE=items) for items in more], self.folder))
 
     def idle(self, _kind: str, _number: int, server: races.Server) -> dict:
         # Both have the timer: it costs something, too.
         return told(races.race([server.with_env(IDLE=what) for what in ("timer", "garbage")], self.folder))
 
     def wrk(self, kind: str, _number: int, server: races.Server) -> dict:
-        steps = self.steps(server, 0.03) if kind == "wrk-3" else 0
-        commands = [server.with_env(), server.with_env(SPIN=steps)]
+        more = self.items(server, 0.03) if kind == "wrk-3" else 0
+        commands = [server.with_env(), server.with_env(MORE=more)]
         return races.wrk_pair(commands, WRK_RUNS, WRK_S, SERVER_CPU, LOAD_CPU)
 
 

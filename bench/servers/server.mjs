@@ -1,14 +1,17 @@
-// A server for races whose answer is known: the same work for every request, and SPIN steps more.
+// A server for races whose answer is known: 201 items as JSON for every request, and MORE items more, 200 of which are sent.
+// More of its own work, that is: ten more cost ten times what one costs, and what else the host does slows all of it down alike.
 // Runs on Node and on Bun. TAIL: every so many requests one waits TAIL_MS before its answer. IDLE: a timer looks out for idleness, for
 // three ticks of a millisecond without a request in which it could run (being frozen is not being idle). With IDLE=garbage, garbage
 // is then made and collected.
 import { createServer } from 'node:http';
 
-const items = Array.from({ length: 200 }, (_, id) => ({ id, title: 'title ' + id, score: id * 7 }));
-const spin = Number(process.env.SPIN ?? 0);
+const more = Number(process.env.MORE ?? 0);
+const items = Array.from({ length: 202 + Math.ceil(more) }, (_, id) => ({ id, title: 'title ' + id, score: id * 7 }));
+const written = (count) => JSON.stringify({ count: 200, items: items.slice(0, count) });
+const sent = written(200).length;
 const tail = Number(process.env.TAIL ?? 0);
 const tailMs = Number(process.env.TAIL_MS ?? 0);
-let state = 1;
+let owed = 0;
 let requests = 0;
 let quietTicks = 0;
 
@@ -23,20 +26,13 @@ if (process.env.IDLE) {
   }, 1);
 }
 
-// Marsaglia's xorshift, so that nothing can be left out.
-function work(steps) {
-  let word = state;
-  for (let step = 0; step < steps; step++) {
-    word ^= word << 13;
-    word ^= word >>> 17;
-    word ^= word << 5;
-  }
-  state = word;
-}
-
 createServer((request, response) => {
-  const body = JSON.stringify({ count: items.length, items });
-  work(spin);
+  // Of a part of an item a whole one is written now and then. What is sent is as long for everybody, and
+  // cut off from more for everybody.
+  owed += more;
+  const extra = Math.floor(owed);
+  owed -= extra;
+  const body = written(201 + extra).substring(0, sent);
   response.setHeader('content-type', 'application/json');
   requests += 1;
   quietTicks = 0;

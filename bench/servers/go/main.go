@@ -1,4 +1,4 @@
-// A server for races whose answer is known: the same work for every request, and SPIN steps more.
+// A server for races whose answer is known: 201 items as JSON, and MORE items more: see server.mjs.
 // TAIL: every so many requests one waits TAIL_MS before its answer.
 package main
 
@@ -17,31 +17,27 @@ type item struct {
 	Score int    `json:"score"`
 }
 
-var state atomic.Uint32
-
-// Marsaglia's xorshift, so that nothing can be left out.
-func work(steps int) {
-	word := state.Load() | 1
-	for range steps {
-		word ^= word << 13
-		word ^= word >> 17
-		word ^= word << 5
-	}
-	state.Store(word)
-}
-
 func main() {
-	spin, _ := strconv.Atoi(os.Getenv("SPIN"))
+	more, _ := strconv.ParseFloat(os.Getenv("MORE"), 64)
 	tail, _ := strconv.ParseUint(os.Getenv("TAIL"), 10, 64)
 	tailMs, _ := strconv.ParseFloat(os.Getenv("TAIL_MS"), 64)
-	var requests atomic.Uint64
-	items := make([]item, 200)
+	var requests, owed atomic.Uint64
+	thousandths := uint64(more * 1000)
+	items := make([]item, 202+int(more+1))
 	for id := range items {
 		items[id] = item{id, "title " + strconv.Itoa(id), id * 7}
 	}
+	written := func(count uint64) []byte {
+		body, _ := json.Marshal(map[string]any{"count": 200, "items": items[:count]})
+		return body
+	}
+	sent := len(written(200))
 	http.HandleFunc("/", func(response http.ResponseWriter, _ *http.Request) {
-		body, _ := json.Marshal(map[string]any{"count": len(items), "items": items})
-		work(spin)
+		// Of a part of an item a whole one is written now and then. What is sent is as long for everybody, and
+		// cut off from more for everybody.
+		all := owed.Add(thousandths)
+		extra := all/1000 - (all-thousandths)/1000
+		body := written(201 + extra)[:sent]
 		if number := requests.Add(1); tail > 0 && number%tail == 0 {
 			time.Sleep(time.Duration(tailMs * float64(time.Millisecond)))
 		}
