@@ -41,7 +41,7 @@ import verdict_tables
 NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "foreign": 20, "tail": 10, "tail-aa": 20,
            "wrk-aa": 10, "wrk-3": 10, "seven": 3, "idle": 10}
 KEPT = races.ROOT / "docs/verdicts.jsonl"
-# About a sixth of a request each.
+# A seventh to a quarter of a request.
 CALIBRATION_ITEMS, CALIBRATION_EPOCHS = {"bun": 100, "node": 100, "go": 50}, 8
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 RATE_PER_S = 2_000

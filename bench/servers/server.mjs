@@ -27,8 +27,8 @@ if (process.env.IDLE) {
 }
 
 createServer((request, response) => {
-  // Of a part of an item a whole one is written now and then. What is sent is as long for everybody, and
-  // cut off from more for everybody.
+  // Of a part of an item a whole one is written now and then. Everybody cuts off what follows the 200th: what is sent is the same,
+  // and no JSON at its very end.
   owed += more;
   const extra = Math.floor(owed);
   owed -= extra;

@@ -33,8 +33,7 @@ func main() {
 	}
 	sent := len(written(200))
 	http.HandleFunc("/", func(response http.ResponseWriter, _ *http.Request) {
-		// Of a part of an item a whole one is written now and then. What is sent is as long for everybody, and
-		// cut off from more for everybody.
+		// Of a part of an item a whole one is written now and then. Everybody cuts off what follows the 200th.
 		all := owed.Add(thousandths)
 		extra := all/1000 - (all-thousandths)/1000
 		body := written(201 + extra)[:sent]

@@ -8,8 +8,8 @@ use super::{Leg, Race, Stop};
 use crate::events::Event;
 use crate::judge::climbing;
 
-/// After so many epochs it is asked whether the warm-up was long enough: the fewest whose slopes can be compared with each other. Rounds of
-/// one epoch are no measure of that, since the machine itself becomes faster and slower for seconds, and everybody with it.
+/// After so many epochs it is asked whether the warm-up was long enough: enough for the slopes of epochs to be held against each other
+/// (`deadheat_stats::slope`). Rounds are no measure, since the machine itself is faster and slower for seconds, and everybody with it.
 const WARMUP_CHECK: usize = 4;
 
 impl Race<'_> {
