@@ -14,6 +14,7 @@ setup:
 	@scripts/setup.sh
 
 race: setup
+	@echo 'compiling deadheat: minutes, the first time'
 	@cargo build --release --locked --quiet
 	@./target/release/deadheat race studies/trending --profile quick --measure 2s --scenario steady
 
