@@ -49,7 +49,14 @@ impl Sample {
     /// |t| = |mean| / standard error, the evidence against a mean of zero. Infinite if the values do not vary around a
     /// mean other than zero, 0 if all are zero; `None` for a single value.
     pub fn abs_t(&self) -> Option<f64> {
-        self.standard_error().map(|se| if self.mean == 0.0 { 0.0 } else { self.mean.abs() / se })
+        self.abs_t_beyond(0.0)
+    }
+
+    /// The same against any mean that is at most `resolution` away from zero: 0 for a mean that is itself no farther. `resolution` at
+    /// least 0, in the values' unit.
+    pub fn abs_t_beyond(&self, resolution: f64) -> Option<f64> {
+        let beyond = (self.mean.abs() - resolution).max(0.0);
+        self.standard_error().map(|se| if beyond == 0.0 { 0.0 } else { beyond / se })
     }
 
     /// mean +- `critical` * standard error; `critical` in standard errors, positive. `None` for a single value.
@@ -85,6 +92,12 @@ impl LogInterval {
     /// Whether the whole interval lies strictly between `-margin_ln` and `margin_ln`.
     pub fn is_within(&self, margin_ln: f64) -> bool {
         -margin_ln < self.low && self.high < margin_ln
+    }
+
+    /// Both ends so much farther out, for values that may all be off by it in the same direction; at least 0.
+    #[must_use]
+    pub fn widened(self, resolution: f64) -> Self {
+        Self { low: self.low - resolution, high: self.high + resolution }
     }
 
     /// Both ends as ratios; an end beyond what a float can hold is `None`.
@@ -173,6 +186,18 @@ mod tests {
         assert_eq!(sample.abs_t(), Some(f64::INFINITY));
         assert_eq!(sample.interval(f64::INFINITY), Some(LogInterval { low: 0.1, high: 0.1 }));
         assert_eq!(Sample::of(&[0.0; 3]).unwrap().abs_t(), Some(0.0));
+    }
+
+    #[test]
+    fn what_is_no_farther_than_the_resolution_is_no_evidence() {
+        let sample = Sample::of(&[0.2; 4]).unwrap();
+        assert_eq!([sample.abs_t_beyond(0.2), sample.abs_t_beyond(0.3)], [Some(0.0); 2]);
+        assert_eq!(sample.abs_t_beyond(0.1), Some(f64::INFINITY));
+        let varied = Sample::of(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((varied.abs_t_beyond(1.0).unwrap() - 3.0_f64.sqrt()).abs() < 1e-12);
+        let interval = varied.interval(1.0).unwrap();
+        let wider = interval.widened(0.5);
+        assert_eq!((wider.low, wider.high), (interval.low - 0.5, interval.high + 0.5));
     }
 
     #[test]

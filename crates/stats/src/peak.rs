@@ -6,7 +6,8 @@
 //! A trial near the peak passes by chance, so that a bisection alone errs with each of its answers: whatever it
 //! believes once it never asks again. So it only finds the place, and a staircase (Dixon and Mood, "A method for
 //! obtaining and analyzing sensitivity data", Journal of the American Statistical Association 43, 1948) samples around
-//! it; the estimate is the posterior median of a logistic curve over all trials, see [`posterior`].
+//! it; the estimate is the posterior median of a logistic curve over all trials, see [`posterior`]. A staircase whose steps all go one
+//! way has not come to the peak: it is bracketed anew from there.
 
 use thiserror::Error;
 
@@ -16,6 +17,10 @@ mod posterior;
 
 /// Bracketing never goes further than by this factor at once.
 const LARGEST_FACTOR: f64 = 2.0;
+/// A staircase of fewer steps may well go one way by chance.
+const FEWEST_STEPS: usize = 6;
+/// A search that went astray brackets anew so often at the most.
+const MOST_BRACKETS: usize = 2;
 
 /// What is fixed before the first trial. Rates in requests per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -190,6 +195,8 @@ pub struct PeakSearch {
     state: State,
     /// Invalid trials of the present rate in a row.
     repeats: usize,
+    /// How often a staircase was left for another bracket.
+    brackets: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -221,7 +228,7 @@ impl PeakSearch {
         settings.check()?;
         let at = settings.start_per_s.clamp(settings.lowest_per_s, settings.highest_per_s);
         let state = State::Bracket { at, factor: settings.factor, passed: None, failed: None };
-        Ok(Self { settings, tried: Vec::new(), state, repeats: 0 })
+        Ok(Self { settings, tried: Vec::new(), state, repeats: 0, brackets: 0 })
     }
 
     /// The next trial; `None` when the search is over. Asking again changes nothing.
@@ -316,10 +323,22 @@ impl PeakSearch {
         self.staircase(middle, self.settings.steps)
     }
 
-    fn climb(&self, at: f64, pass: bool, left: usize) -> State {
+    fn climb(&mut self, at: f64, pass: bool, left: usize) -> State {
+        if left == 1 && self.is_one_sided() && self.brackets < MOST_BRACKETS {
+            self.brackets += 1;
+            let (passed, failed) = if pass { (Some(at), None) } else { (None, Some(at)) };
+            return self.bracket(at, self.settings.factor, passed, failed, None);
+        }
         let factor = 1.0 + self.settings.step;
         let next = if pass { at * factor } else { at / factor };
         self.staircase(next.clamp(self.settings.lowest_per_s, self.settings.highest_per_s), left - 1)
+    }
+
+    /// Whether all steps of the staircase went the same way: the peak is not where the bracket was, because one of its trials was a
+    /// slip, and the estimate would be no more than where the staircase had come to.
+    fn is_one_sided(&self) -> bool {
+        let steps = &self.tried[self.tried.len().saturating_sub(self.settings.steps)..];
+        steps.len() >= FEWEST_STEPS && steps.windows(2).all(|pair| pair[0].pass == pair[1].pass)
     }
 
     fn staircase(&self, at: f64, left: usize) -> State {

@@ -13,13 +13,30 @@ const FURTHEST_LN: f64 = 1455.0;
 pub struct EpochRatio {
     trimmed: f64,
     total: f64,
+    resolution: f64,
 }
 
 impl EpochRatio {
     /// An epoch whose two estimates are known, such as one read back from a record. `None` unless both can be
     /// the log of a ratio of two positive floats: finite and at most 1,455 away from zero.
     pub fn new(trimmed: f64, total: f64) -> Option<Self> {
-        (trimmed.abs() <= FURTHEST_LN && total.abs() <= FURTHEST_LN).then_some(Self { trimmed, total })
+        (trimmed.abs() <= FURTHEST_LN && total.abs() <= FURTHEST_LN).then_some(Self {
+            trimmed,
+            total,
+            resolution: 0.0,
+        })
+    }
+
+    /// The same ratio of values that are known no finer than this, on the log scale: whole milliseconds, or the cells of a histogram. It
+    /// is the same in every epoch, so that no number of epochs takes it away. At least 0; what is not is taken as 0.
+    #[must_use]
+    pub fn coarse(self, resolution: f64) -> Self {
+        Self { resolution: if resolution > 0.0 { resolution } else { 0.0 }, ..self }
+    }
+
+    /// By how much both estimates may be off because their values are known no finer; 0 unless it was said.
+    pub fn resolution(self) -> f64 {
+        self.resolution
     }
 
     /// An epoch with one value for the whole of it (CPU per request, a latency quantile): `ln_ratio` is the natural log
@@ -42,25 +59,26 @@ impl EpochRatio {
 
 /// Both estimates of one epoch from its rounds, where `baseline[r]` and `contender[r]` were taken in the same round.
 ///
-/// A round counts only if both of its values are positive and finite; any other round is left out whole, for both
-/// contenders, and is neither nudged nor replaced. `None` if no round is left or if the slices differ in length (they
+/// A round counts if both of its values are finite and at least 0, and one of them is over 0; any other is left out whole, for both
+/// contenders. A side that did nothing in a round is infinitely slower there: such rounds are the first that the trimming drops, at their
+/// end, and are nothing in the totals. Where there are more of them than it drops, no trimmed mean is left, and the totals stand for it:
+/// a stall is never left out for being one. `None` if either side did nothing in all rounds or if the slices differ in length (they
 /// are then not paired).
 pub fn epoch_log_ratio(baseline: &[f64], contender: &[f64]) -> Option<EpochRatio> {
     if baseline.len() != contender.len() {
         return None;
     }
-    let usable = |y: f64| y.is_finite() && y > 0.0;
+    let usable = |y: f64| y.is_finite() && y >= 0.0;
     let rounds: Vec<(f64, f64)> = baseline
         .iter()
         .copied()
         .zip(contender.iter().copied())
-        .filter(|&(b, c)| usable(b) && usable(c))
+        .filter(|&(b, c)| usable(b) && usable(c) && (b > 0.0 || c > 0.0))
         .collect();
     let logs = rounds.iter().map(|(b, c)| c.ln() - b.ln()).collect();
-    EpochRatio::new(
-        trimmed_mean(logs)?,
-        ln_sum(rounds.iter().map(|r| r.1))? - ln_sum(rounds.iter().map(|r| r.0))?,
-    )
+    let total = ln_sum(rounds.iter().map(|r| r.1))? - ln_sum(rounds.iter().map(|r| r.0))?;
+    let trimmed = trimmed_mean(logs)?;
+    EpochRatio::new(if trimmed.is_finite() { trimmed } else { total }, total)
 }
 
 pub(crate) fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
@@ -70,9 +88,9 @@ pub(crate) fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
     (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-/// Natural log of a sum of positive values; scaled by the largest so that no sum overflows.
+/// Natural log of a sum of values of at least 0, scaled by the largest so that no sum overflows; `None` where none is over 0.
 fn ln_sum(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
-    let largest = values.clone().max_by(f64::total_cmp)?;
+    let largest = values.clone().max_by(f64::total_cmp).filter(|largest| *largest > 0.0)?;
     Some(largest.ln() + values.map(|y| y / largest).sum::<f64>().ln())
 }
 
@@ -105,16 +123,30 @@ mod tests {
 
     #[test]
     fn a_round_with_a_hole_is_left_out_for_both() {
-        let found =
-            epoch_log_ratio(&[10.0, 0.0, 10.0, f64::NAN, 30.0], &[20.0, 5.0, 0.0, 7.0, 60.0]).unwrap();
+        let found = epoch_log_ratio(&[10.0, 0.0, f64::NAN, 30.0], &[20.0, 0.0, 7.0, 60.0]).unwrap();
         assert!(close(found.trimmed(), 2.0_f64.ln()));
         assert!(close(found.total(), 2.0_f64.ln()));
+    }
+
+    /// Twice as fast, but for one round of six in which it did nothing: trimmed away, and not from what it did in all.
+    #[test]
+    fn a_stall_is_not_left_out() {
+        let found = epoch_log_ratio(&[10.0; 6], &[20.0, 20.0, 0.0, 20.0, 20.0, 20.0]).unwrap();
+        assert!(close(found.trimmed(), 2.0_f64.ln()));
+        assert!(close(found.total(), (100.0_f64 / 60.0).ln()));
+        // Of four rounds none is trimmed, and of two such in six one is left: the totals stand for it.
+        for rounds in [&[20.0, 20.0, 0.0, 20.0][..], &[20.0, 0.0, 0.0, 20.0, 20.0, 20.0]] {
+            let found = epoch_log_ratio(&vec![10.0; rounds.len()], rounds).unwrap();
+            let total = rounds.iter().sum::<f64>() / (10.0 * rounds.len() as f64);
+            assert!(close(found.trimmed(), total.ln()) && close(found.total(), total.ln()));
+        }
     }
 
     #[test]
     fn nothing_usable_is_none() {
         assert_eq!(epoch_log_ratio(&[], &[]), None);
-        assert_eq!(epoch_log_ratio(&[0.0, 1.0], &[1.0, 0.0]), None);
+        assert_eq!(epoch_log_ratio(&[0.0, 0.0], &[1.0, 2.0]), None);
+        assert_eq!(epoch_log_ratio(&[0.0, 0.0], &[0.0, 0.0]), None);
         assert_eq!(epoch_log_ratio(&[1.0, 2.0], &[1.0]), None);
         assert_eq!(epoch_log_ratio(&[f64::INFINITY], &[1.0]), None);
         assert_eq!(EpochRatio::single(f64::NAN), None);

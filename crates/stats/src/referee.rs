@@ -206,8 +206,9 @@ pub struct PairJudgement {
     pub alpha: f64,
     /// As of the last look; inconclusive before the first. Never invalid: gates are not seen here.
     ///
-    /// Faster and slower are final. Equivalent stands too, unless the race goes on because of other pairs and a later
-    /// look tells this one apart: a difference that is there is not withheld, and is then usually `negligible`.
+    /// Faster and slower are final. Equivalent stands too, unless the race goes on because of other pairs, and a later
+    /// look tells this one apart, or its interval leaves the margin: a difference that is there is not withheld (and is then usually
+    /// `negligible`), and what is said of a pair can be read off its interval.
     /// The ratio and the interval are those of all epochs, so that in rare cases the interval of a pair that an earlier
     /// look told apart reaches 1 again; the verdict holds, because alpha covers all looks together.
     pub verdict: Verdict,

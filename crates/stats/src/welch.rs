@@ -30,6 +30,8 @@ pub struct Welch {
     pub standard_error: f64,
     /// Degrees of freedom, at least 1, in general not whole.
     pub degrees: f64,
+    /// By how much the difference may be off, because the values of either sample are known no finer; at least 0.
+    pub resolution: f64,
 }
 
 impl Welch {
@@ -46,22 +48,30 @@ impl Welch {
             (old.n + new.n - 2) as f64
         };
         // By rounding alone a hair below 1.
-        Some(Self { difference: new.mean - old.mean, standard_error: sum.sqrt(), degrees: degrees.max(1.0) })
+        let difference = new.mean - old.mean;
+        Some(Self { difference, standard_error: sum.sqrt(), degrees: degrees.max(1.0), resolution: 0.0 })
+    }
+
+    /// The same of values that are known no finer than this, as [`crate::EpochRatio::coarse`].
+    #[must_use]
+    pub fn coarse(self, resolution: f64) -> Self {
+        Self { resolution: if resolution > 0.0 { resolution } else { 0.0 }, ..self }
     }
 
     /// The interval of the difference at level `alpha`, two-sided, for sample sizes that did not depend on it.
     pub fn interval(&self, alpha: f64) -> LogInterval {
         let quantile = upper_quantile_at(alpha / 2.0, self.degrees);
         let half = if self.standard_error == 0.0 { 0.0 } else { quantile * self.standard_error };
-        LogInterval { low: self.difference - half, high: self.difference + half }
+        LogInterval { low: self.difference - half, high: self.difference + half }.widened(self.resolution)
     }
 
-    /// The chance of a difference at least as far from 0, in either direction, if there were none.
+    /// The chance of a difference at least as far from 0, in either direction, if there were none beyond the resolution.
     pub fn p_value(&self) -> f64 {
-        if self.difference == 0.0 {
+        let beyond = (self.difference.abs() - self.resolution).max(0.0);
+        if beyond == 0.0 {
             return 1.0;
         }
-        two_sided_tail(self.difference / self.standard_error, self.degrees)
+        two_sided_tail(beyond / self.standard_error, self.degrees)
     }
 
     /// The smallest ratio (over 1) that such samples tell from 1 with a chance of 90 %; `None` if beyond a float.
@@ -93,6 +103,13 @@ mod tests {
         assert_eq!(welch.interval(0.025), LogInterval { low: 0.5, high: 0.5 });
         assert_eq!((welch.p_value(), welch.detectable_ratio(0.025)), (0.0, Some(1.0)));
         assert_eq!(Welch::of(&[1.0; 2], &[1.0; 2]).unwrap().p_value(), 1.0);
+    }
+
+    #[test]
+    fn what_is_no_farther_than_the_resolution_is_no_difference() {
+        let welch = Welch::of(&[1.0; 3], &[1.5; 4]).unwrap().coarse(0.5);
+        assert_eq!((welch.p_value(), welch.interval(0.025)), (1.0, LogInterval { low: 0.0, high: 1.0 }));
+        assert_eq!(Welch::of(&[1.0; 3], &[1.5; 4]).unwrap().coarse(0.4).p_value(), 0.0);
     }
 
     #[test]

@@ -150,6 +150,36 @@ fn an_equivalent_pair_may_yet_be_told_apart() {
     assert_eq!((at_ten.verdict, at_ten.negligible, at_ten.decided_at), (Verdict::Faster, true, Some(10)));
 }
 
+/// Within the margin at six epochs, and no longer at ten, while another pair keeps the race going: what is said can be read off the
+/// interval.
+#[test]
+fn an_equivalence_is_taken_back_with_its_interval() {
+    let mut fading = around(0.0, 0.0005, 6);
+    fading.extend(epochs(&[0.06, 0.06, -0.06, 0.06]));
+    let open = around(0.0, 0.2, 10);
+    let at_six = judge(&[fading[..6].to_vec(), open[..6].to_vec()], Progress::Running).pairs[0];
+    assert_eq!((at_six.verdict, at_six.decided_at), (Verdict::Equivalent, Some(6)));
+    let at_ten = judge(&[fading, open], Progress::Running).pairs[0];
+    assert!(at_ten.high.unwrap() > 1.03, "{at_ten:?}");
+    assert_eq!((at_ten.verdict, at_ten.decided_at), (Verdict::Inconclusive, None));
+}
+
+/// Whole milliseconds, 12 and 13 in every epoch, may be 12.49 and 12.51; and 12 and 12 may be 7 % apart.
+#[test]
+fn what_is_finer_than_the_values_is_not_told() {
+    let coarse = |ln: f64, resolution: f64| {
+        let one = EpochRatio::single(ln).unwrap().coarse(resolution);
+        judge(&[vec![one; 6]], Progress::Running).pairs[0]
+    };
+    let (ln, step) = ((13.0_f64 / 12.0).ln(), 1.0 / 12.0);
+    assert_eq!(coarse(ln, step).verdict, Verdict::Inconclusive);
+    assert_eq!(coarse(0.0, step).verdict, Verdict::Inconclusive);
+    assert_eq!((coarse(ln, 0.0).verdict, coarse(0.0, 0.001).verdict), (Verdict::Faster, Verdict::Equivalent));
+    let told = coarse(1.0, step);
+    assert_eq!(told.verdict, Verdict::Faster);
+    assert!((told.low.unwrap().ln() - (1.0 - step)).abs() < 1e-12, "{told:?}");
+}
+
 #[test]
 fn too_noisy_is_said_at_the_first_look() {
     let noisy = judge(&[around(0.0, 0.2, 6)], Progress::Running).too_noisy.unwrap();

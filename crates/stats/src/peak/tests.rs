@@ -54,6 +54,30 @@ fn the_way_to_a_sharp_peak() {
     assert_eq!(estimate.trials, asked.len());
 }
 
+/// A hiccup in the first trial sends the bisection far below the peak, or a lucky one far above it.
+#[test]
+fn one_slip_on_the_way_does_not_decide() {
+    for (peak, wrong) in [(5_000.0, 0), (700.0, 0), (5_000.0, 2)] {
+        let mut trials = 0..;
+        let (end, asked) = run(cold(), |trial| {
+            let right = sharp(peak)(trial);
+            match (trials.next() == Some(wrong), right) {
+                (true, Outcome::Pass) => Outcome::Fail,
+                (true, _) => Outcome::Pass,
+                (false, right) => right,
+            }
+        });
+        let estimate = found(end);
+        assert!((estimate.rate_per_s / peak - 1.0).abs() < 0.05, "{peak}: {estimate:?}");
+        assert!(estimate.low_per_s < peak && peak < estimate.high_per_s, "{peak}: {estimate:?}");
+        assert!(asked.len() <= 50, "{}", asked.len());
+    }
+    // Whoever answers yes to everything but the first ends at the bound.
+    let mut first = true;
+    let always = |_: &Trial| if std::mem::take(&mut first) { Outcome::Fail } else { Outcome::Pass };
+    assert_eq!(run(PeakSettings::cold(10.0, 2_000.0, 1_000.0), always).0, Peak::AtLeast(2_000.0));
+}
+
 #[test]
 fn a_warm_start_takes_fewer_trials() {
     let (_, from_afar) = run(cold(), sharp(5_000.0));

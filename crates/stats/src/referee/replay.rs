@@ -63,6 +63,8 @@ struct Replay<'a> {
     family: &'a [Hypothesis<'a>],
     /// `[hypothesis][epoch]`: the trimmed log ratios.
     trimmed: Vec<Vec<f64>>,
+    /// How much all of a hypothesis' values may be off together: the finest of its epochs.
+    resolution: Vec<f64>,
     holm: Holm,
     standings: Vec<Standing>,
     look: Option<usize>,
@@ -78,14 +80,21 @@ impl<'a> Replay<'a> {
             noisy_sd: None,
         };
         let trimmed = family.iter().map(|one| one.epochs.iter().map(|e| e.trimmed()).collect()).collect();
-        let standings = vec![open; family.len()];
-        Self { rules, critical, family, trimmed, holm: Holm::new(family.len()), standings, look: None }
+        let finest = |one: &Hypothesis<'_>| {
+            one.epochs.iter().map(|epoch| epoch.resolution()).min_by(f64::total_cmp).unwrap_or(0.0)
+        };
+        let resolution = family.iter().map(finest).collect();
+        let (holm, standings) = (Holm::new(family.len()), vec![open; family.len()]);
+        Self { rules, critical, family, trimmed, resolution, holm, standings, look: None }
     }
 
     /// One look after `n` epochs; `boundary` is the critical value where alpha is shared by so many pairs.
     fn take_look(&mut self, n: usize, boundary: impl Fn(usize) -> f64) {
         let samples: Vec<Option<Sample>> = self.trimmed.iter().map(|x| Sample::of(&x[..n])).collect();
-        let evidence: Vec<f64> = samples.iter().map(|s| s.and_then(|s| s.abs_t()).unwrap_or(0.0)).collect();
+        let against = |(sample, resolution): (&Option<Sample>, &f64)| {
+            sample.and_then(|sample| sample.abs_t_beyond(*resolution)).unwrap_or(0.0)
+        };
+        let evidence: Vec<f64> = samples.iter().zip(&self.resolution).map(against).collect();
         self.holm.look(&evidence, &boundary);
         for (pair, sample) in samples.iter().enumerate() {
             let critical = boundary(self.holm.sharing(pair));
@@ -98,21 +107,22 @@ impl<'a> Replay<'a> {
     }
 
     /// The verdict on one pair at a look. A pair that was told apart stays so; an equivalent one stays so unless it is
-    /// told apart now.
+    /// told apart now, or its interval does not lie within the margin any more, which takes a verdict back and costs no alpha.
     fn stand(&mut self, pair: usize, sample: &Sample, critical: f64) {
         let Some(interval) = sample.interval(critical) else { return };
+        let interval = interval.widened(self.resolution[pair]);
         let differs = self.holm.rejected(pair);
         let ruling = rule_on(differs, &interval, self.rules.margin_ln(), self.family[pair].direction);
         let standing = &mut self.standings[pair];
         standing.negligible = ruling.negligible;
         let is_news = match standing.verdict {
             Verdict::Inconclusive => ruling.verdict.is_decided(),
-            Verdict::Equivalent => differs,
+            Verdict::Equivalent => ruling.verdict != Verdict::Equivalent,
             _ => false,
         };
         if is_news {
             standing.verdict = ruling.verdict;
-            standing.decided_at = Some(sample.n);
+            standing.decided_at = ruling.verdict.is_decided().then_some(sample.n);
         }
     }
 
@@ -172,6 +182,7 @@ impl<'a> Replay<'a> {
                 standing.critical
             })
         });
+        let interval = interval.map(|interval| interval.widened(self.resolution[pair]));
         let (low, high) = interval.map_or((None, None), |i| i.as_ratios());
         PairJudgement {
             ratio: sample.and_then(as_ratio),
