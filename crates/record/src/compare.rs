@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Shape, VerdictWord};
+use crate::{Finding, Severity, Shape, VerdictWord};
 
 /// The schema of [`CompareDocument`]. Keys are stable within the number.
 pub const COMPARE_SCHEMA: &str = "deadheat.compare/1";
@@ -127,9 +127,12 @@ pub struct ConditionResult {
     pub holds: bool,
     /// Where it holds.
     pub of: Vec<ConditionPlace>,
+    /// Where nobody can tell whether it holds: the metric that it names could not be compared there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<ConditionPlace>,
 }
 
-/// Where a condition holds.
+/// One comparison that a condition speaks of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionPlace {
     /// The scenario.
@@ -140,13 +143,27 @@ pub struct ConditionPlace {
     pub metric: String,
 }
 
+impl ConditionResult {
+    /// Whether nobody can tell: it holds nowhere, and somewhere it could not be asked.
+    pub fn is_unknown(&self) -> bool {
+        !self.holds && !self.unknown.is_empty()
+    }
+}
+
 impl CompareDocument {
-    /// Whether a finding takes any comparison away.
+    /// Whether some condition neither holds nor is known not to.
+    pub fn is_unknown(&self) -> bool {
+        self.conditions.iter().any(ConditionResult::is_unknown)
+    }
+
+    /// Whether a finding takes any comparison away, also one that there could not even be: of a contender that was put out of the
+    /// new race.
     pub fn is_invalid(&self) -> bool {
-        self.scenarios
-            .iter()
-            .flat_map(|scenario| &scenario.changes)
-            .any(|one| one.verdict == VerdictWord::Invalid)
+        let is = |one: &ComparedScenario| {
+            one.changes.iter().any(|change| change.verdict == VerdictWord::Invalid)
+                || one.findings.iter().any(|finding| finding.severity == Severity::Invalid)
+        };
+        self.scenarios.iter().any(is)
     }
 }
 

@@ -280,6 +280,10 @@ pub struct ContenderEpoch {
     /// What its own command measured, where that is what is compared; in nanoseconds where it is a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
+    /// One unit of the last digit that the command printed of it, in the unit of `measured`: what is finer, nobody knows. None in
+    /// records of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_step: Option<f64>,
     /// The contender's log file.
     pub log: std::path::PathBuf,
 }

@@ -41,7 +41,7 @@ pub struct Machine {
     pub kernel: Option<String>,
     /// Distribution.
     pub os: Option<String>,
-    /// Hypervisor, where the processor says that there is one.
+    /// Hypervisor, where the processor, the kernel or the firmware says that there is one.
     pub hypervisor: Option<String>,
     /// Clock source of the kernel.
     pub clock_source: Option<String>,
@@ -93,7 +93,7 @@ pub struct MachineDetails {
     /// Logical processors of each memory node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_nodes: Option<Vec<Vec<usize>>>,
-    /// Memory that could be had without swapping, in bytes.
+    /// Memory that could be had without swapping, in bytes: no more than the own control group may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_available_bytes: Option<u64>,
     /// Swap space in bytes; 0 without any.

@@ -142,6 +142,17 @@ impl Plan {
         Method { looks, ..self.method.clone() }
     }
 
+    /// How many requests of an epoch will lie beyond a percentile, of each contender, where a rate says so; none of other metrics and
+    /// where nobody knows before the race.
+    pub fn requests_beyond(&self, scenario: &ScenarioPlan, metric: Metric) -> Option<f64> {
+        let (Shape::Open { rate_per_s, .. }, Some(at)) = (&scenario.shape, metric.quantile()) else {
+            return None;
+        };
+        let slices = self.slices(scenario);
+        let measured_s = slices.slice_ns as f64 / 1e9 * f64::from(slices.rounds);
+        Some(beyond((rate_per_s * measured_s).round() as u64, at))
+    }
+
     /// The scenario of that name.
     pub fn scenario(&self, name: &str) -> Option<&ScenarioPlan> {
         self.scenarios.iter().find(|one| one.name == name)
@@ -169,6 +180,13 @@ impl Record {
             _ => true,
         };
         metrics.map(|metric| (metric, can(metric))).collect()
+    }
+
+    /// Whether a contender's first epoch has as many requests beyond a metric's percentile as it takes, [`BEYOND`]; true of metrics that
+    /// are no percentile. Also of those that the race was not about.
+    pub fn has_tail(&self, scenario: &str, contender: usize, metric: Metric) -> bool {
+        let first = self.epochs_of(scenario).find_map(|epoch| epoch.of(contender));
+        metric.quantile().zip(first).is_none_or(|(at, part)| beyond(part.completions, at) >= BEYOND)
     }
 
     /// The contests of a scenario: every pair in every metric that can be compared, metric by metric.

@@ -28,16 +28,22 @@ impl Values {
     }
 }
 
-/// The two sides of one pair in one epoch: value `n` of either was taken in the same round, and all are positive.
+/// The two sides of one pair in one epoch: value `n` of either was taken in the same round.
 ///
-/// Metrics that have one value for the whole of an epoch have one element on each side.
+/// Metrics that have one value for the whole of an epoch have one element on each side, which is positive. A rate is 0 in a round in which
+/// that side answered nothing; not both are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairedEpoch {
     /// Of the side that is compared with.
     pub baseline: Vec<f64>,
     /// Of the side that the verdict speaks of.
     pub contender: Vec<f64>,
+    /// So much may the log of their ratio be off, because neither value is known any finer: 0 of rates and of CPU time.
+    pub resolution_ln: f64,
 }
+
+/// A metric's values, and the finest step between two of them as a share of the value: 0 where it does not matter.
+type Seen = (Values, f64);
 
 impl Round {
     /// Completions per second of a contender's slice, 0 where nothing was answered; the mean over time of the windows into
@@ -80,19 +86,28 @@ impl Epoch {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn values(&self, contender: usize, metric: Metric) -> Result<Values, HistogramError> {
+        Ok(self.seen(contender, metric)?.0)
+    }
+
+    /// The same, and by how much each value may be off for having no finer digits, as a share of it.
+    ///
+    /// # Errors
+    /// As [`Epoch::values`].
+    pub fn seen(&self, contender: usize, metric: Metric) -> Result<Seen, HistogramError> {
         let mut all = self.values_of(&[(contender, metric)])?;
-        Ok(all.remove(&(contender, metric)).unwrap_or(Values::PerEpoch(None)))
+        Ok(all.remove(&(contender, metric)).unwrap_or((Values::PerEpoch(None), 0.0)))
     }
 
     /// Values of several contenders and metrics; each histogram is read once.
     fn values_of(
         &self,
         wanted: &[(usize, Metric)],
-    ) -> Result<BTreeMap<(usize, Metric), Values>, HistogramError> {
+    ) -> Result<BTreeMap<(usize, Metric), Seen>, HistogramError> {
         let mut histograms: BTreeMap<usize, Option<Histogram<u64>>> = BTreeMap::new();
         let mut values = BTreeMap::new();
         for &(contender, metric) in wanted {
             let part = self.of(contender);
+            let mut step = 0.0;
             let value = match (metric, metric.quantile()) {
                 (Metric::Throughput, _) => Values::PerRound(self.rates(contender)),
                 (_, Some(at)) => {
@@ -102,22 +117,28 @@ impl Epoch {
                     };
                     // Where most rounds were disturbed, what is left is no tail.
                     let some = histogram.as_ref().filter(|all| beyond(all.len(), at) >= BEYOND / 2.0);
-                    Values::PerEpoch(some.map(|all| all.value_at_quantile(at) as f64))
+                    let found = some.map(|all| (all, all.value_at_quantile(at)));
+                    step = found.map_or(0.0, |(all, ns)| share(all.equivalent_range(ns) as f64, ns as f64));
+                    Values::PerEpoch(found.map(|(_, ns)| ns as f64))
                 }
                 // A start or a command has a round of its own, and a disturbed one has no value.
                 (Metric::ColdStart, None) => Values::PerEpoch(
                     part.filter(|_| !self.is_disturbed()).map(|part| part.cold_start_ns as f64),
                 ),
                 (Metric::Measure, None) => {
-                    Values::PerEpoch(part.filter(|_| !self.is_disturbed()).and_then(|part| part.measured))
+                    let part = part.filter(|_| !self.is_disturbed());
+                    let both = part.and_then(|part| part.measured_step.zip(part.measured));
+                    step = both.map_or(0.0, |(step, value)| share(step, value));
+                    Values::PerEpoch(part.and_then(|part| part.measured))
                 }
                 (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
+                // It is counted over the whole of an epoch's load, so that disturbed rounds are in it unless all were.
                 (_, None) => Values::PerEpoch(
-                    part.filter(|part| part.completions > 0)
+                    part.filter(|part| part.completions > 0 && !self.is_disturbed())
                         .map(|part| part.usage.cpu_ns as f64 / part.completions as f64),
                 ),
             };
-            values.insert((contender, metric), value);
+            values.insert((contender, metric), (value, step));
         }
         Ok(values)
     }
@@ -130,26 +151,40 @@ impl Epoch {
             return Ok(None);
         }
         let values = self.values_of(&sides)?;
-        let side =
-            |contender: usize, metric: Metric| values.get(&(contender, metric)).cloned().map(Values::all);
+        let side = |contender: usize, metric: Metric| {
+            let (of_side, step) = values.get(&(contender, metric)).cloned()?;
+            // Only a rate can be nothing: whatever else is not positive was not measured.
+            let least = if matches!(of_side, Values::PerRound(_)) { 0.0 } else { f64::MIN_POSITIVE };
+            Some((of_side.all(), step, least))
+        };
         let pair = |one: &Contest| {
-            let (left, right) = (side(one.baseline, one.metric)?, side(one.contender, one.metric)?);
-            pair_up(&left, &right)
+            let (left, step, least) = side(one.baseline, one.metric)?;
+            let (right, other_step, _) = side(one.contender, one.metric)?;
+            let resolution_ln = step.max(other_step);
+            pair_up(&left, &right, least).map(|pair| PairedEpoch { resolution_ln, ..pair })
         };
         Ok(contests.iter().map(pair).collect())
     }
 }
 
-/// What both sides have at the same places; none where there is nothing, or not the same rounds.
-fn pair_up(left: &[Option<f64>], right: &[Option<f64>]) -> Option<PairedEpoch> {
+/// A step as a share of a value that is one or more of them.
+fn share(step: f64, value: f64) -> f64 {
+    if value > 0.0 { (step / value).min(1.0) } else { 0.0 }
+}
+
+/// What both sides have at the same places, each at least `least`; none where there is nothing, or not the same rounds. A round in which
+/// neither answered says nothing of either.
+fn pair_up(left: &[Option<f64>], right: &[Option<f64>], least: f64) -> Option<PairedEpoch> {
     if left.len() != right.len() {
         return None;
     }
-    let usable = |value: Option<f64>| value.filter(|number| number.is_finite() && *number > 0.0);
-    let sides = left.iter().zip(right);
+    let usable = |value: Option<f64>| value.filter(|number| number.is_finite() && *number >= least);
+    let sides = left.iter().zip(right).filter_map(|(left, right)| Some((usable(*left)?, usable(*right)?)));
     let (baseline, contender): (Vec<f64>, Vec<f64>) =
-        sides.filter_map(|(left, right)| Some((usable(*left)?, usable(*right)?))).unzip();
-    (!baseline.is_empty()).then_some(PairedEpoch { baseline, contender })
+        sides.filter(|(left, right)| *left > 0.0 || *right > 0.0).unzip();
+    let answered = |side: &[f64]| side.iter().any(|value| *value > 0.0);
+    let both = answered(&baseline) && answered(&contender);
+    both.then_some(PairedEpoch { baseline, contender, resolution_ln: 0.0 })
 }
 
 impl Record {
@@ -180,7 +215,7 @@ impl Record {
 
     /// What `contests` are judged from: `[contest][epoch]`, in time order.
     ///
-    /// A round in which either side of a pair answered nothing is left out for that pair. An epoch counts for all
+    /// A round in which neither side of a pair answered anything is left out for that pair. An epoch counts for all
     /// contests or for none: one in which any has nothing to compare, or not the same rounds on both sides, is left out.
     ///
     /// # Errors

@@ -122,17 +122,33 @@ fn windows_of_a_slice_are_one_value() {
 }
 
 #[test]
-fn dropped_rounds_are_left_out_for_both_sides_and_unanswered_ones_for_the_pair() {
+fn dropped_rounds_are_left_out_for_both_sides_and_those_that_nobody_answered() {
     let mut record = Race { dropped_rounds: 2, ..two() }.record();
     assert!(record.rates("closed-64", 1).iter().all(|epoch| epoch.len() == 8));
     let slice = record.epochs[0].rounds[4].slices.iter_mut().find(|slice| slice.contender == 1).unwrap();
     slice.rate_per_s = None;
-    let paired = record.paired_epochs("closed-64", &contests(&[(0, 1)], Metric::Throughput)).unwrap();
-    assert_eq!(paired[0].len(), 6);
-    assert_eq!((paired[0][0].baseline.len(), paired[0][0].contender.len()), (7, 7));
-    assert_eq!(paired[0][1].baseline.len(), 8);
+    let pairs = |record: &Record| {
+        record.paired_epochs("closed-64", &contests(&[(0, 1)], Metric::Throughput)).unwrap().remove(0)
+    };
+    let paired = pairs(&record);
+    assert_eq!(paired.len(), 6);
+    // Who stalls alone did so, and is not spared.
+    assert_eq!((paired[0].baseline.len(), paired[0].contender.len()), (8, 8));
+    assert_eq!((paired[0].contender[2], paired[0].resolution_ln), (0.0, 0.0));
+    for slice in &mut record.epochs[0].rounds[4].slices {
+        slice.rate_per_s = None;
+    }
+    let paired = pairs(&record);
+    assert_eq!((paired[0].baseline.len(), paired[0].contender.len(), paired[1].baseline.len()), (7, 7, 8));
     let expected = record.epochs[0].rates(0);
-    assert_eq!(paired[0][0].baseline, [&expected[..2], &expected[3..]].concat());
+    assert_eq!(paired[0].baseline, [&expected[..2], &expected[3..]].concat());
+    // Who answered nothing at all has no ratio, and the epoch is left out for all.
+    for slice in record.epochs[1].rounds.iter_mut().flat_map(|round| &mut round.slices) {
+        if slice.contender == 1 {
+            slice.rate_per_s = None;
+        }
+    }
+    assert_eq!(pairs(&record).len(), 5);
 }
 
 #[test]

@@ -19,6 +19,27 @@ use crate::run::RunId;
 pub use busy::watch_noise;
 use tree::{Tree, cpu_list};
 
+/// Makers and models that the firmware of virtual machines tells, each by its beginning. Who builds machines as well is known
+/// by the model.
+const VIRTUAL: [(&str, &str); 16] = [
+    ("QEMU", ""),
+    ("KVM", ""),
+    ("VMware", ""),
+    ("Xen", ""),
+    ("OpenStack", ""),
+    ("Amazon EC2", ""),
+    ("Parallels", ""),
+    ("innotek GmbH", ""),
+    ("DigitalOcean", ""),
+    ("Hetzner", "vServer"),
+    ("Google", "Google Compute Engine"),
+    ("Microsoft Corporation", "Virtual Machine"),
+    ("Apple Inc.", "Apple Virtualization"),
+    ("", "KVM"),
+    ("", "OpenStack"),
+    ("", "VirtualBox"),
+];
+
 /// Reads the machine's facts from `/proc`, `/sys` and `/etc` below `root`; tries whether a control group can be made.
 pub fn machine(root: &Path, hierarchy: &Hierarchy, run: &RunId) -> Machine {
     let writable = |folder: &Path| access(folder, Access::WRITE_OK).is_ok();
@@ -40,7 +61,7 @@ fn facts(tree: &Tree<'_>) -> Machine {
     let hypervisor = is_virtual(tree)
         .then(|| tree.text("sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "a virtual machine".into()));
     Machine {
-        cpu_model: field("model name"),
+        cpu_model: field("model name").or_else(|| arm_model(tree)),
         cpus: cpuinfo.lines().filter(|line| line.starts_with("processor")).count(),
         siblings: siblings(tree),
         memory_bytes: tree.kib("proc/meminfo", "MemTotal"),
@@ -58,11 +79,29 @@ fn facts(tree: &Tree<'_>) -> Machine {
     }
 }
 
-fn is_virtual(tree: &Tree<'_>) -> bool {
-    tree.field("proc/cpuinfo", "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
+/// ARM processors have numbers instead of a name; those of the first one.
+fn arm_model(tree: &Tree<'_>) -> Option<String> {
+    let field = |name: &str| tree.field("proc/cpuinfo", name);
+    Some(format!("ARM implementer {} part {}", field("CPU implementer")?, field("CPU part")?))
 }
 
-/// Whether this is a virtual machine, as far as its processors say so.
+/// Processors of other makes than x86 do not say it: then the kernel does, or the firmware.
+fn is_virtual(tree: &Tree<'_>) -> bool {
+    let flags = tree.field("proc/cpuinfo", "flags").unwrap_or_default();
+    flags.split(' ').any(|flag| flag == "hypervisor")
+        || tree.exists("sys/hypervisor/type")
+        || is_virtual_model(tree)
+}
+
+fn is_virtual_model(tree: &Tree<'_>) -> bool {
+    let word = |name: &str| tree.text(&format!("sys/class/dmi/id/{name}")).unwrap_or_default();
+    let (maker, model) = (word("sys_vendor"), word("product_name"));
+    // Clouds that also let whole machines call those `m6g.metal`.
+    let is_whole = model.contains("metal");
+    !is_whole && VIRTUAL.iter().any(|(by, what)| maker.starts_with(by) && model.starts_with(what))
+}
+
+/// Whether this is a virtual machine, as far as its processors, the kernel or the firmware say so.
 pub(crate) fn virtual_here() -> bool {
     is_virtual(&Tree { root: Path::new("/"), writable: &|_| false })
 }

@@ -67,7 +67,10 @@ impl Bench {
 }
 
 fn ratios(epochs: &[PairedEpoch]) -> Vec<EpochRatio> {
-    epochs.iter().filter_map(|epoch| epoch_log_ratio(&epoch.baseline, &epoch.contender)).collect()
+    let ratio = |epoch: &PairedEpoch| {
+        Some(epoch_log_ratio(&epoch.baseline, &epoch.contender)?.coarse(epoch.resolution_ln))
+    };
+    epochs.iter().filter_map(ratio).collect()
 }
 
 /// Contenders whose rate still climbed within the epochs so far, with the change over an epoch.

@@ -102,6 +102,7 @@ impl Measured {
             throttled: self.throttled,
             peak: self.peak,
             measured: None,
+            measured_step: None,
             log: one.runner.running.log().into(),
         })
     }

@@ -432,10 +432,14 @@ impl Race<'_> {
     pub(crate) fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
         let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
         let judgement = leg.bench.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
-        match judgement.map(|judgement| judgement.next) {
-            Some(Next::Decided) if !self.is_unsettled(leg) => return Ok(Some(End::Decided)),
-            Some(Next::Exhausted) => return Ok(Some(End::Maximum)),
-            Some(Next::Decided | Next::GoOn { .. }) | None => {}
+        if let Some(judgement) = judgement {
+            // A race that went on after a look ends at one: elsewhere its last interval would be none that a verdict rests on.
+            let at_a_look = judgement.look == judgement.pairs.first().map(|pair| pair.epochs);
+            match judgement.next {
+                Next::Decided if at_a_look && !self.is_unsettled(leg) => return Ok(Some(End::Decided)),
+                Next::Exhausted => return Ok(Some(End::Maximum)),
+                Next::Decided | Next::GoOn { .. } => {}
+            }
         }
         let epochs = self.record.epochs_of(name).count();
         if epochs > 0 && self.record.contests(name).is_empty() {

@@ -165,12 +165,13 @@ impl Course<'_> {
         let well = running.ended().is_some_and(|status| status.success());
         running.stop();
         let printed = fs::read_to_string(&log).unwrap_or_default();
-        let Some(value) = value(&printed).filter(|_| well) else {
+        let Some((value, step)) = value(&printed).filter(|_| well) else {
             let what = if well { " and printed no value" } else { "" };
             let why = format!("{}: `{measure}` ended with {ended}{what}{tail}", one.name);
             return Err(Broken::Out(one.name.clone(), why));
         };
-        Ok(ContenderEpoch { contender, measured: Some(value), usage, log, ..ContenderEpoch::default() })
+        let (measured, measured_step) = (Some(value), Some(step));
+        Ok(ContenderEpoch { contender, measured, measured_step, usage, log, ..ContenderEpoch::default() })
     }
 }
 
@@ -189,24 +190,36 @@ fn out(name: &str, error: StartError) -> Broken {
     }
 }
 
-/// The value on the last line, `{"value": 1.28, "unit": "s"}`: times in nanoseconds, others as they are. Above 0 and finite.
-fn value(printed: &str) -> Option<f64> {
+/// The value on the last line, `{"value": 1.28, "unit": "s"}`, and one unit of its last digit: times in nanoseconds, others as they
+/// are. The value is above 0 and finite.
+fn value(printed: &str) -> Option<(f64, f64)> {
     let line = printed.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     let line: Value = serde_json::from_str(line).ok()?;
     let unit = line.get("unit").and_then(Value::as_str).unwrap_or_default();
     let size = UNITS.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, size)| *size);
-    line.get("value")?.as_f64().map(|value| value * size).filter(|value| value.is_finite() && *value > 0.0)
+    let number = line.get("value")?;
+    let value = number.as_f64()? * size;
+    (value.is_finite() && value > 0.0).then(|| (value, last_digit(&number.to_string()) * size))
+}
+
+/// One unit of the last digit of a number as JSON writes it: 0.01 of `1.28`, 1 of `12`, 100 of `1.5e3`.
+fn last_digit(number: &str) -> f64 {
+    let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    // A whole number that was written as 12.0 is one of tenths.
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let exponent = exponent.parse::<i32>().unwrap_or(0);
+    10_f64.powi(exponent.saturating_sub(decimals as i32))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::value;
+    use super::{last_digit, value};
 
     #[test]
     fn the_last_line_has_the_value() {
-        assert_eq!(value("warm\n{\"value\": 1.5, \"unit\": \"s\"}\n\n"), Some(1.5e9));
-        assert_eq!(value("{\"value\": 2, \"unit\": \"us\"}"), Some(2_000.0));
-        assert_eq!(value("{\"value\": 7}"), Some(7.0));
+        assert_eq!(value("warm\n{\"value\": 1.5, \"unit\": \"s\"}\n\n"), Some((1.5e9, 1e8)));
+        assert_eq!(value("{\"value\": 2, \"unit\": \"us\"}"), Some((2_000.0, 1_000.0)));
+        assert_eq!(value("{\"value\": 7}"), Some((7.0, 1.0)));
         for printed in [
             "",
             "1.5",
@@ -216,6 +229,15 @@ mod tests {
             "{}\nError: x",
         ] {
             assert_eq!(value(printed), None, "{printed}");
+        }
+    }
+
+    #[test]
+    fn what_is_finer_than_the_last_digit_nobody_knows() {
+        let near = |number: &str, wanted: f64| (last_digit(number) / wanted - 1.0).abs() < 1e-12;
+        for (number, wanted) in [("12", 1.0), ("12.0", 0.1), ("1.28", 0.01), ("1.5e3", 100.0), ("2e-7", 1e-7)]
+        {
+            assert!(near(number, wanted), "{number}: {}", last_digit(number));
         }
     }
 }

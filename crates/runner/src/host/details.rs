@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use deadheat_record::MachineDetails;
 
@@ -33,7 +33,9 @@ pub(super) fn details(tree: &Tree<'_>) -> MachineDetails {
             .text("sys/devices/system/clocksource/clocksource0/available_clocksource")
             .map(|names| names.split_whitespace().map(str::to_owned).collect()),
         memory_nodes: memory_nodes(tree),
-        memory_available_bytes: tree.kib("proc/meminfo", "MemAvailable"),
+        memory_available_bytes: tree
+            .kib("proc/meminfo", "MemAvailable")
+            .map(|bytes| groups.memory_limit().map_or(bytes, |limit| limit.min(bytes))),
         swap_bytes: swap,
         swap_used_bytes: swap.zip(free).map(|(swap, free)| swap.saturating_sub(free)),
         cgroup_versions: groups.versions(),
@@ -199,20 +201,36 @@ impl<'a> Groups<'a> {
 
     /// The least that the own group or one above it may use, in cores.
     fn cpu_quota(&self) -> Option<f64> {
-        let quotas = self.own.iter().flat_map(|(version, controllers, folder)| {
-            let inside = |path: &PathBuf| path.starts_with(self.tree.root);
-            let above = std::iter::successors(Some(folder.clone()), |path| path.parent().map(PathBuf::from));
-            let cpu = *version == 2 || controllers.iter().any(|one| one == "cpu");
-            above
-                .take_while(inside)
-                .filter_map(move |folder| if cpu { quota(*version, &folder) } else { None })
-        });
-        quotas.reduce(f64::min)
+        self.upwards("cpu", quota).into_iter().reduce(f64::min)
+    }
+
+    /// The least memory that the own group or one above it may have, in bytes; a number beyond all memory where there is no limit.
+    fn memory_limit(&self) -> Option<u64> {
+        self.upwards("memory", memory_limit).into_iter().min()
+    }
+
+    /// What there is to be read in the own group of a controller and in those above it.
+    fn upwards<N>(&self, controller: &str, read: impl Fn(u8, &Path) -> Option<N>) -> Vec<N> {
+        let mut found = Vec::new();
+        for (version, controllers, folder) in &self.own {
+            if *version == 2 || controllers.iter().any(|one| one == controller) {
+                let inside = folder.ancestors().take_while(|path| path.starts_with(self.tree.root));
+                found.extend(inside.filter_map(|path| read(*version, path)));
+            }
+        }
+        found
     }
 }
 
+/// The limit of one folder, in bytes.
+fn memory_limit(version: u8, folder: &Path) -> Option<u64> {
+    let name = if version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
+    // Version 2 says `max` where there is none.
+    fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
+}
+
 /// The quota of one folder, in cores.
-fn quota(version: u8, folder: &std::path::Path) -> Option<f64> {
+fn quota(version: u8, folder: &Path) -> Option<f64> {
     let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let (quota, period) = match version {
         2 => {

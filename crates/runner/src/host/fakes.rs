@@ -147,6 +147,70 @@ fn a_container_that_may_write_to_no_group_and_has_a_quota() {
     assert_eq!(found.cgroup_controllers.unwrap(), ["freezer"]);
 }
 
+/// Processors that are not x86 have neither a name nor a flag for a hypervisor.
+#[test]
+fn an_arm_machine_says_by_its_firmware_whether_it_is_virtual() {
+    let cpu = "processor : 0|Features : fp asimd|CPU implementer : 0x41|CPU part : 0xd0c";
+    let seen = |maker: &str, model: &str| {
+        let files = [
+            ("proc/cpuinfo", cpu),
+            ("sys/class/dmi/id/sys_vendor", maker),
+            ("sys/class/dmi/id/product_name", model),
+        ];
+        read(tree(&files).path(), &|_| true)
+    };
+    let machine = seen("Amazon EC2", "m6g.large");
+    assert_eq!(machine.cpu_model.as_deref(), Some("ARM implementer 0x41 part 0xd0c"));
+    assert_eq!((machine.cpus, machine.hypervisor.as_deref()), (1, Some("Amazon EC2")));
+    for (maker, model) in [
+        ("QEMU", "QEMU Virtual Machine"),
+        ("Google", "Google Compute Engine"),
+        ("Microsoft Corporation", "Virtual Machine"),
+        ("Red Hat", "KVM"),
+    ] {
+        assert_eq!(seen(maker, model).hypervisor.as_deref(), Some(maker), "{model}");
+    }
+    for (maker, model) in [
+        ("Amazon EC2", "m6g.metal"),
+        ("Google", "Eve"),
+        ("Microsoft Corporation", "Surface Pro"),
+        ("Ampere", "Altra"),
+    ] {
+        assert_eq!(seen(maker, model).hypervisor, None, "{maker} {model}");
+    }
+    let root = tree(&[("proc/cpuinfo", cpu), ("sys/hypervisor/type", "xen")]);
+    assert_eq!(read(root.path(), &|_| true).hypervisor.as_deref(), Some("a virtual machine"));
+}
+
+#[test]
+fn what_the_own_group_may_have_bounds_the_memory_that_is_available() {
+    let meminfo = ("proc/meminfo", "MemTotal: 16000000 kB|MemAvailable: 9000000 kB");
+    let available = |files: &[(&str, &str)]| {
+        let files: Vec<(&str, &str)> = [meminfo].into_iter().chain(files.iter().copied()).collect();
+        read(tree(&files).path(), &|_| true).details.memory_available_bytes
+    };
+    let all = Some(9_000_000 * 1024);
+    assert_eq!(available(&[]), all);
+    let (mounts, own) =
+        (("proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0"), ("proc/self/cgroup", "0::/a/b"));
+    let second = |above: &str, own_limit: &str| {
+        let limits = [("sys/fs/cgroup/a/memory.max", above), ("sys/fs/cgroup/a/b/memory.max", own_limit)];
+        available(&[mounts, own, limits[0], limits[1]])
+    };
+    assert_eq!(second("max", "268435456"), Some(256 << 20));
+    assert_eq!(second("134217728", "268435456"), Some(128 << 20), "the group above binds, too");
+    assert_eq!(second("max", "max"), all);
+    let first = |limit: &str| {
+        available(&[
+            ("proc/self/mounts", "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0"),
+            ("proc/self/cgroup", "2:memory:/docker/abc|1:pids:/docker/abc"),
+            ("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", limit),
+        ])
+    };
+    assert_eq!(first("536870912"), Some(512 << 20));
+    assert_eq!(first("9223372036854771712"), all, "no limit");
+}
+
 #[test]
 fn a_quota_of_version_2_binds_from_above() {
     let root = tree(&[

@@ -14,7 +14,8 @@ const WARMUP_CHECK: usize = 4;
 
 impl Race<'_> {
     /// Whether what is decided would be taken back because a contender seems to climb still, while more epochs may come that show
-    /// whether it does: four epochs on a noisy machine can look like a climb. Verdicts stand as they were taken at their looks, so
+    /// whether it does: four epochs on a noisy machine can look like a climb. It goes on to its next look, and not only until the
+    /// contender seems steady: who asks after every epoch hears it sooner or later. Verdicts stand as they were taken at their looks, so
     /// that going on costs time and no certainty.
     pub(super) fn is_unsettled(&self, leg: &Leg<'_>) -> bool {
         let epochs = self.record.epochs_of(&leg.scenario.name).count();
