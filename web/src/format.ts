@@ -44,8 +44,13 @@ export function percent(share: number): string {
   return `${value.toFixed(digits)} %`;
 }
 
-export const ratioDecimals = (low: Maybe<number>, high: Maybe<number>): number =>
-  low != null && high != null && high - low < 0.02 ? 3 : 2;
+/** Two, or three for a narrow interval; and as many more as it takes for an end beside 1 not to be shown as 1. */
+export function ratioDecimals(low: Maybe<number>, high: Maybe<number>): number {
+  const hides = (end: Maybe<number>, decimals: number) => end != null && end !== 1 && Number(end.toFixed(decimals)) === 1;
+  let decimals = low != null && high != null && high - low < 0.02 ? 3 : 2;
+  while (decimals < 6 && (hides(low, decimals) || hides(high, decimals))) decimals += 1;
+  return decimals;
+}
 
 export const ratio = (value: number, decimals: number): string =>
   value >= 9.995 ? three(value) : value.toFixed(decimals);

@@ -4,7 +4,7 @@
 //! decides nothing itself.
 
 use deadheat_record::{
-    Comparison, ContenderResult, Contest, End, HistogramError, Method, Record, VerdictWord,
+    Comparison, ContenderResult, Contest, End, HistogramError, Method, PairedEpoch, Record, VerdictWord,
 };
 use deadheat_stats::{
     Direction, EpochRatio, Hypothesis, Judgement, PairJudgement, Progress, Referee, Rules, Verdict,
@@ -25,7 +25,8 @@ pub(crate) fn epoch_ratios(
     contests: &[Contest],
 ) -> Result<Vec<Vec<EpochRatio>>, HistogramError> {
     let paired = record.paired_epochs(scenario, contests)?;
-    let ratio = |one: &deadheat_record::PairedEpoch| epoch_log_ratio(&one.baseline, &one.contender);
+    let ratio =
+        |one: &PairedEpoch| Some(epoch_log_ratio(&one.baseline, &one.contender)?.coarse(one.resolution_ln));
     Ok(paired.iter().map(|epochs| epochs.iter().filter_map(ratio).collect()).collect())
 }
 

@@ -92,6 +92,14 @@ pub enum CompareError {
         /// What there is.
         known: Vec<String>,
     },
+    /// Whoever would be compared was put out of the old race.
+    #[error("{file}: nobody is left to compare with: {} was put out of that race", .out.join(", "))]
+    Out {
+        /// The old record's file.
+        file: String,
+        /// Names in the new record.
+        out: Vec<String>,
+    },
     /// No scenario or contender is in both.
     #[error("no {what} is in both records: {} then, {} now", .old.join(", "), .new.join(", "))]
     Nothing {

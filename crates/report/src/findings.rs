@@ -9,13 +9,13 @@
 //! | `not-pinned` | nobody has cores of its own | |
 //! | `few-epochs` | fewer epochs that count than the first look takes | |
 //! | `not-server-bound` | closed load, the contender and its services used under 90 % of its cores | |
-//! | `generator-saturated` | generator over 70 % of its cores, and no closed load held the contender at its limit | over 85 % |
+//! | `generator-saturated` | generator over 70 % of its threads' time, and no closed load held the contender at its limit | over 85 % |
 //! | `mismatch` | any answer that is not the expected one | over 0.1 % |
 //! | `errors` | any request without an answer | over 0.1 % |
-//! | `steal` | over 1 % of the kept rounds' time | over 5 % |
-//! | `foreign-cpu` | over 2 % of the kept rounds' time | over 10 % |
+//! | `steal` | over 1 % of the rounds' time, those among them that were left out | over 5 % |
+//! | `foreign-cpu` | over 2 % of the rounds' time, those among them that were left out | over 10 % |
 //! | `dropped-rounds` | | over 20 % of the rounds |
-//! | `no-steady-state` | | the rate climbs by over 1 % within epochs |
+//! | `no-steady-state` | | from four epochs on: the rate climbs by over 1 % within epochs |
 //! | `too-noisy` | the margin would take over twice the most epochs | |
 //! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
 //! | `intermittent-slow-slices` | trimmed and total ratio differ | |
@@ -28,7 +28,7 @@
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
 //! | `listen-overflows`, `retransmits`, `swap` | any | |
-//! | `peak-not-found` | a contender's search for its peak ended elsewhere in a later epoch, which is left out | in the first |
+//! | `peak-not-found` | a contender's search for its peak was given up in a later epoch, which is left out | in the first, or in any epoch its peak lay outside what is tried |
 //! | `metric-unavailable` | a percentile has under 100 requests beyond it in an epoch | no metric is left |
 
 mod gates;

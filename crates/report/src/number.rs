@@ -104,12 +104,19 @@ pub(crate) fn quantile(at: f64) -> String {
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// How many decimals a ratio and its interval need to be told from each other: two, or three for a narrow one.
+/// Beyond so many decimals nobody tells a ratio from 1.
+const MOST_DECIMALS: usize = 6;
+
+/// How many decimals a ratio and its interval need to be told from each other: two, or three for a narrow one; and as many more as it
+/// takes for an end beside 1 not to be shown as 1, because the verdict rests on which side it is.
 pub(crate) fn ratio_decimals(low: Option<f64>, high: Option<f64>) -> usize {
-    match (low, high) {
+    let fewest = match (low, high) {
         (Some(low), Some(high)) if high - low < 0.02 => 3,
         _ => 2,
-    }
+    };
+    let hides = |end: f64, decimals: usize| end != 1.0 && format!("{end:.decimals$}").parse() == Ok(1.0);
+    let shows = |decimals: &usize| ![low, high].into_iter().flatten().any(|end| hides(end, *decimals));
+    (fewest..MOST_DECIMALS).find(shows).unwrap_or(MOST_DECIMALS)
 }
 
 /// A ratio: `1.52`, `0.985`, `12.3`, `1,520`.
@@ -172,6 +179,16 @@ mod tests {
             ["1,000", "100", "10.0", "-1,230"]
         );
         assert_eq!([shown(f64::NAN), shown(f64::INFINITY)], ["-", "-"]);
+    }
+
+    /// As many decimals as it takes to see on which side of 1 an end is, and no more.
+    #[test]
+    fn an_end_beside_1_is_not_shown_as_1() {
+        let shown = |low, high| interval(Some(low), Some(high));
+        assert_eq!([shown(1.004, 1.026), shown(1.01, 1.026)], ["1.004 to 1.026", "1.010 to 1.026"]);
+        assert_eq!([shown(0.96, 0.998), shown(0.96, 0.99)], ["0.960 to 0.998", "0.96 to 0.99"]);
+        assert_eq!([shown(1.0002, 1.0004), shown(1.0, 1.5)], ["1.0002 to 1.0004", "1.00 to 1.50"]);
+        assert_eq!(shown(1.000_000_01, 1.3), "1.000000 to 1.300000");
     }
 
     #[test]

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, EpochFigures, Figure, HistogramError, Metric,
-    Outcomes, Quantiles, Record, Shape, Throttling, Usage, Values, curve,
+    Comparison, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, EpochFigures, Figure,
+    HistogramError, Metric, Outcomes, Quantiles, Record, Shape, Throttling, Usage, Values, VerdictWord,
+    curve,
 };
 use deadheat_stats::Sample;
 
@@ -15,24 +16,51 @@ pub(crate) fn of(record: &Record, scenario: &str) -> Result<Vec<ContenderResult>
     record.racing(scenario).into_iter().map(|contender| one(record, scenario, contender)).collect()
 }
 
-/// Indices into `results`, best first in `metric`; those without a value come last.
-pub(crate) fn order(results: &[ContenderResult], metric: Metric) -> Vec<usize> {
-    let value = |index: &usize| {
-        let result = &results[*index];
-        let value = match metric {
-            Metric::Throughput => result.throughput_rps.map(|rate| -rate),
-            Metric::Cpu => result.cpu_us_per_request,
-            Metric::P50 => result.latency_ns.p50.map(|ns| ns as f64),
-            Metric::P99 => result.latency_ns.p99.map(|ns| ns as f64),
-            Metric::Peak => result.peak_rps.map(|rate| -rate),
-            Metric::ColdStart => result.cold_start_ns.map(|ns| ns as f64),
-            Metric::Measure => result.measured,
-        };
-        value.unwrap_or(f64::INFINITY)
-    };
+/// Indices into `results`, best first in `metric`, of which these are the comparisons: by the ratios to the one that all were compared
+/// with, since verdicts come from them, and whoever was told apart from another is on the right side of it. Without comparisons by the
+/// figures; those without any come last.
+pub(crate) fn order(results: &[ContenderResult], metric: Metric, comparisons: &[&Comparison]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..results.len()).collect();
-    order.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    order.sort_by(|a, b| figure(&results[*a], metric).total_cmp(&figure(&results[*b], metric)));
+    let Some(baseline) = comparisons.first().map(|one| one.baseline.as_str()) else { return order };
+    let to_baseline = |index: &usize| {
+        let name = results[*index].contender.as_str();
+        let compared = comparisons.iter().find(|one| one.baseline == baseline && one.contender == name);
+        let ratio = if name == baseline { Some(1.0) } else { compared.and_then(|one| one.ratio) };
+        ratio.map_or(f64::INFINITY, |ratio| if metric.more_is_better() { -ratio } else { ratio })
+    };
+    order.sort_by(|a, b| to_baseline(a).total_cmp(&to_baseline(b)));
+    let is_better = |one: usize, other: usize| {
+        let (one, other) = (results[one].contender.as_str(), results[other].contender.as_str());
+        comparisons.iter().any(|pair| match pair.verdict {
+            VerdictWord::Faster => pair.contender == one && pair.baseline == other,
+            VerdictWord::Slower => pair.baseline == one && pair.contender == other,
+            _ => false,
+        })
+    };
+    // Ratios of trimmed means are no chain: a pair's own may differ from the quotient of two others.
+    for _ in 0..order.len() {
+        for place in 1..order.len() {
+            if is_better(order[place], order[place - 1]) {
+                order.swap(place - 1, place);
+            }
+        }
+    }
     order
+}
+
+/// A contender's figure in a metric, so that the best is the least; infinite without one.
+fn figure(result: &ContenderResult, metric: Metric) -> f64 {
+    let value = match metric {
+        Metric::Throughput => result.throughput_rps.map(|rate| -rate),
+        Metric::Cpu => result.cpu_us_per_request,
+        Metric::P50 => result.latency_ns.p50.map(|ns| ns as f64),
+        Metric::P99 => result.latency_ns.p99.map(|ns| ns as f64),
+        Metric::Peak => result.peak_rps.map(|rate| -rate),
+        Metric::ColdStart => result.cold_start_ns.map(|ns| ns as f64),
+        Metric::Measure => result.measured,
+    };
+    value.unwrap_or(f64::INFINITY)
 }
 
 fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderResult, HistogramError> {

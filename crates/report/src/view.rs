@@ -259,8 +259,8 @@ impl Standing {
 }
 
 fn standing(metric: Metric, results: &[ContenderResult], comparisons: &[Comparison]) -> Standing {
-    let order = results::order(results, metric);
     let in_metric: Vec<&Comparison> = comparisons.iter().filter(|one| one.metric == metric).collect();
+    let order = results::order(results, metric, &in_metric);
     let letters = compare::letters(results, &order, &in_metric);
     Standing { metric, order, letters }
 }

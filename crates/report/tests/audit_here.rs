@@ -67,6 +67,20 @@ fn a_stated_ratio_is_reproduced_or_not_or_contradicted() {
     assert!(low < here && here < high && (here - 1.4).abs() < 0.03, "{low} {here} {high}");
 }
 
+/// The noisier a race, the more lies within its interval: that is no reproduction.
+#[test]
+fn what_a_noisy_race_holds_is_not_reproduced() {
+    let racers = vec![Racer::new("node", 10_000.0), Racer::new("bun", 11_000.0)];
+    let record = Race { noise: (0.2, 0.02), ..Race::of(racers) }.record();
+    for ratio in [1.2, 0.99] {
+        let one = audited(&[claim("bun/node", "throughput_ratio", ratio)], &record).here[0].clone();
+        let (low, high) = (one.low.unwrap(), one.high.unwrap());
+        assert!(low < 0.9 && high > 1.25, "{low} to {high}");
+        assert_eq!(one.verdict, ClaimVerdict::NotTestable, "{ratio}");
+        assert!(one.note.unwrap().contains("too noisy"));
+    }
+}
+
 #[test]
 fn absolute_figures_are_compared_as_ratios_only() {
     // Four times as fast a machine, yet the same ratio; the one they are divided by has no line of its own.

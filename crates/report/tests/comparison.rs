@@ -172,6 +172,8 @@ fn what_differs_is_found() {
     expect(|new| new.plan.pinning.load_cpus = vec![1, 2], "different-cores", Invalid);
     expect(|new| new.plan.scenarios[0].shape = Shape::Closed { connections: 8 }, "different-load", Invalid);
     expect(|new| new.plan.probes[0].path = "/other".into(), "different-load", Invalid);
+    expect(|new| new.plan.scenarios[0].limits.cpus = Some(0.5), "different-limits", Invalid);
+    expect(|new| new.plan.scenarios[0].limits.memory_bytes = Some(1 << 30), "different-limits", Invalid);
     expect(|new| new.plan.probes[0].body.agree = false, "different-contract", Warn);
     expect(|new| new.plan.method.slice_ns *= 2, "different-slices", Warn);
     expect(|new| new.pilots[0].warmup_ns *= 3, "different-warm-up", Warn);
@@ -216,6 +218,43 @@ fn what_is_invalid_in_either_record_stays_invalid() {
     let document = compared(&old, &later(&race(9_000.0, 1.0, 2)));
     assert!(document.scenarios[0].changes.iter().all(|one| one.verdict == VerdictWord::Invalid));
     assert!(document.findings[0].message.starts_with("then: "));
+}
+
+/// Whoever was put out of the new race must not pass for one that did not get slower.
+#[test]
+fn who_was_put_out_is_told() {
+    let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
+    new.out.push("api".into());
+    let document = compared(&old, &new);
+    assert!(document.is_invalid());
+    assert!(findings(&document).contains(&("not-raced", Severity::Invalid)), "{:?}", findings(&document));
+    assert_eq!(of(&document, "limit", "throughput").verdict, VerdictWord::Equivalent);
+    let asked = Asked { contenders: vec!["api".into()], ..Asked::default() };
+    let alone = compared_as(&old, &new, &asked);
+    assert!(alone.is_invalid() && alone.scenarios[0].changes.is_empty());
+    assert!(terminal::comparison(&alone, &WIDE).contains("api: it was put out of the new race"));
+    // Out of the old one there is nothing to compare with, and the others are compared.
+    let (mut old, new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
+    old.out.push("api".into());
+    let document = compared(&old, &new);
+    assert!(!document.is_invalid() && findings(&document).contains(&("not-raced", Severity::Warn)));
+    let error = races(&named("main.jsonl", &old), &named("b", &new), &asked).unwrap_err().to_string();
+    assert_eq!(error, "main.jsonl: nobody is left to compare with: api was put out of that race");
+}
+
+/// The words of a load are rounded; what is compared is not.
+#[test]
+fn rates_that_read_alike_are_not_alike() {
+    let open = |rate_per_s, seed| {
+        let shape = Shape::Open { connections: 64, rate_per_s, poisson: true };
+        Race { shape, ..race(10_000.0, 1.0, seed) }
+    };
+    let document = compared(&open(10_000.0, 1).record(), &later(&open(10_040.0, 2)));
+    assert!(
+        findings(&document).contains(&("different-load", Severity::Invalid)),
+        "{:?}",
+        findings(&document)
+    );
 }
 
 /// What takes the reference's number away takes away all that is divided by it; what is about somebody who is not
@@ -309,6 +348,26 @@ fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
     let asked = Asked { metrics: vec![Metric::P99], conditions, ..Asked::default() };
     let error = races(&named("a", &old), &named("b", &new), &asked).unwrap_err().to_string();
     assert!(error.starts_with("--fail-if cpu slower by 3%: what --metric leaves"), "{error}");
+}
+
+/// An epoch of 500 requests has five beyond p99.
+#[test]
+fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
+    let few = |seed| race(500.0, 1.0, seed);
+    let asked = |text: &str, metric| {
+        let conditions = vec![fail_if(text, metric, Claim::Slower(0.1), false)];
+        Asked { conditions, contenders: vec!["api".into()], ..Asked::default() }
+    };
+    let (old, new) = (few(1).record(), later(&few(2)));
+    let document = compared_as(&old, &new, &asked("p99 slower by 10%", Some(Metric::P99)));
+    let one = of(&document, "api", "p99");
+    assert_eq!((one.old, one.ratio, one.verdict), (None, None, VerdictWord::Inconclusive));
+    assert!(document.is_unknown() && !document.is_invalid());
+    let (text, page) = (terminal::comparison(&document, &WIDE), markdown(&document));
+    let said = "fail if 'p99 slower by 10%': cannot be told: not compared: api in closed-64 (p99)\n";
+    assert!(text.contains(said), "{text}");
+    assert!(page.contains("**cannot be told**: not compared: `api` in `closed-64` (`p99`)"), "{page}");
+    assert!(!compared_as(&old, &new, &asked("slower by 10%", None)).is_unknown());
 }
 
 /// Ten epochs of one value each, as `api` has it: so many times that of `limit`.

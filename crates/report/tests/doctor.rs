@@ -113,6 +113,16 @@ fn limits_are_where_they_are_said_to_be() {
         with(&|record| record.machine.clock_source = Some("jiffies".into())),
         one("clock-source", Warn)
     );
+    for (source, read_ns, expected) in [
+        ("kvm-clock", 40.0, vec![]),
+        ("hyperv_clocksource_tsc_page", 40.0, vec![]),
+        ("kvm-clock", 900.0, one("clock-source", Warn)),
+    ] {
+        let found = with(&|record| {
+            (record.machine.clock_source, record.noise.clock_read_ns) = (Some(source.into()), read_ns);
+        });
+        assert_eq!(found, expected, "{source}");
+    }
     assert_eq!(
         with(&|record| record.machine.details.memory_available_bytes = Some(1 << 20)),
         one("little-memory", Warn)
@@ -169,6 +179,20 @@ fn a_proof_counts_its_races() {
     let lines: Vec<String> =
         (0..2).map(|at| doctor::race_line(&proof, &proof.results[at], at + 1, &NARROW)).collect();
     assert_eq!(lines[1], "2/9 3 % more work      slower        0.971 (0.963 to 0.979)  4 epochs, 0:27");
+}
+
+#[test]
+fn a_proof_without_a_valid_race_proves_nothing() {
+    let mut record = with_proof();
+    doctor::conclude(&mut record);
+    assert!(record.fit, "{:?}", record.findings);
+    let results = &mut record.proof.as_mut().unwrap().results;
+    results.iter_mut().for_each(|race| race.verdict = VerdictWord::Invalid);
+    doctor::conclude(&mut record);
+    let found: Vec<(&str, Severity)> =
+        record.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
+    assert_eq!(found, [("invalid-races", Severity::Invalid); 3]);
+    assert!(!record.fit);
 }
 
 #[test]

@@ -251,6 +251,60 @@ fn a_saturated_generator_is_in_the_latencies_also_of_a_server_at_its_limit() {
 }
 
 #[test]
+fn a_generator_has_a_thread_for_each_core_and_no_more_than_connections() {
+    for (cores, connections, cpu_ns, said) in [
+        (vec![1, 2, 3, 4], 64, 190_000_000, false),
+        (vec![1, 2, 3, 4], 2, 190_000_000, true),
+        (vec![], 64, 60_000_000, false),
+        (vec![], 64, 95_000_000, true),
+    ] {
+        let mut record = open();
+        record.plan.pinning.load_cpus = cores;
+        record.plan.scenarios[0].shape = Shape::Open { connections, rate_per_s: 10_000.0, poisson: true };
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        rounds.flat_map(|round| &mut round.slices).for_each(|slice| slice.load_cpu_ns = cpu_ns);
+        let expected = if said { both("generator-saturated", Severity::Invalid, &record) } else { vec![] };
+        assert_eq!(found(&record), expected, "{connections} connections, {cpu_ns} ns in a slice");
+        let findings = document(&record).unwrap().scenarios.remove(0).findings;
+        let by_connections = |remedy: &str| remedy.contains("number of connections");
+        assert!(findings.iter().all(|one| by_connections(&one.remedy) == (connections == 2)), "{findings:?}");
+    }
+}
+
+/// Readings of the gates that rest on counters: run delay, listeners and retransmits of each contender, swap of the scenario.
+fn counted(record: &Record) -> [usize; 4] {
+    let gates = document(record).unwrap().scenarios.remove(0).gates;
+    assert!(gates.iter().all(|gate| !gate.reading.contains("NaN")), "{gates:?}");
+    let codes = ["run-delay", "listen-overflows", "retransmits", "swap"];
+    codes.map(|code| gates.iter().filter(|gate| gate.code == code).count())
+}
+
+#[test]
+fn what_could_not_be_read_is_not_said_to_have_passed() {
+    let mut record = closed();
+    parts(&mut record, |part| part.usage.cpu_ns /= 2);
+    assert_eq!(counted(&record), [2, 0, 0, 0], "no file could be read");
+    let host = HostReading {
+        listen_overflows: Some(0),
+        retransmitted_segments: Some(0),
+        swapped_in_pages: Some(0),
+        swapped_out_pages: Some(0),
+        ..HostReading::default()
+    };
+    record.epochs[3].contenders[1].host = host;
+    assert_eq!(counted(&record), [2, 1, 1, 1], "one epoch of one contender is a reading");
+    parts(&mut record, |part| part.host = host);
+    assert_eq!(counted(&record), [2, 2, 2, 1]);
+    let mut unread = record.clone();
+    let rounds = unread.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+    rounds.flat_map(|round| &mut round.slices).for_each(|slice| slice.load_run_delay_ns = None);
+    assert_eq!(counted(&unread), [0, 2, 2, 1], "of no thread its run delay");
+    let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+    rounds.for_each(|round| round.dropped = Some("steal 9.0 %".into()));
+    assert_eq!(counted(&record), [0, 2, 2, 1], "every round was left out");
+}
+
+#[test]
 fn a_server_at_its_quota_is_at_its_limit() {
     let mut record = closed();
     parts(&mut record, |part| part.usage.cpu_ns /= 2);

@@ -5,7 +5,7 @@
 mod fixture;
 
 use deadheat_record::{
-    Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint,
+    Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint, VerdictWord,
 };
 use deadheat_report::{Style, terminal, view};
 use fixture::{Race, Racer, difference, joined};
@@ -249,6 +249,12 @@ fn peak_rates_under_an_objective() {
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     // With it, fewer count than a first look takes.
     let warned = |code| (code, deadheat_record::Severity::Warn);
+    assert_eq!(told, [("peak-not-found", deadheat_record::Severity::Invalid), warned("few-epochs")]);
+    assert!(scenario.findings[0].message.starts_with("in epoch 3: "), "{:?}", scenario.findings);
+    assert_eq!(scenario.comparisons[0].verdict, VerdictWord::Invalid, "the good epochs alone would judge it");
+    later.epochs[2].contenders[1].peak = Some(PeakSeen { end: PeakEnd::GaveUp, ..below });
+    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     assert_eq!(told, [warned("few-epochs"), warned("peak-not-found")]);
     assert!(scenario.findings[1].message.starts_with("epoch 3 is left out"), "{:?}", scenario.findings);
     record.epochs.truncate(1);

@@ -187,7 +187,12 @@ impl<'a> Race<'a> {
         let looked = self.looked(side, stated.base, wanted);
         match looked.map_err(|source| damaged(side.scenario, source))? {
             Looked::Found(found) => {
-                judged(one, stated.ratio, &found, self.record.plan.method.margin);
+                let margin = self.record.plan.method.margin;
+                judged(one, stated.ratio, &found, margin);
+                if one.verdict == ClaimVerdict::Reproduced && cannot_tell(stated.ratio, &found, margin) {
+                    one.verdict = ClaimVerdict::NotTestable;
+                    one.note = Some(TOO_WIDE.into());
+                }
                 Ok(Held::Told)
             }
             Looked::TooFew(count) => untestable(format!(
@@ -321,6 +326,22 @@ enum Partner<'a> {
 
 fn damaged(scenario: &str, source: HistogramError) -> ReportError {
     ReportError::Histogram { scenario: scenario.into(), source }
+}
+
+/// Why a ratio that lies within the interval is not reproduced.
+const TOO_WIDE: &str =
+    "the race is too noisy to tell: its interval holds the published ratio, and the opposite as well";
+
+/// Whether a wide interval holds what was published for being wide: with 1 in it, a difference is not even known by its direction, and
+/// that there is none is known only where it lies about what was published, on both sides within the margin.
+fn cannot_tell(published: Published, found: &Found, margin: f64) -> bool {
+    let Some((low, high)) = found.interval else { return false };
+    let alike = published.low <= 1.0 + margin && published.high >= 1.0 / (1.0 + margin);
+    if alike {
+        low < published.low / (1.0 + margin) || high > published.high * (1.0 + margin)
+    } else {
+        low <= 1.0 && high >= 1.0
+    }
 }
 
 /// Reproduced if what was published lies within the interval, widened by the margin.

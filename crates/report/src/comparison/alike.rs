@@ -10,6 +10,7 @@
 //! | `different-system` | another kernel, distribution, clock source, governor, kind of control groups or limit on waking up | |
 //! | `different-cores` | as many cores, but others | another number of cores for contenders or generator |
 //! | `different-load` | | another shape, number of connections, rate, or other requests |
+//! | `different-limits` | | contenders were held to another quota, to other memory, or to another number of cores |
 //! | `different-contract` | answers were held against another contract | |
 //! | `different-slices` | other slices, settling times or timeouts | |
 //! | `different-warm-up` | a warm-up over twice as long, or contenders woken otherwise after it | |
@@ -18,12 +19,13 @@
 //! | `different-reference` | the reference was started by another command | it is of another version |
 //! | `unmatched-contender` | a contender is in one record only | |
 //! | `unmatched-scenario` | a scenario is in one record only | |
+//! | `not-raced` | a contender was put out of the old race | it was put out of the new one |
 //! | `warnings-in-record` | a record has warnings of its own | |
 //! | `one-run-each` | two loads: one run each, so that nothing can be told | |
 //!
 //! What a record's own report says is invalid stays invalid here, under its own code.
 
-use deadheat_record::{Finding, Machine, Probe, Record, ScenarioPlan, Severity};
+use deadheat_record::{Finding, Limits, Machine, Probe, Record, ScenarioPlan, Severity, Shape, Slices};
 
 use super::races::Both;
 use super::{Asked, Match, names, shape};
@@ -31,13 +33,14 @@ use crate::View;
 use crate::number::{bytes, clock, time_ns};
 
 /// Every code that a comparison gives of its own.
-pub const CODES: [&str; 16] = [
+pub const CODES: [&str; 18] = [
     "measured-apart",
     "same-record",
     "different-machine",
     "different-system",
     "different-cores",
     "different-load",
+    "different-limits",
     "different-contract",
     "different-slices",
     "different-warm-up",
@@ -46,6 +49,7 @@ pub const CODES: [&str; 16] = [
     "different-reference",
     "unmatched-contender",
     "unmatched-scenario",
+    "not-raced",
     "warnings-in-record",
     "one-run-each",
 ];
@@ -54,6 +58,8 @@ pub const CODES: [&str; 16] = [
 const SAME_MEMORY: f64 = 0.03;
 /// Warm-ups that are found by a pilot may differ by this factor.
 const SAME_WARM_UP: f64 = 2.0;
+/// What makes slices, settling times and timeouts alike.
+const SAME_SLICES: &str = "give both races the same --slice and --timeout";
 
 /// What was one thing then and is another now: its name and both.
 pub(super) type Unlike = (&'static str, String, String);
@@ -79,7 +85,7 @@ pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Ve
     all.extend(own_invalid(both, &both.matches, &|view| view.findings.clone()));
     all.extend(measured_apart(both));
     all.extend(system(old, new));
-    all.extend(slices(old, new));
+    all.extend(waits(old, new));
     all.extend(services(old, new));
     all.extend(version(old, new));
     all.extend(unmatched(both, asked));
@@ -89,18 +95,27 @@ pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Ve
     all
 }
 
-/// Findings on one scenario and the contenders that are compared in it.
-pub(super) fn of_scenario(both: &Both<'_>, scenario: &str, field: &[Match]) -> Vec<Finding> {
+/// Findings on one scenario and the contenders that were chosen in it; `field`: those of them that raced in both.
+pub(super) fn of_scenario(
+    both: &Both<'_>,
+    scenario: &str,
+    chosen: &[Match],
+    field: &[Match],
+) -> Vec<Finding> {
     let plan = |record: &'_ Record| record.plan.scenarios.iter().find(|one| one.name == scenario).cloned();
     let (Some(then), Some(now)) = (plan(both.old), plan(both.new)) else { return Vec::new() };
     let mut all: Vec<Finding> = Vec::new();
     all.extend(load(both, &then, &now));
+    all.extend(limits(&then.limits, &now.limits));
+    all.extend(chosen.iter().filter_map(|one| not_raced(both, scenario, one)));
     all.extend(own_invalid(both, field, &|view| {
         let here = view.scenarios.iter().filter(|one| one.result.name == scenario);
         here.flat_map(|one| one.result.findings.clone()).collect()
     }));
     all.extend(contract(both, &then, &now));
+    all.extend(slices(both.old.plan.slices(&then), both.new.plan.slices(&now)));
     all.extend(warm_up(both, scenario));
+    all.sort_by_key(|one| std::cmp::Reverse(one.severity));
     all
 }
 
@@ -191,16 +206,20 @@ fn list(cpus: &[usize]) -> String {
     if all.is_empty() { "of all".into() } else { all.join(",") }
 }
 
-fn slices(old: &Record, new: &Record) -> Option<Finding> {
+fn waits(old: &Record, new: &Record) -> Option<Finding> {
     let (then, now) = (&old.plan.method, &new.plan.method);
     let time = |ns: u64| time_ns(ns as f64);
     let message = unlike([
-        ("slices of", time(then.slice_ns), time(now.slice_ns)),
         ("settling", time(then.settle_ns), time(now.settle_ns)),
         ("timeout", time(then.timeout_ns), time(now.timeout_ns)),
     ])?;
-    let remedy = "give both races the same --slice and --timeout";
-    Some(Finding::warn("different-slices", message, remedy))
+    Some(Finding::warn("different-slices", message, SAME_SLICES))
+}
+
+fn slices(then: Slices, now: Slices) -> Option<Finding> {
+    let time = |ns: u64| time_ns(ns as f64);
+    let message = unlike([("slices of", time(then.slice_ns), time(now.slice_ns))])?;
+    Some(Finding::warn("different-slices", message, SAME_SLICES))
 }
 
 fn services(old: &Record, new: &Record) -> Option<Finding> {
@@ -320,11 +339,62 @@ fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Find
         scenario.requests.iter().map(one).collect::<Vec<_>>().join(", ")
     };
     let message = unlike([
-        ("load", shape(&then.shape), shape(&now.shape)),
+        ("load", exact(&then.shape), exact(&now.shape)),
         ("requests", requests(both.old, then), requests(both.new, now)),
         ("traffic", traffic(then), traffic(now)),
     ])?;
     Some(Finding::invalid("different-load", message, "race both revisions under the same load"))
+}
+
+/// A load in words; a rate or an objective to the last digit, where words alone would round it.
+fn exact(load: &Shape) -> String {
+    match load {
+        Shape::Open { rate_per_s, .. } => format!("{} ({rate_per_s}/s)", shape(load)),
+        Shape::Peak { objective, .. } => format!("{} ({} ns)", shape(load), objective.limit_ns),
+        _ => shape(load),
+    }
+}
+
+/// What contenders were held to: a quota makes another server of the same program.
+fn limits(then: &Limits, now: &Limits) -> Option<Finding> {
+    let cpus = |one: &Limits| match (one.cpus, one.asked_cpus) {
+        (None, _) => "none".to_owned(),
+        (Some(cpus), None) => format!("{cpus} cores"),
+        (Some(cpus), Some(asked)) => format!("{cpus} cores (of {asked})"),
+    };
+    // As many of other cores are told by their own code.
+    let cores = |one: &Limits| match one.cpuset.len() {
+        0 => "all of the contenders'".to_owned(),
+        count => count.to_string(),
+    };
+    let memory =
+        |one: &Limits| one.memory_bytes.map_or_else(|| "not limited".into(), |it| format!("{it} bytes"));
+    let message = unlike([
+        ("quota", cpus(then), cpus(now)),
+        ("cores", cores(then), cores(now)),
+        ("memory", memory(then), memory(now)),
+    ])?;
+    Some(Finding::invalid("different-limits", message, "race both revisions under the same limits"))
+}
+
+/// A contender that was put out of either race is nobody to compare; that nothing is said of it must not look as if all were well.
+fn not_raced(both: &Both<'_>, scenario: &str, one: &Match) -> Option<Finding> {
+    let is_out = |record: &Record, index: usize| {
+        let name = &record.plan.contenders[index].name;
+        record.out.contains(name) && !record.racing(scenario).contains(&index)
+    };
+    let name = &both.new.plan.contenders[one.new].name;
+    let remedy = "read why in that record's report, and race it again";
+    let about = |finding: Finding| Some(finding.about(name));
+    if is_out(both.new, one.new) {
+        let message = "it was put out of the new race, and nothing can be told of it";
+        about(Finding::invalid("not-raced", message, remedy))
+    } else if is_out(both.old, one.old) {
+        let message = "it was put out of the old race: there is nothing to compare it with";
+        about(Finding::warn("not-raced", message, remedy))
+    } else {
+        None
+    }
 }
 
 fn traffic(scenario: &ScenarioPlan) -> String {

@@ -1,14 +1,16 @@
 //! Where the conditions of `--fail-if` hold.
 //!
 //! Owns what a condition speaks of: every contender in every scenario, in the metric that it names, else in what the
-//! race was about. When it holds is said by `stats`.
+//! race was about; and where it speaks of what could not be compared. When it holds is said by `stats`.
 
-use deadheat_record::{Change, ComparedScenario, Comparison, ConditionPlace, ConditionResult, VerdictWord};
+use deadheat_record::{
+    Change, ComparedScenario, Comparison, ConditionPlace, ConditionResult, Metric, Record, VerdictWord,
+};
 use deadheat_stats::interval::LogInterval;
 use deadheat_stats::{Compared, Direction, Verdict};
 
 use super::{FailIf, metric_word};
-use crate::View;
+use crate::{ScenarioView, View};
 
 /// What the conditions say of a comparison of two records.
 pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<ConditionResult> {
@@ -16,18 +18,54 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
         .iter()
         .flat_map(|scenario| scenario.changes.iter().map(|one| of_change(&scenario.name, one)))
         .collect();
-    all(&places, conditions)
+    let mut results = all(&places, conditions);
+    for (result, condition) in results.iter_mut().zip(conditions) {
+        let Some(metric) = condition.metric.map(metric_word) else { continue };
+        let lacks = |one: &&Change| one.metric == metric && (one.old.is_none() || one.new.is_none());
+        for scenario in scenarios {
+            let place = |one: &Change| ConditionPlace {
+                scenario: scenario.name.clone(),
+                contender: one.contender.clone(),
+                metric: metric.into(),
+            };
+            result.unknown.extend(scenario.changes.iter().filter(lacks).map(place));
+        }
+    }
+    results
 }
 
-/// What the conditions say of a race: of every contender against the baseline.
-pub fn of_race(view: &View, conditions: &[FailIf]) -> Vec<ConditionResult> {
+/// What the conditions say of a race: of every contender against the baseline. Where the metric that a condition names could not be
+/// compared, nobody can tell.
+pub fn of_race(record: &Record, view: &View, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
     for scenario in &view.scenarios {
         let against = |one: &&Comparison| Some(&one.baseline) == scenario.baseline.as_ref();
         let comparisons = scenario.result.comparisons.iter().filter(against);
         places.extend(comparisons.map(|one| of_comparison(&scenario.result.name, one)));
     }
-    all(&places, conditions)
+    let mut results = all(&places, conditions);
+    for (result, condition) in results.iter_mut().zip(conditions) {
+        let Some(metric) = condition.metric else { continue };
+        result.unknown =
+            view.scenarios.iter().flat_map(|scenario| not_compared(record, scenario, metric)).collect();
+    }
+    results
+}
+
+/// Where a scenario was to compare the metric and cannot.
+fn not_compared(record: &Record, scenario: &ScenarioView, metric: Metric) -> Vec<ConditionPlace> {
+    let name = &scenario.result.name;
+    if !record.metrics(name).contains(&(metric, false)) {
+        return Vec::new();
+    }
+    let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index].name);
+    let others = racing.filter(|one| Some(*one) != scenario.baseline.as_ref());
+    let place = |contender: &String| ConditionPlace {
+        scenario: name.clone(),
+        contender: contender.clone(),
+        metric: metric_word(metric).into(),
+    };
+    others.map(place).collect()
 }
 
 /// One comparison, and where it stands.
@@ -53,7 +91,7 @@ fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
                 metric: place.metric.into(),
             })
             .collect();
-        ConditionResult { condition: one.text.clone(), holds: !of.is_empty(), of }
+        ConditionResult { condition: one.text.clone(), holds: !of.is_empty(), of, unknown: Vec::new() }
     };
     conditions.iter().map(result).collect()
 }

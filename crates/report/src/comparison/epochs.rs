@@ -12,8 +12,11 @@ pub(super) struct Series {
     pub(super) levels: Vec<f64>,
     /// Natural logs that are compared: the levels, or with a reference the epochs' ratios to it.
     pub(super) compared: Vec<f64>,
+    /// How much all of them may be off together on the log scale, since no value is known any finer: the finest of the epochs.
+    pub(super) resolution: f64,
 }
 
+/// Nothing for a percentile with too few requests beyond it.
 pub(super) fn series(
     record: &Record,
     scenario: &str,
@@ -22,20 +25,30 @@ pub(super) fn series(
     reference: Option<usize>,
 ) -> Result<Series, HistogramError> {
     let mut all = Series::default();
-    for epoch in record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some()) {
-        let values = flat(epoch.values(contender, metric)?);
+    let mut steps: Vec<f64> = Vec::new();
+    let both = [Some(contender), reference].into_iter().flatten();
+    if !both.clone().all(|one| record.has_tail(scenario, one, metric)) {
+        return Ok(all);
+    }
+    for epoch in record.epochs_of(scenario) {
+        if !both.clone().all(|one| epoch.of(one).is_some()) {
+            continue;
+        }
+        let (values, step) = epoch.seen(contender, metric)?;
+        let values = flat(values);
         let level = epoch_log_level(&values);
         let compared = match reference {
             None => level,
-            Some(reference) if epoch.of(reference).is_some() => {
+            Some(reference) => {
                 let reference = flat(epoch.values(reference, metric)?);
                 epoch_log_ratio(&reference, &values).map(deadheat_stats::EpochRatio::trimmed)
             }
-            Some(_) => None,
         };
         all.levels.extend(level);
         all.compared.extend(compared);
+        steps.push(step);
     }
+    all.resolution = steps.into_iter().min_by(f64::total_cmp).unwrap_or(0.0);
     Ok(all)
 }
 

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use deadheat_record::{
-    Change, CompareDocument, ComparedKind, ComparedScenario, Finding, Severity, VerdictWord,
+    Change, CompareDocument, ComparedKind, ComparedScenario, ConditionPlace, Finding, Severity, VerdictWord,
 };
 
 use super::words::{label, quotient, sentence, shape, value, verdict};
@@ -33,17 +33,25 @@ pub fn markdown(document: &CompareDocument) -> String {
     if !document.conditions.is_empty() {
         out += "\n";
         for one in &document.conditions {
-            let places = one.of.iter().map(|place| {
-                format!("{} in {} ({})", code(&place.contender), code(&place.scenario), code(&place.metric))
-            });
-            let places: Vec<String> = places.collect();
-            let said =
-                if one.holds { format!("**holds**: {}", places.join(", ")) } else { "does not hold".into() };
+            let said = match one.holds {
+                true => format!("**holds**: {}", places(&one.of)),
+                false if one.is_unknown() => {
+                    format!("**cannot be told**: not compared: {}", places(&one.unknown))
+                }
+                false => "does not hold".into(),
+            };
             out += &format!("- fail if {}: {said}\n", code(&one.condition));
         }
     }
     out += &foot(document);
     out
+}
+
+fn places(all: &[ConditionPlace]) -> String {
+    let one = |place: &ConditionPlace| {
+        format!("{} in {} ({})", code(&place.contender), code(&place.scenario), code(&place.metric))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// One sentence for everything that was asked for; of many, only a count.

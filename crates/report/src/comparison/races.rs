@@ -62,13 +62,7 @@ pub fn races(
         };
         scenarios.push(compared(&both, &scenario, asked, &rules).map_err(damaged)?);
     }
-    if scenarios.iter().all(|scenario| scenario.changes.is_empty()) {
-        return Err(CompareError::Nothing {
-            what: "contender",
-            old: names(old.record),
-            new: names(new.record),
-        });
-    }
+    somebody(&scenarios, old, new)?;
     Ok(CompareDocument {
         schema: COMPARE_SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -81,6 +75,30 @@ pub fn races(
         conditions: conditions::of(&scenarios, &asked.conditions),
         scenarios,
         findings,
+    })
+}
+
+/// Whether anybody is compared, or it is at least said who was put out of the new race.
+fn somebody(
+    scenarios: &[ComparedScenario],
+    old: &Named<'_, Record>,
+    new: &Named<'_, Record>,
+) -> Result<(), CompareError> {
+    let findings = || scenarios.iter().flat_map(|one| &one.findings);
+    if scenarios.iter().any(|one| !one.changes.is_empty())
+        || findings().any(|one| one.severity == Severity::Invalid)
+    {
+        return Ok(());
+    }
+    let mut out: Vec<String> = Vec::new();
+    for one in findings().filter(|one| one.code == "not-raced").filter_map(|one| one.contender.clone()) {
+        if !out.contains(&one) {
+            out.push(one);
+        }
+    }
+    Err(match out.is_empty() {
+        true => CompareError::Nothing { what: "contender", old: names(old.record), new: names(new.record) },
+        false => CompareError::Out { file: old.file.clone(), out },
     })
 }
 
@@ -213,14 +231,14 @@ fn compared(
     rules: &Rules<'_>,
 ) -> Result<ComparedScenario, HistogramError> {
     let (racing_old, racing_new) = (both.old.racing(scenario), both.new.racing(scenario));
-    let chosen = |one: &&Match| {
-        (asked.contenders.is_empty() || asked.contenders.contains(name(both.new, one)))
-            && Some(**one) != both.reference
-            && racing_old.contains(&one.old)
-            && racing_new.contains(&one.new)
+    let is_chosen =
+        |one: &&Match| asked.contenders.is_empty() || asked.contenders.contains(name(both.new, one));
+    let chosen: Vec<Match> = both.matches.iter().filter(is_chosen).copied().collect();
+    let raced = |one: &&Match| {
+        Some(**one) != both.reference && racing_old.contains(&one.old) && racing_new.contains(&one.new)
     };
-    let field: Vec<Match> = both.matches.iter().filter(chosen).copied().collect();
-    let findings = alike::of_scenario(both, scenario, &field);
+    let field: Vec<Match> = chosen.iter().filter(raced).copied().collect();
+    let findings = alike::of_scenario(both, scenario, &chosen, &field);
     let mut families = Vec::new();
     for metric in compared_metrics(both, scenario, asked) {
         let mut family = family(both, scenario, &field, metric, rules)?;
@@ -265,7 +283,8 @@ fn family(
         let reference = (both.reference.map(|one| one.old), both.reference.map(|one| one.new));
         let old = series(both.old, scenario, one.old, metric, reference.0)?;
         let new = series(both.new, scenario, one.new, metric, reference.1)?;
-        let welch = Welch::of(&old.compared, &new.compared);
+        let resolution = old.resolution.max(new.resolution);
+        let welch = Welch::of(&old.compared, &new.compared).map(|welch| welch.coarse(resolution));
         sides.push((old, new, welch));
     }
     let mut holm = Holm::new(field.len());

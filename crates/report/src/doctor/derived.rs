@@ -10,6 +10,9 @@ use crate::number::{percent, whole};
 
 /// No race ends before its first look.
 const FEWEST_EPOCHS: usize = 4;
+/// A race that may stop at several looks takes so many times the epochs of one that is looked at once: it sees about a tenth less far
+/// (`deadheat_stats::interval::detectable_ratio`), and epochs go with the square.
+const LOOKS: f64 = 1.21;
 /// What a person waits for without going away.
 const PATIENCE_MINUTES: f64 = 3.0;
 /// The chance with which the true spread lies in its range.
@@ -23,7 +26,7 @@ pub(super) fn resolution(floor: &NoiseFloor) -> Vec<Resolution> {
     let Some(sd) = floor.sd_log_ratio else { return Vec::new() };
     let one = |difference: f64| {
         let needed = interval::epochs_needed(sd, floor.alpha, difference.ln_1p());
-        let epochs = needed.map(|epochs| epochs.max(FEWEST_EPOCHS));
+        let epochs = needed.map(|epochs| ((epochs as f64 * LOOKS).ceil() as usize).max(FEWEST_EPOCHS));
         Resolution { difference, epochs, minutes: epochs.map(|epochs| epochs as f64 * floor.epoch_s / 60.0) }
     };
     DIFFERENCES.map(one).into()

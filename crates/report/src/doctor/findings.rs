@@ -13,9 +13,9 @@
 //! | `thermal-throttling` | a core was slowed down for its heat | |
 //! | `battery` | no mains supply | |
 //! | `virtual-machine` | there is a hypervisor | |
-//! | `clock-source` | not the processor's own clock, or over 200 ns a reading | |
+//! | `clock-source` | a clock that only the kernel can read, or over 200 ns a reading | |
 //! | `memory-nodes` | the servers' cores span several | |
-//! | `swap-in-use`, `little-memory` | any; under 512 MiB available | |
+//! | `swap-in-use`, `little-memory` | any; under 512 MiB available, or allowed to deadheat's own control group | |
 //! | `no-freezer` | idle servers are stopped by signals | |
 //! | `processors-sleep` | in a virtual machine, where nothing may be asked of idle processors | |
 //! | `no-io-uring` | the generator must do with epoll | |
@@ -26,7 +26,7 @@
 //! | `foreign-cpu` | over 2 % | over 10 % |
 //! | `noise-floor` | 3 % takes over 30 epochs | 10 % does |
 //! | `false-claim` | a server raced against itself was told apart | |
-//! | `false-claims`, `plant-missed`, `plant-off`, `invalid-races` | the proof failed in part | too many false claims |
+//! | `false-claims`, `plant-missed`, `plant-off`, `invalid-races` | the proof failed in part | too many false claims, or too few valid races |
 
 use deadheat_record::{BusyProcess, CgroupKind, DoctorRecord, Finding, NoiseFloor, Severity, VerdictWord};
 
@@ -66,8 +66,17 @@ pub const CODES: [&str; 27] = [
 
 const STEAL: (f64, f64) = (0.01, 0.05);
 const FOREIGN: (f64, f64) = (0.02, 0.1);
-/// Clocks that are read without asking the kernel and tick at one pace.
-const GOOD_CLOCKS: [&str; 5] = ["tsc", "arch_sys_counter", "riscv_clocksource", "timebase", "tod"];
+/// Clocks that are read without asking the kernel (by its vDSO) and tick at one pace. Those of KVM and Hyper-V are the processor's
+/// own counter with a scale that the host gives.
+const GOOD_CLOCKS: [&str; 7] = [
+    "tsc",
+    "arch_sys_counter",
+    "riscv_clocksource",
+    "timebase",
+    "tod",
+    "kvm-clock",
+    "hyperv_clocksource_tsc_page",
+];
 const SLOW_CLOCK_NS: f64 = 200.0;
 const LITTLE_MEMORY: u64 = 512 << 20;
 const FEW_FILES: (u64, u64) = (4_096, 128);

@@ -17,7 +17,7 @@ const FOUND: f64 = 0.8;
 const FEWEST: usize = 5;
 /// The true plant may be off by so much of what was asked for.
 const OFF: f64 = 0.2;
-/// More invalid races are said.
+/// More invalid races are said, and forbid measuring where fewer valid ones are left than say anything.
 const INVALID: f64 = 0.2;
 
 /// Fills in the rows' counts, medians and true ratios.
@@ -85,7 +85,10 @@ fn of_row(row: &ProofRow, alpha: f64) -> Vec<Finding> {
     if row.invalid as f64 > INVALID * row.races as f64 {
         let message = format!("{name}: {} of {} races were invalid", row.invalid, row.races);
         let remedy = "see why: deadheat doctor --json - has their codes";
-        findings.push(Finding::warn("invalid-races", message, remedy));
+        findings.push(match valid < FEWEST {
+            true => Finding::invalid("invalid-races", message, remedy),
+            false => Finding::warn("invalid-races", message, remedy),
+        });
     }
     findings
 }
@@ -134,6 +137,10 @@ mod tests {
             (1.05, [0, 20, 0, 0, 0], 1.035, one("plant-off", Warn)),
             (1.05, [0, 14, 0, 0, 6], 1.05, one("invalid-races", Warn)),
             (1.05, [0, 0, 0, 0, 0], 1.05, vec![]),
+            (1.0, [0, 0, 3, 2, 15], 1.0, one("invalid-races", Warn)),
+            (1.0, [0, 0, 3, 1, 16], 1.0, one("invalid-races", Invalid)),
+            (1.03, [0, 0, 0, 0, 20], 1.03, one("invalid-races", Invalid)),
+            (1.0, [0, 0, 2, 0, 0], 1.0, vec![]),
         ] {
             assert_eq!(codes(&row(asked, counts, truth)), expected, "{asked} {counts:?}");
         }

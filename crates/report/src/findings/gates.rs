@@ -3,7 +3,7 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{ContenderResult, Finding, Record, Severity, Shape, Slice};
+use deadheat_record::{ContenderResult, Finding, Record, Round, Severity, Shape, Slice};
 use deadheat_stats::{STEADY, STEADY_ALPHA, climbs};
 
 use super::{Reading, Scene, load_gates};
@@ -25,6 +25,8 @@ const STEAL: Limits = Limits { warn: 0.01, invalid: 0.05 };
 const FOREIGN: Limits = Limits { warn: 0.02, invalid: 0.10 };
 const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
+/// Slopes within epochs, of which fewer are not held against each other: the race asks after as many epochs for the first time.
+const FEWEST_SLOPES: usize = 4;
 
 impl Limits {
     /// What the gate says of the reading; a finding comes of it if that is over a limit.
@@ -106,7 +108,11 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
             ),
             false => format!("{epochs} epochs measured{left_out}, and {first} are the least"),
         },
-        remedy: "go on with --resume, or give the race more time with --budget",
+        // A scenario that ended is not gone on with.
+        remedy: match scene.record.end_of(&scene.plan.name) {
+            None => "go on with --resume",
+            Some(_) => "give the race more time with --budget, or fewer scenarios or contenders",
+        },
     })
 }
 
@@ -135,37 +141,40 @@ fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readi
     })
 }
 
-/// The generator's share of its cores while it loaded this contender. Under a closed load, a contender at its own limit is
-/// what set the rate, however busy the generator was.
+/// The generator's threads: one for each of its cores, one where it has none of its own, and no more than there are connections.
+pub(super) fn load_threads(scene: &Scene<'_>) -> usize {
+    let connections = scene.plan.shape.connections().max(1) as usize;
+    scene.record.plan.pinning.load_cpus.len().max(1).min(connections)
+}
+
+/// How much of its threads' time the generator used while it loaded this contender. Under a closed load, a contender at its own
+/// limit is what set the rate, however busy the generator was.
 fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
-    let cores = scene.record.plan.pinning.load_cpus.len() as f64;
+    let (threads, cores) = (load_threads(scene), scene.record.plan.pinning.load_cpus.len());
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
     // Looking out for the next due time is no work: it is left for a request that is due.
     let worked_ns = |slice: &Slice| slice.load_cpu_ns.saturating_sub(slice.load_spin_ns.unwrap_or(0));
     let (used_ns, elapsed_ns) =
         slices.fold((0, 0), |(used, elapsed), slice| (used + worked_ns(slice), elapsed + slice.elapsed_ns));
-    let share = used_ns as f64 / (elapsed_ns as f64 * cores);
+    let share = used_ns as f64 / (elapsed_ns as f64 * threads as f64);
     // Under an open load the rate is given, and a generator that cannot keep to it is in every latency.
     let closed = matches!(scene.plan.shape, Shape::Closed { .. });
     if !share.is_finite() || closed && (result.cpu_share.is_none() || at_limit(scene, result)) {
         return None;
     }
-    GENERATOR.judge(
-        "generator-saturated",
-        share,
-        match closed {
-            true => format!(
-                "{} of the generator's cores used while the contender had time to spare",
-                percent(share)
-            ),
-            false => {
-                format!("{} of the generator's cores used: latencies hold its own delays", percent(share))
-            }
-        },
-        "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
-    )
+    let of = if threads == cores { "the generator's cores" } else { "the time of the generator's threads" };
+    let so = match closed {
+        true => " while the contender had time to spare",
+        false => ": latencies hold its own delays",
+    };
+    let remedy = if threads < cores {
+        "raise the number of connections: the generator has no more threads than those"
+    } else {
+        "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus"
+    };
+    GENERATOR.judge("generator-saturated", share, format!("{} of {of} used{so}", percent(share)), remedy)
 }
 
 fn mismatch(result: &ContenderResult) -> Option<Reading> {
@@ -199,8 +208,9 @@ fn errors(result: &ContenderResult) -> Option<Reading> {
     )
 }
 
+/// Of all rounds: those with much of it are left out, so that those that were kept never show how noisy the machine is.
 fn steal(scene: &Scene<'_>) -> Option<Reading> {
-    let share = mean(kept(scene).map(|round| round.external.steal_share))?;
+    let share = mean(rounds(scene).map(|round| round.external.steal_share))?;
     STEAL.judge(
         "steal",
         share,
@@ -209,8 +219,9 @@ fn steal(scene: &Scene<'_>) -> Option<Reading> {
     )
 }
 
+/// Of all rounds, as [`steal`].
 fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
-    let share = mean(kept(scene).filter_map(|round| round.external.foreign_share))?;
+    let share = mean(rounds(scene).filter_map(|round| round.external.foreign_share))?;
     FOREIGN.judge(
         "foreign-cpu",
         share,
@@ -220,14 +231,14 @@ fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
 }
 
 fn dropped_rounds(scene: &Scene<'_>) -> Option<Reading> {
-    let rounds: usize = scene.epochs.iter().map(|epoch| epoch.rounds.len()).sum();
-    let dropped = rounds - kept(scene).count();
-    let share = dropped as f64 / rounds.max(1) as f64;
+    let all = rounds(scene).count();
+    let dropped = rounds(scene).filter(|round| round.dropped.is_some()).count();
+    let share = dropped as f64 / all.max(1) as f64;
     let so = if share > DROPPED.warn { ": the machine is too noisy" } else { "" };
     DROPPED.judge(
         "dropped-rounds",
         share,
-        format!("{dropped} of {rounds} rounds left out because of disturbances{so}"),
+        format!("{dropped} of {all} rounds left out because of disturbances{so}"),
         "use a quieter machine; `deadheat doctor` shows what disturbs this one",
     )
 }
@@ -239,6 +250,9 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
     }
     let contender = scene.index_of(&result.contender)?;
     let rates = scene.record.rates(&scene.plan.name, contender);
+    if rates.iter().filter(|epoch| epoch.len() > 1).count() < FEWEST_SLOPES {
+        return None;
+    }
     let climb = climbs(&rates, STEADY, STEADY_ALPHA)?;
     let (word, so) = if climb.change < 0.0 { ("slower", "") } else { ("faster", ": not yet warm") };
     let so = if climb.climbs { so } else { "" };
@@ -337,8 +351,9 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     })
 }
 
-fn kept<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a deadheat_record::Round> {
-    scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none())
+/// Those that were left out, too.
+fn rounds<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Round> {
+    scene.epochs.iter().flat_map(|epoch| &epoch.rounds)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

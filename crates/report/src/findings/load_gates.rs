@@ -8,7 +8,7 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
-use super::gates::{Limits, at_limit};
+use super::gates::{Limits, at_limit, load_threads};
 use super::{Reading, Scene};
 use crate::number::{percent, three_digits, time_ns, whole};
 
@@ -85,8 +85,6 @@ fn run_delay(
     if is_closed(scene) && at_limit(scene, result) {
         return None;
     }
-    let threads =
-        scene.record.plan.pinning.load_cpus.len().max(1).min(scene.plan.shape.connections() as usize);
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none());
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
     let read = slices
@@ -95,11 +93,13 @@ fn run_delay(
     let (delay_ns, runs, elapsed_ns) = read.fold((0, 0, 0), sum);
     let allowed_ns =
         if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
-    let share = (delay_ns as f64 - allowed_ns).max(0.0) / (elapsed_ns as f64 * threads as f64);
+    // Nothing was read where no slice has its delay, or every round was left out.
+    let threads_ns = Some(elapsed_ns as f64 * load_threads(scene) as f64).filter(|ns| *ns > 0.0)?;
+    let share = (delay_ns as f64 - allowed_ns).max(0.0) / threads_ns;
     let beyond = if allowed_ns > 0.0 { ", beyond a tenth of the median latency at each waking" } else { "" };
     RUN_DELAY.judge(
         "run-delay",
-        if share.is_finite() { share } else { 0.0 },
+        share,
         format!("{} of its time the generator waited for a CPU{beyond}", percent(share)),
         "give the generator cores of its own with --load-cpus, and stop what else runs on them",
     )
@@ -307,7 +307,7 @@ fn held_back(scene: &Scene<'_>) -> Option<Reading> {
 fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
     let count =
         |reading: &HostReading| Some(reading.listen_overflows?.max(reading.listen_drops.unwrap_or(0)));
-    let dropped: u64 = parts.iter().filter_map(|part| count(&part.host)).sum();
+    let dropped = total(parts.iter().filter_map(|part| count(&part.host)))?;
     ANY.judge(
         "listen-overflows",
         dropped as f64,
@@ -317,7 +317,7 @@ fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
 }
 
 fn retransmits(parts: &[&ContenderEpoch]) -> Option<Reading> {
-    let segments: u64 = parts.iter().filter_map(|part| part.host.retransmitted_segments).sum();
+    let segments = total(parts.iter().filter_map(|part| part.host.retransmitted_segments))?;
     ANY.judge(
         "retransmits",
         segments as f64,
@@ -329,13 +329,18 @@ fn retransmits(parts: &[&ContenderEpoch]) -> Option<Reading> {
 fn swap(scene: &Scene<'_>) -> Option<Reading> {
     let parts = scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let pages = |part: &ContenderEpoch| Some(part.host.swapped_in_pages? + part.host.swapped_out_pages?);
-    let swapped: u64 = parts.filter_map(pages).sum();
+    let swapped = total(parts.filter_map(pages))?;
     ANY.judge(
         "swap",
         swapped as f64,
         format!("{} pages were swapped during the load", whole(swapped)),
         "free memory or switch swap off (`swapoff -a`) while racing",
     )
+}
+
+/// What was counted in all; none where nothing could be read, which is another thing than 0.
+fn total(counts: impl Iterator<Item = u64>) -> Option<u64> {
+    counts.reduce(|sum, count| sum + count)
 }
 
 /// All of these together; none where there are none, or nothing in them.

@@ -34,7 +34,8 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
 }
 
 /// Contenders whose peak was not found: in the first epoch, after which no other follows, or in a later one, which is left
-/// out for all.
+/// out for all. A peak outside what is tried is an outcome like any other: who is judged by the other epochs alone is judged by its good
+/// ones, and no verdict is given. A search that was given up says nothing of the contender.
 fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
     let finding = |(epoch, part): (&Epoch, &ContenderEpoch)| {
         let peak = part.peak?;
@@ -56,9 +57,13 @@ fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
         };
         let name = &scene.record.plan.contenders[part.contender].name;
         let first = scene.epochs.first().is_some_and(|first| first.number == epoch.number);
-        let all = match first {
-            true => Finding::invalid("peak-not-found", message, remedy),
-            false => {
+        let all = match (first, peak.end) {
+            (true, _) => Finding::invalid("peak-not-found", message, remedy),
+            (false, PeakEnd::AtLeast | PeakEnd::Below) => {
+                let message = format!("in epoch {}: {message}", epoch.number);
+                Finding::invalid("peak-not-found", message, remedy)
+            }
+            (false, _) => {
                 let message = format!("epoch {} is left out: {message}", epoch.number);
                 Finding::warn("peak-not-found", message, remedy)
             }

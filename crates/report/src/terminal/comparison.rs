@@ -2,7 +2,9 @@
 //!
 //! Owns the order, the columns and which of them matter most. What comes from outside is escaped here, once.
 
-use deadheat_record::{Change, CompareDocument, ComparedKind, ComparedScenario, ConditionResult};
+use deadheat_record::{
+    Change, CompareDocument, ComparedKind, ComparedScenario, ConditionPlace, ConditionResult,
+};
 
 use super::table::{self, Cell, Column};
 use super::{finding_lines, indented, verdict};
@@ -119,24 +121,22 @@ fn condition_lines(results: &[ConditionResult], style: &Style) -> Vec<String> {
     }
     let mut lines = vec![String::new()];
     for one in results {
-        let places: Vec<String> = one
-            .of
-            .iter()
-            .map(|place| {
-                format!(
-                    "{} in {} ({})",
-                    plain(&place.contender),
-                    plain(&place.scenario),
-                    plain(&place.metric)
-                )
-            })
-            .collect();
-        let (said, tone) = if one.holds {
-            (format!("holds: {}", places.join(", ")), Tone::Alarm)
-        } else {
-            ("does not hold".into(), Tone::Plain)
+        let (said, tone) = match one.holds {
+            true => (format!("holds: {}", places(&one.of)), Tone::Alarm),
+            false if one.is_unknown() => {
+                (format!("cannot be told: not compared: {}", places(&one.unknown)), Tone::Alarm)
+            }
+            false => ("does not hold".into(), Tone::Plain),
         };
         lines.extend(indented(&format!("fail if '{}': {said}", plain(&one.condition)), 0, tone, style));
     }
     lines
+}
+
+/// `api in closed-64 (p99)`, and others.
+fn places(all: &[ConditionPlace]) -> String {
+    let one = |place: &ConditionPlace| {
+        format!("{} in {} ({})", plain(&place.contender), plain(&place.scenario), plain(&place.metric))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
