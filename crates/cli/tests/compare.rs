@@ -104,6 +104,26 @@ fn a_pull_request_that_made_the_service_slower_fails() {
 }
 
 #[test]
+fn the_summary_of_a_workflow_is_appended_to_and_other_files_are_replaced() {
+    let kit = kit();
+    kit.file("race.json", include_str!("../../record/tests/fixtures/example.json"));
+    let summary = kit.file("summary.md", "before\n");
+    let run = |file: &str| {
+        let call = kit.deadheat(["compare", "race.json", "race.json", "--markdown", file]);
+        let outcome = call.env("GITHUB_STEP_SUMMARY", &summary).run();
+        assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    };
+    run(summary.to_str().unwrap());
+    run(summary.to_str().unwrap());
+    let text = kit.read("summary.md");
+    assert!(text.starts_with("before\n### deadheat: "), "{text}");
+    assert_eq!(text.matches("### deadheat: ").count(), 2, "{text}");
+    kit.file("other.md", "before\n");
+    run("other.md");
+    assert!(kit.read("other.md").starts_with("### deadheat: "));
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let kit = kit();
     kit.file("race.json", include_str!("../../record/tests/fixtures/example.json"));
@@ -172,6 +192,36 @@ fn conditions_decide_the_status_of_a_race() {
         .assert_status(0)
         .assert_stdout_has("'slower': does not hold");
     race(&["cpu slower"]).assert_status(2).assert_stderr_has("race with --metric cpu");
+}
+
+/// With 500 requests in an epoch, five lie beyond p99: a race of that metric alone has no verdict, and a condition on it no answer. Neither
+/// passes.
+#[test]
+fn what_could_not_be_compared_does_not_pass() {
+    let kit = kit();
+    let few = |file: &str, metrics: &[&str]| {
+        let example = include_str!("../../record/tests/fixtures/example.json");
+        let mut document: Value = serde_json::from_str(example).unwrap();
+        let record = &mut document["record"];
+        record["plan"]["scenarios"][0]["metrics"] = json!(metrics);
+        for epoch in record["epochs"].as_array_mut().unwrap() {
+            for part in epoch["contenders"].as_array_mut().unwrap() {
+                part["completions"] = 500.into();
+            }
+        }
+        kit.file(file, document.to_string());
+    };
+    few("both.json", &["throughput", "p99"]);
+    let race = |file: &str, conditions: &[&str]| {
+        let conditions = conditions.iter().flat_map(|one| ["--fail-if", *one]);
+        kit.deadheat(["race", "--resume", file]).args(conditions).run()
+    };
+    race("both.json", &["p99 slower by 10%"]).assert_status(3).assert_stdout_has(
+        "fail if 'p99 slower by 10%': cannot be told: not compared: bun in closed-64 (p99)",
+    );
+    race("both.json", &["throughput slower by 3%"]).assert_status(0);
+    few("p99.json", &["p99"]);
+    race("p99.json", &[]).assert_status(3).assert_stdout_has("metric-unavailable");
 }
 
 /// The example as a race of fresh starts, of which those of `bun` take so many times as long.
@@ -243,5 +293,10 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
     faster.assert_stdout_has("fail if 'slower by 3%': does not hold");
     let before = race(["0", "0"], &["--fail-if", "p99 slower", "--record", "never.jsonl"]);
     before.assert_status(2).assert_stderr_has("race with --metric p99");
+    let few = ["--rate", "500", "--measure", "2s", "--fail-if", "p99 slower", "--record", "never.jsonl"];
+    race(["0", "0"], &few)
+        .assert_status(2)
+        .assert_stderr_has("p99 takes 100 requests beyond it in an epoch")
+        .assert_stderr_has("--measure");
     assert!(!kit.path().join("never.jsonl").exists(), "nothing begins that cannot answer");
 }

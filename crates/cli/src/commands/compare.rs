@@ -2,14 +2,19 @@
 
 use std::path::Path;
 
-use deadheat_record::{AnyRecord, CompareDocument, ConditionResult, Metric, Plan, Shape, read_any};
+use deadheat_record::{
+    AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, Record, Shape, read_any,
+};
 use deadheat_report::comparison::{self, CompareError, FailIf, Named};
-use deadheat_report::terminal;
+use deadheat_report::{View, terminal};
 
 use super::Failure;
 use super::output::{keep_for_data, write};
 use crate::console::Console;
 use crate::flags::{CompareFlags, UsageError};
+
+/// Arrivals are random: so many times the requests that a percentile needs are asked for.
+const ROOM: f64 = 1.2;
 
 /// Compares two records, and shows what came of it.
 pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -22,7 +27,8 @@ pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8,
     if let Some(to) = &flags.markdown {
         write(to, "--markdown", &comparison::markdown(&document), console)?;
     }
-    Ok(if document.is_invalid() { 3 } else { u8::from(document.conditions.iter().any(|one| one.holds)) })
+    let holds = document.conditions.iter().any(|one| one.holds);
+    Ok(if document.is_invalid() || document.is_unknown() { 3 } else { u8::from(holds) })
 }
 
 fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
@@ -56,7 +62,9 @@ fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
 
 fn refused(error: CompareError, flags: &CompareFlags) -> Failure {
     let remedy = match &error {
-        CompareError::Report { .. } => "race it again, or compare with another record",
+        CompareError::Report { .. } | CompareError::Out { .. } => {
+            "race it again, or compare with another record"
+        }
         CompareError::Unknown { option: "--fail-if", .. } if !flags.metric.is_empty() => {
             "leave out --metric, or name this metric in it, too"
         }
@@ -77,7 +85,7 @@ pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageErr
     }
     let missing = |one: &FailIf| one.metric.filter(|metric| !compared.contains(metric));
     let Some((condition, metric)) = conditions.iter().find_map(|one| Some((one, missing(one)?))) else {
-        return Ok(());
+        return conditions.iter().try_for_each(|one| reachable(plan, one));
     };
     let (word, there): (_, Vec<&str>) = (metric.word(), compared.iter().map(|one| one.word()).collect());
     let problem = format!(
@@ -94,9 +102,35 @@ pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageErr
     Err(UsageError::new(problem, remedy))
 }
 
-/// What the conditions say of a race, shown; whether one of them holds.
-pub(super) fn told(view: &deadheat_report::View, conditions: &[FailIf], console: &Console) -> bool {
-    let results: Vec<ConditionResult> = comparison::race_conditions(view, conditions);
+/// Whether the rates and lengths of the race give enough requests for the percentile that a condition names.
+fn reachable(plan: &Plan, condition: &FailIf) -> Result<(), UsageError> {
+    let Some(metric) = condition.metric else { return Ok(()) };
+    for scenario in plan.scenarios.iter().filter(|one| plan.metrics(one).contains(&metric)) {
+        let Some(beyond) = plan.requests_beyond(scenario, metric).filter(|beyond| *beyond < BEYOND) else {
+            continue;
+        };
+        let (word, measured_s) = (metric.word(), plan.slices(scenario).measured_ns() as f64 / 1e9);
+        let problem = format!(
+            "--fail-if '{}': {word} takes {BEYOND} requests beyond it in an epoch, and scenario {} will have {beyond:.0}: it is \
+             measured for {measured_s} s of each",
+            condition.text, scenario.name
+        );
+        let remedy = format!(
+            "measure for {:.0} s with --measure, raise the rate, or name a lower percentile",
+            (ROOM * measured_s * BEYOND / beyond).ceil()
+        );
+        return Err(UsageError::new(problem, remedy));
+    }
+    Ok(())
+}
+
+/// What the conditions say of a race, shown; the exit status that they ask for: 1 where one of them holds, 3 where nobody can tell
+/// whether it does, else 0.
+pub(super) fn told(record: &Record, view: &View, conditions: &[FailIf], console: &Console) -> u8 {
+    let results = comparison::race_conditions(record, view, conditions);
     console.result(&terminal::conditions(&results, &console.output));
-    results.iter().any(|one| one.holds)
+    if results.iter().any(ConditionResult::is_unknown) {
+        return 3;
+    }
+    u8::from(results.iter().any(|one| one.holds))
 }

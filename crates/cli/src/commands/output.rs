@@ -2,7 +2,8 @@
 //!
 //! Owns the ways there. Must not know what is written.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::{Failure, write_atomically};
@@ -28,15 +29,27 @@ pub(super) fn keep_for_data(
     Ok(())
 }
 
-/// Writes one text where it was asked for with `option`.
+/// Writes one text where it was asked for with `option`. A file is replaced; only the summary of a workflow is appended to.
 ///
 /// # Errors
 /// When it cannot be written.
 pub(super) fn write(to: &Output, option: &'static str, text: &str, console: &Console) -> Result<(), Failure> {
     match to {
         Output::Standard => Ok(console.data(text)?),
-        Output::File(path) => write_atomically(path, text).map_err(failed(path, option)),
+        Output::File(path) => {
+            let written = if is_summary(path) { append(path, text) } else { write_atomically(path, text) };
+            written.map_err(failed(path, option))
+        }
     }
+}
+
+/// The file that a workflow of GitHub shows; others of its steps may write to it, too.
+fn is_summary(path: &Path) -> bool {
+    std::env::var_os("GITHUB_STEP_SUMMARY").is_some_and(|summary| !summary.is_empty() && summary == path)
+}
+
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
 /// What is said of a file that could not be written.

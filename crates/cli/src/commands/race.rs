@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_record::{Finding, Journal, Line, Plan, Record, VerdictWord};
+use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::comparison::FailIf;
 use deadheat_report::terminal;
 use deadheat_runner::{
@@ -68,7 +68,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let finish = finish?;
     let view = deadheat_report::view(&record)?;
     console.result(&terminal::render(&view, &console.output));
-    let failed = told(&view, &flags.fail_if, console);
+    let asked = told(&record, &view, &flags.fail_if, console);
     written(flags, &record, console)?;
     if let Some(trouble) = trouble.filter(|_| json.is_some()) {
         console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
@@ -79,7 +79,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             lines_plain(&path.display().to_string())
         ));
     }
-    Ok((status(&finish, &record, &view).max(u8::from(failed)), record, path))
+    Ok((status(&finish, &record, &view).max(asked), record, path))
 }
 
 /// Writes the document and the page that were asked for.
@@ -109,10 +109,15 @@ fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 
     }
 }
 
-/// Whether a comparison of a race is invalid.
+/// Whether a comparison of a race is invalid, or a scenario in which it left nobody to compare.
 pub(super) fn is_invalid(view: &deadheat_report::View) -> bool {
-    let mut all = view.scenarios.iter().flat_map(|scenario| &scenario.result.comparisons);
-    all.any(|pair| pair.verdict == VerdictWord::Invalid)
+    view.scenarios.iter().map(|scenario| &scenario.result).any(|result| {
+        let unfit = |one: &Finding| one.severity == Severity::Invalid;
+        match &result.comparisons[..] {
+            [] => result.findings.iter().any(unfit),
+            pairs => pairs.iter().any(|pair| pair.verdict == VerdictWord::Invalid),
+        }
+    })
 }
 
 /// What a race starts from.

@@ -1,8 +1,7 @@
 //! `deadheat report`: a record shown again, or written in a form that others read.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use deadheat_record::{AnyRecord, AuditRecord, LoadRecord, Record, read_any, read_audit};
@@ -12,7 +11,7 @@ use super::load::write_json;
 use super::output::{failed, write};
 use super::{Failure, write_atomically};
 use crate::console::Console;
-use crate::flags::{Output, ReportFlags, UsageError};
+use crate::flags::{ReportFlags, UsageError};
 
 /// Shows a record, or writes it as was asked.
 pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -79,10 +78,7 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), F
             Some(audit) => deadheat_report::markdown_with_audit(&document, audit),
             None => deadheat_report::markdown(&document),
         };
-        match to {
-            Output::File(path) if is_summary(path) => append(path, &text)?,
-            to => write(to, "--markdown", &text, console)?,
-        }
+        write(to, "--markdown", &text, console)?;
     }
     if let Some(to) = &flags.bencher {
         let text = deadheat_report::bencher(&document).map_err(std::io::Error::other)?;
@@ -113,14 +109,4 @@ fn fill<N: AsRef<OsStr>>(
         write_atomically(&path, &text).map_err(failed(&path, option))?;
     }
     Ok(())
-}
-
-/// The file that a workflow of GitHub shows; others of its steps may write to it, too.
-fn is_summary(path: &Path) -> bool {
-    std::env::var_os("GITHUB_STEP_SUMMARY").is_some_and(|summary| !summary.is_empty() && summary == path)
-}
-
-fn append(path: &Path, text: &str) -> Result<(), Failure> {
-    let opened = OpenOptions::new().create(true).append(true).open(path);
-    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed(path, "--markdown"))
 }

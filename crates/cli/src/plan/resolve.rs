@@ -88,7 +88,8 @@ pub(crate) fn resolve(
         }
         Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
     };
-    let mut scenarios = scenarios(study, choices, &pinning.server_cpus, &mut findings)?;
+    let cores = setting.topology.spread(&pinning.server_cpus);
+    let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
     let method = method(choices, &contenders, &left_out, &scenarios, setting)?;
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
     findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));

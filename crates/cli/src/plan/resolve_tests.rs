@@ -241,6 +241,30 @@ fn sweeps_go_over_cores_and_quotas() {
     assert_eq!(most.plan.scenarios[0].limits.cpuset, [0, 1]);
 }
 
+/// Four processors on two cores are the contenders', however the kernel numbers siblings; two more are the generator's.
+#[test]
+fn a_sweep_over_cores_takes_one_thread_of_each_first() {
+    for (siblings, expected) in [
+        (["0-1", "0-1", "2-3", "2-3"], [&[0, 2][..], &[0, 1, 2]]),
+        (["0,2", "1,3", "0,2", "1,3"], [&[0, 1][..], &[0, 1, 2]]),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        for (cpu, list) in siblings.into_iter().chain(["4-5", "4-5"]).enumerate() {
+            let folder = root.path().join(format!("cpu{cpu}/topology"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("thread_siblings_list"), list).unwrap();
+        }
+        let text = format!("{STUDY}[[scenario]]\nname = \"more\"\nsweep = {{ cores = [2, 3] }}\n");
+        let study = study::parse(&text, "study.toml", Path::new("/s")).unwrap();
+        let mut choices = selecting(|s| s.scenario = vec!["more".into()]);
+        choices.machine.server_cpus = Some(CpuList(vec![0, 1, 2, 3]));
+        let setting = Setting { topology: Topology::read(root.path(), &[0, 1, 2, 3, 4, 5]), ..setting() };
+        let plan = resolve(&study, &[], &choices, Purpose::Race, &setting).unwrap().plan;
+        let cpusets: Vec<&[usize]> = plan.scenarios.iter().map(|one| &one.limits.cpuset[..]).collect();
+        assert_eq!(cpusets, expected, "{siblings:?}");
+    }
+}
+
 #[test]
 fn an_objective_looks_for_the_peak() {
     let objective = record::Objective { quantile: 0.99, limit_ns: 5_000_000 };

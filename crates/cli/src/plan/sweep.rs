@@ -5,8 +5,8 @@ use deadheat_record::{Axis, Finding, Limits, ScenarioPlan, Severity, Shape, Swee
 use crate::flags::{LoadChoices, UsageError};
 use crate::study::{Sweep, shown};
 
-/// The points of a sweep of `scenario`, in the order of its values. Of a sweep over cores or quotas, those that need more than
-/// `cores`, which are the contenders', are left out, and a finding says so.
+/// The points of a sweep of `scenario`, in the order of its values. A sweep over cores takes the first of `cores`, which are the
+/// contenders'. Of one over cores or quotas, points that need more than those are left out, and a finding says so.
 ///
 /// # Errors
 /// When the setting that it goes over was typed.
@@ -80,7 +80,9 @@ fn limits(limits: &Limits, axis: Axis, value: f64, cores: &[usize]) -> Limits {
     match axis {
         Axis::Connections => limits.clone(),
         Axis::Cores => {
-            Limits { cpuset: cores.iter().copied().take(value as usize).collect(), ..limits.clone() }
+            let mut cpuset: Vec<usize> = cores.iter().copied().take(value as usize).collect();
+            cpuset.sort_unstable();
+            Limits { cpuset, ..limits.clone() }
         }
         Axis::Cpus => Limits { cpus: Some(value), ..limits.clone() },
     }

@@ -49,6 +49,18 @@ impl Topology {
         cpus
     }
 
+    /// These processors with one of each core first, then each core's second: two threads of one core are no two cores. Where no
+    /// two of them share a core, their order stays.
+    pub(crate) fn spread(&self, cpus: &[usize]) -> Vec<usize> {
+        let siblings_before = |place: &usize| {
+            let core = self.cores.iter().find(|core| core.contains(&cpus[*place]));
+            cpus[..*place].iter().filter(|cpu| core.is_some_and(|core| core.contains(cpu))).count()
+        };
+        let mut order: Vec<usize> = (0..cpus.len()).collect();
+        order.sort_by_key(siblings_before);
+        order.into_iter().map(|place| cpus[place]).collect()
+    }
+
     /// Divides the cores as typed, else by default: with one core nothing is pinned; with two, one each; with more
     /// the first half is the servers', and of the rest at most four drive the load.
     ///
@@ -217,6 +229,19 @@ mod tests {
         assert_eq!(problem(Some("0,1"), Some("1")), "core 1 is in --server-cpus and in --load-cpus");
         assert!(problem(Some("9"), None).contains("core 9 does not exist"));
         assert!(problem(None, Some("0,1")).contains("no whole core is left"));
+    }
+
+    /// Kernels number siblings either way.
+    #[test]
+    fn one_thread_of_each_core_comes_first() {
+        let near = machine(&[&[0, 1], &[2, 3], &[4, 5], &[6, 7]]);
+        assert_eq!(near.spread(&[0, 1, 2, 3]), [0, 2, 1, 3]);
+        assert_eq!(near.spread(&[1, 2, 3]), [1, 2, 3]);
+        let far = machine(&[&[0, 4], &[1, 5], &[2, 6], &[3, 7]]);
+        assert_eq!(far.spread(&[0, 1, 4, 5]), [0, 1, 4, 5]);
+        assert_eq!(far.spread(&[0, 4, 7]), [0, 7, 4]);
+        let single = machine(&[&[0], &[1], &[2]]);
+        assert_eq!(single.spread(&[0, 1, 2]), [0, 1, 2]);
     }
 
     #[test]
