@@ -189,9 +189,9 @@ impl<'a> Race<'a> {
             Looked::Found(found) => {
                 let margin = self.record.plan.method.margin;
                 judged(one, stated.ratio, &found, margin);
-                if one.verdict == ClaimVerdict::Reproduced && cannot_tell(stated.ratio, &found, margin) {
-                    one.verdict = ClaimVerdict::NotTestable;
-                    one.note = Some(TOO_WIDE.into());
+                let reproduced = one.verdict == ClaimVerdict::Reproduced;
+                if let Some(why) = cannot_tell(stated.ratio, &found, margin).filter(|_| reproduced) {
+                    (one.verdict, one.note) = (ClaimVerdict::NotTestable, Some(why.into()));
                 }
                 Ok(Held::Told)
             }
@@ -328,19 +328,19 @@ fn damaged(scenario: &str, source: HistogramError) -> ReportError {
     ReportError::Histogram { scenario: scenario.into(), source }
 }
 
-/// Why a ratio that lies within the interval is not reproduced.
-const TOO_WIDE: &str =
-    "the race is too noisy to tell: its interval holds the published ratio, and the opposite as well";
-
-/// Whether a wide interval holds what was published for being wide: with 1 in it, a difference is not even known by its direction, and
-/// that there is none is known only where it lies about what was published, on both sides within the margin.
-fn cannot_tell(published: Published, found: &Found, margin: f64) -> bool {
-    let Some((low, high)) = found.interval else { return false };
+/// Why a wide interval that holds what was published reproduces nothing: with 1 in it, a difference is not even known by its direction,
+/// and that there is none is known only where it lies about what was published, on both sides within the margin.
+fn cannot_tell(published: Published, found: &Found, margin: f64) -> Option<&'static str> {
+    let (low, high) = found.interval?;
     let alike = published.low <= 1.0 + margin && published.high >= 1.0 / (1.0 + margin);
-    if alike {
-        low < published.low / (1.0 + margin) || high > published.high * (1.0 + margin)
-    } else {
-        low <= 1.0 && high >= 1.0
+    let (apart, none) = (
+        "the race cannot tell: its interval has room for the published ratio, and for no difference as well",
+        "the race cannot tell: its interval has room for the published ratio, and for a difference as well",
+    );
+    match alike {
+        false if low <= 1.0 && high >= 1.0 => Some(apart),
+        true if low < published.low / (1.0 + margin) || high > published.high * (1.0 + margin) => Some(none),
+        _ => None,
     }
 }
 
