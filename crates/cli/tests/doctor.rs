@@ -136,6 +136,21 @@ fn the_end_that_a_person_asks_for_keeps_what_was_found() {
     kit.assert_nothing_left();
 }
 
+/// Nobody is asked then: the file has the races that were held before.
+#[test]
+fn a_proof_that_is_killed_has_kept_its_races() {
+    let (kit, _turn) = (kit(), turn());
+    let running = kit.deadheat(["doctor", "--full"]).args(SHORT).json_to("out.json").spawn();
+    assert!(
+        wait_until(Duration::from_secs(90), || running.stderr().contains("2/60 ")),
+        "{}",
+        running.stderr()
+    );
+    let json = running.kill_9().json();
+    assert_eq!((&json["schema"], &json["interrupted"]), (&"deadheat.doctor/1".into(), &true.into()));
+    assert!(!json["proof"]["results"].as_array().unwrap().is_empty());
+}
+
 #[test]
 fn wrong_usage_is_told_before_anything_is_measured() {
     let kit = kit();

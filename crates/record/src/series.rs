@@ -42,7 +42,7 @@ pub struct PairedEpoch {
     pub resolution_ln: f64,
 }
 
-/// A metric's values, and the finest step between two of them as a share of the value: 0 where it does not matter.
+/// A metric's values, and by how much the log of a ratio of two such may be off for their steps: 0 where it does not matter.
 type Seen = (Values, f64);
 
 impl Round {
@@ -89,7 +89,7 @@ impl Epoch {
         Ok(self.seen(contender, metric)?.0)
     }
 
-    /// The same, and by how much each value may be off for having no finer digits, as a share of it.
+    /// The same, and by how much the log of a ratio of two such values may be off for having no finer digits.
     ///
     /// # Errors
     /// As [`Epoch::values`].
@@ -118,7 +118,7 @@ impl Epoch {
                     // Where most rounds were disturbed, what is left is no tail.
                     let some = histogram.as_ref().filter(|all| beyond(all.len(), at) >= BEYOND / 2.0);
                     let found = some.map(|all| (all, all.value_at_quantile(at)));
-                    step = found.map_or(0.0, |(all, ns)| share(all.equivalent_range(ns) as f64, ns as f64));
+                    step = found.map_or(0.0, |(all, ns)| step_ln(all.equivalent_range(ns) as f64, ns as f64));
                     Values::PerEpoch(found.map(|(_, ns)| ns as f64))
                 }
                 // A start or a command has a round of its own, and a disturbed one has no value.
@@ -128,7 +128,7 @@ impl Epoch {
                 (Metric::Measure, None) => {
                     let part = part.filter(|_| !self.is_disturbed());
                     let both = part.and_then(|part| part.measured_step.zip(part.measured));
-                    step = both.map_or(0.0, |(step, value)| share(step, value));
+                    step = both.map_or(0.0, |(step, value)| step_ln(step, value));
                     Values::PerEpoch(part.and_then(|part| part.measured))
                 }
                 (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
@@ -167,9 +167,11 @@ impl Epoch {
     }
 }
 
-/// A step as a share of a value that is one or more of them.
-fn share(step: f64, value: f64) -> f64 {
-    if value > 0.0 { (step / value).min(1.0) } else { 0.0 }
+/// By how much the log of a ratio may be off whose sides are this value, each known to half a step: twice that of one side. A value of no
+/// more than a step counts as one.
+fn step_ln(step: f64, value: f64) -> f64 {
+    let half = if value > 0.0 { (step / value).min(1.0) / 2.0 } else { 0.0 };
+    half.ln_1p() - (-half).ln_1p()
 }
 
 /// What both sides have at the same places, each at least `least`; none where there is nothing, or not the same rounds. A round in which
@@ -230,6 +232,13 @@ impl Record {
             for (of_contest, one) in series.iter_mut().zip(epoch.paired(contests)?.into_iter().flatten()) {
                 of_contest.push(one);
             }
+        }
+        // Epochs that somebody spoilt who is out since come to count again: no race has more than its rules allow. Where nobody is out,
+        // more are an error, which the referee tells.
+        let plan = self.plan.scenario(scenario).filter(|_| !self.out.is_empty());
+        let most = plan.and_then(|one| self.plan.method_of(one).looks.last().copied());
+        for of_contest in &mut series {
+            of_contest.truncate(most.unwrap_or(usize::MAX));
         }
         Ok(series)
     }

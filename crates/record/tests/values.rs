@@ -142,6 +142,11 @@ fn dropped_rounds_are_left_out_for_both_sides_and_those_that_nobody_answered() {
     assert_eq!((paired[0].baseline.len(), paired[0].contender.len(), paired[1].baseline.len()), (7, 7, 8));
     let expected = record.epochs[0].rates(0);
     assert_eq!(paired[0].baseline, [&expected[..2], &expected[3..]].concat());
+    let mut short = record.clone();
+    short.plan.method.looks = vec![2, 4];
+    assert_eq!(pairs(&short).len(), 6, "an error, for whoever judges them");
+    short.out.push("gone".into());
+    assert_eq!(pairs(&short).len(), 4, "no race has more epochs that count than its rules allow");
     // Who answered nothing at all has no ratio, and the epoch is left out for all.
     for slice in record.epochs[1].rounds.iter_mut().flat_map(|round| &mut round.slices) {
         if slice.contender == 1 {

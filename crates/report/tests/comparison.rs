@@ -242,6 +242,17 @@ fn who_was_put_out_is_told() {
     assert_eq!(error, "main.jsonl: nobody is left to compare with: api was put out of that race");
 }
 
+/// What is divided by who was put out cannot be told.
+#[test]
+fn a_reference_that_was_put_out_takes_all_with_it() {
+    let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
+    new.out.push("limit".into());
+    let (reference, contenders) = (Some("limit".into()), vec!["api".into()]);
+    let document = compared_as(&old, &new, &Asked { reference, contenders, ..Asked::default() });
+    assert!(document.scenarios[0].changes.iter().all(|one| one.verdict == VerdictWord::Invalid));
+    assert!(document.is_invalid() && findings(&document).contains(&("not-raced", Severity::Invalid)));
+}
+
 /// The words of a load are rounded; what is compared is not.
 #[test]
 fn rates_that_read_alike_are_not_alike() {

@@ -14,6 +14,7 @@ pub struct EpochRatio {
     trimmed: f64,
     total: f64,
     resolution: f64,
+    stalled: bool,
 }
 
 impl EpochRatio {
@@ -24,6 +25,7 @@ impl EpochRatio {
             trimmed,
             total,
             resolution: 0.0,
+            stalled: false,
         })
     }
 
@@ -43,6 +45,11 @@ impl EpochRatio {
     /// of contender / baseline. `None` as for [`EpochRatio::new`].
     pub fn single(ln_ratio: f64) -> Option<Self> {
         Self::new(ln_ratio, ln_ratio)
+    }
+
+    /// Whether either side did nothing in more rounds than the trimming drops, so that the totals stand for the trimmed mean.
+    pub fn is_stalled(self) -> bool {
+        self.stalled
     }
 
     /// Mean over rounds of ln(contender / baseline), after the fifth at either end is dropped. Verdicts come from it: a
@@ -78,7 +85,10 @@ pub fn epoch_log_ratio(baseline: &[f64], contender: &[f64]) -> Option<EpochRatio
     let logs = rounds.iter().map(|(b, c)| c.ln() - b.ln()).collect();
     let total = ln_sum(rounds.iter().map(|r| r.1))? - ln_sum(rounds.iter().map(|r| r.0))?;
     let trimmed = trimmed_mean(logs)?;
-    EpochRatio::new(if trimmed.is_finite() { trimmed } else { total }, total)
+    match trimmed.is_finite() {
+        true => EpochRatio::new(trimmed, total),
+        false => EpochRatio::new(total, total).map(|ratio| EpochRatio { stalled: true, ..ratio }),
+    }
 }
 
 pub(crate) fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
@@ -133,12 +143,13 @@ mod tests {
     fn a_stall_is_not_left_out() {
         let found = epoch_log_ratio(&[10.0; 6], &[20.0, 20.0, 0.0, 20.0, 20.0, 20.0]).unwrap();
         assert!(close(found.trimmed(), 2.0_f64.ln()));
-        assert!(close(found.total(), (100.0_f64 / 60.0).ln()));
+        assert!(close(found.total(), (100.0_f64 / 60.0).ln()) && !found.is_stalled());
         // Of four rounds none is trimmed, and of two such in six one is left: the totals stand for it.
         for rounds in [&[20.0, 20.0, 0.0, 20.0][..], &[20.0, 0.0, 0.0, 20.0, 20.0, 20.0]] {
             let found = epoch_log_ratio(&vec![10.0; rounds.len()], rounds).unwrap();
             let total = rounds.iter().sum::<f64>() / (10.0 * rounds.len() as f64);
             assert!(close(found.trimmed(), total.ln()) && close(found.total(), total.ln()));
+            assert!(found.is_stalled());
         }
     }
 

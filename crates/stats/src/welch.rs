@@ -15,10 +15,14 @@ use crate::student::{two_sided_tail, upper_quantile_at};
 /// One epoch's level of a metric on its own: the mean of the natural logs of its values, after the fifth at either end
 /// is dropped, as [`crate::epoch_log_ratio`] does with ratios.
 ///
-/// A value that is not positive and finite is left out; `None` if none is left.
+/// A value of 0 is what the trimming drops first; where there are more of them than it drops, it is the log of the mean, as there. What is
+/// negative or not finite is left out; `None` if none is over 0.
 pub fn epoch_log_level(values: &[f64]) -> Option<f64> {
-    let usable = values.iter().filter(|value| value.is_finite() && **value > 0.0);
-    trimmed_mean(usable.map(|value| value.ln()).collect())
+    let usable: Vec<f64> =
+        values.iter().copied().filter(|value| value.is_finite() && *value >= 0.0).collect();
+    let trimmed = trimmed_mean(usable.iter().map(|value| value.ln()).collect())?;
+    let mean = usable.iter().sum::<f64>() / usable.len() as f64;
+    if trimmed.is_finite() { Some(trimmed) } else { (mean > 0.0).then(|| mean.ln()) }
 }
 
 /// The difference of two means, new - old, for samples that are independent of each other.
@@ -78,7 +82,7 @@ impl Welch {
     pub fn detectable_ratio(&self, alpha: f64) -> Option<f64> {
         let quantile = |tail: f64| upper_quantile_at(tail, self.degrees);
         let ln = (quantile(alpha / 2.0) + quantile(1.0 - POWER)) * self.standard_error;
-        let ratio = if self.standard_error == 0.0 { 1.0 } else { ln.exp() };
+        let ratio = (self.resolution + if self.standard_error == 0.0 { 0.0 } else { ln }).exp();
         ratio.is_finite().then_some(ratio)
     }
 }
@@ -122,7 +126,9 @@ mod tests {
     #[test]
     fn levels_are_trimmed_and_leave_out_what_has_no_logarithm() {
         let e = std::f64::consts::E;
-        assert_eq!(epoch_log_level(&[0.0, f64::NAN, -1.0, e]), Some(1.0));
+        assert_eq!(epoch_log_level(&[f64::NAN, -1.0, e]), Some(1.0));
+        assert_eq!(epoch_log_level(&[0.0, e, e, e, e, e]), Some(1.0), "a stall is trimmed");
+        assert_eq!(epoch_log_level(&[0.0, e, e]), Some((2.0 * e / 3.0).ln()), "or in the mean");
         assert_eq!(epoch_log_level(&[0.0]), None);
         let level = epoch_log_level(&[1e-9, e, e, e, 1e9]).unwrap();
         assert!((level - 1.0).abs() < 1e-12);

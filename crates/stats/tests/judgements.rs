@@ -164,6 +164,17 @@ fn an_equivalence_is_taken_back_with_its_interval() {
     assert_eq!((at_ten.verdict, at_ten.decided_at), (Verdict::Inconclusive, None));
 }
 
+/// All was decided at six, and the race went on for two more: what it ends with is a look, too.
+#[test]
+fn an_end_after_all_was_decided_is_a_look() {
+    let told = judge(&[around(0.2, 0.001, 8)], Progress::Ended).pairs[0];
+    assert_eq!((told.verdict, told.decided_at, told.provisional), (Verdict::Faster, Some(6), false));
+    let mut fading = around(0.0, 0.0005, 6);
+    fading.extend(epochs(&[0.1, -0.1]));
+    let faded = judge(&[fading], Progress::Ended).pairs[0];
+    assert_eq!((faded.verdict, faded.provisional), (Verdict::Inconclusive, false));
+}
+
 /// Whole milliseconds, 12 and 13 in every epoch, may be 12.49 and 12.51; and 12 and 12 may be 7 % apart.
 #[test]
 fn what_is_finer_than_the_values_is_not_told() {
@@ -173,6 +184,11 @@ fn what_is_finer_than_the_values_is_not_told() {
     };
     let (ln, step) = ((13.0_f64 / 12.0).ln(), 1.0 / 12.0);
     assert_eq!(coarse(ln, step).verdict, Verdict::Inconclusive);
+    assert!(
+        coarse(ln, step).detectable_ratio.unwrap() > 1.08,
+        "what the steps hide could not have been seen"
+    );
+    assert_eq!(coarse(ln, step).epochs_needed, None, "no number of epochs gets within 3 %");
     assert_eq!(coarse(0.0, step).verdict, Verdict::Inconclusive);
     assert_eq!((coarse(ln, 0.0).verdict, coarse(0.0, 0.001).verdict), (Verdict::Faster, Verdict::Equivalent));
     let told = coarse(1.0, step);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding};
+use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Proof};
 use deadheat_report::doctor;
 use deadheat_runner::{
     Awake, CPU_LATENCY_DEVICE, Hierarchy, RunId, machine, raise_open_files, throttle_events, unix_ms,
@@ -169,8 +169,19 @@ fn prove(
     let done = prover.prove(&mut proof, &mut |proof| {
         if let Some(race) = proof.results.last() {
             console.note(&doctor::race_line(proof, race, proof.results.len(), &console.progress));
+            keep(flags, record, proof, console);
         }
     });
     record.proof = Some(proof);
     done
+}
+
+/// Writes what is known so far into the file that was asked for: whoever ends a proof by force, after half an hour, loses no race that was
+/// held.
+fn keep(flags: &DoctorFlags, record: &DoctorRecord, proof: &Proof, console: &Console) {
+    let Some(file @ Output::File(_)) = &flags.json else { return };
+    let mut so_far = DoctorRecord { proof: Some(proof.clone()), interrupted: true, ..record.clone() };
+    doctor::conclude(&mut so_far);
+    // What cannot be written now is an error at the end, when all of it is written once more.
+    let _ = write_json(Some(file), &so_far, console);
 }

@@ -332,7 +332,7 @@ fn damaged(scenario: &str, source: HistogramError) -> ReportError {
 /// and that there is none is known only where it lies about what was published, on both sides within the margin.
 fn cannot_tell(published: Published, found: &Found, margin: f64) -> Option<&'static str> {
     let (low, high) = found.interval?;
-    let alike = published.low <= 1.0 + margin && published.high >= 1.0 / (1.0 + margin);
+    let alike = (1.0 / (1.0 + margin)..=1.0 + margin).contains(&published.value);
     let (apart, none) = (
         "the race cannot tell: its interval has room for the published ratio, and for no difference as well",
         "the race cannot tell: its interval has room for the published ratio, and for a difference as well",

@@ -108,6 +108,11 @@ pub(super) fn of_scenario(
     all.extend(load(both, &then, &now));
     all.extend(limits(&then.limits, &now.limits));
     all.extend(chosen.iter().filter_map(|one| not_raced(both, scenario, one)));
+    all.extend(both.reference.iter().filter_map(|one| not_raced(both, scenario, one)).map(|finding| {
+        // What is divided by it cannot be told, either.
+        let name = finding.contender.unwrap_or_default();
+        Finding::invalid(&finding.code, format!("the reference {name}: {}", finding.message), &finding.remedy)
+    }));
     all.extend(own_invalid(both, field, &|view| {
         let here = view.scenarios.iter().filter(|one| one.result.name == scenario);
         here.flat_map(|one| one.result.findings.clone()).collect()

@@ -21,7 +21,11 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
     let mut results = all(&places, conditions);
     for (result, condition) in results.iter_mut().zip(conditions) {
         let Some(metric) = condition.metric.map(metric_word) else { continue };
-        let lacks = |one: &&Change| one.metric == metric && (one.old.is_none() || one.new.is_none());
+        let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
+        // Where a race was about the metric; all of them where none was.
+        let some_asked = changes.any(|one| one.metric == metric && one.asked);
+        let speaks = |one: &Change| one.metric == metric && (one.asked || !some_asked);
+        let lacks = |one: &&Change| speaks(one) && (one.old.is_none() || one.new.is_none());
         for scenario in scenarios {
             let place = |one: &Change| ConditionPlace {
                 scenario: scenario.name.clone(),

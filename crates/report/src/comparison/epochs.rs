@@ -34,19 +34,22 @@ pub(super) fn series(
         if !both.clone().all(|one| epoch.of(one).is_some()) {
             continue;
         }
-        let (values, step) = epoch.seen(contender, metric)?;
+        let (values, mut step) = epoch.seen(contender, metric)?;
         let values = flat(values);
         let level = epoch_log_level(&values);
         let compared = match reference {
             None => level,
             Some(reference) => {
-                let reference = flat(epoch.values(reference, metric)?);
-                epoch_log_ratio(&reference, &values).map(deadheat_stats::EpochRatio::trimmed)
+                let (of_reference, other) = epoch.seen(reference, metric)?;
+                // Steps of both are in their quotient, and those of either record in what is said of them.
+                step += other;
+                epoch_log_ratio(&flat(of_reference), &values).map(deadheat_stats::EpochRatio::trimmed)
             }
         };
         all.levels.extend(level);
+        // An epoch without a value has no step either.
+        steps.extend(compared.map(|_| step));
         all.compared.extend(compared);
-        steps.push(step);
     }
     all.resolution = steps.into_iter().min_by(f64::total_cmp).unwrap_or(0.0);
     Ok(all)

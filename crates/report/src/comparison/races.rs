@@ -231,12 +231,12 @@ fn compared(
     rules: &Rules<'_>,
 ) -> Result<ComparedScenario, HistogramError> {
     let (racing_old, racing_new) = (both.old.racing(scenario), both.new.racing(scenario));
-    let is_chosen =
-        |one: &&Match| asked.contenders.is_empty() || asked.contenders.contains(name(both.new, one));
-    let chosen: Vec<Match> = both.matches.iter().filter(is_chosen).copied().collect();
-    let raced = |one: &&Match| {
-        Some(**one) != both.reference && racing_old.contains(&one.old) && racing_new.contains(&one.new)
+    let is_chosen = |one: &&Match| {
+        Some(**one) != both.reference
+            && (asked.contenders.is_empty() || asked.contenders.contains(name(both.new, one)))
     };
+    let chosen: Vec<Match> = both.matches.iter().filter(is_chosen).copied().collect();
+    let raced = |one: &&Match| racing_old.contains(&one.old) && racing_new.contains(&one.new);
     let field: Vec<Match> = chosen.iter().filter(raced).copied().collect();
     let findings = alike::of_scenario(both, scenario, &chosen, &field);
     let mut families = Vec::new();

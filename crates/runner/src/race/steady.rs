@@ -20,7 +20,9 @@ impl Race<'_> {
     pub(super) fn is_unsettled(&self, leg: &Leg<'_>) -> bool {
         let epochs = self.record.epochs_of(&leg.scenario.name).count();
         let last = leg.gate.plan.method_of(leg.scenario).looks.last().copied().unwrap_or(0);
-        epochs < last && may_climb(leg.scenario) && !climbing(&self.record, &leg.scenario.name).is_empty()
+        (WARMUP_CHECK..last).contains(&epochs)
+            && may_climb(leg.scenario)
+            && !climbing(&self.record, &leg.scenario.name).is_empty()
     }
 
     /// Once, after the first epochs: if a contender still climbs, the warm-up doubles and the scenario begins anew.

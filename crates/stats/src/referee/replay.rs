@@ -34,7 +34,9 @@ pub(super) fn judge(
             race.weigh_noise(n);
         }
     }
-    if progress == Progress::Ended && epochs >= 2 && epochs < rules.max_epochs && !race.all_decided() {
+    // Also where all is decided, and the race went on since: what is said of a pair rests on the interval that is shown.
+    let open = !race.all_decided() || race.look != Some(epochs);
+    if progress == Progress::Ended && epochs >= 2 && epochs < rules.max_epochs && open {
         race.take_look(epochs, |sharing| critical.last(epochs, sharing));
     }
     Judgement {
@@ -128,12 +130,23 @@ impl<'a> Replay<'a> {
 
     /// At the first look: which pairs will not get to the margin.
     fn weigh_noise(&mut self, n: usize) {
-        let (margin, most) = (self.rules.margin_ln(), TOO_MANY_TIMES * self.rules.max_epochs);
+        let most = TOO_MANY_TIMES * self.rules.max_epochs;
         for pair in 0..self.standings.len() {
             let sd = Sample::of(&self.trimmed[pair][..n]).and_then(|s| s.sd);
-            let too_noisy = |sd: &f64| epochs_needed(*sd, self.alpha(pair), margin).is_none_or(|e| e > most);
+            let too_noisy = |sd: &f64| self.needed(pair, *sd).is_none_or(|epochs| epochs > most);
             self.standings[pair].noisy_sd = sd.filter(too_noisy);
         }
+    }
+
+    /// Epochs for the margin at this spread; `None` for too many, and where the values' steps alone fill the margin.
+    fn needed(&self, pair: usize, sd: f64) -> Option<usize> {
+        epochs_needed(sd, self.alpha(pair), self.rules.margin_ln() - self.resolution[pair])
+    }
+
+    /// What so many epochs tell from 1, beyond what the values' steps hide.
+    fn detectable(&self, pair: usize, sd: f64, n: usize) -> Option<f64> {
+        let ratio = detectable_ratio(sd, n, self.alpha(pair))? * self.resolution[pair].exp();
+        Some(ratio).filter(|ratio| ratio.is_finite())
     }
 
     /// The noisiest of the pairs that were too noisy at the first look and are open.
@@ -143,8 +156,8 @@ impl<'a> Replay<'a> {
             open.filter_map(|(pair, s)| Some((pair, s.noisy_sd?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some(TooNoisy {
             pair,
-            epochs_needed: epochs_needed(sd, self.alpha(pair), self.rules.margin_ln()),
-            detectable_ratio: detectable_ratio(sd, self.rules.max_epochs, self.alpha(pair)),
+            epochs_needed: self.needed(pair, sd),
+            detectable_ratio: self.detectable(pair, sd, self.rules.max_epochs),
         })
     }
 
@@ -194,9 +207,10 @@ impl<'a> Replay<'a> {
             decided_at: standing.decided_at,
             epochs: n,
             sd_log_ratio: sd,
-            detectable_ratio: sd.and_then(|sd| detectable_ratio(sd, n, alpha)),
-            epochs_needed: sd.and_then(|sd| epochs_needed(sd, alpha, self.rules.margin_ln())),
-            intermittent: sample.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t)),
+            detectable_ratio: sd.and_then(|sd| self.detectable(pair, sd, n)),
+            epochs_needed: sd.and_then(|sd| self.needed(pair, sd)),
+            intermittent: sample.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t))
+                || epochs.iter().any(|epoch| epoch.is_stalled()),
             serial: Serial::of(&self.trimmed[pair]),
             provisional,
             total_ratio: total.and_then(as_ratio),
