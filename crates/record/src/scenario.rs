@@ -122,6 +122,16 @@ impl Metric {
     }
 }
 
+impl Shape {
+    /// How many requests of an epoch will lie beyond a percentile, of each contender, where a rate says so; none of other metrics and
+    /// where nobody knows before the race.
+    pub fn requests_beyond(&self, slices: Slices, metric: Metric) -> Option<f64> {
+        let Self::Open { rate_per_s, .. } = self else { return None };
+        let requests = rate_per_s * slices.measured_ns() as f64 / 1e9;
+        metric.quantile().map(|at| beyond(requests, at))
+    }
+}
+
 impl Plan {
     /// What a scenario compares, what matters most first; never empty.
     pub fn metrics(&self, scenario: &ScenarioPlan) -> Vec<Metric> {
@@ -140,17 +150,6 @@ impl Plan {
             _ => self.method.looks.clone(),
         };
         Method { looks, ..self.method.clone() }
-    }
-
-    /// How many requests of an epoch will lie beyond a percentile, of each contender, where a rate says so; none of other metrics and
-    /// where nobody knows before the race.
-    pub fn requests_beyond(&self, scenario: &ScenarioPlan, metric: Metric) -> Option<f64> {
-        let (Shape::Open { rate_per_s, .. }, Some(at)) = (&scenario.shape, metric.quantile()) else {
-            return None;
-        };
-        let slices = self.slices(scenario);
-        let measured_s = slices.slice_ns as f64 / 1e9 * f64::from(slices.rounds);
-        Some(beyond((rate_per_s * measured_s).round() as u64, at))
     }
 
     /// The scenario of that name.
@@ -173,7 +172,7 @@ impl Record {
         // Of all rounds: that some of the first epoch's were disturbed says nothing of the others'.
         let fewest = parts.iter().map(|part| part.completions).min().unwrap_or(u64::MAX);
         let can = |metric: Metric| match (metric, metric.quantile()) {
-            (_, Some(at)) => beyond(fewest, at) >= BEYOND,
+            (_, Some(at)) => beyond(fewest as f64, at) >= BEYOND,
             (Metric::Peak, _) => {
                 parts.iter().all(|part| part.peak.is_some_and(|peak| peak.found().is_some()))
             }
@@ -186,7 +185,7 @@ impl Record {
     /// are no percentile. Also of those that the race was not about.
     pub fn has_tail(&self, scenario: &str, contender: usize, metric: Metric) -> bool {
         let first = self.epochs_of(scenario).find_map(|epoch| epoch.of(contender));
-        metric.quantile().zip(first).is_none_or(|(at, part)| beyond(part.completions, at) >= BEYOND)
+        metric.quantile().zip(first).is_none_or(|(at, part)| beyond(part.completions as f64, at) >= BEYOND)
     }
 
     /// The contests of a scenario: every pair in every metric that can be compared, metric by metric.
@@ -205,6 +204,6 @@ impl Record {
 }
 
 /// How many of `count` requests lie beyond a quantile, with a small allowance for 1 - 0.99, which is not exactly 0.01.
-pub(crate) fn beyond(count: u64, quantile: f64) -> f64 {
-    count as f64 * (1.0 - quantile) + 1e-6
+pub(crate) fn beyond(count: f64, quantile: f64) -> f64 {
+    count * (1.0 - quantile) + 1e-6
 }

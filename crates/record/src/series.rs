@@ -116,7 +116,7 @@ impl Epoch {
                         Entry::Vacant(new) => new.insert(part.map(|part| part.latency.decode()).transpose()?),
                     };
                     // Where most rounds were disturbed, what is left is no tail.
-                    let some = histogram.as_ref().filter(|all| beyond(all.len(), at) >= BEYOND / 2.0);
+                    let some = histogram.as_ref().filter(|all| beyond(all.len() as f64, at) >= BEYOND / 2.0);
                     let found = some.map(|all| (all, all.value_at_quantile(at)));
                     step = found.map_or(0.0, |(all, ns)| step_ln(all.equivalent_range(ns) as f64, ns as f64));
                     Values::PerEpoch(found.map(|(_, ns)| ns as f64))

@@ -46,14 +46,9 @@ impl Sample {
         self.sd.map(|sd| sd / (self.n as f64).sqrt())
     }
 
-    /// |t| = |mean| / standard error, the evidence against a mean of zero. Infinite if the values do not vary around a
-    /// mean other than zero, 0 if all are zero; `None` for a single value.
-    pub fn abs_t(&self) -> Option<f64> {
-        self.abs_t_beyond(0.0)
-    }
-
-    /// The same against any mean that is at most `resolution` away from zero: 0 for a mean that is itself no farther. `resolution` at
-    /// least 0, in the values' unit.
+    /// |t| = (|mean| - `resolution`) / standard error, the evidence against any mean that is at most `resolution` away from zero, at least
+    /// 0 and in the values' unit. Infinite if the values do not vary around a mean farther away, 0 for one that is not; `None` for a single
+    /// value.
     pub fn abs_t_beyond(&self, resolution: f64) -> Option<f64> {
         let beyond = (self.mean.abs() - resolution).max(0.0);
         self.standard_error().map(|se| if beyond == 0.0 { 0.0 } else { beyond / se })
@@ -183,9 +178,9 @@ mod tests {
     fn equal_values_have_no_spread_at_all() {
         let sample = Sample::of(&[0.1; 7]).unwrap();
         assert_eq!((sample.mean, sample.sd), (0.1, Some(0.0)));
-        assert_eq!(sample.abs_t(), Some(f64::INFINITY));
+        assert_eq!(sample.abs_t_beyond(0.0), Some(f64::INFINITY));
         assert_eq!(sample.interval(f64::INFINITY), Some(LogInterval { low: 0.1, high: 0.1 }));
-        assert_eq!(Sample::of(&[0.0; 3]).unwrap().abs_t(), Some(0.0));
+        assert_eq!(Sample::of(&[0.0; 3]).unwrap().abs_t_beyond(0.0), Some(0.0));
     }
 
     #[test]
@@ -205,7 +200,7 @@ mod tests {
         assert_eq!(Sample::of(&[]), None);
         assert_eq!(Sample::of(&[1.0, f64::NAN]), None);
         let one = Sample::of(&[1.0]).unwrap();
-        assert_eq!((one.sd, one.abs_t(), one.t_interval(0.05)), (None, None, None));
+        assert_eq!((one.sd, one.abs_t_beyond(0.0), one.t_interval(0.05)), (None, None, None));
         assert_eq!(detectable_ratio(0.01, 1, 0.05), None);
         assert_eq!(epochs_needed(10.0, 0.025, 0.001), None);
         assert_eq!(epochs_needed(0.01, 0.025, 0.0), None);

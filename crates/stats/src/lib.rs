@@ -51,7 +51,7 @@ pub use referee::{
     Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,
 };
 pub use serial::Serial;
-pub use slope::{Climb, STEADY, STEADY_ALPHA, Slope, climbs, slope};
+pub use slope::{Climb, FEWEST_SLOPES, STEADY, STEADY_ALPHA, Slope, climbs, slope};
 pub use usl::Usl;
 pub use verdict::{Direction, Ruling, Verdict};
 pub use warmup::{WarmupLimits, mser5, warmup_length_s};

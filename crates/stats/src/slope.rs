@@ -10,6 +10,8 @@ use crate::student::two_sided_quantile;
 pub const STEADY: f64 = 0.01;
 /// Two-sided error rate of the test for it: of the race, which warms up for longer or goes on, and of the gate, which takes verdicts away.
 pub const STEADY_ALPHA: f64 = 0.01;
+/// Slopes of fewer epochs are not held against each other: on a machine that is faster and slower by turns they differ by chance.
+pub const FEWEST_SLOPES: usize = 4;
 /// With fewer epochs than this their own scatter cannot be the yardstick, and the rounds' scatter is used instead.
 const FEWEST_EPOCHS: usize = 3;
 

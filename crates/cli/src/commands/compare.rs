@@ -12,9 +12,7 @@ use super::Failure;
 use super::output::{keep_for_data, write};
 use crate::console::Console;
 use crate::flags::{CompareFlags, UsageError};
-
-/// Arrivals are random: so many times the requests that a percentile needs are asked for.
-const ROOM: f64 = 1.2;
+use crate::plan::ROOM;
 
 /// Compares two records, and shows what came of it.
 pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -106,10 +104,10 @@ pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageErr
 fn reachable(plan: &Plan, condition: &FailIf) -> Result<(), UsageError> {
     let Some(metric) = condition.metric else { return Ok(()) };
     for scenario in plan.scenarios.iter().filter(|one| plan.metrics(one).contains(&metric)) {
-        let Some(beyond) = plan.requests_beyond(scenario, metric).filter(|beyond| *beyond < BEYOND) else {
-            continue;
-        };
-        let (word, measured_s) = (metric.word(), plan.slices(scenario).measured_ns() as f64 / 1e9);
+        let slices = plan.slices(scenario);
+        let beyond = scenario.shape.requests_beyond(slices, metric);
+        let Some(beyond) = beyond.filter(|beyond| *beyond < BEYOND) else { continue };
+        let (word, measured_s) = (metric.word(), slices.measured_ns() as f64 / 1e9);
         let problem = format!(
             "--fail-if '{}': {word} takes {BEYOND} requests beyond it in an epoch, and scenario {} will have {beyond:.0}: it is \
              measured for {measured_s} s of each",

@@ -64,10 +64,9 @@ pub(super) fn in_reach(
     slices: Option<Slices>,
 ) -> Result<(), UsageError> {
     let (Shape::Open { rate_per_s, .. }, Some(slices)) = (shape, slices) else { return Ok(()) };
-    let requests = rate_per_s * slices.measured_ns() as f64 / 1e9;
-    let beyond = |metric: &Metric| metric.quantile().map_or(f64::INFINITY, |at| requests * (1.0 - at));
+    let beyond = |metric: &Metric| shape.requests_beyond(slices, *metric).unwrap_or(f64::INFINITY);
     let lowest = metrics.iter().map(|metric| (beyond(metric), metric)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let Some((most, metric)) = lowest.filter(|(most, _)| *most < BEYOND - 1e-6) else { return Ok(()) };
+    let Some((most, metric)) = lowest.filter(|(most, _)| *most < BEYOND) else { return Ok(()) };
     let problem = format!(
         "scenario `{}`: at {rate_per_s} requests/s an epoch has {most:.0} requests beyond {}, and it takes {BEYOND}",
         shown(scenario),

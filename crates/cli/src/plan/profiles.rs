@@ -68,7 +68,7 @@ const SLICE_TAIL: Duration = Duration::from_secs(1);
 /// Trials around the peak, after it was come near: section 8 of the method.
 const STAIRCASE: u32 = 10;
 /// Arrivals are random: so many times the requests that a percentile needs are planned for.
-const ROOM: f64 = 1.2;
+pub(crate) const ROOM: f64 = 1.2;
 
 impl Profile {
     /// The time that so many contenders get, each measured for so long in an epoch: enough for a first look.

@@ -4,7 +4,7 @@
 //! one line.
 
 use deadheat_record::{ContenderResult, Finding, Record, Round, Severity, Shape, Slice};
-use deadheat_stats::{STEADY, STEADY_ALPHA, climbs};
+use deadheat_stats::{FEWEST_SLOPES, STEADY, STEADY_ALPHA, climbs};
 
 use super::{Reading, Scene, load_gates};
 use crate::compare;
@@ -25,8 +25,6 @@ const STEAL: Limits = Limits { warn: 0.01, invalid: 0.05 };
 const FOREIGN: Limits = Limits { warn: 0.02, invalid: 0.10 };
 const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
-/// Slopes within epochs, of which fewer are not held against each other: the race asks after as many epochs for the first time.
-const FEWEST_SLOPES: usize = 4;
 
 impl Limits {
     /// What the gate says of the reading; a finding comes of it if that is over a limit.

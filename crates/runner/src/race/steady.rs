@@ -3,14 +3,15 @@
 //! Owns: when that is asked, and the longer warm-up. Must not know the test itself.
 
 use deadheat_record::{Finding, Line, ScenarioPlan, Shape};
+use deadheat_stats::FEWEST_SLOPES;
 
 use super::{Leg, Race, Stop};
 use crate::events::Event;
 use crate::judge::climbing;
 
-/// After so many epochs it is asked whether the warm-up was long enough: enough for the slopes of epochs to be held against each other
-/// (`deadheat_stats::slope`). Rounds are no measure, since the machine itself is faster and slower for seconds, and everybody with it.
-const WARMUP_CHECK: usize = 4;
+/// After so many epochs it is asked whether the warm-up was long enough. Rounds are no measure, since the machine itself is faster and
+/// slower for seconds, and everybody with it.
+const WARMUP_CHECK: usize = FEWEST_SLOPES;
 
 impl Race<'_> {
     /// Whether what is decided would be taken back because a contender seems to climb still, while more epochs may come that show
