@@ -22,7 +22,7 @@ def tables(lines: list[dict]) -> str:
     by_kind: dict[str, list[dict]] = {}
     for line in lines:
         by_kind.setdefault(line["kind"], []).append(line)
-    parts = [of_figures(by_kind), of_races(by_kind), of_servers(by_kind), of_methods(by_kind), of_seven(by_kind)]
+    parts = [of_figures(by_kind), of_races(by_kind), of_servers(by_kind), of_planted(by_kind), of_methods(by_kind), of_seven(by_kind)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -88,6 +88,24 @@ def of_servers(by_kind: dict[str, list[dict]]) -> str:
                     f"| {statistics.fmean(line['epochs'] for line in lines):.1f} "
                     f"| {', '.join(f'{code} {count}' for code, count in why.items()) or '-'} |")
     return "\n".join(rows) if alike else ""
+
+
+def of_planted(by_kind: dict[str, list[dict]]) -> str:
+    """How much more work each server's races show together, with two standard errors: what was planted in them."""
+    kinds = [kind for kind in ("planted-1", "planted-3", "planted-5") if kind in by_kind]
+    servers = list(dict.fromkeys(line["server"] for kind in kinds for line in by_kind[kind]))
+    rows = ["| really planted, % | " + " | ".join(servers) + " |", "|---|" + "---|" * len(servers)]
+    for kind in kinds:
+        rows.append(f"| {kind} | " + " | ".join(more_work(by_kind[kind], server) for server in servers) + " |")
+    return "\n".join(rows) if kinds else ""
+
+
+def more_work(lines: list[dict], server: str) -> str:
+    """Of one server's races."""
+    logs = [math.log(line["ratio"]) for line in lines if line["server"] == server and line["ratio"] is not None]
+    if len(logs) < 2:
+        return "-"
+    return f"{100 * math.expm1(-statistics.fmean(logs)):.1f} +- {200 * statistics.stdev(logs) / math.sqrt(len(logs)):.1f}"
 
 
 def of_methods(by_kind: dict[str, list[dict]]) -> str:

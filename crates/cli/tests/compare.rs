@@ -291,6 +291,9 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
     let faster = race(["100", "800"], &["--fail-if", "slower by 3%", "--fail-if", "maybe slower by 3%"]);
     assert!(matches!(faster.status(), Some(0 | 3)), "{faster}");
     faster.assert_stdout_has("fail if 'slower by 3%': does not hold");
+    let asked: Vec<_> =
+        faster.json()["conditions"].as_array().unwrap().iter().map(|one| one["condition"].clone()).collect();
+    assert_eq!(asked, ["slower by 3%", "maybe slower by 3%"], "those of the race, in the order given");
     let before = race(["0", "0"], &["--fail-if", "p99 slower", "--record", "never.jsonl"]);
     before.assert_status(2).assert_stderr_has("race with --metric p99");
     let few = ["--rate", "2000", "--fail-if", "p99 slower", "--record", "never.jsonl"];

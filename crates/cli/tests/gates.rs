@@ -123,6 +123,16 @@ fn assert_disturbed(outcome: &Outcome) {
     assert!(found.iter().any(|one| disturbed.contains(&one.0.as_str()) && one.1 == "invalid"), "{outcome}");
 }
 
+/// Where no round was left, the race ends with the epochs of its first look, and only there.
+#[track_caller]
+fn assert_given_up(outcome: &Outcome) {
+    let epochs = outcome.json()["record"]["epochs"].as_array().unwrap().clone();
+    let mut rounds = epochs.iter().flat_map(|epoch| epoch["rounds"].as_array().unwrap());
+    let any_left = rounds.any(|round| round["dropped"].is_null());
+    let given_up = (epochs.len(), &scenario(outcome)["ended"]) == (3, &Value::from("unavailable"));
+    assert_eq!(given_up, !any_left, "{outcome}");
+}
+
 /// Whether other programs left too little of the measurement: figures are of undisturbed rounds only.
 fn left_out(outcome: &Outcome) -> bool {
     findings(outcome).iter().any(|one| one.0 == "dropped-rounds")
@@ -156,6 +166,7 @@ fn a_busy_server_core() {
     drop(burner);
     assert_disturbed(&outcome);
     assert_nothing_claimed(&outcome);
+    assert_given_up(&outcome);
 }
 
 #[test]

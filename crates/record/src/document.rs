@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Axis, CollectorResult, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes, Record, Severity,
-    Shape, Throttling,
+    Axis, CollectorResult, ConditionResult, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes,
+    Record, Severity, Shape, Throttling,
 };
 
 /// The record with what was derived from it.
@@ -42,6 +42,9 @@ pub struct Document {
     /// The command that runs the same plan again, ready for a shell.
     #[serde(default)]
     pub reproduce: String,
+    /// What `--fail-if` asked of this race, in the order given; `deadheat report` knows of none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionResult>,
     /// Everything planned and observed, raw.
     pub record: Record,
 }

@@ -27,7 +27,8 @@ pub enum End {
     Budget,
     /// Parity or a gate left fewer than two contenders.
     Stopped,
-    /// None of its metrics can be compared: too few requests in an epoch.
+    /// Nothing can be compared: too few requests in an epoch for any of its metrics, or every round disturbed in as many epochs as the first
+    /// look takes.
     Unavailable,
 }
 

@@ -59,6 +59,7 @@ fn document(record: &Record) -> Document {
         findings: vec![],
         complete: record.done,
         reproduce: String::new(),
+        conditions: vec![],
         record: record.clone(),
     }
 }

@@ -25,6 +25,7 @@ pub fn document(record: &Record) -> Result<Document, ReportError> {
         findings: view.findings,
         complete: view.complete,
         reproduce: view.reproduce,
+        conditions: Vec::new(),
         record: record.clone(),
     })
 }

@@ -20,7 +20,7 @@
 //! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
 //! | `intermittent-slow-slices` | trimmed and total ratio differ | |
 //! | `serial-correlation` | from ten epochs on: the epochs' ratios follow each other, beyond 2 standard errors | |
-//! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, from 10,000 answers on |
+//! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 % of the lowest percentile that is compared, from 10,000 answers on |
 //! | `offered-not-achieved` | open load: under 99.5 % of what was due was kept up with | under 98 % |
 //! | `littles-law` | | in flight and throughput x latency differ in an epoch by over 2 % (closed), 5 % (open) |
 //! | `run-delay` | the generator waited for a CPU over 1 % of the time, and no closed load held the contender at its limit; open load: beyond a tenth of the median latency at each waking | over 5 % |

@@ -18,8 +18,13 @@ fn closed() -> Record {
 
 /// 10,000 requests per second, of which all keep up.
 fn open() -> Record {
-    let shape = Shape::Open { connections: 64, rate_per_s: 10_000.0, poisson: true };
-    let mut record = Race { shape, ..Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]) }.record();
+    open_at(1e4)
+}
+
+fn open_at(rate_per_s: f64) -> Record {
+    let shape = Shape::Open { connections: 64, rate_per_s, poisson: true };
+    let racers = vec![Racer::new("a", rate_per_s), Racer::new("b", rate_per_s)];
+    let mut record = Race { shape, ..Race::of(racers) }.record();
     parts(&mut record, |part| part.latency = times(1_000_000, 2_000_000, 10_000));
     record
 }
@@ -168,6 +173,34 @@ fn the_send_lag_that_is_the_generators() {
     let mut record = open();
     parts(&mut record, |part| part.send_lag = Some(times(900_000, 900_000, 1_000)));
     assert_eq!(found(&record), both("send-lag", Severity::Warn, &record), "few requests take nothing away");
+}
+
+#[test]
+fn a_lag_takes_away_what_is_compared() {
+    // The median latency is 1.5 ms, p99 is 60 ms: half of it is 30 ms.
+    for (metrics, lag_ns, severity) in [
+        (vec![Metric::P99], 29_000_000, Severity::Warn),
+        (vec![Metric::P99], 31_000_000, Severity::Invalid),
+        (vec![Metric::P50, Metric::P99], 900_000, Severity::Invalid),
+        (vec![Metric::Cpu], 900_000, Severity::Invalid),
+    ] {
+        // Enough for a p99 in each epoch.
+        let mut record = open_at(1.1e4);
+        record.plan.scenarios[0].metrics = metrics;
+        parts(&mut record, |part| {
+            part.latency = tail(1_500_000, 60_000_000);
+            part.send_lag = Some(times(lag_ns, lag_ns, 10_000));
+        });
+        assert_eq!(found(&record), both("send-lag", severity, &record), "{lag_ns}");
+    }
+}
+
+/// 10,000 latencies, of which 2 % are another.
+fn tail(most_ns: u64, some_ns: u64) -> EncodedHistogram {
+    let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
+    histogram.record_n(most_ns, 9_800).unwrap();
+    histogram.record_n(some_ns, 200).unwrap();
+    EncodedHistogram::encode(&histogram).unwrap()
 }
 
 #[test]

@@ -432,7 +432,7 @@ impl Race<'_> {
     pub(crate) fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
         let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
         let judgement = leg.bench.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
-        if let Some(judgement) = judgement {
+        if let Some(judgement) = &judgement {
             // A race that went on after a look ends at one: elsewhere its last interval would be none that a verdict rests on.
             let at_a_look = judgement.look == judgement.pairs.first().map(|pair| pair.epochs);
             match judgement.next {
@@ -446,6 +446,9 @@ impl Race<'_> {
             return Ok(Some(End::Unavailable));
         }
         let looks = leg.gate.plan.method_of(leg.scenario).looks;
+        if judgement.is_none() && is_fruitless(epochs, &looks) {
+            return Ok(Some(End::Unavailable));
+        }
         if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
             return Ok(Some(End::Maximum));
         }
@@ -509,6 +512,12 @@ impl Race<'_> {
         self.record.apply(line);
         Ok(())
     }
+}
+
+/// Whether there were as many epochs as the first look takes, none of which can be compared: whatever disturbs them has not gone by, and
+/// the race says so instead of using up its time.
+fn is_fruitless(unusable_epochs: usize, looks: &[usize]) -> bool {
+    looks.first().is_some_and(|first| unusable_epochs >= *first)
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

@@ -122,11 +122,20 @@ fn reachable(plan: &Plan, condition: &FailIf) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// What the conditions say of a race, shown; the exit status that they ask for: 1 where one of them holds, 3 where nobody can tell
-/// whether it does, else 0.
-pub(super) fn told(record: &Record, view: &View, conditions: &[FailIf], console: &Console) -> u8 {
+/// What the conditions say of a race, shown.
+pub(super) fn told(
+    record: &Record,
+    view: &View,
+    conditions: &[FailIf],
+    console: &Console,
+) -> Vec<ConditionResult> {
     let results = comparison::race_conditions(record, view, conditions);
     console.result(&terminal::conditions(&results, &console.output));
+    results
+}
+
+/// The exit status that conditions ask for: 1 where one of them holds, 3 where nobody can tell whether it does, else 0.
+pub(super) fn status_of(results: &[ConditionResult]) -> u8 {
     if results.iter().any(ConditionResult::is_unknown) {
         return 3;
     }

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
+use deadheat_record::{
+    ConditionResult, Document, Finding, Journal, Line, Plan, Record, Severity, VerdictWord,
+};
 use deadheat_report::comparison::FailIf;
 use deadheat_report::terminal;
 use deadheat_runner::{
@@ -11,7 +13,7 @@ use deadheat_runner::{
 use jiff::Zoned;
 
 use super::Failure;
-use super::compare::{askable, told};
+use super::compare::{askable, status_of, told};
 use super::output::{keep_for_data, write};
 use crate::console::{Console, lines_plain};
 use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
@@ -68,8 +70,9 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let finish = finish?;
     let view = deadheat_report::view(&record)?;
     console.result(&terminal::render(&view, &console.output));
-    let asked = told(&record, &view, &flags.fail_if, console);
-    written(flags, &record, console)?;
+    let conditions = told(&record, &view, &flags.fail_if, console);
+    let asked = status_of(&conditions);
+    written(flags, &record, conditions, console)?;
     if let Some(trouble) = trouble.filter(|_| json.is_some()) {
         console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
     }
@@ -83,11 +86,16 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
 }
 
 /// Writes the document and the page that were asked for.
-fn written(flags: &RaceFlags, record: &Record, console: &Console) -> Result<(), Failure> {
+fn written(
+    flags: &RaceFlags,
+    record: &Record,
+    conditions: Vec<ConditionResult>,
+    console: &Console,
+) -> Result<(), Failure> {
     if flags.json.is_none() && flags.html.is_none() {
         return Ok(());
     }
-    let document = deadheat_report::document(record)?;
+    let document = Document { conditions, ..deadheat_report::document(record)? };
     if let Some(to) = &flags.json {
         write(to, "--json", &deadheat_report::json(&document)?, console)?;
     }
