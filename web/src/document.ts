@@ -71,6 +71,8 @@ export interface Finding {
   code: string;
   severity: "warn" | "invalid";
   contender?: string;
+  /** The metrics that it weakens; all of them where none is named. */
+  metrics?: string[];
   message: string;
   remedy: string;
 }

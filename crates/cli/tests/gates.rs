@@ -131,6 +131,9 @@ fn assert_given_up(outcome: &Outcome) {
     let any_left = rounds.any(|round| round["dropped"].is_null());
     let given_up = (epochs.len(), &scenario(outcome)["ended"]) == (3, &Value::from("unavailable"));
     assert_eq!(given_up, !any_left, "{outcome}");
+    if given_up {
+        outcome.assert_status(3).assert_stdout_has("race again where less disturbs it");
+    }
 }
 
 /// Whether other programs left too little of the measurement: figures are of undisturbed rounds only.
@@ -204,6 +207,26 @@ fn a_quota_on_deadheat_itself() {
         run.args(SHORT).args(["-c", "8"]).args(CORES).args([&server, &server]).json_to("race.json").run();
     assert_found(&outcome, "throttled", "invalid", "");
     assert_nothing_claimed(&outcome);
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_quota_on_deadheat_itself_while_contenders_are_started() {
+    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+        skip_loudly!("no control groups of version 1 with quotas, or one core")
+    };
+    let (kit, _turn) = (Kit::new("/bin/sh"), turn());
+    // Each probe costs more than the 10 ms that a period of 20 ms has.
+    let server = Value::from(server_line(&["--json", "--spin-us", "50000"]));
+    let contender = |name: &str| format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\n");
+    let rest = "[[probe]]\npath = \"/\"\n[[scenario]]\nname = \"cold\"\nstarts = 5\n";
+    kit.file("study.toml", contender("a") + &contender("b") + rest);
+    let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
+    let run =
+        kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", ".", "--record", "r.jsonl"]);
+    let outcome = run.args(CORES).json_to("race.json").run();
+    assert_found(&outcome, "throttled", "invalid", "");
+    outcome.assert_status(3);
     kit.assert_nothing_left();
 }
 

@@ -156,12 +156,14 @@ impl CompareDocument {
         self.conditions.iter().any(ConditionResult::is_unknown)
     }
 
-    /// Whether a finding takes any comparison away, also one that there could not even be: of a contender that was put out of the
-    /// new race.
+    /// Whether a finding takes any comparison away that the race was about, also one that there could not even be: of a contender that
+    /// was put out of the new race.
     pub fn is_invalid(&self) -> bool {
         let is = |one: &ComparedScenario| {
-            one.changes.iter().any(|change| change.verdict == VerdictWord::Invalid)
-                || one.findings.iter().any(|finding| finding.severity == Severity::Invalid)
+            let whole =
+                |finding: &Finding| finding.severity == Severity::Invalid && finding.metrics.is_empty();
+            one.changes.iter().any(|change| change.asked && change.verdict == VerdictWord::Invalid)
+                || one.findings.iter().any(whole)
         };
         self.scenarios.iter().any(is)
     }

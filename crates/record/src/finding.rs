@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Metric;
+
 /// How much a finding weakens the number beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -23,6 +25,9 @@ pub struct Finding {
     /// The contender that it is about; none when it is about the race or the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contender: Option<String>,
+    /// The metrics that it weakens; all of them where none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
     /// What was read, with its figure and the limit.
     pub message: String,
     /// What to do about it.
@@ -41,7 +46,25 @@ impl Finding {
     }
 
     fn new(code: &str, severity: Severity, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { code: code.into(), severity, contender: None, message: message.into(), remedy: remedy.into() }
+        Self {
+            code: code.into(),
+            severity,
+            contender: None,
+            metrics: Vec::new(),
+            message: message.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// Whether it takes a contender's figure away; with no metric any figure that is of none, as memory.
+    pub fn takes(&self, contender: &str, metric: Option<Metric>) -> bool {
+        let about = self.contender.as_deref().is_none_or(|who| who == contender);
+        self.severity == Severity::Invalid && about && self.is_of(metric)
+    }
+
+    /// Whether it is about figures of a metric; with none, about any that is of no metric.
+    pub fn is_of(&self, metric: Option<Metric>) -> bool {
+        self.metrics.is_empty() || metric.is_some_and(|metric| self.metrics.contains(&metric))
     }
 
     /// The same complaint about one contender.

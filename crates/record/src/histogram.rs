@@ -44,14 +44,21 @@ pub struct EncodedHistogram(pub String);
 
 /// A percentile is shown only with at least so many requests beyond it.
 pub const BEYOND: f64 = 100.0;
+/// An epoch has a percentile only with at least so many: where most of its rounds were disturbed, what is left is no tail. That there are
+/// [`BEYOND`] as planned is asked of the scenario.
+pub const FEWEST_BEYOND: f64 = BEYOND / 2.0;
+
+/// How many of `count` requests lie beyond a quantile from 0 to 1, with a small allowance for 1 - 0.99, which is not exactly 0.01.
+pub fn beyond(count: f64, quantile: f64) -> f64 {
+    count * (1.0 - quantile) + 1e-6
+}
 
 impl Quantiles {
     /// The table of a histogram of nanoseconds; percentiles with fewer than [`BEYOND`] requests beyond them are left out.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let count = histogram.len() as f64;
         let some = |value: u64| (count > 0.0).then_some(value);
-        // The small allowance is for 1 - 0.99, which is not exactly 0.01.
-        let at = |q: f64| (count * (1.0 - q) >= BEYOND - 1e-6).then(|| histogram.value_at_quantile(q));
+        let at = |q: f64| (beyond(count, q) >= BEYOND).then(|| histogram.value_at_quantile(q));
         let [p50, p75, p90, p95, p99, p99_9, p99_99] = QUANTILES.map(|(_, q)| at(q));
         let (min, mean) = (some(histogram.min()), some(histogram.mean().round() as u64));
         Self { min, mean, p50, p75, p90, p95, p99, p99_9, p99_99, max: some(histogram.max()) }
@@ -65,7 +72,7 @@ const STEPS: i32 = 20;
 /// far as there are [`BEYOND`] requests beyond; the quantiles of [`QUANTILES`] are among them.
 pub fn curve(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
     let count = histogram.len() as f64;
-    let enough = |q: &f64| count * (1.0 - q) >= BEYOND - 1e-6;
+    let enough = |q: &f64| beyond(count, *q) >= BEYOND;
     let steps = (0..).map(|step| 1.0 - 10_f64.powf(-f64::from(step) / f64::from(STEPS))).take_while(enough);
     let mut all: Vec<f64> = QUANTILES.iter().map(|(_, q)| *q).filter(enough).chain(steps).collect();
     all.sort_by(f64::total_cmp);

@@ -55,7 +55,7 @@ pub use epoch::{
     PilotContender, Round, Slice, Usage,
 };
 pub use finding::{Finding, Severity};
-pub use histogram::{BEYOND, EncodedHistogram, HistogramError, QUANTILES, curve};
+pub use histogram::{BEYOND, EncodedHistogram, FEWEST_BEYOND, HistogramError, QUANTILES, beyond, curve};
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
 pub use ladder::{Climb, LadderResult, LadderStep};
 pub use load::{

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BEYOND, ContenderEpoch, Method, Metric, Plan, Record, ScenarioPlan, Shape};
+use crate::{BEYOND, ContenderEpoch, Method, Metric, Plan, Record, ScenarioPlan, Shape, beyond};
 
 /// How an epoch is cut into slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -201,9 +201,4 @@ impl Record {
         let metrics = self.metrics(scenario).into_iter().filter(|(_, can)| *can);
         metrics.flat_map(|(metric, _)| of_metric(metric)).collect()
     }
-}
-
-/// How many of `count` requests lie beyond a quantile, with a small allowance for 1 - 0.99, which is not exactly 0.01.
-pub(crate) fn beyond(count: f64, quantile: f64) -> f64 {
-    count * (1.0 - quantile) + 1e-6
 }

@@ -6,8 +6,9 @@ use std::collections::btree_map::Entry;
 
 use hdrhistogram::Histogram;
 
-use crate::scenario::beyond;
-use crate::{BEYOND, ContenderEpoch, Contest, Epoch, HistogramError, Metric, Record, Round, Slice};
+use crate::{
+    ContenderEpoch, Contest, Epoch, FEWEST_BEYOND, HistogramError, Metric, Record, Round, Slice, beyond,
+};
 
 /// One contender's values in one epoch.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +81,7 @@ impl Epoch {
         self.contenders.iter().find(|part| part.contender == contender)
     }
 
-    /// A contender's values of a metric. A percentile needs at least half of [`BEYOND`] requests beyond it; that there are
+    /// A contender's values of a metric. A percentile needs at least [`FEWEST_BEYOND`] requests beyond it; that there are
     /// enough as planned is asked of the whole scenario: [`Record::metrics`].
     ///
     /// # Errors
@@ -115,8 +116,7 @@ impl Epoch {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(new) => new.insert(part.map(|part| part.latency.decode()).transpose()?),
                     };
-                    // Where most rounds were disturbed, what is left is no tail.
-                    let some = histogram.as_ref().filter(|all| beyond(all.len() as f64, at) >= BEYOND / 2.0);
+                    let some = histogram.as_ref().filter(|all| beyond(all.len() as f64, at) >= FEWEST_BEYOND);
                     let found = some.map(|all| (all, all.value_at_quantile(at)));
                     step = found.map_or(0.0, |(all, ns)| step_ln(all.equivalent_range(ns) as f64, ns as f64));
                     Values::PerEpoch(found.map(|(_, ns)| ns as f64))

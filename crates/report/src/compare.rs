@@ -4,7 +4,8 @@
 //! decides nothing itself.
 
 use deadheat_record::{
-    Comparison, ContenderResult, Contest, End, HistogramError, Method, PairedEpoch, Record, VerdictWord,
+    Comparison, ContenderResult, Contest, End, HistogramError, Method, Metric, PairedEpoch, Record,
+    VerdictWord,
 };
 use deadheat_stats::{
     Direction, EpochRatio, Hypothesis, Judgement, PairJudgement, Progress, Referee, Rules, Verdict,
@@ -71,14 +72,14 @@ pub(crate) fn comparisons(
     contests: &[Contest],
     epochs: &[Vec<EpochRatio>],
     judgement: Option<&Judgement>,
-    invalid: &dyn Fn(&str) -> bool,
+    invalid: &dyn Fn(&str, Metric) -> bool,
 ) -> Vec<Comparison> {
     let judged = judgement.map_or(&[][..], |all| &all.pairs);
     let name = |index: usize| record.plan.contenders[index].name.clone();
     let one = |((contest, judged), epochs): ((&Contest, &PairJudgement), &Vec<EpochRatio>)| {
         let (baseline, contender) = (name(contest.baseline), name(contest.contender));
-        let verdict =
-            if invalid(&baseline) || invalid(&contender) { Verdict::Invalid } else { judged.verdict };
+        let taken = [&baseline, &contender].iter().any(|one| invalid(one, contest.metric));
+        let verdict = if taken { Verdict::Invalid } else { judged.verdict };
         Comparison {
             baseline,
             contender,

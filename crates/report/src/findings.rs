@@ -20,7 +20,7 @@
 //! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
 //! | `intermittent-slow-slices` | trimmed and total ratio differ | |
 //! | `serial-correlation` | from ten epochs on: the epochs' ratios follow each other, beyond 2 standard errors | |
-//! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 % of the lowest percentile that is compared, from 10,000 answers on |
+//! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, with 100 requests beyond it; p99 stands while it is under 50 % of that |
 //! | `offered-not-achieved` | open load: under 99.5 % of what was due was kept up with | under 98 % |
 //! | `littles-law` | | in flight and throughput x latency differ in an epoch by over 2 % (closed), 5 % (open) |
 //! | `run-delay` | the generator waited for a CPU over 1 % of the time, and no closed load held the contender at its limit; open load: beyond a tenth of the median latency at each waking | over 5 % |
@@ -36,7 +36,7 @@ mod load_gates;
 mod metrics;
 
 use deadheat_record::{
-    ContenderResult, Contest, Epoch, Finding, GateReading, Record, ScenarioPlan, Severity,
+    ContenderResult, Contest, Epoch, Finding, GateReading, Metric, Record, ScenarioPlan, Severity,
 };
 use deadheat_stats::Judgement;
 
@@ -106,6 +106,8 @@ pub(crate) struct Reading {
     severity: Option<Severity>,
     code: &'static str,
     contender: Option<String>,
+    /// The metrics that it weakens; all of them where none is named.
+    metrics: Vec<Metric>,
     message: String,
     remedy: &'static str,
 }
@@ -120,6 +122,7 @@ impl Reading {
             code: self.code.into(),
             severity: self.severity?,
             contender: self.contender.clone(),
+            metrics: self.metrics.clone(),
             message: self.message.clone(),
             remedy: self.remedy.into(),
         })

@@ -30,7 +30,7 @@ pub(crate) fn of(
     if comparisons.iter().all(|one| one.verdict == VerdictWord::Invalid) {
         return format!(
             "no verdict: the measurement is invalid ({})",
-            invalid_codes(scenario, race_findings)
+            invalid_codes(scenario, metric, race_findings)
         );
     }
     let table = Table { results: &scenario.results, comparisons: &comparisons, order, letters, margin };
@@ -45,7 +45,7 @@ pub(crate) fn of(
         n => format!(
             "{sentence}; {n} of {} comparisons invalid ({})",
             comparisons.len(),
-            invalid_codes(scenario, race_findings)
+            invalid_codes(scenario, metric, race_findings)
         ),
     };
     if comparisons.iter().any(|one| one.provisional) && scenario.ended == "unfinished" {
@@ -54,10 +54,11 @@ pub(crate) fn of(
     sentence
 }
 
-fn invalid_codes(scenario: &ScenarioResult, race_findings: &[Finding]) -> String {
+fn invalid_codes(scenario: &ScenarioResult, metric: Metric, race_findings: &[Finding]) -> String {
     let all = scenario.findings.iter().chain(race_findings);
     let mut codes: Vec<&str> = Vec::new();
-    for finding in all.filter(|one| one.severity == Severity::Invalid) {
+    let invalid = |one: &&Finding| one.severity == Severity::Invalid && one.is_of(Some(metric));
+    for finding in all.filter(invalid) {
         if !codes.contains(&finding.code.as_str()) {
             codes.push(&finding.code);
         }

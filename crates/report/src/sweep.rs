@@ -30,13 +30,16 @@ pub(crate) fn all(record: &Record, scenarios: &[&ScenarioResult]) -> Vec<SweepRe
     sweeps
 }
 
-/// The law of a contender's rates; none where it does not apply or has too few points.
+/// The law of a contender's rates that no finding takes away: a generator at its own limit would be taken for contention. None where it
+/// does not apply or has too few points.
 fn fit(sweep: &SweepResult, scenarios: &[&ScenarioResult], contender: &str) -> Option<Fit> {
     let rate = |(value, name): &(f64, String)| {
         let scenario = scenarios.iter().find(|one| one.name == *name)?;
         let result = scenario.results.iter().find(|one| one.contender == contender)?;
         let of_rates = |metric| matches!(metric, Metric::Throughput | Metric::Peak);
-        Some((*value, result.figures.iter().find(|figure| of_rates(figure.metric))?.value))
+        let figure = result.figures.iter().find(|figure| of_rates(figure.metric))?;
+        let taken = scenario.findings.iter().any(|one| one.takes(contender, Some(figure.metric)));
+        (!taken).then_some((*value, figure.value))
     };
     let points: Vec<(f64, f64)> = sweep.points.iter().filter_map(rate).collect();
     let law = usl::fit(&points).ok()?;

@@ -2,7 +2,7 @@
 //!
 //! Owns: which figure goes there under which name and unit. Must not know files.
 
-use deadheat_record::{ContenderResult, Document, Figure, Metric, ScenarioResult, Severity};
+use deadheat_record::{ContenderResult, Document, Figure, Metric, ScenarioResult};
 use serde_json::{Map, Value, json};
 
 use crate::number::{interval, three_digits};
@@ -16,8 +16,8 @@ use crate::number::{interval, three_digits};
 /// None in practice.
 pub fn bencher(document: &Document) -> Result<String, serde_json::Error> {
     let mut all = Map::new();
-    for (scenario, result) in every(document) {
-        let measures: Map<String, Value> = measured(result)
+    for (scenario, result, measured) in every(document) {
+        let measures: Map<String, Value> = measured
             .into_iter()
             .map(|one| {
                 let mut value = json!({ "value": one.value });
@@ -45,8 +45,8 @@ pub const BENCHMARK_FILES: [&str; 2] = ["bigger-is-better.json", "smaller-is-bet
 pub fn benchmark_action(document: &Document) -> Result<[String; 2], serde_json::Error> {
     let of = |bigger: bool| -> Result<String, serde_json::Error> {
         let entries: Vec<Value> = every(document)
-            .flat_map(|(scenario, result)| {
-                let some = measured(result).into_iter().filter(|one| one.bigger_is_better == bigger);
+            .flat_map(|(scenario, result, measured)| {
+                let some = measured.into_iter().filter(|one| one.bigger_is_better == bigger);
                 some.map(|one| entry(&name(scenario, result), &one)).collect::<Vec<_>>()
             })
             .collect();
@@ -65,17 +65,18 @@ fn entry(benchmark: &str, one: &Measured) -> Value {
     entry
 }
 
-/// Every contender in every scenario, without those whose numbers a finding takes away: of the scenario or of the race, about it or
-/// about all.
-fn every(document: &Document) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult)> {
+/// Every contender in every scenario with its figures, without those that a finding takes away: of the scenario or of the race, about it
+/// or about all.
+fn every(document: &Document) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult, Vec<Measured>)> {
     let all = document.scenarios.iter();
     let all = all.flat_map(|scenario| scenario.results.iter().map(move |one| (scenario, one)));
-    all.filter(move |(scenario, result)| {
-        let mut findings = scenario.findings.iter().chain(&document.findings);
-        !findings.any(|one| {
-            let about = one.contender.as_ref().is_none_or(|who| *who == result.contender);
-            one.severity == Severity::Invalid && about
-        })
+    all.map(move |(scenario, result)| {
+        let taken = |metric: Option<Metric>| {
+            let mut findings = scenario.findings.iter().chain(&document.findings);
+            findings.any(|one| one.takes(&result.contender, metric))
+        };
+        let stands = measured(result).into_iter().filter(|one| !taken(one.metric)).collect();
+        (scenario, result, stands)
     })
 }
 
@@ -85,6 +86,7 @@ fn name(scenario: &ScenarioResult, result: &ContenderResult) -> String {
 }
 
 struct Measured {
+    metric: Option<Metric>,
     slug: &'static str,
     unit: &'static str,
     value: f64,
@@ -111,7 +113,7 @@ fn measured(result: &ContenderResult) -> Vec<Measured> {
         let ends = figure.and_then(|one| Some((one.low? * size, one.high? * size)));
         let value = figure.map(|one| one.value).or(value)? * size;
         let bigger_is_better = metric.is_some_and(Metric::more_is_better);
-        Some(Measured { slug, unit, value, ends, bigger_is_better })
+        Some(Measured { metric, slug, unit, value, ends, bigger_is_better })
     };
     all.into_iter().filter_map(one).collect()
 }

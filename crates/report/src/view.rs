@@ -4,7 +4,7 @@
 
 use deadheat_record::{
     Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, LadderResult,
-    Limits, Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Severity, Shape,
+    Limits, Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Shape,
     SweepResult,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
@@ -197,9 +197,8 @@ fn scenario_view(
     let epochs = compare::epoch_ratios(record, name, &contests).map_err(damaged)?;
     let judgement = compare::judge(record, name, referee, &contests, &epochs)?;
     let (findings, gates) = findings::of_scenario(record, scenario, &results, &contests, judgement.as_ref());
-    let invalid = |contender: &str| {
-        let about = |finding: &Finding| finding.contender.as_deref().is_none_or(|who| who == contender);
-        findings.iter().chain(race_findings).any(|one| one.severity == Severity::Invalid && about(one))
+    let invalid = |contender: &str, metric: Metric| {
+        findings.iter().chain(race_findings).any(|one| one.takes(contender, Some(metric)))
     };
     let comparisons = compare::comparisons(record, &contests, &epochs, judgement.as_ref(), &invalid);
     let rankings = record.plan.metrics(scenario).into_iter();

@@ -6,9 +6,11 @@ mod fixture;
 
 use deadheat_record::{
     ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling, Metric,
-    Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling,
+    Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
 };
+use deadheat_report::comparison::{Asked, FailIf, Named, races};
 use deadheat_report::{CODES, document};
+use deadheat_stats::{Claim, Condition};
 use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
 
@@ -170,36 +172,78 @@ fn the_send_lag_that_is_the_generators() {
         parts(&mut record, |part| part.wait = part.send_lag.clone());
         assert_eq!(found(&record), [], "requests waited for a connection, which is the server's doing");
     }
+    // 1,200 of them, 18 of which are late: p99 is, and with 100 beyond it nothing.
     let mut record = open();
-    parts(&mut record, |part| part.send_lag = Some(times(900_000, 900_000, 1_000)));
-    assert_eq!(found(&record), both("send-lag", Severity::Warn, &record), "few requests take nothing away");
+    let late = |part: &mut ContenderEpoch| part.send_lag = Some(some_of(200, 3, 0, 900_000));
+    parts(&mut record, late);
+    assert_eq!(found(&record), both("send-lag", Severity::Warn, &record), "a handful takes nothing away");
+    let mut record = open();
+    parts(&mut record, |part| part.send_lag = Some(times(900_000, 900_000, 200)));
+    assert_eq!(found(&record), both("send-lag", Severity::Invalid, &record), "few, and all of them");
+}
+
+/// p50 and p99 of an open race whose median latency is 1.5 ms and whose p99 is 60 ms, with such a lag of the generator.
+fn lagging(lag_ns: u64) -> Record {
+    // Enough for a p99 in each epoch.
+    let mut record = open_at(1.1e4);
+    record.plan.scenarios[0].metrics = vec![Metric::P50, Metric::P99];
+    parts(&mut record, |part| {
+        part.latency = some_of(10_000, 200, 1_500_000, 60_000_000);
+        part.send_lag = Some(times(lag_ns, lag_ns, 10_000));
+    });
+    record
 }
 
 #[test]
-fn a_lag_takes_away_what_is_compared() {
-    // The median latency is 1.5 ms, p99 is 60 ms: half of it is 30 ms.
-    for (metrics, lag_ns, severity) in [
-        (vec![Metric::P99], 29_000_000, Severity::Warn),
-        (vec![Metric::P99], 31_000_000, Severity::Invalid),
-        (vec![Metric::P50, Metric::P99], 900_000, Severity::Invalid),
-        (vec![Metric::Cpu], 900_000, Severity::Invalid),
+fn a_lag_that_takes_the_median_away_leaves_p99_until_it_is_half_of_that() {
+    for (lag_ns, severity, taken) in [
+        (700_000, Severity::Warn, [false, false]),
+        (900_000, Severity::Invalid, [true, false]),
+        (29_000_000, Severity::Invalid, [true, false]),
+        (31_000_000, Severity::Invalid, [true, true]),
     ] {
-        // Enough for a p99 in each epoch.
-        let mut record = open_at(1.1e4);
-        record.plan.scenarios[0].metrics = metrics;
-        parts(&mut record, |part| {
-            part.latency = tail(1_500_000, 60_000_000);
-            part.send_lag = Some(times(lag_ns, lag_ns, 10_000));
-        });
+        let record = lagging(lag_ns);
         assert_eq!(found(&record), both("send-lag", severity, &record), "{lag_ns}");
+        let scenario = document(&record).unwrap().scenarios.remove(0);
+        let seen = [Metric::P50, Metric::P99].map(|metric| {
+            let of = scenario.comparisons.iter().find(|one| one.metric == metric).unwrap();
+            of.verdict == VerdictWord::Invalid
+        });
+        assert_eq!(seen, taken, "{lag_ns}");
+        let says = scenario.findings[0].message.contains("p99, which stands");
+        assert_eq!(says, taken == [true, false], "{}", scenario.findings[0].message);
     }
 }
 
-/// 10,000 latencies, of which 2 % are another.
-fn tail(most_ns: u64, some_ns: u64) -> EncodedHistogram {
+#[test]
+fn figures_that_a_lag_takes_away_are_compared_and_passed_on_by_nobody() {
+    let mut record = lagging(900_000);
+    let document = document(&record).unwrap();
+    let tracked = deadheat_report::bencher(&document).unwrap();
+    assert!(tracked.contains("latency-p99") && !tracked.contains("\"latency\""), "{tracked}");
+    // Raced for p99 alone, the other metrics are compared all the same.
+    record.plan.scenarios[0].metrics = vec![Metric::P99];
+    let metric = |word: &str| Some(Metric::ALL.into_iter().find(|one| one.word() == word).unwrap());
+    let condition = |word: &str| FailIf {
+        text: format!("{word} slower"),
+        condition: Condition { claim: Claim::Slower(0.0), maybe: false },
+        metric: metric(word),
+    };
+    let asked = Asked { conditions: vec![condition("p50"), condition("p99")], ..Asked::default() };
+    let mut later = record.clone();
+    later.started_unix_ms += 86_400_000;
+    let named = |file: &str, record| Named { file: file.into(), record };
+    let compared = races(&named("a", &record), &named("b", &later), &asked).unwrap();
+    assert!(!compared.is_invalid(), "p99 stands: {:?}", compared.scenarios[0].findings);
+    let unknown: Vec<bool> = compared.conditions.iter().map(|one| one.is_unknown()).collect();
+    assert_eq!(unknown, [true, false]);
+}
+
+/// So many times, so many of which are another.
+fn some_of(count: u64, others: u64, most_ns: u64, other_ns: u64) -> EncodedHistogram {
     let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
-    histogram.record_n(most_ns, 9_800).unwrap();
-    histogram.record_n(some_ns, 200).unwrap();
+    histogram.record_n(most_ns, count - others).unwrap();
+    histogram.record_n(other_ns, others).unwrap();
     EncodedHistogram::encode(&histogram).unwrap()
 }
 

@@ -446,7 +446,8 @@ impl Race<'_> {
             return Ok(Some(End::Unavailable));
         }
         let looks = leg.gate.plan.method_of(leg.scenario).looks;
-        if judgement.is_none() && is_fruitless(epochs, &looks) {
+        let rounds = matches!(leg.scenario.shape, Shape::Closed { .. } | Shape::Open { .. });
+        if judgement.is_none() && rounds && self.is_fruitless(name, &looks) {
             return Ok(Some(End::Unavailable));
         }
         if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
@@ -456,6 +457,14 @@ impl Race<'_> {
             method.budget_ns.is_some_and(|budget| self.spent_ns(name) + self.longest_ns(name) > budget);
         // One epoch runs in any case: without any there would be nothing to show for the pilot.
         Ok((epochs > 0 && over).then_some(End::Budget))
+    }
+
+    /// Whether this session held as many epochs as the first look takes, and none can be compared: whatever disturbs them has not gone
+    /// by, and the race says so instead of using up its time.
+    fn is_fruitless(&self, scenario: &str, looks: &[usize]) -> bool {
+        let begun = self.record.resumed_unix_ms.last().copied().unwrap_or(self.record.started_unix_ms);
+        let held = self.record.epochs_of(scenario).filter(|epoch| epoch.started_unix_ms >= begun);
+        looks.first().is_some_and(|first| held.count() >= *first)
     }
 
     fn spent_ns(&self, scenario: &str) -> u64 {
@@ -512,12 +521,6 @@ impl Race<'_> {
         self.record.apply(line);
         Ok(())
     }
-}
-
-/// Whether there were as many epochs as the first look takes, none of which can be compared: whatever disturbs them has not gone by, and
-/// the race says so instead of using up its time.
-fn is_fruitless(unusable_epochs: usize, looks: &[usize]) -> bool {
-    looks.first().is_some_and(|first| unusable_epochs >= *first)
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

@@ -104,7 +104,9 @@ impl Course<'_> {
             let name = &self.gate.plan.contenders[*contender].name;
             let doing = format!("round {}: {name} ({} of {})", self.number, place + 1, order.len());
             observer.event(&Event::Doing(&doing));
-            contenders.push(value(*contender)?);
+            let host = self.watch.host();
+            let part = value(*contender)?;
+            contenders.push(ContenderEpoch { host: self.watch.host().since(&host), ..part });
         }
         // What has ended is in no group any more. Precise is what was read of the contenders before; their ends and their
         // keepers are in the coarser count of what this process has waited for.

@@ -28,7 +28,6 @@ pub mod letters;
 pub mod mixture;
 pub mod peak;
 pub mod published;
-pub mod quantile;
 pub mod ratio;
 pub mod referee;
 pub mod serial;

@@ -7,8 +7,7 @@
 use deadheat_stats::boundary::{DEFAULT_PATHS, Paths, quadratic_spend, spent_by};
 use deadheat_stats::holm::Holm;
 use deadheat_stats::peak::{Tried, posterior};
-use deadheat_stats::quantile::{EpochQuantile, epoch_ratios, of_merged, pooled};
-use deadheat_stats::{Welch, compact_letters, mser5, student, usl};
+use deadheat_stats::{STEADY, Sample, Welch, climbs, compact_letters, epoch_log_ratio, mser5, student, usl};
 
 const REFERENCE: &str = include_str!("reference/reference.json");
 
@@ -174,25 +173,32 @@ fn letters_are_the_largest_sets_that_are_not_told_apart() {
 
 #[test]
 fn ratios_of_quantiles() {
-    let (mut seen, mut merged) = (0, 0);
+    let mut seen = 0;
     for row in rows("quantile_ratios") {
-        let (q, alpha, count) = (number(row, "q"), number(row, "alpha"), number(row, "count") as u64);
-        let side = |key| -> Vec<EpochQuantile> {
-            numbers(row, key).into_iter().map(|value| EpochQuantile { count, value }).collect()
-        };
-        let epochs = epoch_ratios(q, &side("baseline"), &side("contender")).unwrap();
-        let found = pooled(&epochs, student::two_sided_quantile(alpha, epochs.len() - 1)).unwrap();
-        let (low, high) = found.interval.as_ratios();
-        for (value, key) in [(found.ratio, "ratio"), (low.unwrap(), "low"), (high.unwrap(), "high")] {
-            assert!((value / number(row, key) - 1.0).abs() < 1e-9, "{key}: {found:?} against {row}");
-        }
-        if row.contains("\"merged\"") {
-            let counts: Vec<(f64, u64)> =
-                numbers(row, "values").into_iter().map(|value| (value, 1)).collect();
-            assert_eq!(of_merged(q, &counts), Some(number(row, "merged")));
-            merged += 1;
+        let pairs = numbers(row, "baseline").into_iter().zip(numbers(row, "contender"));
+        let logs: Vec<f64> = pairs.map(|(b, c)| epoch_log_ratio(&[b], &[c]).unwrap().trimmed()).collect();
+        let sample = Sample::of(&logs).unwrap();
+        let (low, high) = sample.t_interval(number(row, "alpha")).unwrap().as_ratios();
+        for (value, key) in [(sample.mean.exp(), "ratio"), (low.unwrap(), "low"), (high.unwrap(), "high")] {
+            assert!((value / number(row, key) - 1.0).abs() < 1e-9, "{key}: {value} against {row}");
         }
         seen += 1;
     }
-    assert_eq!((seen, merged), (3, 1));
+    assert_eq!(seen, 3);
+}
+
+#[test]
+fn climbs_within_epochs() {
+    let mut seen = 0;
+    for row in rows("slopes") {
+        let mut rates = numbers(row, "rates").into_iter();
+        let epochs: Vec<Vec<f64>> =
+            numbers(row, "lengths").into_iter().map(|n| rates.by_ref().take(n as usize).collect()).collect();
+        let found = climbs(&epochs, STEADY, number(row, "alpha")).unwrap();
+        for (value, key) in [(found.change, "change"), (found.low, "low"), (found.high, "high")] {
+            assert!((value - number(row, key)).abs() < 1e-9, "{key}: {found:?} against {row}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
 }

@@ -1,6 +1,6 @@
 //! A sweep as scenarios: one for each of its values.
 
-use deadheat_record::{Axis, Finding, Limits, ScenarioPlan, Severity, Shape, SweepPoint};
+use deadheat_record::{Axis, Finding, Limits, ScenarioPlan, Shape, SweepPoint};
 
 use crate::flags::{LoadChoices, UsageError};
 use crate::study::{Sweep, shown};
@@ -51,17 +51,16 @@ fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
 }
 
 fn fewer_cores(scenario: &str, count: usize) -> Finding {
-    Finding {
-        contender: None,
-        code: "fewer-cores".into(),
-        severity: Severity::Warn,
-        message: format!(
-            "{}: only {count} {} the contenders' here, so that larger values of its sweep are left out",
-            shown(scenario),
-            if count == 1 { "core is" } else { "cores are" }
-        ),
-        remedy: "give them more with --server-cpus, or use a machine with more cores".into(),
-    }
+    let message = format!(
+        "{}: only {count} {} the contenders' here, so that larger values of its sweep are left out",
+        shown(scenario),
+        if count == 1 { "core is" } else { "cores are" }
+    );
+    Finding::warn(
+        "fewer-cores",
+        message,
+        "give them more with --server-cpus, or use a machine with more cores",
+    )
 }
 
 fn shape(shape: &Shape, axis: Axis, value: f64) -> Shape {

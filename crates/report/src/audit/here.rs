@@ -7,13 +7,15 @@ mod looked;
 mod measured;
 mod place;
 
-use deadheat_record::{AuditRecord, Claim, ClaimHere, ClaimVerdict, HistogramError, Metric, Record, Shape};
+use deadheat_record::{
+    AuditRecord, Claim, ClaimHere, ClaimVerdict, FEWEST_BEYOND, HistogramError, Metric, Record, Shape,
+};
 use deadheat_stats::Published;
 
 use super::figures::{Figure, figure, time_unit};
 use crate::{ReportError, View};
 use looked::{Found, Looked, Side};
-use measured::{BEYOND, Wanted, is_of, unit, wanted};
+use measured::{Wanted, is_of, unit, wanted};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
 const SETTINGS: [&str; 11] = [
@@ -196,7 +198,7 @@ impl<'a> Race<'a> {
                 Ok(Held::Told)
             }
             Looked::TooFew(count) => untestable(format!(
-                "too few requests beyond it: {count} of {BEYOND} needed in an epoch; measure longer"
+                "too few requests beyond it: {count} of {FEWEST_BEYOND} needed in an epoch; measure longer"
             )),
             Looked::Nothing => untestable(format!("{} does not measure it", side.scenario)),
         }

@@ -25,7 +25,8 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
         // Where a race was about the metric; all of them where none was.
         let some_asked = changes.any(|one| one.metric == metric && one.asked);
         let speaks = |one: &Change| one.metric == metric && (one.asked || !some_asked);
-        let lacks = |one: &&Change| speaks(one) && (one.old.is_none() || one.new.is_none());
+        let taken = |one: &Change| one.verdict == VerdictWord::Invalid;
+        let lacks = |one: &&Change| speaks(one) && (one.old.is_none() || one.new.is_none() || taken(one));
         for scenario in scenarios {
             let place = |one: &Change| ConditionPlace {
                 scenario: scenario.name.clone(),

@@ -245,7 +245,7 @@ fn compared(
         for one in &mut family {
             one.asked =
                 !asked.metrics.is_empty() || asked_metrics(&both.new.plan, scenario).contains(&metric);
-            take_away(one, findings.iter().chain(rules.race_findings));
+            take_away(one, metric, findings.iter().chain(rules.race_findings));
         }
         families.push(family);
     }
@@ -263,9 +263,8 @@ fn compared(
 }
 
 /// Nothing is said where a finding takes the number of either side away.
-fn take_away<'a>(change: &mut Change, mut findings: impl Iterator<Item = &'a Finding>) {
-    let about = |one: &Finding| one.contender.as_ref().is_none_or(|who| *who == change.contender);
-    if findings.any(|one| one.severity == Severity::Invalid && about(one)) {
+fn take_away<'a>(change: &mut Change, metric: Metric, mut findings: impl Iterator<Item = &'a Finding>) {
+    if findings.any(|one| one.takes(&change.contender, Some(metric))) {
         (change.verdict, change.negligible) = (VerdictWord::Invalid, false);
     }
 }

@@ -3,7 +3,7 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{ContenderResult, Finding, Record, Round, Severity, Shape, Slice};
+use deadheat_record::{ContenderResult, End, Finding, Record, Round, Severity, Shape, Slice};
 use deadheat_stats::{FEWEST_SLOPES, STEADY, STEADY_ALPHA, climbs};
 
 use super::{Reading, Scene, load_gates};
@@ -20,6 +20,8 @@ pub(super) struct Limits {
 }
 
 const GENERATOR: Limits = Limits { warn: 0.70, invalid: 0.85 };
+/// For a reading that weakens nothing, however high.
+pub(super) const NONE: Limits = Limits { warn: f64::INFINITY, invalid: f64::INFINITY };
 const WRONG: Limits = Limits { warn: 0.0, invalid: 0.001 };
 const STEAL: Limits = Limits { warn: 0.01, invalid: 0.05 };
 const FOREIGN: Limits = Limits { warn: 0.02, invalid: 0.10 };
@@ -40,7 +42,7 @@ impl Limits {
         } else {
             (reading > self.warn).then_some(Severity::Warn)
         };
-        Some(Reading { severity, code, contender: None, message, remedy })
+        Some(Reading { severity, code, contender: None, metrics: Vec::new(), message, remedy })
     }
 }
 
@@ -51,7 +53,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
     }
     if !scene.plan.shape.is_load() {
         let of_rounds = [steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
-        return of_rounds.into_iter().flatten().collect();
+        return of_rounds.into_iter().flatten().chain(load_gates::of_scenario(scene)).collect();
     }
     let of_scenario =
         [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
@@ -100,6 +102,7 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         severity: (epochs < first).then_some(Severity::Warn),
         code: "few-epochs",
         contender: None,
+        metrics: Vec::new(),
         message: match epochs < first {
             true => format!(
                 "{epochs} of the {first} epochs of a first look measured{left_out}: only large differences can be told apart"
@@ -109,6 +112,9 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         // A scenario that ended is not gone on with.
         remedy: match scene.record.end_of(&scene.plan.name) {
             None => "go on with --resume",
+            Some(End::Unavailable) if epochs == 0 => {
+                "race again where less disturbs it; `deadheat doctor` shows what does"
+            }
             Some(_) => "give the race more time with --budget, or fewer scenarios or contenders",
         },
     })
@@ -134,6 +140,7 @@ fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readi
         severity: idle.then_some(Severity::Warn),
         code: "not-server-bound",
         contender: None,
+        metrics: Vec::new(),
         message: format!("{} of its cores used{services} at full load{so}", percent(share)),
         remedy: "raise the number of connections, or look for what it waits for: a lock, a disk, a database, one thread",
     })
@@ -159,20 +166,23 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
     let share = used_ns as f64 / (elapsed_ns as f64 * threads as f64);
     // Under an open load the rate is given, and a generator that cannot keep to it is in every latency.
     let closed = matches!(scene.plan.shape, Shape::Closed { .. });
-    if !share.is_finite() || closed && (result.cpu_share.is_none() || at_limit(scene, result)) {
+    if !share.is_finite() || closed && result.cpu_share.is_none() {
         return None;
     }
+    let held_up = closed && at_limit(scene, result);
     let of = if threads == cores { "the generator's cores" } else { "the time of the generator's threads" };
-    let so = match closed {
-        true => " while the contender had time to spare",
-        false => ": latencies hold its own delays",
+    let so = match (closed, held_up) {
+        (true, true) => ", while the contender was at its limit",
+        (true, false) => " while the contender had time to spare",
+        (false, _) => ": latencies hold its own delays",
     };
     let remedy = if threads < cores {
         "raise the number of connections: the generator has no more threads than those"
     } else {
         "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus"
     };
-    GENERATOR.judge("generator-saturated", share, format!("{} of {of} used{so}", percent(share)), remedy)
+    let limits = if held_up { NONE } else { GENERATOR };
+    limits.judge("generator-saturated", share, format!("{} of {of} used{so}", percent(share)), remedy)
 }
 
 fn mismatch(result: &ContenderResult) -> Option<Reading> {
@@ -258,6 +268,7 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
         severity: climb.climbs.then_some(Severity::Invalid),
         code: "no-steady-state",
         contender: None,
+        metrics: Vec::new(),
         message: format!(
             "{} {word} at the end of an epoch than at its beginning{so}",
             percent(climb.change.abs())
@@ -284,6 +295,7 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
         severity: Some(Severity::Warn),
         code: "too-noisy",
         contender: None,
+        metrics: Vec::new(),
         message: format!("too noisy for {margin}{metric} here; {seen}{needed}"),
         remedy: "use a quieter machine, ask for a wider --margin, or allow more epochs with --epochs",
     })
@@ -315,6 +327,7 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
             severity: Some(Severity::Warn),
             code: "intermittent-slow-slices",
             contender: Some(name(contest.contender).clone()),
+            metrics: Vec::new(),
             message: format!(
                 "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
                 name(contest.baseline)
@@ -339,6 +352,7 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
         severity: follow.then_some(Severity::Warn),
         code: "serial-correlation",
         contender: Some(name(contest.contender).clone()),
+        metrics: Vec::new(),
         message: format!(
             "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above none{so}",
             serial.lag1,

@@ -3,12 +3,12 @@
 //! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
 
 use deadheat_record::{
-    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, PilotContender, Severity,
-    Shape, Throttling,
+    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
+    Severity, Shape, Throttling,
 };
 use hdrhistogram::Histogram;
 
-use super::gates::{Limits, at_limit, load_threads};
+use super::gates::{Limits, NONE, at_limit, load_threads};
 use super::{Reading, Scene};
 use crate::number::{percent, three_digits, time_ns, whole};
 
@@ -16,8 +16,6 @@ const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
 /// Of the time under load: over this, the generator was held back as it is by a long run delay.
 const HELD_BACK: Limits = Limits { warn: 0.0, invalid: 0.05 };
 const ANY: Limits = Limits { warn: 0.0, invalid: f64::INFINITY };
-/// Of what was asked for.
-const NONE: Limits = Limits { warn: f64::INFINITY, invalid: f64::INFINITY };
 const SEND_LAG: Limits = Limits { warn: 0.10, invalid: 0.50 };
 /// Of what was due: the share that was not kept up with.
 const NOT_ACHIEVED: Limits = Limits { warn: 0.005, invalid: 0.02 };
@@ -82,9 +80,7 @@ fn run_delay(
     result: &ContenderResult,
     parts: &[&ContenderEpoch],
 ) -> Option<Reading> {
-    if is_closed(scene) && at_limit(scene, result) {
-        return None;
-    }
+    let held_up = is_closed(scene) && at_limit(scene, result);
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none());
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
     let read = slices
@@ -92,12 +88,17 @@ fn run_delay(
     let sum = |sum: (u64, u64, u64), one: (u64, u64, u64)| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
     let (delay_ns, runs, elapsed_ns) = read.fold((0, 0, 0), sum);
     let allowed_ns =
-        if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * latency_ns(parts, 0.5)? };
+        if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
     // Nothing was read where no slice has its delay, or every round was left out.
     let threads_ns = Some(elapsed_ns as f64 * load_threads(scene) as f64).filter(|ns| *ns > 0.0)?;
     let share = (delay_ns as f64 - allowed_ns).max(0.0) / threads_ns;
-    let beyond = if allowed_ns > 0.0 { ", beyond a tenth of the median latency at each waking" } else { "" };
-    RUN_DELAY.judge(
+    let beyond = match (held_up, allowed_ns > 0.0) {
+        (true, _) => ", while the contender was at its limit",
+        (_, true) => ", beyond a tenth of the median latency at each waking",
+        _ => "",
+    };
+    let limits = if held_up { NONE } else { RUN_DELAY };
+    limits.judge(
         "run-delay",
         share,
         format!("{} of its time the generator waited for a CPU{beyond}", percent(share)),
@@ -105,54 +106,69 @@ fn run_delay(
     )
 }
 
-/// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing. It shows in the median,
-/// and takes away what is compared: a p99 of 10 ms is none the worse for 30 us, even where the median is 60 us.
+/// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing. What takes away the
+/// median leaves p99 alone until it is half of that as well: 10 ms are none the worse for 30 us, even where the median is 60 us.
 fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
     }
-    let p50 = latency_ns(parts, 0.5)?.max(1.0);
-    let (count, own) = own_lag_ns(parts)?;
-    if own <= GRAIN_NS {
-        return None;
-    }
-    // A percentile that rests on a handful of requests takes nothing away.
-    let few = count as f64 * 0.01 < BEYOND - 1e-6;
-    let compared = latency_ns(parts, lowest_compared(scene))?;
-    let invalid = if few { f64::INFINITY } else { SEND_LAG.invalid * compared.max(p50) / p50 };
-    let share = own / p50;
-    Limits { invalid, ..SEND_LAG }.judge(
-        "send-lag",
-        share,
-        format!(
-            "{} is the 99th percentile of the generator's send lag, {} of the median latency of {}",
+    let latency = merged(parts.iter().map(|part| &part.latency))?;
+    let [p50, p99] = [0.5, 0.99].map(|at| (latency.value_at_quantile(at) as f64).max(1.0));
+    let Lag { p99_ns: own, firm_ns } = Lag::of(parts)?;
+    let (share, of_p99) = (own / p50, own / p99);
+    let invalid = |latency_ns: f64| firm_ns > GRAIN_NS && firm_ns / latency_ns > SEND_LAG.invalid;
+    let (severity, metrics, so) = match (invalid(p50), invalid(p99)) {
+        (true, true) => (Some(Severity::Invalid), Vec::new(), format!(", {} of p99", percent(of_p99))),
+        (true, false) => {
+            let others = Metric::ALL.into_iter().filter(|one| *one != Metric::P99).collect();
+            (Some(Severity::Invalid), others, format!(", {} of p99, which stands", percent(of_p99)))
+        }
+        _ => {
+            let warns = own > GRAIN_NS && share > SEND_LAG.warn;
+            (warns.then_some(Severity::Warn), Vec::new(), String::new())
+        }
+    };
+    Some(Reading {
+        severity,
+        code: "send-lag",
+        contender: None,
+        metrics,
+        message: format!(
+            "{} is the 99th percentile of the generator's send lag, {} of the median latency of {}{so}",
             time_ns(own),
             percent(share),
             time_ns(p50)
         ),
-        "give the generator more cores of its own with --load-cpus, or lower the rate",
-    )
+        remedy: "give the generator more cores of its own with --load-cpus, or lower the rate",
+    })
 }
 
-/// The lowest quantile of latency that is compared; the median where there is none.
-fn lowest_compared(scene: &Scene<'_>) -> f64 {
-    scene.contests.iter().filter_map(|one| one.metric.quantile()).reduce(f64::min).unwrap_or(0.5)
+/// The lag that is the generator's own.
+struct Lag {
+    /// Its 99th percentile.
+    p99_ns: f64,
+    /// Its 99th percentile, or a lower one that has [`BEYOND`] requests beyond it: what rests on a handful takes nothing away.
+    firm_ns: f64,
 }
 
-/// Of how many requests it is known, and its 99th percentile.
-fn own_lag_ns(parts: &[&ContenderEpoch]) -> Option<(u64, f64)> {
-    if let Some(own) = merged(parts.iter().filter_map(|part| part.own_lag.as_ref())) {
-        return Some((own.len(), own.value_at_quantile(0.99) as f64));
+impl Lag {
+    fn of(parts: &[&ContenderEpoch]) -> Option<Self> {
+        let firm = |count: u64| 1.0 - BEYOND / count.max(1) as f64;
+        let of = |lag: &Histogram<u64>, at: f64| lag.value_at_quantile(at.clamp(0.0, 0.99));
+        if let Some(own) = merged(parts.iter().filter_map(|part| part.own_lag.as_ref())) {
+            let at = |at| of(&own, at) as f64;
+            return Some(Self { p99_ns: at(0.99), firm_ns: at(firm(own.len())) });
+        }
+        // Records from before it was kept: what is left of the whole lag without the wait for a connection.
+        let lag = merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?;
+        let wait = merged(parts.iter().filter_map(|part| part.wait.as_ref()));
+        let left = |at| of(&lag, at).saturating_sub(wait.as_ref().map_or(0, |wait| of(wait, at))) as f64;
+        Some(Self { p99_ns: left(0.99), firm_ns: left(firm(lag.len())) })
     }
-    // Records from before it was kept: what is left of the whole lag without the wait for a connection.
-    let lag = merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?;
-    let wait = merged(parts.iter().filter_map(|part| part.wait.as_ref()));
-    let waited = wait.map_or(0, |wait| wait.value_at_quantile(0.99));
-    Some((lag.len(), lag.value_at_quantile(0.99).saturating_sub(waited) as f64))
 }
 
-fn latency_ns(parts: &[&ContenderEpoch], quantile: f64) -> Option<f64> {
-    Some(merged(parts.iter().map(|part| &part.latency))?.value_at_quantile(quantile) as f64)
+fn median_latency_ns(parts: &[&ContenderEpoch]) -> Option<f64> {
+    Some(merged(parts.iter().map(|part| &part.latency))?.value_at_quantile(0.5) as f64)
 }
 
 /// A contender that falls behind answers the last requests of its slices later than nearly all others, and the later the
@@ -264,6 +280,7 @@ fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
         severity: critical.then_some(Severity::Warn),
         code: "handicap",
         contender: None,
+        metrics: Vec::new(),
         message: format!(
             "{} {word} when the generator works {} longer on every request{so}",
             percent(slower.abs()),
@@ -296,14 +313,18 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
 fn held_back(scene: &Scene<'_>) -> Option<Reading> {
     let parts = || scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let all = parts().filter_map(|part| part.host.throttled).reduce(Throttling::plus)?;
-    let loaded_ns: u64 = parts().map(|part| part.loaded_ns).sum();
-    let share = all.ns as f64 / loaded_ns.max(1) as f64;
+    let (meanwhile_ns, meanwhile): (u64, &str) = if scene.plan.shape.is_load() {
+        (parts().map(|part| part.loaded_ns).sum(), "load")
+    } else {
+        (scene.epochs.iter().map(|epoch| epoch.took_ns).sum(), "time")
+    };
+    let share = all.ns as f64 / meanwhile_ns.max(1) as f64;
     HELD_BACK.judge(
         "throttled",
         // Short of a nanosecond, a period is a period.
         share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 }),
         format!(
-            "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the load",
+            "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {meanwhile}",
             whole(all.periods),
             percent(share)
         ),
@@ -340,7 +361,7 @@ fn swap(scene: &Scene<'_>) -> Option<Reading> {
     ANY.judge(
         "swap",
         swapped as f64,
-        format!("{} pages were swapped during the load", whole(swapped)),
+        format!("{} pages were swapped while contenders were measured", whole(swapped)),
         "free memory or switch swap off (`swapoff -a`) while racing",
     )
 }

@@ -22,7 +22,7 @@
 //! | `retried` | any request was sent a second time | |
 //! | `clamped` | a time above one hour | |
 
-use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes};
+use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes, beyond};
 
 use crate::number::{percent, three_digits, time_ns, whole};
 
@@ -279,7 +279,7 @@ fn send_lag(record: &LoadRecord) -> Option<Finding> {
     }
     let share = own / p50.max(1) as f64;
     // A percentile that rests on a handful of requests takes nothing away.
-    let few = (record.completions as f64) * 0.01 < BEYOND - 1e-6;
+    let few = beyond(record.completions as f64, 0.99) < BEYOND;
     let limits = if few { Limits { invalid: f64::INFINITY, ..SEND_LAG } } else { SEND_LAG };
     limits.judge(
         "send-lag",
@@ -402,7 +402,7 @@ fn few_samples(record: &LoadRecord) -> Option<Finding> {
     let count = record.completions as f64;
     let weak: Vec<&str> = [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)]
         .iter()
-        .filter(|(_, q)| count * (1.0 - q) < BEYOND - 1e-6)
+        .filter(|(_, q)| beyond(count, *q) < BEYOND)
         .map(|(name, _)| *name)
         .collect();
     let first = weak.first()?;

@@ -2,7 +2,7 @@
 //!
 //! Owns the order and the wording. Must not know how numbers come about; what comes from outside is escaped here.
 
-use deadheat_record::{BEYOND, LoadRecord, LoadShape, LoadTimes, Outcomes};
+use deadheat_record::{BEYOND, LoadRecord, LoadShape, LoadTimes, Outcomes, beyond};
 
 use super::chart::Chart;
 use crate::number::{bytes, percent, three_digits, time_ns, whole};
@@ -184,7 +184,7 @@ fn is_weak(name: &str, count: u64) -> bool {
         "p99" => 0.99,
         _ => return false,
     };
-    count as f64 * (1.0 - quantile) < BEYOND - 1e-6
+    beyond(count as f64, quantile) < BEYOND
 }
 
 fn answers(record: &LoadRecord, style: &Style) -> Vec<String> {

@@ -304,14 +304,56 @@ def quantile_rows():
         mean = math.fsum(d) / epochs
         error = math.sqrt(math.fsum((x - mean) ** 2 for x in d) / (epochs - 1) / epochs)
         half = t_quantile(alpha / 2.0, epochs - 1) * error
-        merged = sorted(sum(sides[1], []))[math.ceil(round(q * requests * epochs, 9)) - 1]
-        row = {
-            "name": name, "q": q, "alpha": alpha, "count": requests, "baseline": at[0], "contender": at[1],
+        yield {
+            "name": name, "alpha": alpha, "baseline": at[0], "contender": at[1],
             "ratio": math.exp(mean), "low": math.exp(mean - half), "high": math.exp(mean + half),
         }
-        if requests * epochs <= 1200:
-            row |= {"values": sum(sides[1], []), "merged": merged}
-        yield row
+
+
+def solved(a, b):
+    """x of a x = b, by elimination with pivots."""
+    n = len(a)
+    rows = [list(row) + list(right) for row, right in zip(a, b)]
+    for i in range(n):
+        best = max(range(i, n), key=lambda r: abs(rows[r][i]))
+        rows[i], rows[best] = rows[best], rows[i]
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for r in range(n):
+            if r != i:
+                rows[r] = [x - rows[r][i] * y for x, y in zip(rows[r], rows[i])]
+    return [row[n:] for row in rows]
+
+
+def slope_rows():
+    """How much rates climb within epochs: least squares with a column for each epoch's level, the whole sandwich by its matrices."""
+    source = random.Random(SEED + 8)
+    for name, lengths, alpha in (("alike", [20] * 6, 0.01), ("unlike", [20, 12, 7, 20, 3, 16, 20], 0.01), ("four", [9, 10, 4, 10], 0.05),
+                                 ("two", [8, 5], 0.05)):
+        rates = [[20_000 * math.exp(source.gauss(0, 0.05) + 0.001 * r * source.gauss(1, 2) + source.gauss(0, 0.02)) for r in range(n)]
+                 for n in lengths]
+        rates = [[round(rate, 3) for rate in one] for one in rates]
+        points = [(e, float(r), math.log(rate)) for e, one in enumerate(rates) for r, rate in enumerate(one)]
+        count = len(lengths)
+        design = [[float(e == one) for one in range(count)] + [r] for e, r, _ in points]
+        square = lambda rows: [[math.fsum(row[i] * row[j] for row in rows) for j in range(count + 1)] for i in range(count + 1)]
+        total = square(design)
+        right = [[math.fsum(row[i] * p[2] for row, p in zip(design, points))] for i in range(count + 1)]
+        found = [one[0] for one in solved(total, right)]
+        left = [p[2] - math.fsum(x * b for x, b in zip(row, found)) for row, p in zip(design, points)]
+        inverse = solved(total, [[float(i == j) for j in range(count + 1)] for i in range(count + 1)])
+        if count >= 3:
+            scores = [[math.fsum(row[i] * u for row, u, p in zip(design, left, points) if p[0] == e) for i in range(count + 1)]
+                      for e in range(count)]
+            meat, factor, degrees = square(scores), count / (count - 1), count - 1
+            half = [[math.fsum(inverse[i][k] * meat[k][j] for k in range(count + 1)) for j in range(count + 1)] for i in range(count + 1)]
+            variance = factor * math.fsum(half[count][k] * inverse[k][count] for k in range(count + 1))
+        else:
+            degrees = len(points) - count - 1
+            variance = math.fsum(u * u for u in left) / degrees * inverse[count][count]
+        reach = t_quantile(alpha / 2.0, degrees) * math.sqrt(variance)
+        across = lambda slope: math.expm1(slope * (max(lengths) - 1))
+        yield {"name": name, "alpha": alpha, "lengths": lengths, "rates": sum(rates, []), "change": across(found[count]),
+               "low": across(found[count] - reach), "high": across(found[count] + reach)}
 
 
 def welches():
@@ -338,7 +380,8 @@ if __name__ == "__main__":
     out = {
         "quantiles": list(quantiles()), "warmups": list(warmups()), "welches": list(welches()),
         "usl": list(usl_rows()), "posteriors": list(posterior_rows()), "holm": list(holm_rows()),
-        "letters": list(letter_rows()), "quantile_ratios": list(quantile_rows()), "paths": PATHS, "boundaries": list(all_boundaries()),
+        "letters": list(letter_rows()), "quantile_ratios": list(quantile_rows()), "slopes": list(slope_rows()),
+        "paths": PATHS, "boundaries": list(all_boundaries()),
     }
     rows = lambda key: "[\n    " + ",\n    ".join(json.dumps(row) for row in out[key]) + "\n  ]"
     body = ",\n  ".join(f'"{key}": {rows(key) if isinstance(out[key], list) else out[key]}' for key in out)

@@ -3,8 +3,7 @@
 //! Owns which cases are simulated and how a table is written. It must not know how one race is run.
 
 use deadheat_stats::peak::{Outcome, Peak, PeakSearch, PeakSettings};
-use deadheat_stats::quantile::{EpochQuantile, epoch_ratios};
-use deadheat_stats::{Direction, Hypothesis, Progress, Referee};
+use deadheat_stats::{Direction, EpochRatio, Hypothesis, Progress, Referee, Sample, epoch_log_ratio};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution, StandardNormal};
@@ -215,22 +214,23 @@ fn e_quantiles() {
         let mut rng = ChaCha8Rng::seed_from_u64(6);
         let (mut claims, mut covered) = (0, 0);
         for _ in 0..races {
-            let mut side = || -> Vec<EpochQuantile> {
+            let mut side = || -> Vec<f64> {
                 let epoch = |_| {
                     let level: f64 = StandardNormal.sample(&mut rng);
-                    let value = (sd * level + ln_quantile(0.99, count, 3.0, &mut rng)).exp();
-                    EpochQuantile { count, value }
+                    (sd * level + ln_quantile(0.99, count, 3.0, &mut rng)).exp()
                 };
                 (0..12).map(epoch).collect()
             };
             let (baseline, contender) = (side(), side());
-            let epochs = epoch_ratios(0.99, &baseline, &contender).unwrap();
+            let pairs = baseline.iter().zip(&contender);
+            let epochs: Vec<EpochRatio> =
+                pairs.map(|(b, c)| epoch_log_ratio(&[*b], &[*c]).unwrap()).collect();
             let latency = Hypothesis { epochs: &epochs, direction: Direction::LessIsBetter };
             let judged = QUICK.judge(&[latency], Progress::Ended).unwrap().pairs[0];
             claims += i32::from(judged.verdict.tells_apart());
-            let critical = deadheat_stats::student::two_sided_quantile(0.05, 11);
-            let all = deadheat_stats::quantile::pooled(&epochs, critical).unwrap();
-            covered += i32::from(!all.interval.excludes_zero());
+            let logs: Vec<f64> = epochs.iter().map(|epoch| epoch.trimmed()).collect();
+            let interval = Sample::of(&logs).and_then(|sample| sample.t_interval(0.05)).unwrap();
+            covered += i32::from(!interval.excludes_zero());
         }
         let percent = |found: i32| 100.0 * f64::from(found) / f64::from(races);
         println!("| {count} | {:.0} | {:.2} | {:.1} |", 100.0 * sd, percent(claims), percent(covered));

@@ -3,12 +3,12 @@
 //! Owns: where a ratio comes from (the race's own comparison, else its epochs) and how its interval is made. Must not know what was
 //! published.
 
-use deadheat_record::{Comparison, HistogramError, Metric, Severity, VerdictWord};
+use deadheat_record::{Comparison, FEWEST_BEYOND, HistogramError, Metric, VerdictWord, beyond};
 use deadheat_stats::{EpochRatio, LogInterval, Sample, Welch, epoch_log_level, epoch_log_ratio};
 
 use super::super::figures::Place;
 use super::Race;
-use super::measured::{BEYOND, Wanted, beyond, values};
+use super::measured::{Wanted, values};
 
 /// The interval of a ratio that the race itself did not compare.
 const ALPHA: f64 = 0.05;
@@ -55,7 +55,9 @@ impl Race<'_> {
             (Some(found), _) => Ok(Looked::Found(found)),
             (None, Wanted::Latency(Place::Quantile(at))) => {
                 let few = self.most_beyond(side, at)?.min(self.most_beyond(base, at)?);
-                Ok(few.filter(|count| (*count as f64) < BEYOND).map_or(Looked::Nothing, Looked::TooFew))
+                Ok(few
+                    .filter(|count| (*count as f64) < FEWEST_BEYOND)
+                    .map_or(Looked::Nothing, Looked::TooFew))
             }
             (None, _) => Ok(Looked::Nothing),
         }
@@ -77,7 +79,7 @@ impl Race<'_> {
         }
         let Some(sample) = Sample::of(&logs) else { return Ok(None) };
         let interval = sample.t_interval(ALPHA).and_then(ratios);
-        let invalid = self.invalid(side) || self.invalid(base);
+        let invalid = self.invalid(side, wanted) || self.invalid(base, wanted);
         Ok(Some(Found { value: sample.mean.exp(), interval, invalid }))
     }
 
@@ -85,7 +87,7 @@ impl Race<'_> {
     /// epochs' levels.
     fn apart(&self, side: Side<'_>, base: Side<'_>, wanted: Wanted) -> Result<Option<Found>, HistogramError> {
         let (old, new) = (self.levels(base, wanted)?, self.levels(side, wanted)?);
-        let invalid = self.invalid(side) || self.invalid(base);
+        let invalid = self.invalid(side, wanted) || self.invalid(base, wanted);
         let Some(welch) = Welch::of(&old, &new) else {
             let means = Sample::of(&old).zip(Sample::of(&new));
             let ratio = means.map(|(old, new)| (new.mean - old.mean).exp());
@@ -105,7 +107,7 @@ impl Race<'_> {
         let Some(sample) = Sample::of(&self.levels(side, wanted)?) else { return Ok(None) };
         let interval = sample.t_interval(ALPHA).and_then(ratios);
         let interval = interval.map(|(low, high)| (low * unit, high * unit));
-        Ok(Some(Found { value: sample.mean.exp() * unit, interval, invalid: self.invalid(side) }))
+        Ok(Some(Found { value: sample.mean.exp() * unit, interval, invalid: self.invalid(side, wanted) }))
     }
 
     /// Natural logs of a contender's epochs.
@@ -124,7 +126,7 @@ impl Race<'_> {
         let mut most = None;
         for part in self.record.epochs_of(side.scenario).filter_map(|epoch| epoch.of(contender)) {
             if !part.latency.0.is_empty() {
-                most = most.max(Some(beyond(part.latency.decode()?.len(), at) as u64));
+                most = most.max(Some(beyond(part.latency.decode()?.len() as f64, at) as u64));
             }
         }
         Ok(most)
@@ -155,12 +157,24 @@ impl Race<'_> {
         })
     }
 
-    /// Whether a finding takes a contender's figures away.
-    fn invalid(&self, side: Side<'_>) -> bool {
+    /// Whether a finding takes a contender's figure away.
+    fn invalid(&self, side: Side<'_>, wanted: Wanted) -> bool {
         let view = self.view.scenarios.iter().find(|one| one.result.name == side.scenario);
         let here = view.iter().flat_map(|one| &one.result.findings);
-        let about = |who: &Option<String>| who.as_deref().is_none_or(|who| who == side.contender);
-        here.chain(&self.view.findings).any(|one| one.severity == Severity::Invalid && about(&one.contender))
+        here.chain(&self.view.findings).any(|one| one.takes(side.contender, judged_as(wanted)))
+    }
+}
+
+/// The metric whose findings are those of a figure. A latency below the 99th percentile is as good as the median, one above it as good as
+/// that.
+fn judged_as(wanted: Wanted) -> Option<Metric> {
+    match wanted {
+        Wanted::Of(metric) => Some(metric),
+        Wanted::ColdStart => Some(Metric::ColdStart),
+        Wanted::Memory => None,
+        Wanted::Latency(Place::Quantile(at)) if at >= 0.99 => Some(Metric::P99),
+        Wanted::Latency(Place::Max) => Some(Metric::P99),
+        Wanted::Latency(_) => Some(Metric::P50),
     }
 }
 

@@ -2,12 +2,9 @@
 //!
 //! Owns: what a metric's name asks for, and where that stands in an epoch. Must not know claims, scenarios or verdicts.
 
-use deadheat_record::{Epoch, HistogramError, Metric, Values};
+use deadheat_record::{Epoch, FEWEST_BEYOND, HistogramError, Metric, Values, beyond};
 
 use super::super::figures::{Place, latency, time_unit};
-
-/// A percentile of an epoch needs so many requests beyond it.
-pub(super) const BEYOND: f64 = 50.0;
 
 /// What is taken from an epoch for a published metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,11 +51,6 @@ pub(super) fn unit(metric: &str, wanted: Wanted) -> Option<f64> {
     }
 }
 
-/// How many of so many requests lie beyond a percentile, as a share in (0, 1): a hair of rounding is none less.
-pub(super) fn beyond(requests: u64, at: f64) -> f64 {
-    requests as f64 * (1.0 - at) + 1e-6
-}
-
 /// A contender's values in an epoch: one per round, or one.
 pub(super) fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, HistogramError> {
     let Some(part) = epoch.of(contender) else { return Ok(Vec::new()) };
@@ -81,7 +73,7 @@ pub(super) fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<
                 Place::Min => some.then(|| all.min() as f64),
                 Place::Max => some.then(|| all.max() as f64),
                 Place::Quantile(at) => {
-                    (beyond(all.len(), at) >= BEYOND).then(|| all.value_at_quantile(at) as f64)
+                    (beyond(all.len() as f64, at) >= FEWEST_BEYOND).then(|| all.value_at_quantile(at) as f64)
                 }
             })
         }
