@@ -4,7 +4,7 @@
   bench/split.py RECORD ...    journals of races of two under a closed load, packed or not; a table of all of them, as Markdown
 
 KEEP_RECORDS=FOLDER bench/verdicts.py keeps such journals. From the first rounds of each epoch follows how its log ratio would scatter
-had it measured for less long: s_d^2 = a + b / T. What `a` holds no longer measurement takes away, the start itself among it. With two
+had it measured for less long: s_d^2 = a^2 + b / T. What `a` holds no longer measurement takes away, the start itself among it. With two
 contenders an epoch takes O + 2 T, O for starts, parity and warm-up; a race needs as many epochs as the variance is large, so that the time
 for the same certainty goes with s_d^2 (O + 2 T). It is shown against that of three seconds; what is longer is extrapolated.
 """
