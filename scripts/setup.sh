@@ -234,6 +234,19 @@ link_mariadb() {
     fi
 }
 
+# Installs what the lock file of a folder names. A download that stalls is waited for by npm without an end; begun anew it goes on with
+# what is missing. What it says goes to the log.
+npm_ci() {
+    local status
+    for _ in 1 2 3; do
+        (cd "$1" && timeout 300 npm ci --loglevel=error --no-progress) >"$log" 2>&1 && return
+        status=$?
+        if [ "$status" != 124 ]; then return "$status"; fi
+        echo "npm ci stalled in $1" >"$log"
+    done
+    return 124
+}
+
 install_npm_packages() {
     local study versions
     if ! has npm; then
@@ -255,7 +268,7 @@ install_web_packages() {
             lacks npm "the report page cannot be built or tested"
             return
         fi
-        (cd web && npm ci --loglevel=error --no-progress) >"$log" 2>&1 || {
+        npm_ci web || {
             say web "npm ci failed: $(grep -m 1 -v '^$' "$log")"
             lacks "packages of web" "the report page cannot be built or tested"
             return
@@ -271,7 +284,7 @@ install_npm_packages_of() {
     sum=$(cd $study && cksum package.json package-lock.json .npmrc)
     if [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ] && [ -x "$bin/bun" ]; then return; fi
     # better-sqlite3 asks for a newer Node than many a system has; the one installed beside it is what runs it.
-    (cd $study && npm ci --loglevel=error --no-progress) >"$log" 2>&1 || {
+    npm_ci "$study" || {
         say npm "npm ci failed in $study: $(grep -m 1 -v '^$' "$log")"
         lacks "npm: $1" "its contenders bun, deno and node are skipped"
         return
