@@ -42,7 +42,8 @@ private_folder() {
 stop() {
     trap - TERM INT HUP EXIT
     # One at a time, since one of them may have ended by itself.
-    for child in "${children[@]}"; do kill -TERM "$child" 2>/dev/null || true; done
+    # Those of the shell: one that was started a moment ago is not among `children` yet, and would be waited for without an end.
+    for child in $(jobs -p); do kill -TERM "$child" 2>/dev/null || true; done
     wait || true
     rm -rf "$run"
 }

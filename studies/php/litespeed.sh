@@ -45,7 +45,8 @@ done
 stop() {
     trap - TERM INT HUP EXIT
     local child below all=() _
-    for child in "${children[@]}"; do
+    # Of the shell, also one that was started a moment ago and is not among `children` yet.
+    for child in $(jobs -p); do
         below=()
         read -ra below <"/proc/$child/task/$child/children" || true
         all+=("$child" "${below[@]}")

@@ -216,6 +216,33 @@ fn a_killed_race_leaves_no_php_fpm_and_no_nginx_behind() {
     dies_with_the_race("trending", "php,limit", "steady", &["php-fpm", "nginx"]);
 }
 
+/// The shell of `php` that is ended between the start of a server and its note of it neither leaves the server nor waits for it.
+#[test]
+fn a_php_that_is_ended_while_it_starts_ends() {
+    let kit = Kit::new("/bin/bash");
+    let source = |name: &str| std::fs::read_to_string(study("php").join(name)).unwrap();
+    // Wide enough for the signal to fall into.
+    let slow =
+        source("serve.sh").replacen("children+=($!)", "touch \"$run/begun\"; sleep 0.3; children+=($!)", 1);
+    let script = kit.file("studies/serve.sh", slow);
+    kit.file("studies/contender.sh", source("contender.sh"));
+    for program in ["php-fpm", "nginx"] {
+        let stub = "#!/bin/sh\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.05; done\n";
+        let path = kit.file(format!("php/bin/{program}"), stub);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    kit.file("data", "");
+    let call =
+        kit.deadheat([script.to_str().unwrap(), "php", "DATA"]).env("PORT", "4004").env("DATA", "data");
+    let mut running = call.env("DEADHEAT_WORK", "work").spawn();
+    let folder = kit.path().join("work").join(format!("php-4004-{}", running.pid()));
+    running.wait_for("its server", || folder.join("begun").exists());
+    assert!(running.signal(Signal::TERM));
+    running.wait();
+    assert!(!folder.exists(), "one that ends removes its own");
+    kit.assert_nothing_left();
+}
+
 /// A race that is killed takes the shell of `php` with it before that can remove its folder; the next start does, and leaves those of
 /// others that still run.
 #[test]
