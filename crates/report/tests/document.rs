@@ -291,6 +291,7 @@ fn gates_of_the_epochs() {
     let scenario = document(&record).unwrap().scenarios.remove(0);
     let few = scenario.findings.iter().find(|one| one.code == "few-epochs").unwrap();
     assert!(few.remedy.starts_with("race again where less disturbs it"), "more time helps nobody: {few:?}");
+    assert!(few.message.ends_with("6 more left out: nothing can be told apart"), "{few:?}");
     // Of six epochs one was disturbed from its first round to its last.
     let mut record = two().record();
     record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));

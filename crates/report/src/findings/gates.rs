@@ -105,7 +105,8 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         metrics: Vec::new(),
         message: match epochs < first {
             true => format!(
-                "{epochs} of the {first} epochs of a first look measured{left_out}: only large differences can be told apart"
+                "{epochs} of the {first} epochs of a first look measured{left_out}: {} can be told apart",
+                if epochs == 0 { "nothing" } else { "only large differences" }
             ),
             false => format!("{epochs} epochs measured{left_out}, and {first} are the least"),
         },
