@@ -446,8 +446,7 @@ impl Race<'_> {
             return Ok(Some(End::Unavailable));
         }
         let looks = leg.gate.plan.method_of(leg.scenario).looks;
-        let rounds = matches!(leg.scenario.shape, Shape::Closed { .. } | Shape::Open { .. });
-        if judgement.is_none() && rounds && self.is_fruitless(name, &looks) {
+        if judgement.is_none() && leg.scenario.shape.is_load() && self.is_fruitless(name, &looks) {
             return Ok(Some(End::Unavailable));
         }
         if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {

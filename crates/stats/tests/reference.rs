@@ -34,6 +34,14 @@ fn number(row: &str, key: &str) -> f64 {
     numbers(row, key)[0]
 }
 
+/// Each figure is that of the row under its key, but for a billionth.
+#[track_caller]
+fn assert_near<const N: usize>(row: &str, keys: [&str; N], found: [f64; N]) {
+    for (key, value) in keys.into_iter().zip(found) {
+        assert!((value / number(row, key) - 1.0).abs() < 1e-9, "{key}: {value} against {row}");
+    }
+}
+
 #[test]
 fn student_quantiles() {
     let mut seen = 0;
@@ -62,9 +70,7 @@ fn welch_intervals() {
         let welch = Welch::of(&numbers(row, "old"), &numbers(row, "new")).unwrap();
         let interval = welch.interval(number(row, "alpha"));
         let found = [welch.degrees, interval.low, interval.high, welch.p_value()];
-        for (value, key) in found.iter().zip(["df", "low", "high", "p"]) {
-            assert!((value / number(row, key) - 1.0).abs() < 1e-9, "{key}: {value} against {row}");
-        }
+        assert_near(row, ["df", "low", "high", "p"], found);
         seen += 1;
     }
     assert_eq!(seen, 3);
@@ -179,9 +185,7 @@ fn ratios_of_quantiles() {
         let logs: Vec<f64> = pairs.map(|(b, c)| epoch_log_ratio(&[b], &[c]).unwrap().trimmed()).collect();
         let sample = Sample::of(&logs).unwrap();
         let (low, high) = sample.t_interval(number(row, "alpha")).unwrap().as_ratios();
-        for (value, key) in [(sample.mean.exp(), "ratio"), (low.unwrap(), "low"), (high.unwrap(), "high")] {
-            assert!((value / number(row, key) - 1.0).abs() < 1e-9, "{key}: {value} against {row}");
-        }
+        assert_near(row, ["ratio", "low", "high"], [sample.mean.exp(), low.unwrap(), high.unwrap()]);
         seen += 1;
     }
     assert_eq!(seen, 3);
@@ -195,9 +199,7 @@ fn climbs_within_epochs() {
         let epochs: Vec<Vec<f64>> =
             numbers(row, "lengths").into_iter().map(|n| rates.by_ref().take(n as usize).collect()).collect();
         let found = climbs(&epochs, STEADY, number(row, "alpha")).unwrap();
-        for (value, key) in [(found.change, "change"), (found.low, "low"), (found.high, "high")] {
-            assert!((value - number(row, key)).abs() < 1e-9, "{key}: {found:?} against {row}");
-        }
+        assert_near(row, ["change", "low", "high"], [found.change, found.low, found.high]);
         seen += 1;
     }
     assert_eq!(seen, 4);
