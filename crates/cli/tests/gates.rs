@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadheat_runner::affinity;
 use deadheat_testkit::{Kit, Outcome, TestServer, server_line, skip_loudly, turn, wait_until};
 use serde_json::Value;
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id,
+};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
 /// Shorter than other tests' races: no more is asked of them than that a reading is beyond its limit.
@@ -41,15 +45,38 @@ struct Burner {
 
 impl Burner {
     fn on(core: usize) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let burn = move || {
+        Self::start(move |stop| {
             affinity::pin(&[core]).unwrap();
-            while !told.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
-        };
-        Self { stop, thread: Some(std::thread::spawn(burn)) }
+        })
+    }
+
+    /// Lets a core stand still for everybody else for `long`, then rests, again and again, as a hypervisor does that rations its
+    /// processors. None where threads may not go before all others.
+    fn rationing(core: usize, long: Duration, rest: Duration) -> Option<Self> {
+        let (tell, told) = std::sync::mpsc::channel();
+        let burner = Self::start(move |stop| {
+            affinity::pin(&[core]).unwrap();
+            let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+            let may = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Max, fifo).is_ok();
+            tell.send(may).unwrap();
+            while may && !stop.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                while start.elapsed() < long {
+                    std::hint::spin_loop();
+                }
+                std::thread::sleep(rest);
+            }
+        });
+        told.recv().unwrap().then_some(burner)
+    }
+
+    fn start(burn: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        Self { stop, thread: Some(std::thread::spawn(move || burn(&told))) }
     }
 }
 
@@ -192,6 +219,40 @@ fn a_busy_generator_core() {
         }
     }
     assert!(waited * 20 > elapsed, "the generator waited for its core: {waited} of {elapsed} ns");
+}
+
+/// A tenth of the time in pieces of 15 ms, less than what counts as others' CPU time. Without a percentile it is borne.
+#[test]
+fn a_core_that_stands_still_now_and_then() {
+    let Some(burner) = Burner::rationing(SERVER_CORE, Duration::from_millis(15), Duration::from_millis(135))
+        .filter(|_| two_cores())
+    else {
+        skip_loudly!("threads may not go before all others here, or one core")
+    };
+    // Each race writes what it found into its kit.
+    let (kits, _turn) = ([kit(), kit()], turn());
+    let server = server_line(&["--json"]);
+    let race = |kit: usize| kits[kit].race().contender("a", &server).contender("b", &server).args(CORES);
+    let timing = ["--epochs", "3", "--warmup", "100ms", "--measure", "1200ms", "--slice", "200ms"];
+    let open = race(0).args(timing).args(["--rate", "9000", "--metric", "p99"]).run();
+    let closed = race(1).args(SHORT).args(["-c", "8"]).run();
+    drop(burner);
+    let rounds = |outcome: &Outcome| -> Vec<Value> {
+        let json = outcome.json();
+        let epochs = json["record"]["epochs"].as_array().unwrap();
+        epochs.iter().flat_map(|epoch| epoch["rounds"].as_array().unwrap()).cloned().collect()
+    };
+    for round in rounds(&open) {
+        let share = round["external"]["stalled_share"].as_f64();
+        assert!(share.is_some_and(|share| share > 0.05), "{round}\n{open}");
+        assert!(round["dropped"].is_string(), "{round}");
+    }
+    let why = |round: &Value| round["dropped"].as_str().unwrap().starts_with("a core stood still for ");
+    assert!(rounds(&open).iter().any(why), "{open}");
+    assert_found(&open, "stalls", "warn", "");
+    assert_nothing_claimed(&open);
+    assert!(rounds(&closed).iter().all(|round| round["external"]["stalled_share"].is_null()), "{closed}");
+    assert_not_found(&closed, "stalls");
 }
 
 #[test]

@@ -79,6 +79,13 @@ pub struct Noise {
     /// Share of their time that the hypervisor gave to others, 0 to 1, while each was kept busy for as long again: from a processor
     /// that sleeps nothing can be stolen.
     pub steal_share: f64,
+    /// Share of that time for which the processor stood still that did so longest, 0 to 1: nothing ran there, although a thread that goes
+    /// before all others was due, whether or not the kernel counts that as steal. Absent where such a thread is not allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_share: Option<f64>,
+    /// The longest time for which a processor stood still, in nanoseconds; absent as `stalled_share`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_stall_ns: Option<u64>,
     /// Share of their time that other programs used, 0 to 1; null where it cannot be told.
     pub foreign_share: Option<f64>,
     /// The processes that used most, the busiest first; those under a hundredth of a core are left out.

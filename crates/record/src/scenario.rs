@@ -138,6 +138,14 @@ impl Plan {
         if scenario.metrics.is_empty() { vec![self.method.metric] } else { scenario.metrics.clone() }
     }
 
+    /// The highest percentile that a scenario's verdicts rest on, as a quantile from 0 to 1; none where they rest on none.
+    pub fn highest_quantile(&self, scenario: &ScenarioPlan) -> Option<f64> {
+        if let Shape::Peak { objective, .. } = &scenario.shape {
+            return Some(objective.quantile);
+        }
+        self.metrics(scenario).into_iter().filter_map(Metric::quantile).max_by(f64::total_cmp)
+    }
+
     /// How a scenario's epochs are cut into slices.
     pub fn slices(&self, scenario: &ScenarioPlan) -> Slices {
         scenario.slices.unwrap_or(Slices { slice_ns: self.method.slice_ns, rounds: self.method.rounds })

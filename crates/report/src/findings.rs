@@ -13,6 +13,7 @@
 //! | `mismatch` | any answer that is not the expected one | over 0.1 % |
 //! | `errors` | any request without an answer | over 0.1 % |
 //! | `steal` | over 1 % of the rounds' time, those among them that were left out | over 5 % |
+//! | `stalls` | of percentiles: in a round's worst slice, at the mean, a core stood still for over half of what lies beyond | |
 //! | `foreign-cpu` | over 2 % of the rounds' time, those among them that were left out | over 10 % |
 //! | `dropped-rounds` | | over 20 % of the rounds |
 //! | `no-steady-state` | | from four epochs on: the rate climbs by over 1 % within epochs |
@@ -41,7 +42,7 @@ use deadheat_record::{
 use deadheat_stats::Judgement;
 
 /// Every code that this crate gives; the race may notice more.
-pub const CODES: [&str; 26] = [
+pub const CODES: [&str; 27] = [
     "not-pinned",
     "few-epochs",
     "not-server-bound",
@@ -49,6 +50,7 @@ pub const CODES: [&str; 26] = [
     "mismatch",
     "errors",
     "steal",
+    "stalls",
     "foreign-cpu",
     "dropped-rounds",
     "no-steady-state",

@@ -98,6 +98,9 @@ fn limits_are_where_they_are_said_to_be() {
     for (steal, expected) in [(0.01, vec![]), (0.011, one("steal", Warn)), (0.051, one("steal", Invalid))] {
         assert_eq!(with(&|record| record.noise.steal_share = steal), expected);
     }
+    for (stalled, expected) in [(0.005, vec![]), (0.006, one("stalls", Warn)), (0.2, one("stalls", Warn))] {
+        assert_eq!(with(&|record| record.noise.stalled_share = Some(stalled)), expected);
+    }
     for (foreign, expected) in
         [(0.02, vec![]), (0.03, one("foreign-cpu", Warn)), (0.11, one("foreign-cpu", Invalid))]
     {

@@ -84,6 +84,25 @@ fn nothing_is_said_of_what_is_unknown_or_right() {
 }
 
 #[test]
+fn stalls_weaken_percentiles_alone() {
+    let with = |mut record: Record, share| {
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        rounds.for_each(|round| round.external.stalled_share = Some(share));
+        found(&record).iter().any(|(code, severity, _)| code == "stalls" && *severity == Severity::Warn)
+    };
+    let p99 = || {
+        let mut record = open_at(2e4);
+        record.plan.scenarios[0].metrics = vec![Metric::P50, Metric::P99];
+        record
+    };
+    assert!(!with(p99(), 0.004) && with(p99(), 0.006), "half of what lies beyond p99");
+    let mut p50 = open();
+    p50.plan.scenarios[0].metrics = vec![Metric::P50];
+    assert!(!with(p50, 0.1));
+    assert!(!with(open(), 0.1), "throughput");
+}
+
+#[test]
 fn the_generators_run_delay() {
     for (share, severity) in [(0.009, None), (0.02, Some(Severity::Warn)), (0.06, Some(Severity::Invalid))] {
         let with = |mut record: Record| {

@@ -1,8 +1,9 @@
-//! What the machine does to our cores besides the race: steal, and CPU time of others.
+//! What the machine does to our cores besides the race: steal, CPU time of others, and stalls.
 //!
 //! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`. Must not know: what follows from the readings.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -11,6 +12,8 @@ use rustix::process::Pid;
 
 use crate::cgroup::Hierarchy;
 use crate::counters::Counters;
+use crate::host::virtual_here;
+use crate::stall::{Stalled, Stalls};
 use crate::throttle::Groups;
 
 /// A reading in clock ticks may be off by so many of them for each core: one at either end.
@@ -25,6 +28,7 @@ pub(crate) struct Watch {
     /// `/proc`, or what a test imitates it with.
     proc: PathBuf,
     counters: Counters,
+    stalls: Option<Stalls>,
 }
 
 /// The state at one moment.
@@ -71,7 +75,34 @@ impl Watch {
         let cpus = if cpus.is_empty() { online(&stat(proc)) } else { cpus.to_vec() };
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let counters = Counters::new(proc, Groups::own(hierarchy));
-        Self { cpus, tick_ns, hierarchy: hierarchy.clone(), proc: proc.into(), counters }
+        Self { cpus, tick_ns, hierarchy: hierarchy.clone(), proc: proc.into(), counters, stalls: None }
+    }
+
+    /// Watches for stalls of our cores from now on; what is to be said where that is not allowed and a hypervisor may cause them.
+    pub(crate) fn see_stalls(&mut self) -> Option<Finding> {
+        match Stalls::watch(&self.cpus) {
+            Ok(stalls) => self.stalls = Some(stalls),
+            Err(error) if virtual_here() => return Some(stalls_unknown(&error)),
+            Err(_) => {}
+        }
+        None
+    }
+
+    /// How long our cores have stood still so far; none where nobody watches for it.
+    pub(crate) fn stalled(&self) -> Option<Stalled> {
+        self.stalls.as_ref().map(Stalls::read)
+    }
+
+    /// The share of a slice that has just ended for which the one of our cores stood still that did so longest, or `so_far`, what
+    /// other slices of the round have had, if that is more.
+    pub(crate) fn stalled_share(
+        &self,
+        so_far: Option<f64>,
+        before: Option<Stalled>,
+        elapsed_ns: u64,
+    ) -> Option<f64> {
+        let share = before.zip(self.stalled()).map(|(before, now)| now.share_since(&before, elapsed_ns));
+        [so_far, share].into_iter().flatten().reduce(f64::max)
     }
 
     /// What the kernel has counted for the whole machine so far.
@@ -126,10 +157,19 @@ impl Watch {
             reading: ExternalReading {
                 steal_share: steal_share(before.ticks, after.ticks),
                 foreign_share: machine.map(share),
+                stalled_share: None,
             },
             foreign_off: if available > 0.0 { off_ns as f64 / available } else { 0.0 },
         }
     }
+}
+
+fn stalls_unknown(error: &io::Error) -> Finding {
+    Finding::warn(
+        "stalls-unknown",
+        format!("for how long the hypervisor lets our cores stand still cannot be told: {error}"),
+        "race as root, or allow real-time threads (`ulimit -r 1`): a percentile may be the hypervisor's",
+    )
 }
 
 fn stat(proc: &Path) -> String {

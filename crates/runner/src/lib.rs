@@ -37,6 +37,7 @@ mod room;
 mod run;
 mod schedule;
 mod single;
+mod stall;
 mod stretch;
 mod throttle;
 mod tree;

@@ -70,21 +70,23 @@ impl Course<'_> {
             observer.event(&Event::Doing(&format!("looking for the peak: trial {}", rounds.len() + 1)));
             let order = schedule::shuffled(&open, schedule::derive_seed(self.seed, rounds.len(), 1));
             let before = self.watch.moment(self.ours_ns(loaded));
-            let mut tried = Vec::new();
+            let (mut tried, mut stalled_share) = (Vec::new(), None);
             for place in order {
                 let Some(trial) = searches[place].next() else { continue };
                 let start_ns = epoch_start.elapsed().as_nanos() as u64;
-                let host = self.watch.host();
+                let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let (tally, seen) =
                     self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
                 measured[place].see_host(self.watch.host().since(&host));
+                stalled_share = self.watch.stalled_share(stalled_share, stalled, tally.elapsed_ns);
                 let mut slice = slice_record(loaded[place].runner.contender, start_ns, &tally);
                 slice.trial = Some(seen);
                 measured[place].sum.add_if(tally, false);
                 tried.push((place, slice));
             }
-            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
-            let dropped = dropped(&seen);
+            let mut seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            seen.reading.stalled_share = stalled_share;
+            let dropped = dropped(&seen, self.most_stalled());
             for (place, slice) in &mut tried {
                 let Some(trial) = &mut slice.trial else { continue };
                 if let Some(why) = &dropped {

@@ -216,21 +216,29 @@ impl Race<'_> {
         bench: &Bench,
         services: &[Running],
     ) -> Result<Finish, RaceError> {
-        let pinning = &gate.plan.pinning;
-        let watch = Watch::new(&[&pinning.server_cpus[..], &pinning.load_cpus[..]].concat(), self.hierarchy);
-        if let Some(finding) = watch.blind() {
-            self.note(None, finding)?;
-        }
         for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
+            let watch = self.watch_of(gate.plan, scenario)?;
             let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
             if self.scenario(&leg)? == Finish::Interrupted {
                 return Ok(Finish::Interrupted);
             }
         }
         Ok(Finish::Done)
+    }
+
+    /// Reads the machine during a scenario; stalls too where a percentile is told, which a single one can move.
+    fn watch_of(&mut self, plan: &Plan, scenario: &ScenarioPlan) -> Result<Watch, RaceError> {
+        let pinning = &plan.pinning;
+        let mut watch =
+            Watch::new(&[&pinning.server_cpus[..], &pinning.load_cpus[..]].concat(), self.hierarchy);
+        let unseen = if plan.highest_quantile(scenario).is_some() { watch.see_stalls() } else { None };
+        for finding in watch.blind().into_iter().chain(unseen) {
+            self.note(None, finding)?;
+        }
+        Ok(watch)
     }
 
     /// One scenario, from its pilot to its verdict, or until fewer than two are left.

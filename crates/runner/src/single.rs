@@ -120,7 +120,11 @@ impl Course<'_> {
             started_unix_ms,
             took_ns: started.elapsed().as_nanos() as u64,
             contenders,
-            rounds: vec![Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) }],
+            rounds: vec![Round {
+                slices: Vec::new(),
+                external: seen.reading,
+                dropped: dropped(&seen, self.most_stalled()),
+            }],
             findings: Vec::new(),
         })
     }

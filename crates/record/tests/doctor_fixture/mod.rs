@@ -34,6 +34,8 @@ pub(crate) fn calm() -> DoctorRecord {
             seconds: 1.0,
             cpus: (0..8).collect(),
             steal_share: 0.0,
+            stalled_share: Some(0.0),
+            longest_stall_ns: Some(0),
             foreign_share: Some(0.004),
             busiest: Vec::new(),
             cpu_pressure: Some(0.0012),
@@ -154,6 +156,8 @@ pub(crate) fn laptop() -> DoctorRecord {
         pinning: Pinning { server_cpus: vec![0, 2], load_cpus: vec![1] },
         noise: Noise {
             steal_share: 0.021,
+            stalled_share: Some(0.031),
+            longest_stall_ns: Some(48_200_000),
             foreign_share: Some(0.31),
             busiest: vec![
                 BusyProcess { pid: 4_711, name: "Web Content".into(), cores: 1.93 },

@@ -23,6 +23,7 @@
 //! | `few-ports` | under 10,000 | |
 //! | `listen-backlog` | under 256 | |
 //! | `steal` | over 1 % | over 5 % |
+//! | `stalls` | a core stood still for over 0.5 % of the time | |
 //! | `foreign-cpu` | over 2 % | over 10 % |
 //! | `noise-floor` | 3 % takes over 30 epochs | 10 % does |
 //! | `false-claim` | a server raced against itself was told apart | |
@@ -34,7 +35,7 @@ use super::proof;
 use crate::number::{bytes, interval, percent, ratio, time_ns, whole};
 
 /// Every code that this part gives; those of the race of a server with itself come to them.
-pub const CODES: [&str; 27] = [
+pub const CODES: [&str; 28] = [
     "one-core",
     "shared-siblings",
     "cpu-quota",
@@ -55,6 +56,7 @@ pub const CODES: [&str; 27] = [
     "few-ports",
     "listen-backlog",
     "steal",
+    "stalls",
     "foreign-cpu",
     "noise-floor",
     "false-claim",
@@ -66,6 +68,8 @@ pub const CODES: [&str; 27] = [
 
 const STEAL: (f64, f64) = (0.01, 0.05);
 const FOREIGN: (f64, f64) = (0.02, 0.1);
+/// Half of what lies beyond p99.
+const STALLED: f64 = 0.005;
 /// Clocks that are read without asking the kernel (by its vDSO) and tick at one pace. Those of KVM and Hyper-V are the processor's
 /// own counter with a scale that the host gives.
 const GOOD_CLOCKS: [&str; 7] = [
@@ -331,6 +335,16 @@ fn disturbance(record: &DoctorRecord) -> Vec<Finding> {
             noise.steal_share > STEAL.1,
             format!("the hypervisor gave {} of our cores' time to others", percent(noise.steal_share)),
             "wait for a quieter hour, or use a machine whose cores nobody else has",
+        ));
+    }
+    if let Some(share) = noise.stalled_share.filter(|share| *share > STALLED) {
+        let longest = noise
+            .longest_stall_ns
+            .map_or_else(String::new, |ns| format!(", {} at the longest", time_ns(ns as f64)));
+        findings.push(Finding::warn(
+            "stalls",
+            format!("a core stood still for {} of the time{longest}: high percentiles may be the machine's", percent(share)),
+            "use a machine whose processor time is not rationed, or compare throughput; rounds with long stalls are left out",
         ));
     }
     if let Some(share) = noise.foreign_share.filter(|share| *share > FOREIGN.0) {

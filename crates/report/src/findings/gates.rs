@@ -55,8 +55,14 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         let of_rounds = [steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
         return of_rounds.into_iter().flatten().chain(load_gates::of_scenario(scene)).collect();
     }
-    let of_scenario =
-        [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
+    let of_scenario = [
+        few_epochs(scene),
+        steal(scene),
+        stalls(scene),
+        foreign_cpu(scene),
+        dropped_rounds(scene),
+        too_noisy(scene),
+    ];
     let of_contenders = scene.results.iter().flat_map(|result| {
         // Trials at too high a rate are failed by errors and by a busy generator one by one.
         let searched = matches!(scene.plan.shape, Shape::Peak { .. });
@@ -225,6 +231,18 @@ fn steal(scene: &Scene<'_>) -> Option<Reading> {
         share,
         format!("{} of the time taken from our cores by the hypervisor", percent(share)),
         "use a machine that is not shared, or race at a quieter hour",
+    )
+}
+
+/// Of all rounds, as [`steal`]. A stall longer than what lies beyond a percentile leaves its round out.
+fn stalls(scene: &Scene<'_>) -> Option<Reading> {
+    let beyond = 1.0 - scene.record.plan.highest_quantile(scene.plan)?;
+    let share = mean(rounds(scene).filter_map(|round| round.external.stalled_share))?;
+    Limits { warn: beyond / 2.0, invalid: f64::INFINITY }.judge(
+        "stalls",
+        share,
+        format!("{} of a round's worst slice for which a core stood still, at the mean", percent(share)),
+        "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
     )
 }
 

@@ -13,6 +13,7 @@ use deadheat_record::{BusyProcess, Noise};
 use crate::affinity::pin;
 use crate::cgroup::Hierarchy;
 use crate::external::Watch;
+use crate::stall::Stalls;
 
 /// Whether a person asked for the end is looked at this often.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -40,11 +41,14 @@ pub fn watch_noise(
     }
     let seconds = start.elapsed().as_secs_f64();
     let (seen, later) = (watch.between(&before, &watch.moment(0)).reading, Processes::read(root));
+    let taken = taken_while_busy(&watch, cpus, time, stopped);
     let cpu_pressure = cpu_pressure(&fs::read_to_string("/proc/pressure/cpu").unwrap_or_default());
     Noise {
         seconds,
         cpus: cpus.to_vec(),
-        steal_share: stolen_while_busy(&watch, cpus, time, stopped),
+        steal_share: taken.steal_share,
+        stalled_share: taken.stalled.map(|(share, _)| share),
+        longest_stall_ns: taken.stalled.map(|(_, longest_ns)| longest_ns),
         foreign_share: seen.foreign_share.map(|share| share.max(0.0)),
         busiest: later.busiest(&processes, std::process::id() as i32, seconds),
         cpu_pressure,
@@ -53,9 +57,19 @@ pub fn watch_noise(
     }
 }
 
-/// The share of the processors' time that the hypervisor gave to others while a thread of ours was busy on each.
-fn stolen_while_busy(watch: &Watch, cpus: &[usize], time: Duration, stopped: &dyn Fn() -> bool) -> f64 {
-    let (before, over) = (watch.moment(0), AtomicBool::new(false));
+/// What the hypervisor took from busy processors.
+struct Taken {
+    /// The share of their time that it gave to others.
+    steal_share: f64,
+    /// The share for which the one of them stood still that did so longest, and the longest time at once in nanoseconds; none where that
+    /// cannot be seen.
+    stalled: Option<(f64, u64)>,
+}
+
+/// Keeps a thread of ours busy on each processor and sees what is taken from it.
+fn taken_while_busy(watch: &Watch, cpus: &[usize], time: Duration, stopped: &dyn Fn() -> bool) -> Taken {
+    let (before, over, start) = (watch.moment(0), AtomicBool::new(false), Instant::now());
+    let stalls = Stalls::watch(cpus).ok().map(|stalls| (stalls.read(), stalls));
     std::thread::scope(|scope| {
         for cpu in cpus {
             scope.spawn(|| {
@@ -66,13 +80,17 @@ fn stolen_while_busy(watch: &Watch, cpus: &[usize], time: Duration, stopped: &dy
                 }
             });
         }
-        let start = Instant::now();
         while start.elapsed() < time && !stopped() {
             std::thread::sleep(GLANCE.min(time.saturating_sub(start.elapsed())));
         }
         over.store(true, Ordering::Relaxed);
     });
-    watch.between(&before, &watch.moment(0)).reading.steal_share
+    let elapsed_ns = start.elapsed().as_nanos() as u64;
+    Taken {
+        steal_share: watch.between(&before, &watch.moment(0)).reading.steal_share,
+        stalled: stalls
+            .map(|(before, stalls)| (stalls.read().share_since(&before, elapsed_ns), stalls.longest_ns())),
+    }
 }
 
 fn clock_read_ns() -> f64 {
@@ -198,7 +216,7 @@ mod tests {
             (now.tv_sec - then.tv_sec) * 1_000 + (now.tv_nsec - then.tv_nsec) / 1_000_000
         };
         let (watch, before) = (Watch::new(&[0], &Hierarchy::detect()), own());
-        stolen_while_busy(&watch, &[0], Duration::from_millis(300), &|| false);
+        taken_while_busy(&watch, &[0], Duration::from_millis(300), &|| false);
         let used_ms = used_ms(own(), before);
         assert!(used_ms > 30, "a tenth of the time at the least, even where others want it: {used_ms} ms");
     }
