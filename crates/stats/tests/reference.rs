@@ -6,6 +6,7 @@
 
 use deadheat_stats::boundary::{DEFAULT_PATHS, Paths, quadratic_spend, spent_by};
 use deadheat_stats::holm::Holm;
+use deadheat_stats::interval::{detectable_ratio, epochs_needed};
 use deadheat_stats::peak::{Tried, posterior};
 use deadheat_stats::{STEADY, Sample, Welch, climbs, compact_letters, epoch_log_ratio, mser5, student, usl};
 
@@ -74,6 +75,19 @@ fn welch_intervals() {
         seen += 1;
     }
     assert_eq!(seen, 3);
+}
+
+#[test]
+fn resolutions() {
+    let mut seen = 0;
+    for row in rows("resolutions") {
+        let (sd, alpha, n) = (number(row, "sd"), number(row, "alpha"), number(row, "n") as usize);
+        assert_near(row, ["detectable"], [detectable_ratio(sd, n, alpha).unwrap()]);
+        let needed = epochs_needed(sd, alpha, number(row, "margin").ln_1p());
+        assert_eq!(needed, Some(number(row, "needed") as usize), "{row}");
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
 }
 
 #[test]

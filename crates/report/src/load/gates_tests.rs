@@ -81,7 +81,17 @@ fn of_open() -> Vec<Case> {
         ("lag at 51 %", lag(512_000), invalid("send-lag")),
         (
             "lag at 51 %, of few",
+            with(lag(512_000), |r| (r.completions, r.own_lag_ns.p95) = (9_999, Some(1_000))),
+            [warns("send-lag"), warns("few-samples")].concat(),
+        ),
+        (
+            "lag at 51 % of one in twenty, of few",
             with(lag(512_000), |r| r.completions = 9_999),
+            [invalid("send-lag"), warns("few-samples")].concat(),
+        ),
+        (
+            "lag at 51 %, of a handful",
+            with(lag(512_000), |r| r.completions = 199),
             [warns("send-lag"), warns("few-samples")].concat(),
         ),
         (

@@ -376,11 +376,23 @@ def welches():
         yield {"old": old, "new": new, "alpha": alpha, "df": df, "low": difference - half, "high": difference + half, "p": p}
 
 
+def resolution_rows():
+    """What n epochs can tell apart with a chance of 90 %, and how many a margin takes: counted up from two, one by one."""
+    def seen(sd, n, alpha):
+        return (t_quantile(alpha / 2.0, n - 1) + t_quantile(0.1, n - 1)) * sd / math.sqrt(n)
+
+    for sd, n, alpha, margin in ((0.007, 4, 0.025, 0.03), (0.016, 12, 0.025, 0.03), (0.04, 30, 0.05, 0.03), (0.117, 2, 0.025, 0.1),
+                                 (0.003, 6, 0.0125, 0.005), (0.02, 10, 0.2, 0.05)):
+        needed = next(count for count in range(2, 10_000) if seen(sd, count, alpha) <= math.log1p(margin))
+        yield {"sd": sd, "n": n, "alpha": alpha, "margin": margin, "detectable": math.exp(seen(sd, n, alpha)), "needed": needed}
+
+
 if __name__ == "__main__":
     out = {
         "quantiles": list(quantiles()), "warmups": list(warmups()), "welches": list(welches()),
         "usl": list(usl_rows()), "posteriors": list(posterior_rows()), "holm": list(holm_rows()),
         "letters": list(letter_rows()), "quantile_ratios": list(quantile_rows()), "slopes": list(slope_rows()),
+        "resolutions": list(resolution_rows()),
         "paths": PATHS, "boundaries": list(all_boundaries()),
     }
     rows = lambda key: "[\n    " + ",\n    ".join(json.dumps(row) for row in out[key]) + "\n  ]"
