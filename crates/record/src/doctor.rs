@@ -79,8 +79,8 @@ pub struct Noise {
     /// Share of their time that the hypervisor gave to others, 0 to 1, while each was kept busy for as long again: from a processor
     /// that sleeps nothing can be stolen.
     pub steal_share: f64,
-    /// Share of that time for which the processor stood still that did so longest, 0 to 1: nothing ran there, although a thread that goes
-    /// before all others was due, whether or not the kernel counts that as steal. Absent where such a thread is not allowed.
+    /// Share of that time for which the processor stood still that did so longest, 0 to 1: a real-time thread that was due there came late
+    /// and had not been waiting for others, whether or not the kernel counts that as steal. Absent where such threads are not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_share: Option<f64>,
     /// The longest time for which a processor stood still, in nanoseconds; absent as `stalled_share`.

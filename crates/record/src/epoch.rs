@@ -145,6 +145,11 @@ pub struct Slice {
     pub load_runs: Option<u64>,
     /// Requests that did not end as expected.
     pub failed: u64,
+    /// The share of its time for which one of our cores stood still, that one which did so longest, 0 to 1: a real-time thread that was
+    /// due there came late and had not been waiting for others, whether or not the kernel counts that as steal. None where no
+    /// percentile is compared, and where such threads are not allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_share: Option<f64>,
     /// What was tried, where a peak is looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
@@ -158,11 +163,6 @@ pub struct ExternalReading {
     /// Share of our cores' time that processes other than ours used, 0 to 1; none where it cannot be told. A little below
     /// 0 where clocks of different precision cross.
     pub foreign_share: Option<f64>,
-    /// The largest share of a slice for which one of our cores stood still, 0 to 1: nothing ran there, although a thread that goes before
-    /// all others was due, whether or not the kernel counts that as steal. None where no percentile is told, and where such a thread
-    /// is not allowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stalled_share: Option<f64>,
 }
 
 /// One slice for every contender, in the order in which they ran; where a peak is looked for, for those whose search

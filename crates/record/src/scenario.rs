@@ -138,12 +138,16 @@ impl Plan {
         if scenario.metrics.is_empty() { vec![self.method.metric] } else { scenario.metrics.clone() }
     }
 
-    /// The highest percentile that a scenario's verdicts rest on, as a quantile from 0 to 1; none where they rest on none.
+    /// The highest percentile that a scenario's verdicts rest on, as a quantile from 0 to 1, where requests are due while a server stands
+    /// still: none where each connection waits for its answer.
     pub fn highest_quantile(&self, scenario: &ScenarioPlan) -> Option<f64> {
-        if let Shape::Peak { objective, .. } = &scenario.shape {
-            return Some(objective.quantile);
+        match &scenario.shape {
+            Shape::Peak { objective, .. } => Some(objective.quantile),
+            Shape::Open { .. } => {
+                self.metrics(scenario).into_iter().filter_map(Metric::quantile).max_by(f64::total_cmp)
+            }
+            Shape::Closed { .. } | Shape::Starts { .. } | Shape::Measure { .. } => None,
         }
-        self.metrics(scenario).into_iter().filter_map(Metric::quantile).max_by(f64::total_cmp)
     }
 
     /// How a scenario's epochs are cut into slices.

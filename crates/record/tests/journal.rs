@@ -30,7 +30,7 @@ fn full_record() -> Record {
         contender: "bun".into(),
         kind: CollectorKind::Go,
         load_ns: 5_000_000_000,
-        external: ExternalReading { steal_share: 0.01, foreign_share: None, stalled_share: Some(0.002) },
+        external: ExternalReading { steal_share: 0.01, foreign_share: None },
         requests: 71_000,
         pauses,
         log: "logs/1-bun-collector-1.log".into(),

@@ -13,7 +13,7 @@
 //! | `mismatch` | any answer that is not the expected one | over 0.1 % |
 //! | `errors` | any request without an answer | over 0.1 % |
 //! | `steal` | over 1 % of the rounds' time, those among them that were left out | over 5 % |
-//! | `stalls` | of percentiles: in a round's worst slice, at the mean, a core stood still for over half of what lies beyond | |
+//! | `stalls` | open load and peaks: a core stood still for a share of the contender's time over half of what lies beyond the highest percentile | |
 //! | `foreign-cpu` | over 2 % of the rounds' time, those among them that were left out | over 10 % |
 //! | `dropped-rounds` | | over 20 % of the rounds |
 //! | `no-steady-state` | | from four epochs on: the rate climbs by over 1 % within epochs |

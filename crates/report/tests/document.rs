@@ -214,8 +214,7 @@ fn rounds_that_were_left_out_say_how_noisy_the_machine_is() {
         let mut record = Race { dropped_rounds: 2, ..two() }.record();
         let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
         for round in rounds.filter(|round| round.dropped.is_some()) {
-            round.external =
-                ExternalReading { steal_share, foreign_share: Some(foreign_share), stalled_share: None };
+            round.external = ExternalReading { steal_share, foreign_share: Some(foreign_share) };
         }
         let (code, severity) = expected;
         assert_eq!(codes(&record), [(code.to_owned(), severity)], "{steal_share} {foreign_share}");

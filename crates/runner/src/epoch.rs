@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{Prepared, Requests, Tally};
-use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Shape};
+use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Shape, Slice};
 
 use crate::ask::with_causes;
 use crate::contender::{Running, StartError};
@@ -375,7 +375,7 @@ impl Course<'_> {
                 measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.between_rounds(loaded));
             }
             let before = self.watch.moment(self.ours_ns(loaded));
-            let (mut slices, mut tallies, mut stalled_share) = (Vec::new(), Vec::new(), None);
+            let (mut slices, mut tallies) = (Vec::new(), Vec::new());
             for place in order {
                 let one = &mut loaded[place];
                 // The same stretch of the request order for all contenders of a round.
@@ -383,19 +383,18 @@ impl Course<'_> {
                 let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let services_ns = self.services_ns();
                 let windows = self.load(one, position, epoch_start)?;
+                let stalled_share = self.watch.stalled_share(stalled);
                 measured[place].see_host(self.watch.host().since(&host));
                 measured[place].see_services(services_ns.zip(self.services_ns()));
                 self.still_there(one, "in the middle of the race")?;
-                let elapsed_ns = windows.iter().map(|(_, tally)| tally.elapsed_ns).sum();
-                stalled_share = self.watch.stalled_share(stalled_share, stalled, elapsed_ns);
                 for (start_ns, tally) in windows {
-                    slices.push(slice_record(one.runner.contender, start_ns, &tally));
+                    slices.push(slice_record(one.runner.contender, start_ns, &tally, stalled_share));
                     tallies.push((place, tally));
                 }
             }
-            let mut seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
-            seen.reading.stalled_share = stalled_share;
-            let dropped = dropped(&seen, self.most_stalled());
+            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let dropped =
+                dropped(&seen).or_else(|| stalled(&slices, self.plan().highest_quantile(self.scenario)?));
             for (place, tally) in tallies {
                 measured[place].sum.add_if(tally, dropped.is_none());
             }
@@ -439,12 +438,6 @@ impl Course<'_> {
         Ok(windows)
     }
 
-    /// The share of a slice for which a core may stand still: as much as lies beyond the highest percentile that is told. What lasts longer
-    /// could be the percentile itself. Without a percentile a stall is one slow slice among many.
-    pub(crate) fn most_stalled(&self) -> f64 {
-        self.plan().highest_quantile(self.scenario).map_or(1.0, |quantile| 1.0 - quantile)
-    }
-
     pub(crate) fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
         let contenders: u64 = loaded.iter().map(|one| one.runner.running.cpu_ns().0).sum();
         contenders + self.services_ns().unwrap_or(0)
@@ -461,18 +454,30 @@ pub(crate) fn runners_of(loaded: Vec<Loaded>) -> impl Iterator<Item = Runner> {
     loaded.into_iter().map(|one| one.runner)
 }
 
-/// Why a round is left out for all contenders: external readings only. Of a slice no core may stand still for more than `most_stalled`.
-pub(crate) fn dropped(seen: &Seen, most_stalled: f64) -> Option<String> {
+/// Why a round is left out for all contenders: external readings only.
+pub(crate) fn dropped(seen: &Seen) -> Option<String> {
     let reading = &seen.reading;
     if reading.steal_share > MOST_STEAL {
         return Some(format!("steal {:.1} %", reading.steal_share * 100.0));
     }
-    let foreign = reading.foreign_share.filter(|share| *share - seen.foreign_off > MOST_FOREIGN);
-    if let Some(foreign) = foreign {
-        return Some(format!("others used {:.1} % of our cores", foreign * 100.0));
-    }
-    let stalled = reading.stalled_share.filter(|share| *share > most_stalled)?;
-    Some(format!("a core stood still for {:.1} % of a slice", stalled * 100.0))
+    let foreign = reading.foreign_share.filter(|share| *share - seen.foreign_off > MOST_FOREIGN)?;
+    Some(format!("others used {:.1} % of our cores", foreign * 100.0))
+}
+
+/// The same for a round of which a percentile is told: where a core stood still, in one of its slices, for more than what lies beyond the
+/// percentile, that stall could be the percentile.
+fn stalled(slices: &[Slice], quantile: f64) -> Option<String> {
+    let worst = slices.iter().filter_map(|slice| slice.stalled_share).reduce(f64::max)?;
+    too_still(worst, quantile).then(|| stood_still(worst))
+}
+
+/// Whether a core stood still for a larger share of a slice than lies beyond the percentile.
+pub(crate) fn too_still(stalled_share: f64, quantile: f64) -> bool {
+    stalled_share > 1.0 - quantile
+}
+
+pub(crate) fn stood_still(stalled_share: f64) -> String {
+    format!("a core stood still for {:.1} % of a slice", stalled_share * 100.0)
 }
 
 fn died(runner: &Runner, status: &str, when: &str) -> Broken {
@@ -503,21 +508,26 @@ mod tests {
     #[test]
     fn rounds_are_left_out_on_external_signals_only() {
         let seen = |steal_share, foreign_share, foreign_off| Seen {
-            reading: ExternalReading { steal_share, foreign_share, stalled_share: None },
+            reading: ExternalReading { steal_share, foreign_share },
             foreign_off,
         };
         let reading = |steal_share, foreign_share| seen(steal_share, foreign_share, 0.0);
-        let dropped = |seen: &Seen| dropped(seen, 0.01);
         assert_eq!(dropped(&reading(0.05, Some(0.10))), None);
         assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
         assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of our cores");
         assert_eq!(dropped(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
-        let stalled = |stalled_share| Seen {
-            reading: ExternalReading { stalled_share: Some(stalled_share), ..ExternalReading::default() },
-            foreign_off: 0.0,
+    }
+
+    #[test]
+    fn a_percentile_bears_no_longer_stall_than_what_lies_beyond_it() {
+        let of = |shares: [Option<f64>; 2]| {
+            shares.map(|share| slice_record(0, 0, &Tally::default(), share)).to_vec()
         };
-        assert_eq!(dropped(&stalled(0.01)), None);
-        assert_eq!(dropped(&stalled(0.024)).unwrap(), "a core stood still for 2.4 % of a slice");
+        let longest = stalled(&of([Some(0.024), Some(0.004)]), 0.99);
+        assert_eq!(longest.unwrap(), "a core stood still for 2.4 % of a slice");
+        assert_eq!(stalled(&of([Some(0.0099), None]), 0.99), None);
+        assert_eq!(stalled(&of([Some(0.0099), None]), 0.5), None);
+        assert_eq!(stalled(&of([None, None]), 0.99), None, "nobody looked");
     }
 
     /// Two processors of which the hypervisor takes more and more, as `/proc/stat` would show it; two seconds pass each time.
@@ -536,10 +546,10 @@ mod tests {
         let slow = watch.moment(0);
         let seen = watch.between(&start, &slow);
         assert!((seen.reading.steal_share - 0.03).abs() < 1e-12, "{seen:?}");
-        assert_eq!(dropped(&seen, 1.0), None);
+        assert_eq!(dropped(&seen), None);
         imitate(1_382, 36);
         let seen = watch.between(&slow, &watch.moment(0));
-        assert_eq!(dropped(&seen, 1.0).unwrap(), "steal 6.0 %");
+        assert_eq!(dropped(&seen).unwrap(), "steal 6.0 %");
     }
 
     #[test]

@@ -93,16 +93,9 @@ impl Watch {
         self.stalls.as_ref().map(Stalls::read)
     }
 
-    /// The share of a slice that has just ended for which the one of our cores stood still that did so longest, or `so_far`, what
-    /// other slices of the round have had, if that is more.
-    pub(crate) fn stalled_share(
-        &self,
-        so_far: Option<f64>,
-        before: Option<Stalled>,
-        elapsed_ns: u64,
-    ) -> Option<f64> {
-        let share = before.zip(self.stalled()).map(|(before, now)| now.share_since(&before, elapsed_ns));
-        [so_far, share].into_iter().flatten().reduce(f64::max)
+    /// The share of the time since then for which the one of our cores stood still that did so longest, 0 to 1.
+    pub(crate) fn stalled_share(&self, since: Option<Stalled>) -> Option<f64> {
+        Some(self.stalled()?.share_since(&since?))
     }
 
     /// What the kernel has counted for the whole machine so far.
@@ -157,7 +150,6 @@ impl Watch {
             reading: ExternalReading {
                 steal_share: steal_share(before.ticks, after.ticks),
                 foreign_share: machine.map(share),
-                stalled_share: None,
             },
             foreign_off: if available > 0.0 { off_ns as f64 / available } else { 0.0 },
         }
@@ -168,7 +160,7 @@ fn stalls_unknown(error: &io::Error) -> Finding {
     Finding::warn(
         "stalls-unknown",
         format!("for how long the hypervisor lets our cores stand still cannot be told: {error}"),
-        "race as root, or allow real-time threads (`ulimit -r 1`): a percentile may be the hypervisor's",
+        "race as root, with CAP_SYS_NICE (`docker run --cap-add SYS_NICE`) or after `ulimit -r 1`: real-time threads see it",
     )
 }
 

@@ -109,7 +109,12 @@ impl Measured {
 }
 
 /// A slice as it is recorded.
-pub(crate) fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Slice {
+pub(crate) fn slice_record(
+    contender: usize,
+    start_ns: u64,
+    tally: &Tally,
+    stalled_share: Option<f64>,
+) -> Slice {
     Slice {
         contender,
         start_ns,
@@ -121,6 +126,7 @@ pub(crate) fn slice_record(contender: usize, start_ns: u64, tally: &Tally) -> Sl
         load_run_delay_ns: tally.run_delay_ns,
         load_runs: tally.runs,
         failed: outcomes(tally).failed(),
+        stalled_share,
         trial: None,
     }
 }

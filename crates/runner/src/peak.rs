@@ -9,7 +9,7 @@ use deadheat_load::Tally;
 use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slice, Slices, Trial, TrialEnd};
 use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
 
-use crate::epoch::{Broken, Course, dropped, lost};
+use crate::epoch::{Broken, Course, dropped, lost, stood_still, too_still};
 use crate::events::{Event, Observer};
 use crate::measured::{Measured, slice_record};
 use crate::schedule;
@@ -70,23 +70,22 @@ impl Course<'_> {
             observer.event(&Event::Doing(&format!("looking for the peak: trial {}", rounds.len() + 1)));
             let order = schedule::shuffled(&open, schedule::derive_seed(self.seed, rounds.len(), 1));
             let before = self.watch.moment(self.ours_ns(loaded));
-            let (mut tried, mut stalled_share) = (Vec::new(), None);
+            let mut tried = Vec::new();
             for place in order {
                 let Some(trial) = searches[place].next() else { continue };
                 let start_ns = epoch_start.elapsed().as_nanos() as u64;
                 let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let (tally, seen) =
                     self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
+                let stalled_share = self.watch.stalled_share(stalled);
                 measured[place].see_host(self.watch.host().since(&host));
-                stalled_share = self.watch.stalled_share(stalled_share, stalled, tally.elapsed_ns);
-                let mut slice = slice_record(loaded[place].runner.contender, start_ns, &tally);
-                slice.trial = Some(seen);
+                let mut slice = slice_record(loaded[place].runner.contender, start_ns, &tally, stalled_share);
+                slice.trial = Some(excused(seen, stalled_share, objective));
                 measured[place].sum.add_if(tally, false);
                 tried.push((place, slice));
             }
-            let mut seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
-            seen.reading.stalled_share = stalled_share;
-            let dropped = dropped(&seen, self.most_stalled());
+            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let dropped = dropped(&seen);
             for (place, slice) in &mut tried {
                 let Some(trial) = &mut slice.trial else { continue };
                 if let Some(why) = &dropped {
@@ -175,6 +174,18 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration)
     Trial { rate_per_s, quantile_ns, achieved_share, failed_share, end, invalid: ours }
 }
 
+/// The same trial; one that failed by its quantile alone, in which a core stood still for as long as could make that quantile, says
+/// nothing. One that met the objective nevertheless has met it.
+fn excused(trial: Trial, stalled_share: Option<f64>, objective: &Objective) -> Trial {
+    let by_quantile_alone = trial.end == TrialEnd::Fail
+        && trial.failed_share <= MOST_FAILED
+        && trial.achieved_share >= LEAST_ACHIEVED;
+    match stalled_share.filter(|share| by_quantile_alone && too_still(*share, objective.quantile)) {
+        Some(share) => Trial { end: TrialEnd::Invalid, invalid: Some(stood_still(share)), ..trial },
+        None => trial,
+    }
+}
+
 /// The share of a load's requests that came in the time over which they were due, when its last answer came so long
 /// after it; all of them when that answer was late alone.
 fn in_time(late_ns: u64, length_ns: u64, p90_ns: u64) -> f64 {
@@ -251,6 +262,29 @@ mod tests {
         assert_eq!(of(0, 2, 0), TrialEnd::Fail);
         assert_eq!(of(20, 0, 900), TrialEnd::Invalid, "the generator may have been it");
         assert_eq!(of(0, 0, 900), TrialEnd::Pass);
+    }
+
+    #[test]
+    fn a_core_that_stood_still_fails_nobody_whose_quantile_it_may_be() {
+        let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+        let trial = |end, achieved_share| Trial {
+            rate_per_s: 1_000.0,
+            quantile_ns: Some(12_000_000),
+            achieved_share,
+            failed_share: 0.0,
+            end,
+            invalid: None,
+        };
+        let of = |end, achieved_share, stalled_share| {
+            let trial = excused(trial(end, achieved_share), stalled_share, &objective);
+            assert_eq!(trial.end == TrialEnd::Invalid, trial.invalid.is_some());
+            trial.end
+        };
+        assert_eq!(of(TrialEnd::Fail, 1.0, Some(0.02)), TrialEnd::Invalid);
+        assert_eq!(of(TrialEnd::Fail, 1.0, Some(0.009)), TrialEnd::Fail);
+        assert_eq!(of(TrialEnd::Fail, 1.0, None), TrialEnd::Fail);
+        assert_eq!(of(TrialEnd::Fail, 0.9, Some(0.02)), TrialEnd::Fail, "it was not kept up with");
+        assert_eq!(of(TrialEnd::Pass, 1.0, Some(0.02)), TrialEnd::Pass);
     }
 
     #[test]

@@ -234,7 +234,10 @@ impl Race<'_> {
         let pinning = &plan.pinning;
         let mut watch =
             Watch::new(&[&pinning.server_cpus[..], &pinning.load_cpus[..]].concat(), self.hierarchy);
-        let unseen = if plan.highest_quantile(scenario).is_some() { watch.see_stalls() } else { None };
+        // Without cores of their own it is not known which of the machine's they use.
+        let known = !pinning.server_cpus.is_empty() && !pinning.load_cpus.is_empty();
+        let unseen =
+            if known && plan.highest_quantile(scenario).is_some() { watch.see_stalls() } else { None };
         for finding in watch.blind().into_iter().chain(unseen) {
             self.note(None, finding)?;
         }

@@ -120,11 +120,7 @@ impl Course<'_> {
             started_unix_ms,
             took_ns: started.elapsed().as_nanos() as u64,
             contenders,
-            rounds: vec![Round {
-                slices: Vec::new(),
-                external: seen.reading,
-                dropped: dropped(&seen, self.most_stalled()),
-            }],
+            rounds: vec![Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) }],
             findings: Vec::new(),
         })
     }

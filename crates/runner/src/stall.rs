@@ -2,15 +2,18 @@
 //!
 //! Owns: threads that ask to be woken again and again, and how late they were. Must not know: how much is too much.
 //!
-//! A hypervisor that holds a virtual machine to a quota lets its processors stand still for milliseconds in a period, and need not
-//! count that as steal. From inside, a thread that goes before all others is then woken late: `cyclictest` (rt-tests) and jHiccup
-//! measure it so.
+//! A hypervisor that rations a virtual machine lets its processors stand still for milliseconds at a time, and need not count that as
+//! steal. From inside, a real-time thread is then woken late, as `cyclictest` (rt-tests) and jHiccup measure it. Where it was woken in
+//! time and waited for another thread or for the kernel, the kernel counts that wait (`/proc/thread-self/schedstat`): that is no stall.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -23,7 +26,9 @@ use crate::affinity::pin;
 
 /// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much.
 const PERIOD_NS: u64 = 2_000_000;
-/// A thread that is woken later than this found its processor standing still; the kernel itself is late by less.
+/// So often woken, a thread reads anew how long it has waited: each time it waits a microsecond or so, and reading costs more than that.
+const FRESH: u64 = 50;
+/// A thread that is woken later than this found its processor standing still; timers themselves are late by less.
 const TOLERANCE_NS: u64 = 1_000_000;
 
 /// Watches processors for as long as it lives.
@@ -35,8 +40,11 @@ pub(crate) struct Stalls {
 }
 
 /// How long each processor had stood still up to a moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stalled(Vec<u64>);
+#[derive(Debug, Clone)]
+pub(crate) struct Stalled {
+    at: Instant,
+    stalled_ns: Vec<u64>,
+}
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -48,7 +56,8 @@ impl Stalls {
     /// Begins to watch these processors.
     ///
     /// # Errors
-    /// When threads may not go before all others here (`CAP_SYS_NICE`), or not run on one of the processors.
+    /// When real-time threads are not allowed here (`CAP_SYS_NICE`), or one may not run on one of the processors, or the kernel does not
+    /// count for how long it waits.
     pub(crate) fn watch(cpus: &[usize]) -> io::Result<Self> {
         let (tell, told) = channel();
         let mut stalls = Self { watched: Vec::new(), over: Arc::default(), threads: Vec::new() };
@@ -59,13 +68,15 @@ impl Stalls {
             stalls.threads.push(thread.spawn(move || watch(cpu, &own, &over, tell))?);
             stalls.watched.push(seen);
         }
+        // Else whoever listens would wait for one more.
         drop(tell);
         told.into_iter().collect::<io::Result<Vec<()>>>().map(|_| stalls)
     }
 
     /// How long each has stood still so far.
     pub(crate) fn read(&self) -> Stalled {
-        Stalled(self.watched.iter().map(|seen| seen.stalled_ns.load(Ordering::Relaxed)).collect())
+        let stalled_ns = self.watched.iter().map(|seen| seen.stalled_ns.load(Ordering::Relaxed)).collect();
+        Stalled { at: Instant::now(), stalled_ns }
     }
 
     /// The longest time for which one of them stood still, in nanoseconds.
@@ -85,35 +96,73 @@ impl Drop for Stalls {
 }
 
 impl Stalled {
-    /// The share of a time for which the processor stood still that did so longest since `before`, 0 to 1.
-    pub(crate) fn share_since(&self, before: &Self, elapsed_ns: u64) -> f64 {
-        let since = self.0.iter().zip(&before.0).map(|(now, then)| now.saturating_sub(*then));
-        since.max().unwrap_or(0) as f64 / elapsed_ns.max(1) as f64
+    /// The share of the time since `before` for which the processor stood still that did so longest, 0 to 1.
+    pub(crate) fn share_since(&self, before: &Self) -> f64 {
+        let since =
+            self.stalled_ns.iter().zip(&before.stalled_ns).map(|(now, then)| now.saturating_sub(*then));
+        let elapsed_ns = self.at.duration_since(before.at).as_nanos().max(1);
+        // A stall that began before may be longer than the time since.
+        (since.max().unwrap_or(0) as f64 / elapsed_ns as f64).min(1.0)
+    }
+}
+
+/// A real-time thread's own account of how long it waited for a processor after it was woken.
+struct Waited(File);
+
+impl Waited {
+    fn open() -> io::Result<Self> {
+        let waited = Self(File::open("/proc/thread-self/schedstat")?);
+        waited.ns().map(|_| waited)
+    }
+
+    /// `time on a processor, time waiting for one, times it came to run`, in nanoseconds.
+    fn ns(&self) -> io::Result<u64> {
+        let mut text = [0; 96];
+        let length = self.0.read_at(&mut text, 0)?;
+        let words = std::str::from_utf8(&text[..length]).unwrap_or_default();
+        let waited = words.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok());
+        waited.ok_or_else(|| io::Error::other("the kernel does not count what threads wait (schedstat)"))
     }
 }
 
 fn watch(cpu: usize, seen: &Seen, over: &AtomicBool, tell: Sender<io::Result<()>>) {
-    let ready = pin(&[cpu]).and_then(|()| go_before_all());
-    let may = ready.is_ok();
-    // Nobody hears it where another one could not begin. Who waits for it waits until all have told.
-    let _ = tell.send(ready);
+    let ready = pin(&[cpu]).and_then(|()| go_first()).and_then(|()| Waited::open());
+    let (told, waited) = match ready {
+        Ok(waited) => (Ok(()), Some(waited)),
+        Err(error) => (Err(error), None),
+    };
+    // Nobody hears it where another one could not begin.
+    let _ = tell.send(told);
     drop(tell);
-    let mut due_ns = now_ns();
-    while may && !over.load(Ordering::Relaxed) {
-        due_ns += PERIOD_NS;
+    let Some(waited) = waited else { return };
+    let (mut now, mut waited_ns) = (now_ns(), waited.ns().unwrap_or(0));
+    for woken in 1_u64.. {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        let due_ns = now + PERIOD_NS;
         sleep_until(due_ns);
-        let now = now_ns();
+        now = now_ns();
         let late_ns = now.saturating_sub(due_ns);
-        if late_ns > TOLERANCE_NS {
-            seen.stalled_ns.fetch_add(late_ns, Ordering::Relaxed);
-            seen.longest_ns.fetch_max(late_ns, Ordering::Relaxed);
-            due_ns = now;
+        if late_ns <= TOLERANCE_NS && woken % FRESH != 0 {
+            continue;
+        }
+        let before_ns = waited_ns;
+        waited_ns = waited.ns().unwrap_or(before_ns);
+        if let Some(ns) = stood_still(late_ns, waited_ns.saturating_sub(before_ns)) {
+            seen.stalled_ns.fetch_add(ns, Ordering::Relaxed);
+            seen.longest_ns.fetch_max(ns, Ordering::Relaxed);
         }
     }
 }
 
-/// Makes the calling thread one that runs as soon as it is woken, whatever else wants to.
-fn go_before_all() -> io::Result<()> {
+/// For how long the processor of a thread stood still that was so late and had waited for others for so long, if it did.
+fn stood_still(late_ns: u64, waited_ns: u64) -> Option<u64> {
+    Some(late_ns.saturating_sub(waited_ns)).filter(|ns| *ns > TOLERANCE_NS)
+}
+
+/// Makes the calling thread a real-time one: no usual thread keeps it waiting.
+fn go_first() -> io::Result<()> {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
     set.map_err(|error| match error {
@@ -136,45 +185,58 @@ fn sleep_until(at_ns: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
-    /// Takes the processor from everybody else, as a hypervisor would: a thread that goes before the one that watches.
-    fn take(cpu: usize, time: Duration) {
-        std::thread::spawn(move || {
-            pin(&[cpu]).unwrap();
-            let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-            set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Max, policy).unwrap();
-            let start = Instant::now();
-            while start.elapsed() < time {
-                std::hint::spin_loop();
+    /// Whoever tests may not run on all processors there are.
+    fn watched() -> Option<Stalls> {
+        match Stalls::watch(&[0]) {
+            Ok(stalls) => Some(stalls),
+            Err(error) => {
+                eprintln!("SKIPPED: no real-time thread on processor 0 here: {error}");
+                None
             }
-        })
-        .join()
-        .unwrap();
+        }
     }
 
     #[test]
-    fn a_processor_that_stands_still_is_seen() {
-        let cpus: Vec<usize> = (0..std::thread::available_parallelism().unwrap().get().min(2)).collect();
-        let Ok(stalls) = Stalls::watch(&cpus) else {
-            eprintln!("SKIPPED: threads may not go before all others here: run the tests as root");
-            return;
-        };
-        // The machine may stall by itself, too: what was provoked is the least that must be seen.
+    fn what_a_thread_waits_for_others_is_no_stall() {
+        let Some(stalls) = watched() else { return };
         let before = stalls.read();
-        take(0, Duration::from_millis(60));
-        let after = stalls.read();
+        let hog = std::thread::spawn(|| {
+            pin(&[0]).unwrap();
+            let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+            set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Max, policy).unwrap();
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(300) {
+                std::hint::spin_loop();
+            }
+        });
+        hog.join().unwrap();
         std::thread::sleep(Duration::from_millis(20));
-        let share = stalls.read().share_since(&before, 100_000_000);
-        assert!(share > 0.5, "60 ms of 100: {share} ({before:?}, {after:?})");
-        assert!(stalls.longest_ns() > 50_000_000, "{stalls:?}");
+        // The machine may stall by itself, but not for the most of it.
+        let share = stalls.read().share_since(&before);
+        assert!(share < 0.4, "{share}: {stalls:?}");
+    }
+
+    #[test]
+    fn a_stall_is_a_lateness_that_is_no_wait() {
+        assert_eq!(stood_still(5_000_000, 20_000), Some(4_980_000));
+        assert_eq!(stood_still(60_000_000, 59_900_000), None);
+        assert_eq!(stood_still(TOLERANCE_NS, 0), None);
+        assert_eq!(stood_still(10, 500), None);
     }
 
     #[test]
     fn the_share_is_that_of_the_processor_that_stood_still_longest() {
-        let (before, after) = (Stalled(vec![5, 100]), Stalled(vec![25, 110]));
-        assert!((after.share_since(&before, 1_000) - 0.02).abs() < 1e-12);
-        assert_eq!(Stalled(Vec::new()).share_since(&Stalled(Vec::new()), 0), 0.0);
+        let at = Instant::now();
+        let stalled = |ns, stalled_ns: [u64; 2]| Stalled {
+            at: at + Duration::from_nanos(ns),
+            stalled_ns: stalled_ns.to_vec(),
+        };
+        let before = stalled(0, [5, 100]);
+        assert!((stalled(1_000, [25, 110]).share_since(&before) - 0.02).abs() < 1e-12);
+        assert_eq!(stalled(10, [25, 110]).share_since(&before), 1.0);
+        assert_eq!(before.share_since(&before), 0.0);
     }
 
     #[test]

@@ -254,9 +254,11 @@ fn disturbance(noise: &Noise, machine: &Machine) -> Vec<(&'static str, String)> 
     let pressure =
         noise.cpu_pressure.map_or_else(String::new, |share| format!("; CPU pressure {}", percent(share)));
     let seconds = three_digits(noise.seconds);
-    let stalls = noise.stalled_share.map_or_else(String::new, |share| format!(", stalls {}", percent(share)));
+    let stalls = noise
+        .stalled_share
+        .map_or_else(|| "stalls unknown".into(), |share| format!("stalls {}", percent(share)));
     let steal = percent(noise.steal_share);
-    let now = format!("{load}; for {seconds} s: steal {steal}{stalls}, {foreign}{pressure}");
+    let now = format!("{load}; for {seconds} s: steal {steal}, {stalls}, {foreign}{pressure}");
     let busiest = match named(&noise.busiest) {
         none if none.is_empty() => "nobody over 1 % of a core".to_owned(),
         some => plain(&some),

@@ -55,14 +55,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         let of_rounds = [steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
         return of_rounds.into_iter().flatten().chain(load_gates::of_scenario(scene)).collect();
     }
-    let of_scenario = [
-        few_epochs(scene),
-        steal(scene),
-        stalls(scene),
-        foreign_cpu(scene),
-        dropped_rounds(scene),
-        too_noisy(scene),
-    ];
+    let of_scenario =
+        [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
     let of_contenders = scene.results.iter().flat_map(|result| {
         // Trials at too high a rate are failed by errors and by a busy generator one by one.
         let searched = matches!(scene.plan.shape, Shape::Peak { .. });
@@ -72,11 +66,12 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
             errors(result),
             no_steady_state(scene, result),
         ];
-        let of_any = [mismatch(result), no_keep_alive(scene, result), load_gates::of_any(scene, result)];
+        let of_any = [mismatch(result), no_keep_alive(scene, result)].into_iter().flatten();
+        let of_any = of_any.chain(load_gates::of_any(scene, result));
         let of_rates = of_rates.into_iter().flatten().chain(load_gates::of_contender(scene, result));
         let of_rates = of_rates.filter(|_| !searched);
         let of_search = load_gates::of_search(scene, result).filter(|_| searched);
-        let all = of_rates.chain(of_search).chain(of_any.into_iter().flatten());
+        let all = of_rates.chain(of_search).chain(of_any);
         all.map(|reading| reading.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
@@ -231,18 +226,6 @@ fn steal(scene: &Scene<'_>) -> Option<Reading> {
         share,
         format!("{} of the time taken from our cores by the hypervisor", percent(share)),
         "use a machine that is not shared, or race at a quieter hour",
-    )
-}
-
-/// Of all rounds, as [`steal`]. A stall longer than what lies beyond a percentile leaves its round out.
-fn stalls(scene: &Scene<'_>) -> Option<Reading> {
-    let beyond = 1.0 - scene.record.plan.highest_quantile(scene.plan)?;
-    let share = mean(rounds(scene).filter_map(|round| round.external.stalled_share))?;
-    Limits { warn: beyond / 2.0, invalid: f64::INFINITY }.judge(
-        "stalls",
-        share,
-        format!("{} of a round's worst slice for which a core stood still, at the mean", percent(share)),
-        "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
     )
 }
 

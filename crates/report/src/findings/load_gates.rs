@@ -50,11 +50,31 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<R
     gates.into_iter().flatten().collect()
 }
 
-/// The gate on one contender that holds for a search as well.
-pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    let contender = scene.index_of(&result.contender)?;
-    let parts: Vec<&ContenderEpoch> = scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
-    throttled(scene, &parts)
+/// Gates on one contender that hold for a search as well.
+pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> impl Iterator<Item = Reading> {
+    let gates = scene.index_of(&result.contender).map(|contender| {
+        let parts: Vec<&ContenderEpoch> =
+            scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
+        [throttled(scene, &parts), stalls(scene, contender)]
+    });
+    gates.into_iter().flatten().flatten()
+}
+
+/// Over all slices of a contender, those of rounds among them that a stall left out.
+fn stalls(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
+    let beyond = 1.0 - scene.record.plan.highest_quantile(scene.plan)?;
+    let slices = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).flat_map(|round| &round.slices);
+    let own = slices.filter(|slice| slice.contender == contender);
+    let read =
+        own.filter_map(|slice| Some((slice.stalled_share? * slice.elapsed_ns as f64, slice.elapsed_ns)));
+    let (stalled_ns, elapsed_ns) = read.fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let share = (elapsed_ns > 0).then(|| stalled_ns / elapsed_ns as f64)?;
+    Limits { warn: beyond / 2.0, invalid: f64::INFINITY }.judge(
+        "stalls",
+        share,
+        format!("{} of its time under load a core stood still", percent(share)),
+        "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
+    )
 }
 
 /// The gate on a search for one contender's peak. Its trials at too high a rate are failed one by one, also where the generator is

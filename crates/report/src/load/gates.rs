@@ -5,7 +5,7 @@
 //!
 //! | code | warns | invalid |
 //! |---|---|---|
-//! | `send-lag` | open: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, with 100 requests beyond it |
+//! | `send-lag` | open: p99 of the lag that is the generator's over 10 % of the median latency | over 50 % at the highest of p99, p95, p90, p75, p50 that has 100 requests beyond it |
 //! | `offered-not-achieved` | open: under 99.5 % of what was due was kept up with | under 98 % |
 //! | `generator-saturated` | the generator used over 70 % of its time on a CPU (loads from 100 ms on) | over 85 % |
 //! | `run-delay` | it waited for a CPU over 1 % of the time (loads from 100 ms on); open: beyond a tenth of the median latency at each waking | over 5 % |

@@ -85,11 +85,9 @@ fn taken_while_busy(watch: &Watch, cpus: &[usize], time: Duration, stopped: &dyn
         }
         over.store(true, Ordering::Relaxed);
     });
-    let elapsed_ns = start.elapsed().as_nanos() as u64;
     Taken {
         steal_share: watch.between(&before, &watch.moment(0)).reading.steal_share,
-        stalled: stalls
-            .map(|(before, stalls)| (stalls.read().share_since(&before, elapsed_ns), stalls.longest_ns())),
+        stalled: stalls.map(|(before, stalls)| (stalls.read().share_since(&before), stalls.longest_ns())),
     }
 }
 
