@@ -101,6 +101,9 @@ fn limits_are_where_they_are_said_to_be() {
     for (stalled, expected) in [(0.005, vec![]), (0.006, one("stalls", Warn)), (0.2, one("stalls", Warn))] {
         assert_eq!(with(&|record| record.noise.stalled_share = Some(stalled)), expected);
     }
+    let mut unseen = calm();
+    unseen.noise.stalled_share = None;
+    assert!(shown(unseen).contains("stalls unknown"));
     for (foreign, expected) in
         [(0.02, vec![]), (0.03, one("foreign-cpu", Warn)), (0.11, one("foreign-cpu", Invalid))]
     {

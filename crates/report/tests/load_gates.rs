@@ -103,6 +103,13 @@ fn stalls_weaken_percentiles_alone() {
     p50.plan.scenarios[0].metrics = vec![Metric::P50];
     assert!(!with(p50, 0.1));
     assert!(!with(open(), 0.1), "throughput");
+    let mut waiting = closed();
+    waiting.plan.scenarios[0].metrics = vec![Metric::P99];
+    assert!(!with(waiting, 0.1), "who waits for an answer asks for nothing while a core stands still");
+    let mut searched = open().plan;
+    let objective = Objective { quantile: 0.95, limit_ns: 10_000_000 };
+    searched.scenarios[0].shape = Shape::Peak { connections: 64, objective };
+    assert_eq!(searched.highest_quantile(&searched.scenarios[0]), Some(0.95));
 }
 
 #[test]

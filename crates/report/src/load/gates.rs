@@ -278,8 +278,8 @@ fn send_lag(record: &LoadRecord) -> Option<Finding> {
         return None;
     }
     let share = own / p50.max(1) as f64;
-    let firm = firm_ns(&record.own_lag_ns, record.completions) / p50.max(1) as f64;
-    let firm = firm > SEND_LAG.invalid;
+    let firm_ns = firm_ns(&record.own_lag_ns, record.completions);
+    let firm = firm_ns > GRAIN_NS && firm_ns / p50.max(1) as f64 > SEND_LAG.invalid;
     let limits = if firm { SEND_LAG } else { Limits { invalid: f64::INFINITY, ..SEND_LAG } };
     limits.judge(
         "send-lag",
