@@ -24,10 +24,11 @@ use thread_priority::{
 
 use crate::affinity::pin;
 
-/// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much.
-const PERIOD_NS: u64 = 2_000_000;
+/// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much. Waking it takes some 16 us in a virtual
+/// machine, most of it the timer's, so that more often would cost the contenders more than it shows.
+const PERIOD_NS: u64 = 4_000_000;
 /// So often woken, a thread reads anew how long it has waited: each time it waits a microsecond or so, and reading costs more than that.
-const FRESH: u64 = 50;
+const FRESH: u64 = 25;
 /// A thread that is woken later than this found its processor standing still; timers themselves are late by less.
 const TOLERANCE_NS: u64 = 1_000_000;
 
