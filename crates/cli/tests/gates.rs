@@ -41,18 +41,15 @@ struct Burner {
 
 impl Burner {
     fn on(core: usize) -> Self {
-        Self::start(move |stop| {
-            affinity::pin(&[core]).unwrap();
-            while !stop.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        })
-    }
-
-    fn start(burn: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
-        Self { stop, thread: Some(std::thread::spawn(move || burn(&told))) }
+        let burn = move || {
+            affinity::pin(&[core]).unwrap();
+            while !told.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        Self { stop, thread: Some(std::thread::spawn(burn)) }
     }
 }
 
@@ -63,27 +60,38 @@ impl Drop for Burner {
     }
 }
 
-/// A control group of version 1 that is held to half a core, and removed when it is dropped.
-struct HalfACore(PathBuf);
+/// A control group of version 1, removed when it is dropped.
+struct Group(PathBuf);
 
-impl HalfACore {
-    /// None where such groups cannot be made.
-    fn make() -> Option<Self> {
+impl Group {
+    /// None where that controller has no groups of version 1, or none can be made.
+    fn of(controller: &str) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Not what deadheat calls its own groups.
         let name = format!("test-of-gates-{}-{number}", std::process::id());
-        let folder = Path::new("/sys/fs/cgroup/cpu").join(name);
+        let folder = Path::new("/sys/fs/cgroup").join(controller).join(name);
         std::fs::create_dir(&folder).ok()?;
-        let group = Self(folder);
-        std::fs::write(group.0.join("cpu.cfs_quota_us"), "10000").ok()?;
-        std::fs::write(group.0.join("cpu.cfs_period_us"), "20000").ok()?;
+        Some(Self(folder))
+    }
+
+    /// One whose members share half a core.
+    fn half_a_core() -> Option<Self> {
+        let group = Self::of("cpu").filter(|group| group.0.join("cpu.cfs_quota_us").exists())?;
+        group.set("cpu.cfs_quota_us", "10000");
+        group.set("cpu.cfs_period_us", "20000");
         Some(group)
+    }
+
+    fn set(&self, file: &str, value: &str) {
+        std::fs::write(self.0.join(file), value).unwrap();
     }
 }
 
-impl Drop for HalfACore {
+impl Drop for Group {
     fn drop(&mut self) {
+        // Nobody frozen ever leaves.
+        let _ = std::fs::write(self.0.join("freezer.state"), "THAWED");
         let removed = wait_until(Duration::from_secs(5), || std::fs::remove_dir(&self.0).is_ok());
         assert!(removed || std::thread::panicking(), "{} is left behind", self.0.display());
     }
@@ -197,31 +205,6 @@ fn a_busy_generator_core() {
     assert!(waited * 20 > elapsed, "the generator waited for its core: {waited} of {elapsed} ns");
 }
 
-/// A freezer of version 1 for single threads, removed when it is dropped.
-struct Freezer(PathBuf);
-
-impl Freezer {
-    /// None where such groups cannot be made.
-    fn make() -> Option<Self> {
-        let folder =
-            Path::new("/sys/fs/cgroup/freezer").join(format!("test-of-gates-{}", std::process::id()));
-        std::fs::create_dir(&folder).ok()?;
-        Some(Self(folder))
-    }
-
-    fn set(&self, state: &str) {
-        std::fs::write(self.0.join("freezer.state"), state).unwrap();
-    }
-}
-
-impl Drop for Freezer {
-    fn drop(&mut self) {
-        let _ = std::fs::write(self.0.join("freezer.state"), "THAWED");
-        let removed = wait_until(Duration::from_secs(5), || std::fs::remove_dir(&self.0).is_ok());
-        assert!(removed || std::thread::panicking(), "{} is left behind", self.0.display());
-    }
-}
-
 /// The thread of that name, of that process.
 fn thread_of(pid: u32, name: &str) -> Option<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
@@ -243,7 +226,7 @@ fn rounds(outcome: &Outcome) -> Vec<Value> {
 /// As a hypervisor would: the thread that watches a core is not run for a tenth of the time, and nobody keeps it waiting.
 #[test]
 fn a_core_that_stands_still_now_and_then() {
-    let Some(freezer) = Freezer::make().filter(|_| two_cores()) else {
+    let Some(freezer) = Group::of("freezer").filter(|_| two_cores()) else {
         skip_loudly!("no freezer of version 1, or one core")
     };
     let (kit, _turn) = (kit(), turn());
@@ -254,12 +237,12 @@ fn a_core_that_stands_still_now_and_then() {
     let pid = running.pid();
     let watching = || thread_of(pid, &format!("stalls-{SERVER_CORE}"));
     running.wait_for("somebody to watch the core", || watching().is_some());
-    std::fs::write(freezer.0.join("tasks"), watching().unwrap()).unwrap();
+    freezer.set("tasks", &watching().unwrap());
     let start = Instant::now();
     while running.is_running() && start.elapsed() < Duration::from_secs(120) {
-        freezer.set("FROZEN");
+        freezer.set("freezer.state", "FROZEN");
         std::thread::sleep(Duration::from_millis(15));
-        freezer.set("THAWED");
+        freezer.set("freezer.state", "THAWED");
         std::thread::sleep(Duration::from_millis(135));
     }
     let outcome = running.wait();
@@ -303,7 +286,7 @@ fn stalls_that_nobody_sees() {
 
 #[test]
 fn a_quota_on_deadheat_itself() {
-    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+    let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
     let (kit, _turn) = (Kit::new("/bin/sh"), turn());
@@ -319,7 +302,7 @@ fn a_quota_on_deadheat_itself() {
 
 #[test]
 fn a_quota_on_deadheat_itself_while_contenders_are_started() {
-    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+    let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
     let (kit, _turn) = (Kit::new("/bin/sh"), turn());
@@ -351,7 +334,7 @@ fn a_server_that_sleeps() {
 
 #[test]
 fn a_quota_that_nobody_asked_for() {
-    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+    let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
     let (kit, _turn) = (kit(), turn());
@@ -380,7 +363,7 @@ fn limited(kit: &Kit, server: &str, lines: &str) -> Outcome {
 
 #[test]
 fn limits_hold_and_what_was_asked_for_is_no_finding() {
-    if HalfACore::make().is_none() || !two_cores() {
+    if Group::half_a_core().is_none() || !two_cores() {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     }
     let (kit, _turn) = (kit(), turn());
@@ -477,7 +460,7 @@ fn a_rate_that_is_too_high_for_a_server() {
 /// Held to half a core, the generator sends late what is due while it is held.
 #[test]
 fn a_generator_that_is_starved() {
-    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+    let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
     let (kit, _turn) = (Kit::new("/bin/sh"), turn());
@@ -497,7 +480,7 @@ fn a_generator_that_is_starved() {
 
 #[test]
 fn a_lone_generator_that_is_starved() {
-    let Some(group) = HalfACore::make().filter(|_| two_cores()) else {
+    let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
     let (kit, _turn, server) = (Kit::new("/bin/sh"), turn(), TestServer::start(&["--json"]));

@@ -147,7 +147,7 @@ pub struct Slice {
     pub failed: u64,
     /// The share of its time for which one of our cores stood still, that one which did so longest, 0 to 1: a real-time thread that was
     /// due there came late and had not been waiting for others, whether or not the kernel counts that as steal. None where no
-    /// percentile is compared, and where such threads are not allowed.
+    /// percentile is compared, where there are no cores of their own, and where such threads are not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_share: Option<f64>,
     /// What was tried, where a peak is looked for.

@@ -468,16 +468,13 @@ pub(crate) fn dropped(seen: &Seen) -> Option<String> {
 /// percentile, that stall could be the percentile.
 fn stalled(slices: &[Slice], quantile: f64) -> Option<String> {
     let worst = slices.iter().filter_map(|slice| slice.stalled_share).reduce(f64::max)?;
-    too_still(worst, quantile).then(|| stood_still(worst))
+    too_still(worst, quantile)
 }
 
-/// Whether a core stood still for a larger share of a slice than lies beyond the percentile.
-pub(crate) fn too_still(stalled_share: f64, quantile: f64) -> bool {
-    stalled_share > 1.0 - quantile
-}
-
-pub(crate) fn stood_still(stalled_share: f64) -> String {
-    format!("a core stood still for {:.1} % of a slice", stalled_share * 100.0)
+/// Says so where a core stood still for a larger share of a slice than lies beyond the percentile.
+pub(crate) fn too_still(stalled_share: f64, quantile: f64) -> Option<String> {
+    let why = || format!("a core stood still for {:.1} % of a slice", stalled_share * 100.0);
+    (stalled_share > 1.0 - quantile).then(why)
 }
 
 fn died(runner: &Runner, status: &str, when: &str) -> Broken {

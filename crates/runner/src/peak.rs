@@ -9,7 +9,7 @@ use deadheat_load::Tally;
 use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slice, Slices, Trial, TrialEnd};
 use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
 
-use crate::epoch::{Broken, Course, dropped, lost, stood_still, too_still};
+use crate::epoch::{Broken, Course, dropped, lost, too_still};
 use crate::events::{Event, Observer};
 use crate::measured::{Measured, slice_record};
 use crate::schedule;
@@ -180,8 +180,8 @@ fn excused(trial: Trial, stalled_share: Option<f64>, objective: &Objective) -> T
     let by_quantile_alone = trial.end == TrialEnd::Fail
         && trial.failed_share <= MOST_FAILED
         && trial.achieved_share >= LEAST_ACHIEVED;
-    match stalled_share.filter(|share| by_quantile_alone && too_still(*share, objective.quantile)) {
-        Some(share) => Trial { end: TrialEnd::Invalid, invalid: Some(stood_still(share)), ..trial },
+    match stalled_share.and_then(|share| too_still(share, objective.quantile)).filter(|_| by_quantile_alone) {
+        Some(why) => Trial { end: TrialEnd::Invalid, invalid: Some(why), ..trial },
         None => trial,
     }
 }

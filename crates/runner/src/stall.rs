@@ -6,31 +6,29 @@
 //! steal. From inside, a real-time thread is then woken late, as `cyclictest` (rt-tests) and jHiccup measure it. Where it was woken in
 //! time and waited for another thread or for the kernel, the kernel counts that wait (`/proc/thread-self/schedstat`): that is no stall.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec, clock_gettime};
 use thread_priority::{
     RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
     thread_native_id,
 };
 
 use crate::affinity::pin;
+use crate::tree::schedstat_of;
 
 /// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much. Waking it takes some 16 us in a virtual
 /// machine, most of it the timer's, so that more often would cost the contenders more than it shows.
-const PERIOD_NS: u64 = 4_000_000;
+const PERIOD: Duration = Duration::from_millis(4);
 /// So often woken, a thread reads anew how long it has waited: each time it waits a microsecond or so, and reading costs more than that.
 const FRESH: u64 = 25;
 /// A thread that is woken later than this found its processor standing still; timers themselves are late by less.
-const TOLERANCE_NS: u64 = 1_000_000;
+const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Watches processors for as long as it lives.
 #[derive(Debug)]
@@ -107,59 +105,46 @@ impl Stalled {
     }
 }
 
-/// A real-time thread's own account of how long it waited for a processor after it was woken.
-struct Waited(File);
-
-impl Waited {
-    fn open() -> io::Result<Self> {
-        let waited = Self(File::open("/proc/thread-self/schedstat")?);
-        waited.ns().map(|_| waited)
-    }
-
-    /// `time on a processor, time waiting for one, times it came to run`, in nanoseconds.
-    fn ns(&self) -> io::Result<u64> {
-        let mut text = [0; 96];
-        let length = self.0.read_at(&mut text, 0)?;
-        let words = std::str::from_utf8(&text[..length]).unwrap_or_default();
-        let waited = words.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok());
-        waited.ok_or_else(|| io::Error::other("the kernel does not count what threads wait (schedstat)"))
-    }
-}
-
 fn watch(cpu: usize, seen: &Seen, over: &AtomicBool, tell: Sender<io::Result<()>>) {
-    let ready = pin(&[cpu]).and_then(|()| go_first()).and_then(|()| Waited::open());
-    let (told, waited) = match ready {
-        Ok(waited) => (Ok(()), Some(waited)),
-        Err(error) => (Err(error), None),
-    };
+    let ready = pin(&[cpu]).and_then(|()| go_first()).and_then(|()| waited());
+    let begun = ready.as_ref().ok().copied();
     // Nobody hears it where another one could not begin.
-    let _ = tell.send(told);
+    let _ = tell.send(ready.map(drop));
     drop(tell);
-    let Some(waited) = waited else { return };
-    let (mut now, mut waited_ns) = (now_ns(), waited.ns().unwrap_or(0));
+    let Some(mut waited_before) = begun else { return };
+    let mut now = Instant::now();
     for woken in 1_u64.. {
         if over.load(Ordering::Relaxed) {
             break;
         }
-        let due_ns = now + PERIOD_NS;
-        sleep_until(due_ns);
-        now = now_ns();
-        let late_ns = now.saturating_sub(due_ns);
-        if late_ns <= TOLERANCE_NS && woken % FRESH != 0 {
+        let due = now + PERIOD;
+        std::thread::sleep(PERIOD);
+        now = Instant::now();
+        let late = now.saturating_duration_since(due);
+        if late <= TOLERANCE && woken % FRESH != 0 {
             continue;
         }
-        let before_ns = waited_ns;
-        waited_ns = waited.ns().unwrap_or(before_ns);
-        if let Some(ns) = stood_still(late_ns, waited_ns.saturating_sub(before_ns)) {
+        let waited_now = waited().unwrap_or(waited_before);
+        if let Some(stall) = stood_still(late, waited_now.saturating_sub(waited_before)) {
+            let ns = stall.as_nanos() as u64;
             seen.stalled_ns.fetch_add(ns, Ordering::Relaxed);
             seen.longest_ns.fetch_max(ns, Ordering::Relaxed);
         }
+        waited_before = waited_now;
     }
 }
 
+/// For how long the calling thread has waited for a processor after it was woken.
+fn waited() -> io::Result<Duration> {
+    let counted = schedstat_of(Path::new("/proc/thread-self"));
+    let counted =
+        counted.ok_or_else(|| io::Error::other("the kernel does not count what threads wait (schedstat)"));
+    counted.map(|(_, waited_ns)| Duration::from_nanos(waited_ns))
+}
+
 /// For how long the processor of a thread stood still that was so late and had waited for others for so long, if it did.
-fn stood_still(late_ns: u64, waited_ns: u64) -> Option<u64> {
-    Some(late_ns.saturating_sub(waited_ns)).filter(|ns| *ns > TOLERANCE_NS)
+fn stood_still(late: Duration, waited: Duration) -> Option<Duration> {
+    Some(late.saturating_sub(waited)).filter(|stall| *stall > TOLERANCE)
 }
 
 /// Makes the calling thread a real-time one: no usual thread keeps it waiting.
@@ -172,21 +157,9 @@ fn go_first() -> io::Result<()> {
     })
 }
 
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-fn sleep_until(at_ns: u64) {
-    let at = Timespec { tv_sec: (at_ns / 1_000_000_000) as _, tv_nsec: (at_ns % 1_000_000_000) as _ };
-    // A signal that was meant for another thread ends it early.
-    while clock_nanosleep_absolute(ClockId::Monotonic, &at).is_err() && now_ns() < at_ns {}
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     /// Whoever tests may not run on all processors there are.
     fn watched() -> Option<Stalls> {
@@ -221,10 +194,11 @@ mod tests {
 
     #[test]
     fn a_stall_is_a_lateness_that_is_no_wait() {
-        assert_eq!(stood_still(5_000_000, 20_000), Some(4_980_000));
-        assert_eq!(stood_still(60_000_000, 59_900_000), None);
-        assert_eq!(stood_still(TOLERANCE_NS, 0), None);
-        assert_eq!(stood_still(10, 500), None);
+        let us = Duration::from_micros;
+        assert_eq!(stood_still(us(5_000), us(20)), Some(us(4_980)));
+        assert_eq!(stood_still(us(60_000), us(59_900)), None);
+        assert_eq!(stood_still(TOLERANCE, Duration::ZERO), None);
+        assert_eq!(stood_still(us(1), us(5)), None);
     }
 
     #[test]

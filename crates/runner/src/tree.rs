@@ -152,12 +152,15 @@ pub(crate) fn schedstat(pid: i32) -> (u64, u64) {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
     tasks
         .flatten()
-        .filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok())
-        .filter_map(|text| {
-            let mut words = text.split_whitespace().map(str::parse::<u64>);
-            Some((words.next()?.ok()?, words.next()?.ok()?))
-        })
+        .filter_map(|task| schedstat_of(&task.path()))
         .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// CPU time and run delay of one thread, in nanoseconds; `task` is its folder in `/proc`.
+pub(crate) fn schedstat_of(task: &Path) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(task.join("schedstat")).ok()?;
+    let mut words = text.split_whitespace().map(str::parse::<u64>);
+    Some((words.next()?.ok()?, words.next()?.ok()?))
 }
 
 /// Proportional set size summed over `pids`, in bytes; none when no process could be read.
