@@ -221,7 +221,7 @@ pub(crate) struct MethodChoices {
     /// Ratios within 1 +- so much count as equivalent [default: 3%]
     #[arg(long, value_name = "PERCENT", value_parser = values::margin)]
     pub(crate) margin: Option<f64>,
-    /// Two-sided error rate of the whole race [default: 0.025]
+    /// Two-sided error rate of each scenario [default: 0.025]
     #[arg(long, value_name = "SHARE", value_parser = values::alpha)]
     pub(crate) alpha: Option<f64>,
     /// Every random order comes from this number [default: a new one, kept in the record]

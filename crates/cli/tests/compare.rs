@@ -219,6 +219,9 @@ fn what_could_not_be_compared_does_not_pass() {
     race("both.json", &["p99 slower by 10%"]).assert_status(3).assert_stdout_has(
         "fail if 'p99 slower by 10%': cannot be told: not compared: bun in closed-64 (p99)",
     );
+    race("both.json", &["slower by 10%"])
+        .assert_status(3)
+        .assert_stdout_has("fail if 'slower by 10%': cannot be told: not compared: bun in closed-64 (p99)");
     race("both.json", &["throughput slower by 3%"]).assert_status(0);
     few("p99.json", &["p99"]);
     race("p99.json", &[]).assert_status(3).assert_stdout_has("metric-unavailable");
@@ -301,5 +304,10 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
         .assert_status(2)
         .assert_stderr_has("p99 takes 100 requests beyond it in an epoch")
         .assert_stderr_has("--measure");
+    let unnamed = ["--rate", "2000", "--fail-if", "slower", "--record", "never.jsonl"];
+    race(["0", "0"], &unnamed)
+        .assert_status(2)
+        .assert_stderr_has("p99 takes 100 requests beyond it in an epoch")
+        .assert_stderr_has("name what it speaks of, as in 'p50 slower by 10%'");
     assert!(!kit.path().join("never.jsonl").exists(), "nothing begins that cannot answer");
 }

@@ -1,10 +1,13 @@
-//! Ends that nobody planned: `kill -9`, Ctrl-C, a torn record, what an earlier run left behind.
+//! Ends that nobody planned: `kill -9`, Ctrl-C, a torn record, what an earlier run left behind; and what a race that ended so does not go
+//! on with.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
 use std::time::Duration;
 
-use deadheat_testkit::{Kit, SHORT_RACE, Signal, kill_9, leftover_cgroups, server_line, turn, wait_until};
+use deadheat_testkit::{
+    Kit, Outcome, Running, SHORT_RACE, Signal, kill_9, leftover_cgroups, server_line, turn, wait_until,
+};
 use serde_json::Value;
 
 fn kit() -> Kit {
@@ -20,18 +23,23 @@ fn epochs(lines: &[String]) -> Vec<&String> {
 }
 
 /// Two contenders with descendants, started and raced until one epoch is in the record.
-fn race_until_an_epoch(kit: &Kit, more: &[&str]) -> deadheat_testkit::Running {
+fn race_until_an_epoch(kit: &Kit, more: &[&str]) -> Running {
     twins_until_an_epoch(kit, &server_line(&[&["--json", "--children", "4"], more].concat()), &SHORT_RACE)
 }
 
-fn twins_until_an_epoch(kit: &Kit, server: &str, args: &[&str]) -> deadheat_testkit::Running {
-    let mut running = kit
+fn twins_until_an_epoch(kit: &Kit, server: &str, args: &[&str]) -> Running {
+    let running = kit
         .race()
         .contender("a", server)
         .contender("b", server)
         .args(args)
         .args(["--record", "r.jsonl"])
         .spawn();
+    until_an_epoch(kit, running)
+}
+
+/// A race that was started, as soon as one epoch is in its record.
+fn until_an_epoch(kit: &Kit, mut running: Running) -> Running {
     let record = kit.path().join("r.jsonl");
     running.wait_for("an epoch in the record", || {
         std::fs::read_to_string(&record).is_ok_and(|text| text.contains("{\"line\":\"epoch\""))
@@ -189,4 +197,66 @@ fn what_is_no_record_is_refused() {
     kit.file("r.jsonl", "{\"line\":\"done\"}\n");
     kit.deadheat(["race", "--resume", "r.jsonl"]).run().assert_status(2).assert_stderr_has("r.jsonl");
     kit.deadheat(["report", "nothing.jsonl"]).run().assert_status(2).assert_stderr_has("nothing.jsonl");
+}
+
+fn interrupt(mut running: Running) {
+    assert!(running.signal(Signal::INT));
+    running.wait().assert_status(130);
+}
+
+fn resume(kit: &Kit, record: &str) -> Outcome {
+    kit.deadheat(["race", "--resume", record]).limit(Duration::from_secs(120)).run()
+}
+
+#[test]
+fn a_race_does_not_go_on_with_other_versions() {
+    let (kit, _turn) = (kit(), turn());
+    let server = Value::from(server_line(&["--json"]));
+    let contender = |name: &str| {
+        format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\nversion = \"cat {name}.txt\"\n")
+    };
+    kit.file("study.toml", format!("{}{}[[probe]]\npath = \"/\"\n", contender("a"), contender("b")));
+    kit.file("a.txt", "1.0\n");
+    kit.file("b.txt", "7.0\n");
+    let race = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE);
+    interrupt(until_an_epoch(&kit, race.limit(Duration::from_secs(180)).spawn()));
+    kit.deadheat(["report", "r.jsonl", "--json", "half.json"]).run().assert_status(0);
+    let before = kit.read("r.jsonl");
+
+    kit.file("a.txt", "2.0\n");
+    for record in ["r.jsonl", "half.json"] {
+        let refused = resume(&kit, record);
+        refused.assert_status(2).assert_stderr_has(record).assert_stderr_has("a (1.0 then, 2.0 now)");
+        refused.assert_stderr_has("race anew without --resume");
+        assert!(!refused.stderr.contains("b ("), "b is what it was\n{refused}");
+    }
+    assert_eq!(kit.read("r.jsonl"), before, "the record stays as it is");
+    assert!(!kit.path().join("half.jsonl").exists(), "no journal of a race that does not go on");
+
+    std::fs::remove_file(kit.path().join("a.txt")).unwrap();
+    let resumed = resume(&kit, "r.jsonl");
+    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
+    resumed.assert_stderr_has("whether a is still of version 1.0 is not known: `cat a.txt` exited with 1");
+    kit.file("a.txt", "2.0\n");
+    let again = resume(&kit, "r.jsonl");
+    assert_eq!(again.status(), resumed.status(), "a race that is over is only shown again\n{again}");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_race_does_not_go_on_on_another_machine() {
+    let (kit, _turn) = (kit(), turn());
+    interrupt(race_until_an_epoch(&kit, &[]));
+    let mut all = lines(&kit, "r.jsonl");
+    let mut header: Value = serde_json::from_str(&all[0]).unwrap();
+    header["machine"]["cpu_model"] = "Other CPU".into();
+    all[0] = header.to_string();
+    // The last line was cut short, which going on with it would mend.
+    let moved = format!("{}\n{{\"line\":\"epoch\",\"scen", all.join("\n"));
+    kit.file("r.jsonl", &moved);
+    let refused = resume(&kit, "r.jsonl");
+    refused.assert_status(2).assert_stderr_has("r.jsonl: the race was begun on another machine");
+    refused.assert_stderr_has("processor Other CPU then, ").assert_stderr_has("race anew without --resume");
+    assert_eq!(kit.read("r.jsonl"), moved, "the record stays as it is");
+    kit.assert_nothing_left();
 }

@@ -132,6 +132,10 @@ pub struct Slice {
     pub rate_per_s: Option<f64>,
     /// All completions, drain included.
     pub completions: u64,
+    /// CPU time of the contender's whole process tree, from before it was let run until it was frozen again. None for windows of a
+    /// slice, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
     /// CPU time of the generator's threads, `load_spin_ns` included.
     pub load_cpu_ns: u64,
     /// The part of it for which they only looked out for the next due time, so as to be on time.
@@ -160,8 +164,9 @@ pub struct Slice {
 pub struct ExternalReading {
     /// Share of the round in which the hypervisor ran something else on our cores, 0 to 1.
     pub steal_share: f64,
-    /// Share of our cores' time that processes other than ours used, 0 to 1; none where it cannot be told. A little below
-    /// 0 where clocks of different precision cross.
+    /// Share of their time that processes other than ours used of the servers' cores or of the generator's, whichever it is more of,
+    /// 0 to 1; of all our cores' together where neither side has its own, where the clock cannot tell the sides apart, and in rounds
+    /// of starts and of commands. None where it cannot be told. A little below 0 where clocks of different precision cross.
     pub foreign_share: Option<f64>,
 }
 

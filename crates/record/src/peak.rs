@@ -55,8 +55,10 @@ pub enum PeakEnd {
     AtLeast,
     /// It is not met at the lowest rate that is tried.
     Below,
-    /// Trials were invalid again and again.
+    /// Trials were invalid again and again, by what happened on the machine.
     GaveUp,
+    /// Trials were invalid again and again because the generator was too busy: the peak may lie beyond what it can do.
+    Generator,
 }
 
 /// What a contender's search in an epoch came to.

@@ -453,7 +453,7 @@ pub struct Method {
     pub baseline: String,
     /// Whether every pair is compared, or each contender with the baseline only.
     pub all_pairs: bool,
-    /// Two-sided error rate of the whole race.
+    /// Two-sided error rate of each scenario.
     pub alpha: f64,
     /// Ratios within 1 +- margin count as equivalent, for example 0.03.
     pub margin: f64,

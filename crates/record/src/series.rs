@@ -7,7 +7,8 @@ use std::collections::btree_map::Entry;
 use hdrhistogram::Histogram;
 
 use crate::{
-    ContenderEpoch, Contest, Epoch, FEWEST_BEYOND, HistogramError, Metric, Record, Round, Slice, beyond,
+    ContenderEpoch, Contest, Epoch, FEWEST_BEYOND, HistogramError, Metric, Record, Round, Shape, Slice,
+    beyond,
 };
 
 /// One contender's values in one epoch.
@@ -71,6 +72,38 @@ impl Epoch {
         kept.filter_map(|round| round.rate_per_s(contender)).collect()
     }
 
+    /// What a contender did per second of its own CPU time, in the rounds that were kept: completions, in round order. Where a rate is
+    /// given, this is what grows while a program becomes faster. None where it was not read.
+    fn rates_of_cpu(&self, contender: usize) -> Option<Vec<f64>> {
+        let rate = |slice: &Slice| Some(slice.completions as f64 * 1e9 / slice.cpu_ns?.max(1) as f64);
+        self.kept(contender).map(rate).collect()
+    }
+
+    /// A contender's slices of the rounds that were kept.
+    fn kept(&self, contender: usize) -> impl Iterator<Item = &Slice> {
+        let rounds = self.rounds.iter().filter(|round| round.dropped.is_none());
+        rounds.flat_map(|round| &round.slices).filter(move |slice| slice.contender == contender)
+    }
+
+    /// Requests of a contender that never got a complete answer, in the rounds that were kept.
+    pub fn unanswered(&self, contender: usize) -> u64 {
+        let all = self.of(contender).map_or(0, |part| part.outcomes.failed() - part.outcomes.wrong());
+        // A slice does not tell them from wrong answers.
+        self.kept(contender).map(|slice| slice.failed).sum::<u64>().min(all)
+    }
+
+    /// Of the rounds that were kept; in records from before slices had their CPU time, of all unless all were left out.
+    fn cpu_per_request_ns(&self, part: &ContenderEpoch) -> Option<f64> {
+        let kept: Option<Vec<(u64, u64)>> =
+            self.kept(part.contender).map(|slice| Some((slice.cpu_ns?, slice.completions))).collect();
+        let (ns, completions) = match kept.filter(|all| !all.is_empty()) {
+            Some(all) => all.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)),
+            None if self.is_disturbed() => return None,
+            None => (part.usage.cpu_ns, part.completions),
+        };
+        (completions > 0).then(|| ns as f64 / completions as f64)
+    }
+
     /// Whether every round was left out.
     pub fn is_disturbed(&self) -> bool {
         !self.rounds.is_empty() && self.rounds.iter().all(|round| round.dropped.is_some())
@@ -117,7 +150,7 @@ impl Epoch {
                         Entry::Vacant(new) => new.insert(part.map(|part| part.latency.decode()).transpose()?),
                     };
                     let some = histogram.as_ref().filter(|all| beyond(all.len() as f64, at) >= FEWEST_BEYOND);
-                    let found = some.map(|all| (all, all.value_at_quantile(at)));
+                    let found = some.map(|all| (all, at_rank(all, self.unanswered(contender), at)));
                     step = found.map_or(0.0, |(all, ns)| step_ln(all.equivalent_range(ns) as f64, ns as f64));
                     Values::PerEpoch(found.map(|(_, ns)| ns as f64))
                 }
@@ -132,11 +165,7 @@ impl Epoch {
                     Values::PerEpoch(part.and_then(|part| part.measured))
                 }
                 (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
-                // It is counted over the whole of an epoch's load, so that disturbed rounds are in it unless all were.
-                (_, None) => Values::PerEpoch(
-                    part.filter(|part| part.completions > 0 && !self.is_disturbed())
-                        .map(|part| part.usage.cpu_ns as f64 / part.completions as f64),
-                ),
+                (_, None) => Values::PerEpoch(part.and_then(|part| self.cpu_per_request_ns(part))),
             };
             values.insert((contender, metric), (value, step));
         }
@@ -165,6 +194,13 @@ impl Epoch {
         };
         Ok(contests.iter().map(pair).collect())
     }
+}
+
+/// The latency that a share of all requests does not exceed: those that never got an answer are the slowest. Where it would be one of
+/// those, the longest that is known.
+fn at_rank(answered: &Histogram<u64>, unanswered: u64, quantile: f64) -> u64 {
+    let (all, some) = ((answered.len() + unanswered) as f64, answered.len().max(1) as f64);
+    answered.value_at_quantile((quantile * (all / some)).min(1.0))
 }
 
 /// By how much the log of a ratio may be off whose sides are this value, each known to half a step: twice that of one side. A value of no
@@ -213,6 +249,15 @@ impl Record {
     pub fn rates(&self, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
         let epochs = self.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
         epochs.map(|epoch| epoch.rates(contender)).collect()
+    }
+
+    /// How fast a contender worked, for each epoch of a scenario that it took part in and each round that was kept: its rate, or where a
+    /// rate is given, what it did per second of its own CPU time.
+    pub fn paces(&self, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
+        let given = self.plan.scenario(scenario).is_some_and(|one| matches!(one.shape, Shape::Open { .. }));
+        let epochs = self.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
+        let of_cpu = |epoch: &Epoch| epoch.rates_of_cpu(contender).filter(|_| given);
+        epochs.map(|epoch| of_cpu(epoch).unwrap_or_else(|| epoch.rates(contender))).collect()
     }
 
     /// What `contests` are judged from: `[contest][epoch]`, in time order.

@@ -183,6 +183,67 @@ fn metrics_of_a_whole_epoch_have_one_value() {
 }
 
 #[test]
+fn cpu_time_is_that_of_the_rounds_that_were_kept() {
+    let mut record = Race { dropped_rounds: 2, metrics: vec![Metric::Cpu], ..two() }.record();
+    for round in &mut record.epochs[0].rounds {
+        for slice in &mut round.slices {
+            // What disturbs a round costs CPU time, too.
+            slice.cpu_ns = Some(slice.completions * if round.dropped.is_some() { 900_000 } else { 80_000 });
+        }
+    }
+    let of = |record: &Record, number: usize| record.epochs[number].values(1, Metric::Cpu).unwrap();
+    assert_eq!(of(&record, 0), Values::PerEpoch(Some(80_000.0)));
+    let part = &record.epochs[1].contenders[1];
+    let whole = part.usage.cpu_ns as f64 / part.completions as f64;
+    assert_eq!(of(&record, 1), Values::PerEpoch(Some(whole)), "a record from before slices had theirs");
+    record.epochs[0].rounds.iter_mut().for_each(|round| round.dropped = Some("steal 9 %".into()));
+    assert_eq!(of(&record, 0), Values::PerEpoch(None));
+}
+
+#[test]
+fn requests_without_an_answer_are_the_slowest() {
+    let mut record = Race { metrics: vec![Metric::P99], ..two() }.record();
+    let p99 = |record: &Record| match record.epochs[0].values(1, Metric::P99).unwrap() {
+        Values::PerEpoch(Some(ns)) => ns as u64,
+        other => panic!("{other:?}"),
+    };
+    let all = record.epochs[0].contenders[1].latency.decode().unwrap();
+    assert_eq!(p99(&record), all.value_at_quantile(0.99));
+    let lose = |record: &mut Record, share: f64| {
+        let lost = (all.len() as f64 * share) as u64;
+        record.epochs[0].contenders[1].outcomes.cut = lost;
+        let own = |slice: &&mut deadheat_record::Slice| slice.contender == 1;
+        record.epochs[0].rounds[0].slices.iter_mut().find(own).unwrap().failed = lost;
+        assert_eq!(record.epochs[0].unanswered(1), lost);
+    };
+    lose(&mut record, 0.005);
+    assert_eq!(p99(&record), all.value_at_quantile(0.99 * 1.005));
+    assert!(p99(&record) > all.value_at_quantile(0.99));
+    lose(&mut record, 0.02);
+    assert_eq!(p99(&record), all.max(), "it is one of those, and longer than all that is known");
+    record.epochs[0].rounds[0].dropped = Some("steal 9 %".into());
+    assert_eq!(record.epochs[0].unanswered(1), 0);
+    record.epochs[0].rounds[0].dropped = None;
+    let outcomes = &mut record.epochs[0].contenders[1].outcomes;
+    (outcomes.status, outcomes.cut) = (outcomes.cut, 0);
+    assert_eq!(record.epochs[0].unanswered(1), 0, "a wrong answer is one");
+}
+
+#[test]
+fn under_an_open_load_the_pace_is_what_is_done_per_second_of_cpu_time() {
+    let mut record = two().record();
+    assert_eq!(record.paces("closed-64", 1), record.rates("closed-64", 1));
+    for slice in record.epochs[0].rounds.iter_mut().flat_map(|round| &mut round.slices) {
+        slice.cpu_ns = Some(slice.completions * 50_000);
+    }
+    assert_eq!(record.paces("closed-64", 1), record.rates("closed-64", 1));
+    record.plan.scenarios[0].shape = Shape::Open { connections: 64, rate_per_s: 9_000.0, poisson: true };
+    let paces = record.paces("closed-64", 1);
+    assert!(paces[0].iter().all(|pace| (pace - 20_000.0).abs() < 1e-6), "{paces:?}");
+    assert_eq!(paces[1..], record.rates("closed-64", 1)[1..], "older records have nothing else");
+}
+
+#[test]
 fn every_pair_is_compared_in_every_metric() {
     let racers = ["a", "b", "c"].map(|name| Racer::new(name, 20_000.0)).to_vec();
     let race = Race { racers, metrics: vec![Metric::P50, Metric::P99, Metric::Cpu], ..two() };

@@ -20,7 +20,7 @@ use deadheat_stats::Condition;
 
 use crate::ReportError;
 
-pub use alike::CODES;
+pub use alike::{CODES, other_machine};
 pub use conditions::of_race as race_conditions;
 pub use loads::loads;
 pub use markdown::markdown;

@@ -21,8 +21,9 @@ pub fn conclude(record: &mut DoctorRecord) {
     if let Some(floor) = &mut record.floor {
         floor.sd_range = derived::sd_range(floor);
     }
-    record.resolution = record.floor.as_ref().map(derived::resolution).unwrap_or_default();
-    record.sentence = record.floor.as_ref().map(|_| derived::sentence(&record.resolution));
+    let rows = record.floor.as_ref().map(derived::rows).unwrap_or_default();
+    record.resolution = rows.iter().map(|row| row.resolution).collect();
+    record.sentence = record.floor.as_ref().map(|floor| derived::sentence(floor, &rows));
     if let Some(proof) = &mut record.proof {
         proof::count(proof);
     }

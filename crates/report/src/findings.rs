@@ -11,12 +11,12 @@
 //! | `not-server-bound` | closed load, the contender and its services used under 90 % of its cores | |
 //! | `generator-saturated` | generator over 70 % of its threads' time, and no closed load held the contender at its limit | over 85 % |
 //! | `mismatch` | any answer that is not the expected one | over 0.1 % |
-//! | `errors` | any request without an answer | over 0.1 % |
+//! | `errors` | any request without an answer | over 0.1 %; a percentile: more of an epoch without an answer than lie beyond it |
 //! | `steal` | over 1 % of the rounds' time, those among them that were left out | over 5 % |
 //! | `stalls` | open load and peaks: a core stood still for a share of the contender's time over half of what lies beyond the highest percentile | |
-//! | `foreign-cpu` | over 2 % of the rounds' time, those among them that were left out | over 10 % |
+//! | `foreign-cpu` | over 2 % of the rounds' time on the servers' cores or on the generator's, those among them that were left out | over 10 % |
 //! | `dropped-rounds` | | over 20 % of the rounds |
-//! | `no-steady-state` | | from four epochs on: the rate climbs by over 1 % within epochs |
+//! | `no-steady-state` | | from four epochs on: the rate, or under an open load what is done per second of CPU time, climbs by over 1 % within epochs |
 //! | `too-noisy` | the margin would take over twice the most epochs | |
 //! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
 //! | `intermittent-slow-slices` | trimmed and total ratio differ | |
@@ -29,7 +29,7 @@
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
 //! | `listen-overflows`, `retransmits`, `swap` | any | |
-//! | `peak-not-found` | a contender's search for its peak was given up in a later epoch, which is left out | in the first, or in any epoch its peak lay outside what is tried |
+//! | `peak-not-found` | a contender's search for its peak was given up in a later epoch, which is left out | in the first, or in any epoch its peak lay outside what is tried, or beyond what the generator can do |
 //! | `metric-unavailable` | a percentile has under 100 requests beyond it in an epoch | no metric is left |
 
 mod gates;

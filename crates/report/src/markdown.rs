@@ -147,7 +147,7 @@ fn findings(findings: &[Finding]) -> String {
 fn foot(document: &Document) -> String {
     let method = &document.record.plan.method;
     format!(
-        "\n<sub>Ratios are of epochs (fresh starts of every contender), at alpha {} for the whole race, margin {}; {}; {}; deadheat \
+        "\n<sub>Ratios are of epochs (fresh starts of every contender), at alpha {} for each scenario, margin {}; {}; {}; deadheat \
          {}.</sub>\n\n<details><summary>Reproduce this</summary>\n\n{}\n</details>\n",
         method.alpha,
         percent(method.margin),

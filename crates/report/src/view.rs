@@ -28,7 +28,7 @@ pub struct View {
     pub seed: u64,
     /// Ratios within 1 +- margin count as equivalent.
     pub margin: f64,
-    /// Two-sided error rate of the whole race.
+    /// Two-sided error rate of each scenario.
     pub alpha: f64,
     /// The most epochs that the race may take.
     pub max_epochs: usize,

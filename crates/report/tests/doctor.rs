@@ -79,6 +79,33 @@ fn a_noise_floor_says_what_can_be_told_apart() {
     assert!(record.fit && record.sentence.unwrap().starts_with("on this machine, now, "));
 }
 
+/// The looks of the quick and of the full profile: a race may end nowhere else.
+#[test]
+fn what_can_be_told_apart_takes_as_many_epochs_as_a_race_may_have() {
+    for sd in [0.002, 0.006, 0.013, 0.02] {
+        let mut record = with_floor(sd);
+        doctor::conclude(&mut record);
+        let epochs: Vec<usize> = record.resolution.iter().filter_map(|one| one.epochs).collect();
+        let looks = [4, 6, 8, 10, 12, 15, 20, 25, 30];
+        assert!(epochs.iter().all(|epochs| looks.contains(epochs) || *epochs > 30), "{sd}: {epochs:?}");
+        assert!(epochs.len() == 5 && epochs.is_sorted_by(|more, fewer| more >= fewer), "{sd}: {epochs:?}");
+    }
+}
+
+#[test]
+fn of_an_invalid_race_with_itself_nothing_is_concluded() {
+    let mut record = with_floor(0.006);
+    let floor = record.floor.as_mut().unwrap();
+    floor.verdict = VerdictWord::Invalid;
+    floor.findings = vec![Finding::invalid("no-steady-state", "it climbs", "wait")];
+    doctor::conclude(&mut record);
+    let sentence = record.sentence.clone().unwrap();
+    assert!(sentence.contains("is not known") && !record.fit, "{sentence}");
+    let text = shown(record);
+    assert!(text.contains("climbs") && text.contains("is not known"), "{text}");
+    assert!(!text.contains("can be told apart in") && !text.contains("to see"), "{text}");
+}
+
 #[test]
 fn too_much_noise_is_unfit() {
     assert_eq!(codes(with_floor(0.02)), []);

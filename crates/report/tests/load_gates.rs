@@ -84,6 +84,49 @@ fn nothing_is_said_of_what_is_unknown_or_right() {
 }
 
 #[test]
+fn who_gets_faster_at_a_given_rate_is_not_warm() {
+    let with = |growth: f64| {
+        let mut record = open();
+        for epoch in &mut record.epochs {
+            for (index, round) in epoch.rounds.iter_mut().enumerate() {
+                for slice in &mut round.slices {
+                    let own = if slice.contender == 1 { growth * index as f64 } else { 0.0 };
+                    slice.cpu_ns = Some((slice.completions as f64 * 50_000.0 * (1.0 - own)) as u64);
+                }
+            }
+        }
+        record
+    };
+    assert_eq!(found(&with(0.0)), []);
+    assert_eq!(found(&with(0.02)), one("no-steady-state", Severity::Invalid, "b"));
+    let scenario = document(&with(0.02)).unwrap().scenarios.remove(0);
+    let said = &scenario.findings[0].message;
+    assert!(said.contains("% faster, by its CPU time, at the end of an epoch"), "{said}");
+}
+
+#[test]
+fn a_percentile_among_requests_without_an_answer_is_unknown() {
+    let with = |lost: u64, metrics: Vec<Metric>| {
+        let mut record = open_at(1.2e4);
+        record.plan.scenarios[0].metrics = metrics;
+        record.epochs[2].contenders[1].outcomes.cut = lost;
+        let own = record.epochs[2].rounds[0].slices.iter_mut().find(|slice| slice.contender == 1);
+        own.unwrap().failed = lost;
+        let scenario = document(&record).unwrap().scenarios.remove(0);
+        let verdicts: Vec<VerdictWord> = scenario.comparisons.iter().map(|one| one.verdict).collect();
+        (found(&record), verdicts)
+    };
+    let both = vec![Metric::P50, Metric::P99];
+    let (few, verdicts) = with(90, both.clone());
+    assert!(few.is_empty() && !verdicts.contains(&VerdictWord::Invalid), "{few:?} {verdicts:?}");
+    let (many, verdicts) = with(120, both);
+    assert_eq!(many, one("errors", Severity::Invalid, "b"), "1.2 % of 10,000 were cut, in one epoch of six");
+    assert_eq!(verdicts[1], VerdictWord::Invalid);
+    assert_ne!(verdicts[0], VerdictWord::Invalid, "p50 is no worse for it");
+    assert_ne!(with(120, vec![Metric::Throughput]).1[0], VerdictWord::Invalid);
+}
+
+#[test]
 fn stalls_weaken_percentiles_alone() {
     let with = |mut record: Record, share| {
         let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);

@@ -257,6 +257,11 @@ fn peak_rates_under_an_objective() {
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     assert_eq!(told, [warned("few-epochs"), warned("peak-not-found")]);
     assert!(scenario.findings[1].message.starts_with("epoch 3 is left out"), "{:?}", scenario.findings);
+    later.epochs[2].contenders[1].peak = Some(PeakSeen { end: PeakEnd::Generator, ..below });
+    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let told = &scenario.findings[0];
+    assert_eq!((told.code.as_str(), told.severity), ("peak-not-found", deadheat_record::Severity::Invalid));
+    assert!(told.message.ends_with("too much for the generator"), "{told:?}");
     record.epochs.truncate(1);
     record.epochs[0].contenders[1].peak = Some(below);
     record.ended = vec![("closed-64".into(), End::Unavailable)];

@@ -20,7 +20,9 @@ use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
 use crate::stretch::{Loaded, StretchError, Sum};
 
-/// Rounds are left out as a whole above these readings of the machine.
+/// Rounds are left out as a whole above these readings of the machine: steal on all of our cores, and what others used of the servers'
+/// cores or of the generator's. A tenth of either side's time matters as much whatever the other side has; with a core each that is up to
+/// twice as strict as a tenth of both.
 const MOST_STEAL: f64 = 0.05;
 const MOST_FOREIGN: f64 = 0.10;
 /// A contender with more wrong answers than this share is put out of the race.
@@ -382,13 +384,16 @@ impl Course<'_> {
                 let position = schedule::derive_seed(self.seed, index, 0) >> 44;
                 let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let services_ns = self.services_ns();
+                let used_ns = one.runner.running.cpu_ns().0;
                 let windows = self.load(one, position, epoch_start)?;
+                let used_ns = one.runner.running.cpu_ns().0.saturating_sub(used_ns);
+                let cpu_ns = (windows.len() == 1).then_some(used_ns);
                 let stalled_share = self.watch.stalled_share(stalled);
                 measured[place].see_host(self.watch.host().since(&host));
                 measured[place].see_services(services_ns.zip(self.services_ns()));
                 self.still_there(one, "in the middle of the race")?;
                 for (start_ns, tally) in windows {
-                    slices.push(slice_record(one.runner.contender, start_ns, &tally, stalled_share));
+                    slices.push(slice_record(one.runner.contender, start_ns, &tally, cpu_ns, stalled_share));
                     tallies.push((place, tally));
                 }
             }
@@ -461,7 +466,7 @@ pub(crate) fn dropped(seen: &Seen) -> Option<String> {
         return Some(format!("steal {:.1} %", reading.steal_share * 100.0));
     }
     let foreign = reading.foreign_share.filter(|share| *share - seen.foreign_off > MOST_FOREIGN)?;
-    Some(format!("others used {:.1} % of our cores", foreign * 100.0))
+    Some(format!("others used {:.1} % of {}", foreign * 100.0, seen.foreign_of))
 }
 
 /// The same for a round of which a percentile is told: where a core stood still, in one of its slices, for more than what lies beyond the
@@ -507,18 +512,19 @@ mod tests {
         let seen = |steal_share, foreign_share, foreign_off| Seen {
             reading: ExternalReading { steal_share, foreign_share },
             foreign_off,
+            foreign_of: "the servers' cores",
         };
         let reading = |steal_share, foreign_share| seen(steal_share, foreign_share, 0.0);
         assert_eq!(dropped(&reading(0.05, Some(0.10))), None);
         assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
-        assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of our cores");
+        assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of the servers' cores");
         assert_eq!(dropped(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
     }
 
     #[test]
     fn a_percentile_bears_no_longer_stall_than_what_lies_beyond_it() {
         let of = |shares: [Option<f64>; 2]| {
-            shares.map(|share| slice_record(0, 0, &Tally::default(), share)).to_vec()
+            shares.map(|share| slice_record(0, 0, &Tally::default(), None, share)).to_vec()
         };
         let longest = stalled(&of([Some(0.024), Some(0.004)]), 0.99);
         assert_eq!(longest.unwrap(), "a core stood still for 2.4 % of a slice");
@@ -536,7 +542,7 @@ mod tests {
             std::fs::write(proc.path().join("stat"), text).unwrap();
         };
         let nowhere = crate::cgroup::Hierarchy::parse("", "", std::path::Path::new("/nowhere"));
-        let watch = Watch::under(proc.path(), &[0, 1], &nowhere);
+        let watch = Watch::under(proc.path(), &[0, 1], &[1], &nowhere);
         imitate(1_000, 0);
         let start = watch.moment(0);
         imitate(1_194, 12);

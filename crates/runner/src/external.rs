@@ -1,6 +1,7 @@
 //! What the machine does to our cores besides the race: steal, CPU time of others, and stalls.
 //!
-//! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`. Must not know: what follows from the readings.
+//! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`, and whose cores it was used on.
+//! Must not know: what follows from the readings.
 
 use std::fs;
 use std::io;
@@ -9,12 +10,14 @@ use std::time::Instant;
 
 use deadheat_record::{ExternalReading, Finding, HostReading};
 use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::cgroup::Hierarchy;
 use crate::counters::Counters;
 use crate::host::virtual_here;
 use crate::stall::{Stalled, Stalls};
 use crate::throttle::Groups;
+use crate::tree;
 
 /// A reading in clock ticks may be off by so many of them for each core: one at either end.
 const TICKS_OFF: u64 = 2;
@@ -23,6 +26,8 @@ const TICKS_OFF: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Watch {
     cpus: Vec<usize>,
+    /// The same cores by whose they are; none where servers and generator have none of their own.
+    sides: Option<Sides<Vec<usize>>>,
     tick_ns: u64,
     hierarchy: Hierarchy,
     /// `/proc`, or what a test imitates it with.
@@ -31,21 +36,53 @@ pub(crate) struct Watch {
     stalls: Option<Stalls>,
 }
 
+/// What is of the servers' cores, and what of the generator's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sides<T> {
+    servers: T,
+    generator: T,
+}
+
 /// The state at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     at: Instant,
     ticks: Ticks,
+    /// On all of our cores.
+    all: Used,
+    /// The same by whose cores they are.
+    sides: Option<Sides<Used>>,
+    /// What children of this process had used that have ended, wherever they ran.
+    ended_ns: u64,
+}
+
+/// CPU time that was used on some of our cores up to a moment.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    cores: usize,
+    /// By everybody together; none where it cannot be told.
     machine: Option<MachineTime>,
+    /// By the race itself.
     ours_ns: u64,
 }
 
-/// CPU time that everybody together has used on our cores.
+/// CPU time that everybody together has used on some of our cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MachineTime {
     ns: u64,
     /// By how much a difference between two readings may be off.
     off_ns: u64,
+}
+
+/// CPU time that the race itself has used up to a moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ours {
+    /// On the servers' cores: contenders, services, and those threads of this process that are tied to them.
+    servers_ns: u64,
+    /// On the generator's: this process otherwise.
+    generator_ns: u64,
+    /// Children of this process that have ended, wherever they ran.
+    ended_ns: u64,
 }
 
 /// What happened between two moments.
@@ -55,6 +92,8 @@ pub(crate) struct Seen {
     pub reading: ExternalReading,
     /// By how much the share of others may be off, for the coarseness of the clock that it was read from.
     pub foreign_off: f64,
+    /// Of whose time that share is.
+    pub foreign_of: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,17 +104,20 @@ struct Ticks {
 }
 
 impl Watch {
-    /// Watches `cpus`; all that are online where the list is empty.
-    pub(crate) fn new(cpus: &[usize], hierarchy: &Hierarchy) -> Self {
-        Self::under(Path::new("/proc"), cpus, hierarchy)
+    /// Watches `cpus`; all that are online where the list is empty. Those of them that are the generator's are given, too, where it has
+    /// cores of its own: the others are the servers'.
+    pub(crate) fn new(cpus: &[usize], generator: &[usize], hierarchy: &Hierarchy) -> Self {
+        Self::under(Path::new("/proc"), cpus, generator, hierarchy)
     }
 
     /// The same, with the files of `/proc` below another folder.
-    pub(crate) fn under(proc: &Path, cpus: &[usize], hierarchy: &Hierarchy) -> Self {
+    pub(crate) fn under(proc: &Path, cpus: &[usize], generator: &[usize], hierarchy: &Hierarchy) -> Self {
+        let sides = Sides::of(cpus, generator);
         let cpus = if cpus.is_empty() { online(&stat(proc)) } else { cpus.to_vec() };
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let counters = Counters::new(proc, Groups::own(hierarchy));
-        Self { cpus, tick_ns, hierarchy: hierarchy.clone(), proc: proc.into(), counters, stalls: None }
+        let hierarchy = hierarchy.clone();
+        Self { cpus, sides, tick_ns, hierarchy, proc: proc.into(), counters, stalls: None }
     }
 
     /// Watches for stalls of our cores from now on; what is to be said where that is not allowed and a hypervisor may cause them.
@@ -112,23 +154,47 @@ impl Watch {
     pub(crate) fn moment(&self, contenders_ns: u64) -> Moment {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
-        let ticks = ticks(&stat(&self.proc), &self.cpus);
-        let precise = self.hierarchy.machine_cpu_ns(&self.cpus).map(|ns| MachineTime { ns, off_ns: 0 });
-        let coarse = || MachineTime {
-            ns: ticks.busy * self.tick_ns,
-            off_ns: TICKS_OFF * self.tick_ns * self.cpus.len() as u64,
+        let beside_ns = self.sides.as_ref().map_or(0, |sides| threads_on(&sides.servers));
+        let ours = Ours {
+            servers_ns: contenders_ns + beside_ns,
+            generator_ns: own_ns.saturating_sub(beside_ns),
+            ended_ns: tree::ended_ns(),
+        };
+        self.moment_of(Instant::now(), ours)
+    }
+
+    fn moment_of(&self, at: Instant, ours: Ours) -> Moment {
+        let stat = stat(&self.proc);
+        let used = |cpus: &[usize], ours_ns: u64| Used {
+            cores: cpus.len(),
+            machine: self.machine(&stat, cpus),
+            ours_ns,
         };
         Moment {
-            at: Instant::now(),
-            ticks,
-            machine: precise.or_else(|| (ticks.total > 0).then(coarse)),
-            ours_ns: contenders_ns + own_ns,
+            at,
+            ticks: ticks(&stat, &self.cpus),
+            all: used(&self.cpus, ours.servers_ns + ours.generator_ns),
+            sides: self.sides.as_ref().map(|sides| Sides {
+                servers: used(&sides.servers, ours.servers_ns),
+                generator: used(&sides.generator, ours.generator_ns),
+            }),
+            ended_ns: ours.ended_ns,
         }
+    }
+
+    fn machine(&self, stat: &str, cpus: &[usize]) -> Option<MachineTime> {
+        let precise = self.hierarchy.machine_cpu_ns(cpus).map(|ns| MachineTime { ns, off_ns: 0 });
+        let ticks = ticks(stat, cpus);
+        let coarse = || MachineTime {
+            ns: ticks.busy * self.tick_ns,
+            off_ns: TICKS_OFF * self.tick_ns * cpus.len() as u64,
+        };
+        precise.or_else(|| (ticks.total > 0).then(coarse))
     }
 
     /// What is to be said when the CPU time of others cannot be told here.
     pub(crate) fn blind(&self) -> Option<Finding> {
-        self.moment(0).machine.is_none().then(|| {
+        self.moment(0).all.machine.is_none().then(|| {
             Finding::warn(
                 "foreign-cpu-unknown",
                 "what other programs use of our cores cannot be told: neither the root control group nor /proc/stat can be read",
@@ -138,22 +204,83 @@ impl Watch {
     }
 
     /// What happened between two moments.
+    ///
+    /// The share of others is that of the side that they took more from, the servers' cores or the generator's: a loop on the servers'
+    /// only core takes half of it, however many cores the generator has. It is that of all our cores together unless the worse side is
+    /// above it by more than the clock may be off: which of two readings is larger that cannot be told apart is chance, and always to
+    /// take the larger one would let that chance add up over many rounds.
+    ///
+    /// Steal stays that of all our cores. `/proc/stat` has it in ticks of 10 ms, and a round may last for 250 ms: over 5 % of two cores
+    /// are three ticks in it, of one core two, and the worse of two cores has those much more often. Rounds would be left out for a
+    /// tick more or less, although a host that is short of time takes it from all cores about alike.
     pub(crate) fn between(&self, before: &Moment, after: &Moment) -> Seen {
-        let available = after.at.duration_since(before.at).as_nanos() as f64 * self.cpus.len() as f64;
-        let ours_ns = after.ours_ns.saturating_sub(before.ours_ns);
-        let machine = after.machine.zip(before.machine);
-        let share = |(after, before): (MachineTime, MachineTime)| {
-            foreign_share(after.ns.saturating_sub(before.ns), ours_ns, available)
-        };
-        let off_ns = after.machine.map_or(0, |machine| machine.off_ns);
+        let elapsed_ns = after.at.duration_since(before.at).as_nanos() as f64;
+        let available_ns = elapsed_ns * self.cpus.len() as f64;
+        let off_ns = after.all.machine.map_or(0, |machine| machine.off_ns);
+        let foreign_off = if available_ns > 0.0 { off_ns as f64 / available_ns } else { 0.0 };
+        let all = after.all.foreign_since(&before.all, elapsed_ns);
+        let worse = worse_side(before, after, elapsed_ns);
+        let worse = worse.filter(|(share, _)| all.is_some_and(|all| *share - all > foreign_off));
+        let (share, foreign_of) = worse.map_or((all, "our cores"), |(share, whose)| (Some(share), whose));
         Seen {
             reading: ExternalReading {
                 steal_share: steal_share(before.ticks, after.ticks),
-                foreign_share: machine.map(share),
+                foreign_share: share,
             },
-            foreign_off: if available > 0.0 { off_ns as f64 / available } else { 0.0 },
+            foreign_off,
+            foreign_of,
         }
     }
+}
+
+impl Sides<Vec<usize>> {
+    /// Divides `cpus` into the generator's and the others; none unless all of the generator's are among them, each once, and others too.
+    fn of(cpus: &[usize], own: &[usize]) -> Option<Self> {
+        let (generator, servers): (Vec<usize>, Vec<usize>) =
+            cpus.iter().copied().partition(|cpu| own.contains(cpu));
+        let once = generator.len() == own.len() && own.iter().all(|cpu| generator.contains(cpu));
+        (once && !generator.is_empty() && !servers.is_empty()).then_some(Self { servers, generator })
+    }
+}
+
+impl Used {
+    /// The share of these cores' time since `before` that others used; none where it cannot be told.
+    fn foreign_since(&self, before: &Self, elapsed_ns: f64) -> Option<f64> {
+        let machine_ns = self.machine?.ns.saturating_sub(before.machine?.ns);
+        let ours_ns = self.ours_ns.saturating_sub(before.ours_ns);
+        Some(foreign_share(machine_ns, ours_ns, elapsed_ns * self.cores as f64))
+    }
+}
+
+/// The share that others used of the side that they took more from, and whose that is. None where children of ours have ended
+/// meanwhile, as in rounds of starts: keepers run beside the generator, and are counted with what they kept, in clock ticks.
+fn worse_side(before: &Moment, after: &Moment, elapsed_ns: f64) -> Option<(f64, &'static str)> {
+    let (then, now) = before.sides.zip(after.sides).filter(|_| before.ended_ns == after.ended_ns)?;
+    let servers = now.servers.foreign_since(&then.servers, elapsed_ns)?;
+    let generator = now.generator.foreign_since(&then.generator, elapsed_ns)?;
+    let worse_there = generator > servers;
+    Some(if worse_there { (generator, "the generator's cores") } else { (servers, "the servers' cores") })
+}
+
+/// CPU time of the living threads of this process that may run on none but `cpus`, in nanoseconds: such look out for stalls.
+fn threads_on(cpus: &[usize]) -> u64 {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
+    tasks
+        .flatten()
+        .filter_map(|task| {
+            let thread = Pid::from_raw(task.file_name().to_str()?.parse().ok()?)?;
+            let allowed = may_run_on(thread);
+            let there = !allowed.is_empty() && allowed.iter().all(|cpu| cpus.contains(cpu));
+            let (used_ns, _) = there.then(|| tree::schedstat_of(&task.path())).flatten()?;
+            Some(used_ns)
+        })
+        .sum()
+}
+
+/// Processors that a thread may run on; none where the kernel does not say.
+fn may_run_on(thread: Pid) -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Some(thread)) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 fn stalls_unknown(error: &io::Error) -> Finding {
@@ -203,6 +330,8 @@ fn ticks(stat: &str, cpus: &[usize]) -> Ticks {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const STAT: &str =
@@ -228,13 +357,14 @@ mod tests {
 
     #[test]
     fn others_are_seen_by_processor_where_no_group_counts_the_machine() {
-        let watch = Watch::new(&[1], &nowhere());
+        let watch = Watch::new(&[1], &[], &nowhere());
         let at = Instant::now();
         let moment = |seconds, busy, ours_ns| Moment {
-            at: at + std::time::Duration::from_secs(seconds),
+            at: at + Duration::from_secs(seconds),
             ticks: Ticks::default(),
-            machine: Some(MachineTime { ns: busy, off_ns: 20_000_000 }),
-            ours_ns,
+            all: Used { cores: 1, machine: Some(MachineTime { ns: busy, off_ns: 20_000_000 }), ours_ns },
+            sides: None,
+            ended_ns: 0,
         };
         let seen = watch.between(&moment(0, 5, 5), &moment(1, 700_000_005, 500_000_005));
         assert!((seen.reading.foreign_share.unwrap() - 0.2).abs() < 1e-9);
@@ -245,21 +375,124 @@ mod tests {
         Hierarchy::parse("", "", std::path::Path::new("/nowhere"))
     }
 
+    /// What is seen over two seconds of cores that were busy for these shares of them, as `/proc/stat` would show it. The first core is
+    /// the servers', the others are the generator's.
+    fn seen_over_two_seconds(busy: &[f64], ours: Ours) -> Seen {
+        let (proc, cpus) = (tempfile::tempdir().unwrap(), (0..busy.len()).collect::<Vec<_>>());
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let imitate = |seconds: f64| {
+            let line = |(cpu, share): (usize, &f64)| {
+                let ticks = (share * seconds * per_second).round();
+                format!("cpu{cpu} {ticks} 0 0 1000 0 0 0 0 0 0\n")
+            };
+            let text: Vec<String> = busy.iter().enumerate().map(line).collect();
+            fs::write(proc.path().join("stat"), text.concat()).unwrap();
+        };
+        let watch = Watch::under(proc.path(), &cpus, &cpus[1..], &nowhere());
+        let at = Instant::now();
+        imitate(0.0);
+        let before = watch.moment_of(at, Ours::default());
+        imitate(2.0);
+        watch.between(&before, &watch.moment_of(at + Duration::from_secs(2), ours))
+    }
+
+    /// CPU time of ours in seconds.
+    fn ours(servers_s: f64, generator_s: f64) -> Ours {
+        let ns = |seconds: f64| (seconds * 1e9).round() as u64;
+        Ours { servers_ns: ns(servers_s), generator_ns: ns(generator_s), ended_ns: 0 }
+    }
+
+    #[track_caller]
+    fn assert_share(seen: &Seen, share: f64, of: &str) {
+        let read = seen.reading.foreign_share.unwrap();
+        assert!((read - share).abs() < 1e-9 && seen.foreign_of == of, "{seen:?}");
+    }
+
+    /// A busy loop has half of the servers' core; of all sixteen that is 3 %.
+    #[test]
+    fn a_loop_on_the_servers_only_core_is_seen_however_many_the_generator_has() {
+        let mut busy = [0.6; 16];
+        busy[0] = 1.0;
+        let seen = seen_over_two_seconds(&busy, ours(1.0, 18.0));
+        assert_share(&seen, 0.5, "the servers' cores");
+        let dropped = crate::epoch::dropped(&seen);
+        assert_eq!(dropped.unwrap(), "others used 50.0 % of the servers' cores");
+    }
+
+    #[test]
+    fn with_a_core_each_a_loop_on_either_reads_no_less_than_over_both() {
+        assert_share(&seen_over_two_seconds(&[1.0, 0.6], ours(1.0, 1.2)), 0.5, "the servers' cores");
+        assert_share(&seen_over_two_seconds(&[0.4, 1.0], ours(0.8, 1.0)), 0.5, "the generator's cores");
+        let both = seen_over_two_seconds(&[0.9, 0.9], ours(1.2, 1.2));
+        assert_share(&both, 0.3, "our cores");
+    }
+
+    /// Two ticks in two seconds are 1 %.
+    #[test]
+    fn sides_that_the_clock_cannot_tell_apart_are_read_together() {
+        let seen = seen_over_two_seconds(&[0.5, 0.5], ours(0.98, 1.0));
+        assert_share(&seen, 0.005, "our cores");
+        let seen = seen_over_two_seconds(&[0.5, 0.5], ours(0.94, 1.0));
+        assert_share(&seen, 0.03, "the servers' cores");
+    }
+
+    #[test]
+    fn what_has_ended_is_on_no_side() {
+        let ended = Ours { ended_ns: 10_000_000, ..ours(1.0, 1.2) };
+        assert_share(&seen_over_two_seconds(&[1.0, 0.6], ended), 0.25, "our cores");
+    }
+
+    #[test]
+    fn sides_are_told_apart_only_where_each_has_cores_of_its_own() {
+        let sides = |servers: &[usize], generator: &[usize]| {
+            Some(Sides { servers: servers.to_vec(), generator: generator.to_vec() })
+        };
+        assert_eq!(Sides::of(&[0, 2, 1, 3], &[1, 3]), sides(&[0, 2], &[1, 3]));
+        assert_eq!(Sides::of(&[], &[0, 1]), None, "nobody is pinned");
+        assert_eq!(Sides::of(&[0, 1], &[0, 1]), None);
+        assert_eq!(Sides::of(&[0, 1], &[1, 2]), None, "the generator runs elsewhere as well");
+        assert_eq!(Sides::of(&[0, 1, 1], &[1]), None, "a core of both");
+        assert_eq!(Sides::of(&[0, 1], &[]), None);
+    }
+
+    #[test]
+    fn a_thread_of_ours_is_counted_where_it_is_tied_to() {
+        const USED_NS: u64 = 5_000_000;
+        let core = may_run_on(rustix::thread::gettid())[0];
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            crate::affinity::pin(&[core]).unwrap();
+            let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+            while used().tv_sec == 0 && (used().tv_nsec as u64) < USED_NS {
+                std::hint::spin_loop();
+            }
+            tell.send(()).unwrap();
+            // Until the other end is gone.
+            let _ = ended.recv();
+        });
+        told.recv().unwrap();
+        assert!(threads_on(&[core]) >= USED_NS);
+        assert_eq!(threads_on(&[]), 0);
+        drop(end);
+        thread.join().unwrap();
+    }
+
     /// Burns CPU time on a core of this machine, as seen by a watch without groups.
     #[test]
     fn another_programs_time_is_seen_without_groups() {
-        let watch = Watch::new(&[], &nowhere());
+        let watch = Watch::new(&[], &[], &nowhere());
         assert_eq!(watch.blind(), None);
-        let before = watch.moment(0).machine.unwrap();
+        let before = watch.moment(0).all.machine.unwrap();
         let mut other = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let grown = |now: MachineTime| now.ns - before.ns >= 200_000_000;
         let start = Instant::now();
         let seen = loop {
-            let seen = watch.moment(0).machine.is_some_and(grown);
+            let seen = watch.moment(0).all.machine.is_some_and(grown);
             if seen || start.elapsed().as_secs() > 60 {
                 break seen;
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
         };
         other.kill().unwrap();
         other.wait().unwrap();
@@ -268,7 +501,7 @@ mod tests {
 
     #[test]
     fn a_watch_that_sees_nothing_says_so() {
-        let watch = Watch::new(&[100_000], &nowhere());
+        let watch = Watch::new(&[100_000], &[], &nowhere());
         assert_eq!(watch.blind().unwrap().code, "foreign-cpu-unknown");
         let seen = watch.between(&watch.moment(0), &watch.moment(0));
         assert_eq!(seen.reading.foreign_share, None);
@@ -276,7 +509,7 @@ mod tests {
 
     #[test]
     fn this_machine_can_be_read() {
-        let watch = Watch::new(&[], &Hierarchy::detect());
+        let watch = Watch::new(&[], &[], &Hierarchy::detect());
         let before = watch.moment(0);
         let seen = watch.between(&before, &watch.moment(0));
         assert!((0.0..=1.0).contains(&seen.reading.steal_share));

@@ -79,7 +79,7 @@ pub(crate) fn climbing(record: &Record, scenario: &str) -> Vec<(String, f64)> {
         .racing(scenario)
         .into_iter()
         .filter_map(|contender| {
-            let climb = climbs(&record.rates(scenario, contender), STEADY, STEADY_ALPHA)?;
+            let climb = climbs(&record.paces(scenario, contender), STEADY, STEADY_ALPHA)?;
             climb.climbs.then(|| (record.plan.contenders[contender].name.clone(), climb.change))
         })
         .collect()

@@ -113,6 +113,7 @@ pub(crate) fn slice_record(
     contender: usize,
     start_ns: u64,
     tally: &Tally,
+    cpu_ns: Option<u64>,
     stalled_share: Option<f64>,
 ) -> Slice {
     Slice {
@@ -121,6 +122,7 @@ pub(crate) fn slice_record(
         elapsed_ns: tally.elapsed_ns,
         rate_per_s: tally.rate_per_s(),
         completions: tally.completions,
+        cpu_ns,
         load_cpu_ns: tally.cpu_ns,
         load_spin_ns: Some(tally.spin_ns),
         load_run_delay_ns: tally.run_delay_ns,

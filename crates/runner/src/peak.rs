@@ -58,6 +58,8 @@ impl Course<'_> {
             loaded.iter().zip(warmups).map(|(one, warmup)| self.settings(one, warmup, objective, slices));
         let searches: Result<Vec<PeakSearch>, PeakError> = settings.map(PeakSearch::new).collect();
         let (mut searches, mut rounds) = (searches.map_err(failed)?, Vec::new());
+        // By contender: trials at the rate in question that were too much for the generator.
+        let mut overworked = vec![0; loaded.len()];
         loop {
             let open: Vec<usize> =
                 (0..loaded.len()).filter(|place| searches[*place].next().is_some()).collect();
@@ -79,26 +81,33 @@ impl Course<'_> {
                     self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
                 let stalled_share = self.watch.stalled_share(stalled);
                 measured[place].see_host(self.watch.host().since(&host));
-                let mut slice = slice_record(loaded[place].runner.contender, start_ns, &tally, stalled_share);
+                let tired = is_overworked(&tally, &seen);
+                let mut slice =
+                    slice_record(loaded[place].runner.contender, start_ns, &tally, None, stalled_share);
                 slice.trial = Some(excused(seen, stalled_share, objective));
                 measured[place].sum.add_if(tally, false);
-                tried.push((place, slice));
+                tried.push((place, slice, tired));
             }
             let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
             let dropped = dropped(&seen);
-            for (place, slice) in &mut tried {
+            for (place, slice, tired) in &mut tried {
                 let Some(trial) = &mut slice.trial else { continue };
                 if let Some(why) = &dropped {
                     (trial.end, trial.invalid) = (TrialEnd::Invalid, Some(why.clone()));
                 }
+                overworked[*place] = match trial.end {
+                    TrialEnd::Invalid => overworked[*place] + usize::from(*tired),
+                    TrialEnd::Pass | TrialEnd::Fail => 0,
+                };
                 searches[*place].record(trial.rate_per_s, outcome(trial.end)).map_err(failed)?;
             }
-            let slices: Vec<Slice> = tried.into_iter().map(|(_, slice)| slice).collect();
+            let slices: Vec<Slice> = tried.into_iter().map(|(_, slice, _)| slice).collect();
             rounds.push(Round { slices, external: seen.reading, dropped });
         }
-        for ((one, loaded), search) in measured.iter_mut().zip(loaded.iter()).zip(&searches) {
-            one.end(loaded);
-            one.peak = search.peak().map(|peak| record_of(peak, search.tried().len()));
+        for (place, search) in searches.iter().enumerate() {
+            measured[place].end(&loaded[place]);
+            let peak = search.peak().map(|peak| record_of(peak, search.tried().len(), overworked[place]));
+            measured[place].peak = peak;
         }
         Ok((rounds, measured))
     }
@@ -152,7 +161,7 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration)
     let met = quantile_ns.is_some_and(|ns| ns <= objective.limit_ns)
         && failed_share <= MOST_FAILED
         && achieved_share >= LEAST_ACHIEVED;
-    let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64;
+    let busy = busy(tally);
     // Without what the generator was late itself, the objective might have been met.
     let own_ns = tally.own_lag.histogram().value_at_quantile(objective.quantile);
     let late =
@@ -172,6 +181,16 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration)
         (false, Some(_)) => TrialEnd::Invalid,
     };
     Trial { rate_per_s, quantile_ns, achieved_share, failed_share, end, invalid: ours }
+}
+
+/// How much of its time the generator worked, 0 to 1.
+fn busy(tally: &Tally) -> f64 {
+    tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64
+}
+
+/// Whether a trial says nothing because the generator was too busy.
+fn is_overworked(tally: &Tally, trial: &Trial) -> bool {
+    trial.end == TrialEnd::Invalid && busy(tally) > BUSY
 }
 
 /// The same trial; one that failed by its quantile alone, in which a core stood still for as long as could make that quantile, says
@@ -201,7 +220,8 @@ fn outcome(end: TrialEnd) -> Outcome {
     }
 }
 
-fn record_of(peak: Peak, trials: usize) -> PeakSeen {
+/// What a search came to; `overworked` of its last invalid trials were too much for the generator.
+fn record_of(peak: Peak, trials: usize, overworked: usize) -> PeakSeen {
     let at = |end, rate_per_s| PeakSeen { end, rate_per_s, low_per_s: None, high_per_s: None, trials };
     match peak {
         Peak::Found(one) => PeakSeen {
@@ -211,6 +231,9 @@ fn record_of(peak: Peak, trials: usize) -> PeakSeen {
         },
         Peak::AtLeast(rate_per_s) => at(PeakEnd::AtLeast, rate_per_s),
         Peak::Below(rate_per_s) => at(PeakEnd::Below, rate_per_s),
+        Peak::GaveUp { rate_per_s, invalid } if overworked * 2 > invalid => {
+            at(PeakEnd::Generator, rate_per_s)
+        }
         Peak::GaveUp { rate_per_s, .. } => at(PeakEnd::GaveUp, rate_per_s),
     }
 }
@@ -262,6 +285,26 @@ mod tests {
         assert_eq!(of(0, 2, 0), TrialEnd::Fail);
         assert_eq!(of(20, 0, 900), TrialEnd::Invalid, "the generator may have been it");
         assert_eq!(of(0, 0, 900), TrialEnd::Pass);
+    }
+
+    #[test]
+    fn a_search_that_the_generator_ended_is_told_from_one_that_was_disturbed() {
+        let ended =
+            |overworked| record_of(Peak::GaveUp { rate_per_s: 50_000.0, invalid: 9 }, 12, overworked).end;
+        assert_eq!((ended(9), ended(5)), (PeakEnd::Generator, PeakEnd::Generator));
+        assert_eq!((ended(4), ended(0)), (PeakEnd::GaveUp, PeakEnd::GaveUp));
+        let tally = Tally { cpu_ns: 900, wall_ns: 1_000, ..Tally::default() };
+        let trial = |end| Trial {
+            rate_per_s: 1_000.0,
+            quantile_ns: None,
+            achieved_share: 0.5,
+            failed_share: 0.0,
+            end,
+            invalid: None,
+        };
+        assert!(is_overworked(&tally, &trial(TrialEnd::Invalid)));
+        assert!(!is_overworked(&tally, &trial(TrialEnd::Pass)), "met all the same");
+        assert!(!is_overworked(&Tally { spin_ns: 400, ..tally }, &trial(TrialEnd::Invalid)));
     }
 
     #[test]

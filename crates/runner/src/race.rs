@@ -232,8 +232,8 @@ impl Race<'_> {
     /// Reads the machine during a scenario; stalls too where a percentile is told, which a single one can move.
     fn watch_of(&mut self, plan: &Plan, scenario: &ScenarioPlan) -> Result<Watch, RaceError> {
         let pinning = &plan.pinning;
-        let mut watch =
-            Watch::new(&[&pinning.server_cpus[..], &pinning.load_cpus[..]].concat(), self.hierarchy);
+        let cpus = [&pinning.server_cpus[..], &pinning.load_cpus[..]].concat();
+        let mut watch = Watch::new(&cpus, &pinning.load_cpus, self.hierarchy);
         // Without cores of their own it is not known which of the machine's they use.
         let known = !pinning.server_cpus.is_empty() && !pinning.load_cpus.is_empty();
         let unseen =

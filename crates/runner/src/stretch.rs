@@ -294,8 +294,8 @@ impl Loaded {
         set.map_err(|source| StretchError::Slice { contender: contender(), source })
     }
 
-    /// Loads it slice by slice from position `from` of the requests, without freezing in between, until `enough` says so or it has
-    /// died.
+    /// Loads it slice by slice from position `from` of the requests, as fast as it answers whatever the scenario's rate is, without
+    /// freezing in between, until `enough` says so or it has died. That warms it up soonest, and shows in the rate whether it is warm.
     ///
     /// # Errors
     /// As [`Self::slice`].
@@ -323,9 +323,7 @@ impl Loaded {
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         loop {
             let (limit, start) = (Limit::duration(slice), from + sum.outcomes.total());
-            let pacer = pacer(&self.shape, self.stages.as_ref(), self.seed, start)
-                .map_err(|source| StretchError::Rate { contender: name(), source })?;
-            let order = SliceOrder { pacer, limit, settle: Duration::ZERO, start };
+            let order = SliceOrder { pacer: Pacer::Closed, limit, settle: Duration::ZERO, start };
             let tally = self
                 .session
                 .slice(&order)
@@ -344,7 +342,6 @@ impl Loaded {
 /// When requests of a slice are due: as random as any other slice's, and the same for all contenders of a round, whose
 /// slices have the epoch's seed and the same `start`.
 fn pacer(shape: &Shape, stages: Option<&Rate>, seed: u64, start: u64) -> Result<Pacer, RateError> {
-    // Outside its trials, a contender whose peak is looked for is loaded as fast as it answers: that warms it up best.
     let Shape::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
     let seed = derive_seed(seed, usize::try_from(start).unwrap_or(usize::MAX), 0);
     let arrivals = if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };

@@ -1,7 +1,7 @@
 //! Numbers in, numbers out: how deadheat turns paired observations into a verdict.
 //!
-//! Owns the estimators, the intervals, the stopping boundaries, the verdicts, the warm-up cut, the ranking, the search
-//! for a peak and the law of scaling. It must not know what was measured, on which machine or by whom, and it reads no
+//! Owns the estimators, the intervals, the stopping boundaries and their power, the verdicts, the warm-up cut, the ranking,
+//! the search for a peak and the law of scaling. It must not know what was measured, on which machine or by whom, and it reads no
 //! clock, file, environment or thread-local randomness: a seed comes in.
 //!
 //! [`referee`] is the entry that a race uses; the other modules are its parts, each usable alone.
@@ -27,6 +27,7 @@ pub mod interval;
 pub mod letters;
 pub mod mixture;
 pub mod peak;
+pub mod power;
 pub mod published;
 pub mod ratio;
 pub mod referee;
@@ -54,4 +55,4 @@ pub use slope::{Climb, FEWEST_SLOPES, STEADY, STEADY_ALPHA, Slope, climbs, slope
 pub use usl::Usl;
 pub use verdict::{Direction, Ruling, Verdict};
 pub use warmup::{WarmupLimits, mser5, warmup_length_s};
-pub use welch::{Welch, epoch_log_level};
+pub use welch::{ENDED_BY_ITSELF, Welch, epoch_log_level};

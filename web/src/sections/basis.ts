@@ -92,7 +92,7 @@ export function machine(context: Context): HTMLElement | null {
       ["continued", record.resumed_unix_ms.map(date).join("; ")],
       ["profile", method.profile],
       ["seed", String(method.seed)],
-      ["error rate of the race", percent(method.alpha)],
+      ["error rate of each scenario", percent(method.alpha)],
       ["margin", percent(method.margin)],
       ["looks after epochs", method.looks.join(", ")],
       ["slices", `${timeNs(method.slice_ns)}, the first ${timeNs(method.settle_ns)} left out; ${method.rounds} rounds per epoch`],

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use deadheat_record::{
-    AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, Record, Shape, read_any,
+    AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, Record, ScenarioPlan, Shape, read_any,
 };
 use deadheat_report::comparison::{self, CompareError, FailIf, Named};
 use deadheat_report::{View, terminal};
@@ -100,26 +100,42 @@ pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageErr
     Err(UsageError::new(problem, remedy))
 }
 
-/// Whether the rates and lengths of the race give enough requests for the percentile that a condition names.
+/// Whether the rates and lengths of the race give enough requests for the percentile that a condition names, or for all that the race is
+/// about where it names none.
 fn reachable(plan: &Plan, condition: &FailIf) -> Result<(), UsageError> {
-    let Some(metric) = condition.metric else { return Ok(()) };
-    for scenario in plan.scenarios.iter().filter(|one| plan.metrics(one).contains(&metric)) {
-        let slices = plan.slices(scenario);
-        let beyond = scenario.shape.requests_beyond(slices, metric);
-        let Some(beyond) = beyond.filter(|beyond| *beyond < BEYOND) else { continue };
-        let (word, measured_s) = (metric.word(), slices.measured_ns() as f64 / 1e9);
-        let problem = format!(
-            "--fail-if '{}': {word} takes {BEYOND} requests beyond it in an epoch, and scenario {} will have {beyond:.0}: it is \
-             measured for {measured_s} s of each",
-            condition.text, scenario.name
-        );
-        let remedy = format!(
-            "measure for {:.0} s with --measure, raise the rate, or name a lower percentile",
-            (ROOM * measured_s * BEYOND / beyond).ceil()
-        );
-        return Err(UsageError::new(problem, remedy));
+    let meant = |metric: &Metric| condition.metric.is_none_or(|named| named == *metric);
+    for scenario in &plan.scenarios {
+        for metric in plan.metrics(scenario).into_iter().filter(meant) {
+            enough_beyond(plan, scenario, metric, condition)?;
+        }
     }
     Ok(())
+}
+
+fn enough_beyond(
+    plan: &Plan,
+    scenario: &ScenarioPlan,
+    metric: Metric,
+    condition: &FailIf,
+) -> Result<(), UsageError> {
+    let slices = plan.slices(scenario);
+    let beyond = scenario.shape.requests_beyond(slices, metric);
+    let Some(beyond) = beyond.filter(|beyond| *beyond < BEYOND) else { return Ok(()) };
+    let (word, measured_s) = (metric.word(), slices.measured_ns() as f64 / 1e9);
+    let problem = format!(
+        "--fail-if '{}': {word} takes {BEYOND} requests beyond it in an epoch, and scenario {} will have {beyond:.0}: it is \
+         measured for {measured_s} s of each",
+        condition.text, scenario.name
+    );
+    let or_else = match condition.metric {
+        Some(_) => "name a lower percentile",
+        None => "name what it speaks of, as in 'p50 slower by 10%'",
+    };
+    let remedy = format!(
+        "measure for {:.0} s with --measure, raise the rate, or {or_else}",
+        (ROOM * measured_s * BEYOND / beyond).ceil()
+    );
+    Err(UsageError::new(problem, remedy))
 }
 
 /// What the conditions say of a race, shown.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use deadheat_record::{
     ConditionResult, Document, Finding, Journal, Line, Plan, Record, Severity, VerdictWord,
 };
-use deadheat_report::comparison::FailIf;
+use deadheat_report::comparison::{FailIf, other_machine};
 use deadheat_report::terminal;
 use deadheat_runner::{
     Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms, usual_cpu_latency_us,
@@ -20,7 +20,7 @@ use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
 use crate::interrupt::Interrupt;
 use crate::live::{Live, Shown, logs_beside};
 use crate::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
-use crate::prepare;
+use crate::prepare::{self, Changed};
 use crate::study::{self, Study};
 
 /// Races, and shows what came of it.
@@ -39,7 +39,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
             fresh(&study, flags, console, &run, &hierarchy)?
         }
-        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &hierarchy)?,
+        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &run, &hierarchy)?,
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
@@ -222,10 +222,13 @@ fn resumed(
     path: &Path,
     conditions: &[FailIf],
     console: &Console,
+    run: &RunId,
     hierarchy: &Hierarchy,
 ) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     askable(&record.plan, conditions)?;
+    // Before anything is opened for writing: a record that is refused stays as it is.
+    as_begun(path, &record, console, run, hierarchy)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
         // Once more: only now does nobody else write it.
@@ -238,14 +241,6 @@ fn resumed(
         }
         journal
     };
-    if let Some(dataset) = record.plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
-        let problem = format!("{}: the record's dataset {} is gone", path.display(), dataset.display());
-        return Err(UsageError {
-            problem,
-            remedy: "race the study again; that makes the dataset anew".into(),
-        }
-        .into());
-    }
     if !record.done {
         let left = tell_leftovers(hierarchy, console).into_iter();
         let findings = left.map(|finding| Line::Finding { scenario: None, finding });
@@ -255,6 +250,60 @@ fn resumed(
         }
     }
     Ok(Stage { record, journal })
+}
+
+/// Whether a race can go on as it was begun. An interval holds the epochs of one machine and of one version of each contender:
+/// with others, it would be another race.
+fn as_begun(
+    path: &Path,
+    record: &Record,
+    console: &Console,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+) -> Result<(), Failure> {
+    let refused = |problem: String, remedy: &str| {
+        Failure::from(UsageError::new(format!("{}: {problem}", path.display()), remedy))
+    };
+    let plan = &record.plan;
+    if let Some(dataset) = plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
+        let problem = format!("the record's dataset {} is gone", dataset.display());
+        return Err(refused(problem, "race the study again; that makes the dataset anew"));
+    }
+    // A race that is over is only shown again, wherever that is.
+    if plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some()) {
+        return Ok(());
+    }
+    if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
+        let problem = format!("the race was begun on another machine: {other}");
+        return Err(refused(problem, "race anew without --resume, or go on where it was begun"));
+    }
+    let changed = changed_versions(record, console)?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let each: Vec<String> =
+        changed.iter().map(|one| format!("{} ({} then, {} now)", one.name, one.then, one.now)).collect();
+    let problem = format!("contenders were of other versions when the race was begun: {}", each.join(", "));
+    Err(refused(problem, "race anew without --resume, or bring back the versions that were raced"))
+}
+
+/// The record has what version commands said and not the commands: its study is asked for them. Where that cannot be read
+/// any more, nothing is known to have changed.
+fn changed_versions(record: &Record, console: &Console) -> Result<Vec<Changed>, Failure> {
+    let (plan, out) = (&record.plan, &record.out);
+    if !plan.contenders.iter().any(|one| one.version.is_some() && !out.contains(&one.name)) {
+        return Ok(Vec::new());
+    }
+    let mut tell = |line: &str| console.note(&lines_plain(line));
+    match study::load(&plan.folder) {
+        Ok(study) => Ok(prepare::changed_versions(&study, plan, out, &mut tell)?),
+        Err(error) => {
+            let why = error.to_string();
+            let why = why.lines().next().unwrap_or_default();
+            tell(&format!("note: whether versions are still those of the record is not known: {why}"));
+            Ok(Vec::new())
+        }
+    }
 }
 
 fn is_journal(path: &Path) -> bool {

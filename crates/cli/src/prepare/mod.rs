@@ -1,5 +1,5 @@
 //! What must be done once before contenders start: needs are looked for, the dataset and the builds are made,
-//! versions are asked.
+//! versions are asked. Where a race goes on, only versions are, again.
 //!
 //! Owns: commands that run to their end, and what is cached of them. Must not know: servers, load, the method.
 
@@ -22,6 +22,7 @@ use crate::study::Study;
 
 pub(crate) use command::{Order, ended, log_name};
 pub(crate) use needs::{Skipped, missing, unmet};
+pub(crate) use version::Changed;
 
 /// Told what is being done, a line each.
 pub(crate) type Progress<'p> = &'p mut dyn FnMut(&str);
@@ -78,6 +79,21 @@ pub(crate) fn prepare(
     build::all(study, plan, progress)?;
     artefact::all(study, plan);
     Ok(version::all(study, plan))
+}
+
+/// Asks again for the versions that the plan has, and gives those that are others by now. Contenders that are `out` are not
+/// asked, since nobody races them any more.
+///
+/// # Errors
+/// When the work folder cannot be made, where commands write. A version that cannot be told is told to `progress`.
+pub(crate) fn changed_versions(
+    study: &Study,
+    plan: &Plan,
+    out: &[String],
+    progress: Progress<'_>,
+) -> Result<Vec<Changed>, PrepareError> {
+    make_work(&plan.work)?;
+    Ok(version::changed(study, plan, out, progress))
 }
 
 /// A study's own folder is made as usual, since a database may run as another user; one below `/tmp`, where anybody

@@ -161,8 +161,48 @@ fn a_version_command_has_a_limit() {
     let study = fixture.study();
     let plan = fixture.plan(&study);
     make_work(&plan.work).unwrap();
-    let asked = version::ask(&study.contenders[0], &plan, Duration::from_millis(50)).unwrap();
+    let asked = version::ask("sleep 60", &plan.contenders[0], &plan, Duration::from_millis(50));
     assert_eq!(asked, Err("`sleep 60` took over 0.05 s".into()));
+}
+
+/// Which versions are others by now, as name, then and now; and what is said of those that cannot be told.
+fn asked_again(fixture: &Fixture, plan: &Plan, out: &[String]) -> (Vec<[String; 3]>, Vec<String>) {
+    let mut lines = Vec::new();
+    let mut tell = |line: &str| lines.push(line.to_owned());
+    let changed = changed_versions(&fixture.study(), plan, out, &mut tell).unwrap();
+    (changed.into_iter().map(|one| [one.name, one.then, one.now]).collect(), lines)
+}
+
+#[test]
+fn versions_that_are_others_by_now_are_told() {
+    let contender = |name: &str, command: &str, version: &str| {
+        let env = "env = { V = \"{study}/v\" }\n";
+        format!("[[contender]]\nname = \"{name}\"\ncommand = \"{command}\"\nversion = \"{version}\"\n{env}")
+    };
+    let text = |command: &str| {
+        let [a, b] = ["a", "b"].map(|name| contender(name, command, "cat $V"));
+        let [c, d] = [("c", "echo 3"), ("d", "cat w")].map(|(name, asked)| contender(name, "true", asked));
+        format!("{a}{b}{c}{d}{PROBE}")
+    };
+    let fixture = Fixture::new(&text("true"));
+    fixture.write("v", "1.0\n");
+    fixture.write("w", "5\n");
+    let plan = fixture.prepare().unwrap().1;
+    assert_eq!(asked_again(&fixture, &plan, &[]), (Vec::new(), Vec::new()));
+
+    fixture.write("v", "2.0\n");
+    fs::remove_file(fixture.path().join("w")).unwrap();
+    let out = ["b".to_owned()];
+    let (changed, lines) = asked_again(&fixture, &plan, &out);
+    assert_eq!(changed, [["a", "1.0", "2.0"].map(str::to_owned)]);
+    assert_eq!(lines, ["note: whether d is still of version 5 is not known: `cat w` exited with 1"]);
+
+    fixture.write("study.toml", &text("false"));
+    let (changed, lines) = asked_again(&fixture, &plan, &out);
+    assert!(changed.is_empty(), "of another command it is the version of another program: {changed:?}");
+    let said =
+        "note: whether a is still of version 1.0 is not known: the study starts it by another command now";
+    assert_eq!(lines[0], said);
 }
 
 #[test]

@@ -151,22 +151,27 @@ fn measured_apart(both: &Both<'_>) -> Option<Finding> {
     Some(Finding::warn("measured-apart", message, remedy))
 }
 
-fn machine(then: &Machine, now: &Machine) -> Option<Finding> {
+/// What makes another machine of it: processor, number of processors, memory or hypervisor, each as it was then and is
+/// now; none if it is the same one.
+pub fn other_machine(then: &Machine, now: &Machine) -> Option<String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let memory = |machine: &Machine| machine.memory_bytes.unwrap_or(0);
     let (most, least) = (memory(then).max(memory(now)), memory(then).min(memory(now)));
     let same_memory = (most - least) as f64 <= SAME_MEMORY * most as f64;
     let shown = |machine: &Machine| if same_memory { String::new() } else { bytes(memory(machine)) };
-    let message = unlike([
+    unlike([
         ("processor", text(&then.cpu_model), text(&now.cpu_model)),
         ("logical processors", then.cpus.to_string(), now.cpus.to_string()),
         ("shared cores", format!("{:?}", then.siblings), format!("{:?}", now.siblings)),
         ("memory", shown(then), shown(now)),
         ("hypervisor", text(&then.hypervisor), text(&now.hypervisor)),
-    ])?;
+    ])
+}
+
+fn machine(then: &Machine, now: &Machine) -> Option<Finding> {
     Some(Finding::invalid(
         "different-machine",
-        message,
+        other_machine(then, now)?,
         "race both revisions on one machine, at best in one race",
     ))
 }

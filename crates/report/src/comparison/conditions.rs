@@ -20,18 +20,19 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
         .collect();
     let mut results = all(&places, conditions);
     for (result, condition) in results.iter_mut().zip(conditions) {
-        let Some(metric) = condition.metric.map(metric_word) else { continue };
+        let named = condition.metric.map(metric_word);
+        let is_meant = |one: &Change| named.is_none_or(|metric| one.metric == metric);
         let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
         // Where a race was about the metric; all of them where none was.
-        let some_asked = changes.any(|one| one.metric == metric && one.asked);
-        let speaks = |one: &Change| one.metric == metric && (one.asked || !some_asked);
+        let some_asked = changes.any(|one| is_meant(one) && one.asked);
+        let speaks = |one: &Change| is_meant(one) && (one.asked || named.is_some() && !some_asked);
         let taken = |one: &Change| one.verdict == VerdictWord::Invalid;
         let lacks = |one: &&Change| speaks(one) && (one.old.is_none() || one.new.is_none() || taken(one));
         for scenario in scenarios {
             let place = |one: &Change| ConditionPlace {
                 scenario: scenario.name.clone(),
                 contender: one.contender.clone(),
-                metric: metric.into(),
+                metric: one.metric.clone(),
             };
             result.unknown.extend(scenario.changes.iter().filter(lacks).map(place));
         }
@@ -40,7 +41,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
 }
 
 /// What the conditions say of a race: of every contender against the baseline. Where the metric that a condition names could not be
-/// compared, nobody can tell.
+/// compared, or one of those that the race was about where it names none, nobody can tell.
 pub fn of_race(record: &Record, view: &View, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
     for scenario in &view.scenarios {
@@ -50,27 +51,25 @@ pub fn of_race(record: &Record, view: &View, conditions: &[FailIf]) -> Vec<Condi
     }
     let mut results = all(&places, conditions);
     for (result, condition) in results.iter_mut().zip(conditions) {
-        let Some(metric) = condition.metric else { continue };
-        result.unknown =
-            view.scenarios.iter().flat_map(|scenario| not_compared(record, scenario, metric)).collect();
+        let of_scenario = |scenario| not_compared(record, scenario, condition.metric);
+        result.unknown = view.scenarios.iter().flat_map(of_scenario).collect();
     }
     results
 }
 
-/// Where a scenario was to compare the metric and cannot.
-fn not_compared(record: &Record, scenario: &ScenarioView, metric: Metric) -> Vec<ConditionPlace> {
+/// Where a scenario was to compare the metric, or any where none is named, and cannot.
+fn not_compared(record: &Record, scenario: &ScenarioView, named: Option<Metric>) -> Vec<ConditionPlace> {
     let name = &scenario.result.name;
-    if !record.metrics(name).contains(&(metric, false)) {
-        return Vec::new();
-    }
     let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index].name);
-    let others = racing.filter(|one| Some(*one) != scenario.baseline.as_ref());
-    let place = |contender: &String| ConditionPlace {
+    let others: Vec<&String> = racing.filter(|one| Some(*one) != scenario.baseline.as_ref()).collect();
+    let missing = record.metrics(name).into_iter().filter(|(_, can)| !can).map(|(metric, _)| metric);
+    let missing = missing.filter(|metric| named.is_none_or(|one| one == *metric));
+    let place = |metric: Metric, contender: &String| ConditionPlace {
         scenario: name.clone(),
         contender: contender.clone(),
         metric: metric_word(metric).into(),
     };
-    others.map(place).collect()
+    missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
 }
 
 /// One comparison, and where it stands.

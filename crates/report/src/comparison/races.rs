@@ -8,7 +8,7 @@ use deadheat_record::{
 };
 use deadheat_stats::holm::Holm;
 use deadheat_stats::verdict::rule_on;
-use deadheat_stats::{Direction, Sample, Verdict, Welch};
+use deadheat_stats::{Direction, ENDED_BY_ITSELF, Sample, Verdict, Welch};
 
 use super::epochs::{Series, series};
 use super::{
@@ -286,21 +286,30 @@ fn family(
         let welch = Welch::of(&old.compared, &new.compared).map(|welch| welch.coarse(resolution));
         sides.push((old, new, welch));
     }
+    let alpha = rules.alpha * share_of_alpha(both, scenario);
     let mut holm = Holm::new(field.len());
     let evidence: Vec<f64> =
         sides.iter().map(|(_, _, welch)| welch.map_or(0.0, |welch| -welch.p_value().ln())).collect();
-    holm.look(&evidence, |sharing| -(rules.alpha / sharing as f64).ln());
+    holm.look(&evidence, |sharing| -(alpha / sharing as f64).ln());
     let mut changes = Vec::new();
     for (at, (one, (old, new, welch))) in field.iter().zip(&sides).enumerate() {
         let judged = Judged {
             welch: *welch,
-            alpha: rules.alpha / holm.sharing(at) as f64,
+            alpha: alpha / holm.sharing(at) as f64,
             differs: holm.rejected(at),
             margin_ln: rules.margin.ln_1p(),
         };
         changes.push(change(both, one, metric, (old, new), &judged));
     }
     Ok(changes)
+}
+
+/// A race with several looks ended by what it saw.
+fn share_of_alpha(both: &Both<'_>, scenario: &str) -> f64 {
+    let has_looks = |record: &Record| {
+        record.plan.scenario(scenario).is_some_and(|plan| record.plan.method_of(plan).looks.len() > 1)
+    };
+    if has_looks(both.old) || has_looks(both.new) { ENDED_BY_ITSELF } else { 1.0 }
 }
 
 /// What the family says of one contender.

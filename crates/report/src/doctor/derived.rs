@@ -1,71 +1,279 @@
 //! What can be told apart on a machine, from how a server differed from itself.
 //!
-//! Owns the way from a spread to epochs, minutes and a sentence. Must not know the machine.
+//! Owns the way from a spread, by the boundaries of a race, to epochs, minutes and a sentence. Must not know the machine.
 
-use deadheat_record::{NoiseFloor, Resolution};
-use deadheat_stats::{interval, spread};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use deadheat_record::{NoiseFloor, Resolution, Severity, VerdictWord};
+use deadheat_stats::interval::{MOST_EPOCHS, POWER};
+use deadheat_stats::{Referee, Rules, power, spread};
 
 use super::DIFFERENCES;
 use crate::number::{percent, whole};
 
-/// No race ends before its first look.
-const FEWEST_EPOCHS: usize = 4;
-/// A race that may stop at several looks takes so many times the epochs of one that is looked at once: it sees about a tenth less far
-/// (`deadheat_stats::interval::detectable_ratio`), and epochs go with the square.
-const LOOKS: f64 = 1.21;
-/// What a person waits for without going away.
-const PATIENCE_MINUTES: f64 = 3.0;
 /// The chance with which the true spread lies in its range.
 const LEVEL: f64 = 0.9;
+/// Said instead of what an invalid race seems to show.
+const NOT_KNOWN: &str =
+    "what can be told apart on this machine, now, is not known: the server's race with itself is invalid";
+
+/// When a race of two by a profile ends, and how long it takes.
+#[derive(Debug)]
+struct Profile {
+    /// How it is asked for; none for the usual one.
+    option: Option<&'static str>,
+    /// After so many epochs it may end.
+    looks: &'static [usize],
+    /// What comes before the first epoch, in seconds: for each contender a pilot, and 2 s for the handicap.
+    before_s: f64,
+    /// By so much its epochs are longer than those of the noise floor, in seconds: the least warm-up of each contender is.
+    longer_s: f64,
+    /// It ends in any case before it would take longer, in seconds.
+    budget_s: f64,
+}
+
+static QUICK: Profile = Profile {
+    option: None,
+    looks: &[4, 6, 8, 10, 12],
+    // Pilots of 4 s.
+    before_s: 12.0,
+    longer_s: 0.0,
+    budget_s: 180.0,
+};
+
+static FULL: Profile = Profile {
+    option: Some("--profile full"),
+    looks: &[6, 10, 15, 20, 25, 30],
+    // Pilots of 20 s.
+    before_s: 44.0,
+    longer_s: 2.0,
+    budget_s: f64::INFINITY,
+};
+
+impl Profile {
+    /// How long a whole race takes that ends after so many epochs, in seconds.
+    fn race_s(&self, epochs: usize, epoch_s: f64) -> f64 {
+        self.before_s + epochs as f64 * (epoch_s + self.longer_s)
+    }
+}
+
+/// One difference, and the race that tells it apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    /// What is kept of it.
+    pub(super) resolution: Resolution,
+    /// None where it takes more epochs than either profile has.
+    profile: Option<&'static Profile>,
+}
 
 pub(super) fn sd_range(floor: &NoiseFloor) -> Option<(f64, f64)> {
     spread::sd_interval(floor.sd_log_ratio?, floor.epochs, LEVEL)
 }
 
-pub(super) fn resolution(floor: &NoiseFloor) -> Vec<Resolution> {
-    let Some(sd) = floor.sd_log_ratio else { return Vec::new() };
-    let one = |difference: f64| {
-        let needed = interval::epochs_needed(sd, floor.alpha, difference.ln_1p());
-        let epochs = needed.map(|epochs| ((epochs as f64 * LOOKS).ceil() as usize).max(FEWEST_EPOCHS));
-        Resolution { difference, epochs, minutes: epochs.map(|epochs| epochs as f64 * floor.epoch_s / 60.0) }
-    };
-    DIFFERENCES.map(one).into()
+/// Whether the race of the server with itself says nothing of the machine.
+pub(super) fn is_invalid(floor: &NoiseFloor) -> bool {
+    floor.verdict == VerdictWord::Invalid
+        || floor.findings.iter().any(|finding| finding.severity == Severity::Invalid)
 }
 
-/// The least that can be told apart without much waiting; else the most, with its time.
-pub(super) fn sentence(resolution: &[Resolution]) -> String {
-    let soon = |one: &&Resolution| one.minutes.is_some_and(|minutes| minutes <= PATIENCE_MINUTES);
-    let said = |one: &Resolution| {
-        let minutes = one.minutes?;
-        let shown = if minutes < 10.0 { format!("{minutes:.1}") } else { whole(minutes.round() as u64) };
-        let what = percent(one.difference);
-        Some(format!("on this machine, now, {what} can be told apart in {shown} minutes"))
+/// What it takes for each of the differences, the least first.
+pub(super) fn rows(floor: &NoiseFloor) -> Vec<Row> {
+    let Some(sd) = floor.sd_log_ratio else { return Vec::new() };
+    DIFFERENCES.map(|difference| row(floor, sd, difference)).into()
+}
+
+/// The first look, of the usual race or else of the longer one, by which the difference is told apart with a chance of 90 %. One that
+/// is under the usual margin takes a margin as small: a race ends where it has found equivalence.
+fn row(floor: &NoiseFloor, sd: f64, difference: f64) -> Row {
+    let effect = difference.ln_1p() / sd;
+    let margin = difference.min(Rules::default().margin).ln_1p() / sd;
+    let race = |profile: &'static Profile| {
+        let critical = boundaries(profile, floor.alpha);
+        let chances = power::chances_by_look(profile.looks, &critical, effect, margin);
+        let look = chances.iter().position(|chance| *chance >= POWER)?;
+        let epochs = profile.looks[look];
+        (profile.race_s(epochs, floor.epoch_s) <= profile.budget_s).then_some((profile, epochs))
     };
-    let best = resolution.iter().find(soon).or(resolution.last());
-    best.and_then(said).unwrap_or_else(|| match resolution.last() {
-        Some(largest) => {
-            format!("on this machine, now, not even {} can be told apart", percent(largest.difference))
+    let found = [&QUICK, &FULL].into_iter().find_map(race);
+    let profile = found.map(|(profile, _)| profile);
+    let epochs = found.map(|(_, epochs)| epochs).or_else(|| beyond(effect, floor.alpha));
+    let minutes = |epochs| profile.unwrap_or(&FULL).race_s(epochs, floor.epoch_s) / 60.0;
+    Row { resolution: Resolution { difference, epochs, minutes: epochs.map(minutes) }, profile }
+}
+
+/// The critical values at a profile's looks. They take a while, and a proof concludes after each of its races: they are computed once.
+fn boundaries(profile: &'static Profile, alpha: f64) -> Vec<f64> {
+    /// By looks and by the bits of alpha.
+    type Known = BTreeMap<(&'static [usize], u64), Vec<f64>>;
+    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+    let compute = || {
+        let usual = Rules::default();
+        let rules = Rules::ending_at_the_last(profile.looks, alpha, usual.margin, usual.seed);
+        // By an alpha that no race can have, none tells anything apart.
+        Referee::new(rules).map_or_else(|_| Vec::new(), |referee| referee.boundaries(1))
+    };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry((profile.looks, alpha.to_bits())).or_insert_with(compute).clone()
+}
+
+/// So many epochs suffice where those of the full profile do not: at its last boundary, under which that of a longer race lies.
+/// None for over a million.
+fn beyond(effect: f64, alpha: f64) -> Option<usize> {
+    let critical = *boundaries(&FULL, alpha).last()?;
+    let enough = |epochs: usize| power::chance_beyond(critical, epochs, effect) >= POWER;
+    let mut short = *FULL.looks.last()?;
+    let mut reached = 2 * short;
+    while !enough(reached) {
+        if reached > MOST_EPOCHS {
+            return None;
         }
+        short = reached;
+        reached *= 2;
+    }
+    while reached - short > 1 {
+        let middle = short + (reached - short) / 2;
+        if enough(middle) { reached = middle } else { short = middle }
+    }
+    Some(reached).filter(|epochs| *epochs <= MOST_EPOCHS)
+}
+
+/// The least that the usual race tells apart; else what the longer one does.
+pub(super) fn sentence(floor: &NoiseFloor, rows: &[Row]) -> String {
+    if is_invalid(floor) {
+        return NOT_KNOWN.into();
+    }
+    let by =
+        |profile: &Profile| rows.iter().find(|row| row.profile.is_some_and(|own| std::ptr::eq(own, profile)));
+    by(&QUICK).or_else(|| by(&FULL)).and_then(said).unwrap_or_else(|| match rows.last() {
+        Some(largest) => format!(
+            "on this machine, now, not even {} can be told apart in {} epochs",
+            percent(largest.resolution.difference),
+            FULL.looks.last().copied().unwrap_or(0)
+        ),
         None => "what can be told apart on this machine is not known: too few epochs".into(),
     })
+}
+
+/// A difference, how long the race takes, and how it is asked for.
+fn said(row: &Row) -> Option<String> {
+    let Resolution { difference, minutes, .. } = row.resolution;
+    let (minutes, what) = (minutes?, percent(difference));
+    let shown = if minutes < 10.0 { format!("{minutes:.1}") } else { whole(minutes.round() as u64) };
+    let narrow = difference < Rules::default().margin;
+    let margin = narrow.then(|| format!("--margin {}", what.replace(' ', "")));
+    let options: Vec<String> = row.profile?.option.map(str::to_owned).into_iter().chain(margin).collect();
+    let with = if options.is_empty() { String::new() } else { format!(", with {}", options.join(" ")) };
+    Some(format!("on this machine, now, {what} can be told apart in {shown} minutes{with}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(difference: f64, epochs: Option<usize>, minutes: Option<f64>) -> Resolution {
-        Resolution { difference, epochs, minutes }
+    /// A valid race of a server with itself, whose epochs differ by so much and take so long.
+    fn floor(sd: f64, epoch_s: f64) -> NoiseFloor {
+        NoiseFloor {
+            command: "serve".into(),
+            built_in: true,
+            epochs: 8,
+            epoch_s,
+            throughput_rps: None,
+            cpu_us_per_request: None,
+            ratio: Some(1.0),
+            low: None,
+            high: None,
+            verdict: VerdictWord::Equivalent,
+            alpha: 0.025,
+            sd_log_ratio: Some(sd),
+            sd_range: None,
+            stilled_by: "freezer".into(),
+            findings: Vec::new(),
+        }
+    }
+
+    fn concluded(floor: &NoiseFloor) -> String {
+        sentence(floor, &rows(floor))
     }
 
     #[test]
-    fn the_sentence_names_the_least_that_does_not_take_long() {
-        let quiet =
-            [at(0.01, Some(60), Some(6.0)), at(0.02, Some(17), Some(1.74)), at(0.1, Some(4), Some(0.4))];
-        assert_eq!(sentence(&quiet), "on this machine, now, 2 % can be told apart in 1.7 minutes");
-        let noisy = [at(0.01, None, None), at(0.1, Some(700), Some(71.4))];
-        assert_eq!(sentence(&noisy), "on this machine, now, 10 % can be told apart in 71 minutes");
-        assert_eq!(sentence(&[at(0.1, None, None)]), "on this machine, now, not even 10 % can be told apart");
-        assert!(sentence(&[]).contains("not known"));
+    fn the_sentence_names_the_least_that_the_usual_race_tells_apart() {
+        for (sd, epoch_s, expected) in [
+            (0.006, 6.2, "1 % can be told apart in 1.2 minutes, with --margin 1%"),
+            (0.018, 6.2, "3 % can be told apart in 1.2 minutes"),
+            // However many of them would fit in three minutes, there are twelve epochs at the most.
+            (0.02, 0.2, "3 % can be told apart in 0.2 minutes"),
+            // The budget ends after six epochs.
+            (0.006, 25.0, "2 % can be told apart in 2.7 minutes, with --margin 2%"),
+            (0.006, 60.0, "1 % can be told apart in 16 minutes, with --profile full --margin 1%"),
+            (0.1, 6.0, "10 % can be told apart in 4.1 minutes, with --profile full"),
+            (0.3, 6.0, "not even 10 % can be told apart in 30 epochs"),
+        ] {
+            let found = concluded(&floor(sd, epoch_s));
+            assert_eq!(found, format!("on this machine, now, {expected}"), "{sd}, {epoch_s} s");
+        }
+    }
+
+    #[test]
+    fn of_an_invalid_race_and_of_one_without_a_spread_nothing_is_known() {
+        let good = floor(0.006, 6.2);
+        let invalid = NoiseFloor { verdict: VerdictWord::Invalid, ..good.clone() };
+        let finding = deadheat_record::Finding::invalid("steal", "6 % stolen", "wait");
+        let disturbed = NoiseFloor { findings: vec![finding], ..good.clone() };
+        let short = NoiseFloor { sd_log_ratio: None, ..good };
+        assert_eq!([concluded(&invalid), concluded(&disturbed)], [NOT_KNOWN; 2]);
+        assert!(concluded(&short).contains("not known: too few epochs"));
+    }
+
+    #[test]
+    fn epochs_are_a_look_at_which_nine_in_ten_are_told_apart() {
+        for sd in [0.001, 0.004, 0.01, 0.03, 0.08] {
+            for Row { resolution, profile } in rows(&floor(sd, 6.0)) {
+                let epochs = resolution.epochs.unwrap();
+                let Some(profile) = profile else {
+                    assert!(epochs > 30, "{sd}: {resolution:?}");
+                    continue;
+                };
+                let look = profile.looks.iter().position(|look| *look == epochs).unwrap();
+                let critical = boundaries(profile, 0.025)[look];
+                let alone = power::chance_beyond(critical, epochs, resolution.difference.ln_1p() / sd);
+                assert!(alone >= POWER, "{sd}: {resolution:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_epochs_than_a_profile_has_are_counted_up_to_a_million() {
+        let epochs = |effect: f64| beyond(effect, 0.025);
+        // As many as if the spread were known: ((2.598 + 1.282) / 0.1)^2 = 1,505; t takes a few more.
+        assert!(epochs(0.1).is_some_and(|epochs| (1_480..1_540).contains(&epochs)), "{:?}", epochs(0.1));
+        assert_eq!((epochs(0.001), beyond(0.1, 0.7)), (None, None));
+    }
+
+    /// What is known of the profiles here is what a race does.
+    #[test]
+    fn profiles_are_those_of_a_race() {
+        let source = include_str!("../../../cli/src/plan/profiles.rs");
+        let handicap = include_str!("../../../runner/src/handicap.rs");
+        for part in ["PAIRS: usize = 10;", "LONGEST: Duration = Duration::from_millis(100);"] {
+            assert!(handicap.contains(part), "{part}");
+        }
+        let profiles =
+            [("QUICK", &QUICK, 4, 1, "Some(Duration::from_secs(180))"), ("FULL", &FULL, 20, 2, "None")];
+        for (name, profile, pilot_s, warmup_s, budget) in profiles {
+            let after = source.split_once(&format!("const {name}: Profile = ")).unwrap().1;
+            let body = after.split_once("};").unwrap().0;
+            for part in [
+                format!("looks: &{:?},", profile.looks),
+                format!("pilot: Duration::from_secs({pilot_s}),"),
+                format!("warmup: (Duration::from_secs({warmup_s}), "),
+                format!("budget: {budget},"),
+            ] {
+                assert!(body.contains(&part), "{name}: {part}");
+            }
+            // Each of two contenders has a pilot and twenty slices for the handicap, and warms up in every epoch.
+            assert_eq!(profile.before_s, 2.0 * (f64::from(pilot_s) + 20.0 * 0.1), "{name}");
+            assert_eq!(profile.longer_s, 2.0 * (f64::from(warmup_s) - 1.0), "{name}");
+        }
     }
 }

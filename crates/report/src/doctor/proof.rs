@@ -17,6 +17,8 @@ const FOUND: f64 = 0.8;
 const FEWEST: usize = 5;
 /// The true plant may be off by so much of what was asked for.
 const OFF: f64 = 0.2;
+/// A plant lies outside the margin when it is farther from it than floats are rounded.
+const ROUNDING: f64 = 1e-9;
 /// More invalid races are said, and forbid measuring where fewer valid ones are left than say anything.
 const INVALID: f64 = 0.2;
 
@@ -51,16 +53,12 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 
 /// What the races say against deadheat on this machine.
 pub(super) fn findings(proof: &Proof) -> Vec<Finding> {
-    proof.rows.iter().flat_map(|row| of_row(row, proof.alpha)).collect()
+    proof.rows.iter().flat_map(|row| of_row(row, proof.margin, proof.alpha)).collect()
 }
 
-fn of_row(row: &ProofRow, alpha: f64) -> Vec<Finding> {
+fn of_row(row: &ProofRow, margin: f64, alpha: f64) -> Vec<Finding> {
     let valid = row.races - row.invalid;
-    let (wrong, chance) = match row.asked_ratio > 1.0 {
-        // The wrong side of a true difference is half of what a race may err.
-        true => (row.faster, alpha / 2.0),
-        false => (row.faster + row.slower, PROMISED),
-    };
+    let (wrong, chance) = false_claims(row, margin, alpha);
     let mut findings = Vec::new();
     let name = &row.name;
     let likely = chance_of_at_least(wrong, valid, chance);
@@ -93,6 +91,21 @@ fn of_row(row: &ProofRow, alpha: f64) -> Vec<Finding> {
     findings
 }
 
+/// How many of a row's races claimed what is not so, and the chance with which each may. Where a plant lies outside the margin it is
+/// not so that the two are equivalent.
+fn false_claims(row: &ProofRow, margin: f64, alpha: f64) -> (usize, f64) {
+    if row.asked_ratio <= 1.0 {
+        return (row.faster + row.slower, PROMISED);
+    }
+    let truth = row.true_ratio.unwrap_or(row.asked_ratio);
+    if truth.ln() > margin.ln_1p() + ROUNDING {
+        // Both miss the truth on the same side, for which half of it would do; but the truth itself is measured.
+        return (row.faster + row.equivalent, alpha);
+    }
+    // The wrong side of a true difference is half of what a race may err.
+    (row.faster, alpha / 2.0)
+}
+
 /// By how much more the contender truly worked, where that is not what was asked for.
 fn off(row: &ProofRow) -> Option<f64> {
     let (asked, truth) = (row.asked_ratio - 1.0, row.true_ratio? - 1.0);
@@ -123,7 +136,7 @@ mod tests {
     #[test]
     fn wrong_verdicts_count_by_how_unlikely_they_are() {
         let codes = |row: &ProofRow| -> Vec<(String, deadheat_record::Severity)> {
-            of_row(row, 0.025).into_iter().map(|one| (one.code, one.severity)).collect()
+            of_row(row, 0.03, 0.025).into_iter().map(|one| (one.code, one.severity)).collect()
         };
         use deadheat_record::Severity::{Invalid, Warn};
         let one = |code: &str, severity| vec![(code.to_owned(), severity)];
@@ -144,6 +157,30 @@ mod tests {
         ] {
             assert_eq!(codes(&row(asked, counts, truth)), expected, "{asked} {counts:?}");
         }
+    }
+
+    #[test]
+    fn equivalence_is_a_false_claim_of_a_plant_outside_the_margin() {
+        use deadheat_record::Severity::{Invalid, Warn};
+        let false_claims = |row: &ProofRow| {
+            let found = of_row(row, 0.03, 0.025);
+            found.into_iter().find(|one| one.code == "false-claims").map(|one| one.severity)
+        };
+        // P(X >= 2), P(X >= 3) and P(X >= 4) of Binomial(20, 0.025) are 0.0882, 0.0130 and 0.0014.
+        for (asked, counts, truth, expected) in [
+            (1.05, [0, 18, 2, 0, 0], 1.05, None),
+            (1.05, [0, 17, 3, 0, 0], 1.05, Some(Warn)),
+            (1.05, [1, 17, 2, 0, 0], 1.05, Some(Warn)),
+            (1.05, [0, 16, 4, 0, 0], 1.05, Some(Invalid)),
+            // What is true counts, not what was asked for; and what lies on the margin may be called either.
+            (1.05, [0, 16, 4, 0, 0], 1.028, None),
+            (1.03, [0, 16, 4, 0, 0], 1.034, Some(Invalid)),
+            (1.03, [0, 16, 4, 0, 0], 1.03, None),
+        ] {
+            assert_eq!(false_claims(&row(asked, counts, truth)), expected, "{asked} {counts:?} {truth}");
+        }
+        let unread = ProofRow { true_ratio: None, ..row(1.05, [0, 16, 4, 0, 0], 1.0) };
+        assert_eq!(false_claims(&unread), Some(Invalid));
     }
 
     #[test]

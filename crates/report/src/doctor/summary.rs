@@ -7,6 +7,7 @@ use deadheat_record::{
     ProofRow, Severity,
 };
 
+use super::derived::is_invalid;
 use super::findings::{listed, named, virtual_machine};
 use crate::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
 use crate::style::{Style, Tone};
@@ -29,7 +30,9 @@ pub fn summary(record: &DoctorRecord, style: &Style) -> String {
     lines.extend(row("ceiling", &ceiling(record), style));
     if let Some(floor) = &record.floor {
         lines.extend(row("noise floor", &noise_floor(floor), style));
-        lines.extend(resolution(record, style));
+        if !is_invalid(floor) {
+            lines.extend(resolution(record, style));
+        }
     }
     if let Some(proof) = &record.proof {
         lines.push(String::new());

@@ -3,7 +3,7 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{ContenderResult, End, Finding, Record, Round, Severity, Shape, Slice};
+use deadheat_record::{ContenderResult, End, Epoch, Finding, Metric, Record, Round, Severity, Shape, Slice};
 use deadheat_stats::{FEWEST_SLOPES, STEADY, STEADY_ALPHA, climbs};
 
 use super::{Reading, Scene, load_gates};
@@ -52,7 +52,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         return Vec::new();
     }
     if !scene.plan.shape.is_load() {
-        let of_rounds = [steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
+        let of_rounds =
+            [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
         return of_rounds.into_iter().flatten().chain(load_gates::of_scenario(scene)).collect();
     }
     let of_scenario =
@@ -63,7 +64,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         let of_rates = [
             not_server_bound(scene, result),
             generator_saturated(scene, result),
-            errors(result),
+            errors(scene, result),
             no_steady_state(scene, result),
         ];
         let of_any = [mismatch(result), no_keep_alive(scene, result)].into_iter().flatten();
@@ -93,7 +94,7 @@ pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
 
 /// Of the epochs that count: one in which nothing could be compared is no epoch of a look.
 fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
-    let first = *scene.record.plan.method.looks.first()?;
+    let first = *scene.record.plan.method_of(scene.plan).looks.first()?;
     let epochs = compare::counted(scene.record, &scene.plan.name, scene.judgement);
     let left_out = match scene.epochs.len().saturating_sub(epochs) {
         0 => String::new(),
@@ -197,7 +198,8 @@ fn mismatch(result: &ContenderResult) -> Option<Reading> {
     )
 }
 
-fn errors(result: &ContenderResult) -> Option<Reading> {
+/// A handful takes no number away, but percentiles where it is their tail.
+fn errors(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let outcomes = &result.outcomes;
     let kinds = [
         ("connect", outcomes.connect),
@@ -210,12 +212,35 @@ fn errors(result: &ContenderResult) -> Option<Reading> {
     let seen: Vec<String> =
         kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", whole(*n))).collect();
     let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
-    WRONG.judge(
+    let tail = unanswered_tail(scene, scene.index_of(&result.contender)?);
+    let more = tail.as_ref().map_or("", |(_, more)| more.as_str());
+    let reading = WRONG.judge(
         "errors",
         failed as f64 / outcomes.total().max(1) as f64,
-        format!("{} of {} requests failed{seen}", whole(failed), whole(outcomes.total())),
+        format!("{} of {} requests failed{seen}{more}", whole(failed), whole(outcomes.total())),
         "look into the contender's log; lower the number of connections or the rate until all are answered",
-    )
+    )?;
+    match tail.filter(|_| reading.severity != Some(Severity::Invalid)) {
+        Some((metrics, _)) => Some(Reading { severity: Some(Severity::Invalid), metrics, ..reading }),
+        None => Some(reading),
+    }
+}
+
+/// The percentiles that lie among requests that never got an answer, those cut off at the end of a slice among them, in any epoch: how
+/// long these would have taken nobody knows. With where that was.
+fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, String)> {
+    let share = |epoch: &&Epoch| {
+        let unanswered = Some(epoch.unanswered(contender)).filter(|count| *count > 0)?;
+        let answered = epoch.of(contender)?.latency.decode().ok()?.len();
+        Some((unanswered as f64 / (answered + unanswered) as f64, epoch.number))
+    };
+    let (worst, number) =
+        scene.epochs.iter().filter_map(share).max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let lost = |metric: &Metric| metric.quantile().is_some_and(|at| worst > 1.0 - at);
+    let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(lost).collect();
+    let more =
+        format!("; {} of epoch {number} got no answer, more than lie beyond a percentile", percent(worst));
+    (!metrics.is_empty()).then_some((metrics, more))
 }
 
 /// Of all rounds: those with much of it are left out, so that those that were kept never show how noisy the machine is.
@@ -259,20 +284,22 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
         return None;
     }
     let contender = scene.index_of(&result.contender)?;
-    let rates = scene.record.rates(&scene.plan.name, contender);
-    if rates.iter().filter(|epoch| epoch.len() > 1).count() < FEWEST_SLOPES {
+    let paces = scene.record.paces(&scene.plan.name, contender);
+    if paces.iter().filter(|epoch| epoch.len() > 1).count() < FEWEST_SLOPES {
         return None;
     }
-    let climb = climbs(&rates, STEADY, STEADY_ALPHA)?;
+    let climb = climbs(&paces, STEADY, STEADY_ALPHA)?;
     let (word, so) = if climb.change < 0.0 { ("slower", "") } else { ("faster", ": not yet warm") };
     let so = if climb.climbs { so } else { "" };
+    // Its rate is given.
+    let by = if matches!(scene.plan.shape, Shape::Open { .. }) { ", by its CPU time," } else { "" };
     Some(Reading {
         severity: climb.climbs.then_some(Severity::Invalid),
         code: "no-steady-state",
         contender: None,
         metrics: Vec::new(),
         message: format!(
-            "{} {word} at the end of an epoch than at its beginning{so}",
+            "{} {word}{by} at the end of an epoch than at its beginning{so}",
             percent(climb.change.abs())
         ),
         remedy: "give it a longer warm-up, or find out what it keeps on doing (compiling, caching, growing)",

@@ -34,8 +34,9 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
 }
 
 /// Contenders whose peak was not found: in the first epoch, after which no other follows, or in a later one, which is left
-/// out for all. A peak outside what is tried is an outcome like any other: who is judged by the other epochs alone is judged by its good
-/// ones, and no verdict is given. A search that was given up says nothing of the contender.
+/// out for all. A peak outside what is tried, or beyond what the generator can do, is an outcome like any other: who is judged by the
+/// other epochs alone is judged by its good ones, or by its bad ones, and no verdict is given. A search that was given up because the
+/// machine disturbed it says nothing of the contender.
 fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
     let finding = |(epoch, part): (&Epoch, &ContenderEpoch)| {
         let peak = part.peak?;
@@ -51,15 +52,19 @@ fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
                 "ask for a milder objective with --slo, or compare latencies at a --rate",
             ),
             PeakEnd::GaveUp => (
-                format!("trials at {rate}/s were disturbed again and again, or too much for the generator"),
+                format!("trials at {rate}/s were disturbed again and again"),
                 "use a quieter machine, or give the generator more cores with --load-cpus",
+            ),
+            PeakEnd::Generator => (
+                format!("trials at {rate}/s were too much for the generator"),
+                "give the generator more cores with --load-cpus, or ask for a stricter objective with --slo",
             ),
         };
         let name = &scene.record.plan.contenders[part.contender].name;
         let first = scene.epochs.first().is_some_and(|first| first.number == epoch.number);
         let all = match (first, peak.end) {
             (true, _) => Finding::invalid("peak-not-found", message, remedy),
-            (false, PeakEnd::AtLeast | PeakEnd::Below) => {
+            (false, PeakEnd::AtLeast | PeakEnd::Below | PeakEnd::Generator) => {
                 let message = format!("in epoch {}: {message}", epoch.number);
                 Finding::invalid("peak-not-found", message, remedy)
             }

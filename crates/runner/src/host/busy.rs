@@ -33,7 +33,7 @@ pub fn watch_noise(
     stopped: &dyn Fn() -> bool,
 ) -> Noise {
     let root = Path::new("/");
-    let watch = Watch::new(cpus, hierarchy);
+    let watch = Watch::new(cpus, &[], hierarchy);
     let clock_read_ns = clock_read_ns();
     let (before, processes, start) = (watch.moment(0), Processes::read(root), Instant::now());
     while start.elapsed() < time && !stopped() {
@@ -213,7 +213,7 @@ mod tests {
         let used_ms = |now: rustix::time::Timespec, then: rustix::time::Timespec| {
             (now.tv_sec - then.tv_sec) * 1_000 + (now.tv_nsec - then.tv_nsec) / 1_000_000
         };
-        let (watch, before) = (Watch::new(&[0], &Hierarchy::detect()), own());
+        let (watch, before) = (Watch::new(&[0], &[], &Hierarchy::detect()), own());
         taken_while_busy(&watch, &[0], Duration::from_millis(300), &|| false);
         let used_ms = used_ms(own(), before);
         assert!(used_ms > 30, "a tenth of the time at the least, even where others want it: {used_ms} ms");

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution, StandardNormal};
 
 use crate::noise::Noise;
-use crate::race::{FULL, QUICK, Setup, Tally, tally};
+use crate::race::{FULL, QUICK, Setup, Tally, compared_apart, tally};
 
 /// The spreads of the method's section 3.
 const SPREADS: [f64; 4] = [0.007, 0.016, 0.040, 0.117];
@@ -256,6 +256,40 @@ fn f_following_epochs() {
                 six.follow,
                 one.epochs
             );
+        }
+    }
+}
+
+#[test]
+#[ignore = "over a minute in release: make simulate"]
+fn g_records_compared() {
+    heading(
+        &format!("Two records of one truth compared by a reference, {RACES} pairs of records a figure"),
+        &[
+            "profile",
+            "noise",
+            "s_d %",
+            "false claims % at alpha, at 0 / 3 / 10 %",
+            "at half of it, as is done",
+            "epochs at 0 / 3 / 10 %",
+        ],
+    );
+    for (name, referee) in [("full", &*FULL), ("quick", &*QUICK)] {
+        for noise in [Noise::Normal, Noise::HeavyTails, Noise::Outliers] {
+            for sd in SPREADS {
+                let found = [0.0, 0.03, 0.10_f64].map(|truth| {
+                    compared_apart(referee, &Setup::against_baseline(noise, sd, &[truth.ln_1p()]), RACES, 9)
+                });
+                let all = |at: usize| found.map(|one| format!("{:.2}", one[at])).join(" / ");
+                println!(
+                    "| {name} | {} | {:.1} | {} | {} | {} |",
+                    noise.name(),
+                    100.0 * sd,
+                    all(0),
+                    all(1),
+                    found.map(|one| format!("{:.1}", one[2])).join(" / "),
+                );
+            }
         }
     }
 }

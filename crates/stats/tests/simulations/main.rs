@@ -10,7 +10,7 @@ mod noise;
 mod race;
 
 use noise::Noise;
-use race::{FULL, QUICK, Setup, tally, tally_within};
+use race::{FULL, QUICK, Setup, compared_apart, tally, tally_within};
 
 /// Alpha of the rules, in percent.
 const ALPHA: f64 = 2.5;
@@ -100,6 +100,17 @@ fn false_claims_and_coverage_under_every_noise() {
         spent.false_claims >= 1.7 && spent.false_claims <= ALPHA + three_errors(ALPHA, 4000),
         "{spent:?}"
     );
+}
+
+#[test]
+fn records_that_ended_by_themselves_are_compared_at_half_of_alpha() {
+    let pairs = 800;
+    for (referee, sd, truth) in [(&FULL, 0.117, 0.03_f64), (&QUICK, 0.117, 0.10), (&QUICK, 0.016, 0.03)] {
+        let setup = Setup::against_baseline(Noise::Normal, sd, &[truth.ln_1p()]);
+        let [whole, taken, _] = compared_apart(referee, &setup, pairs, 60);
+        println!("s_d {sd}, truth {truth}: {whole:.2} % at alpha, {taken:.2} % at half of it");
+        assert!(taken <= ALPHA + three_errors(ALPHA, pairs) && taken < whole, "{taken} {whole}");
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@
 use std::sync::LazyLock;
 
 use deadheat_stats::{
-    Direction, EpochRatio, Hypothesis, Judgement, Next, PairJudgement, Progress, Referee, Rules, Verdict,
+    Direction, ENDED_BY_ITSELF, EpochRatio, Hypothesis, Judgement, Next, PairJudgement, Progress, Referee,
+    Rules, Verdict, Welch,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -53,8 +54,13 @@ impl Setup {
     }
 }
 
-/// Runs a race, asking the referee at each look, until it says to stop or the budget of epochs is used up.
-pub(crate) fn race(referee: &Referee, setup: &Setup, budget: usize, rng: &mut ChaCha8Rng) -> Judgement {
+/// Runs a race, asking the referee at each look, until it says to stop or the budget of epochs is used up; with the epochs of each pair.
+pub(crate) fn race(
+    referee: &Referee,
+    setup: &Setup,
+    budget: usize,
+    rng: &mut ChaCha8Rng,
+) -> (Judgement, Vec<Vec<EpochRatio>>) {
     let mut source = Source::new(setup.noise, setup.sd, &setup.truths, rng);
     let mut series: Vec<Vec<EpochRatio>> = vec![Vec::new(); setup.pairs.len()];
     let mut wanted = referee.rules().looks[0].min(budget);
@@ -69,7 +75,7 @@ pub(crate) fn race(referee: &Referee, setup: &Setup, budget: usize, rng: &mut Ch
         let judgement = referee.judge(&family, progress).unwrap();
         match judgement.next {
             Next::GoOn { next_look } => wanted = next_look.min(budget),
-            _ => return judgement,
+            _ => return (judgement, series),
         }
     }
 }
@@ -95,6 +101,27 @@ pub(crate) struct Tally {
     pub(crate) follow: f64,
 }
 
+/// Pairs of races that are alike, each held until its referee said to stop, whose contenders are then compared with each other through the
+/// baseline that both have: claims in percent at the level of a race and at the share of it that is taken, and mean epochs of a race.
+pub(crate) fn compared_apart(referee: &Referee, setup: &Setup, pairs: usize, seed: u64) -> [f64; 3] {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (mut claims, mut epochs) = ([0; 2], 0);
+    for _ in 0..pairs {
+        let mut logs = || -> Vec<f64> {
+            let (_, series) = race(referee, setup, referee.rules().max_epochs, &mut rng);
+            series[0].iter().map(|epoch| epoch.trimmed()).collect()
+        };
+        let (old, new) = (logs(), logs());
+        epochs += old.len() + new.len();
+        let welch = Welch::of(&old, &new).unwrap();
+        for (count, share) in claims.iter_mut().zip([1.0, ENDED_BY_ITSELF]) {
+            *count += usize::from(welch.interval(share * referee.rules().alpha).excludes_zero());
+        }
+    }
+    let [whole, share] = claims.map(|count| 100.0 * count as f64 / pairs as f64);
+    [whole, share, epochs as f64 / pairs as f64 / 2.0]
+}
+
 /// Many races with the referee's most epochs.
 pub(crate) fn tally(referee: &Referee, setup: &Setup, races: usize, seed: u64) -> Tally {
     tally_within(referee, setup, races, seed, |_| referee.rules().max_epochs)
@@ -114,7 +141,7 @@ pub(crate) fn tally_within(
     let (of_pairs, of_differing) = (of_races / setup.pairs.len() as f64, of_races / differing.max(1) as f64);
     let mut sums = Tally::default();
     for index in 0..races {
-        let found = race(referee, setup, budget(index), &mut rng);
+        let (found, _) = race(referee, setup, budget(index), &mut rng);
         let (mut lie, mut missed) = (false, false);
         for (pair, judged) in found.pairs.iter().enumerate() {
             let truth = setup.truth(pair);
