@@ -365,6 +365,42 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
     kit.assert_nothing_left();
 }
 
+/// As fast as they answer, more requests would be in flight than they take on.
+#[test]
+fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
+    let (kit, _turn) = (kit(), turn());
+    kit.file(
+        "limited.py",
+        "import http.server, os, threading, time\n\
+         lock, flying = threading.Lock(), 0\n\
+         class Limited(http.server.BaseHTTPRequestHandler):\n    \
+             protocol_version = 'HTTP/1.1'\n    \
+             def do_GET(self):\n        \
+                 global flying\n        \
+                 with lock:\n            \
+                     flying += 1\n            \
+                     status = b'200 OK' if flying <= 4 else b'503 Service Unavailable'\n        \
+                 time.sleep(0.005)\n        \
+                 with lock:\n            \
+                     flying -= 1\n        \
+                 self.wfile.write(b'HTTP/1.1 ' + status + b'\\r\\ncontent-length: 2\\r\\n\\r\\nok')\n\
+         http.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), Limited).serve_forever()\n",
+    );
+    let server = format!("exec python3 {} 2> /dev/null", kit.path().join("limited.py").display());
+    let race = kit.race().contender("a", &server).contender("b", &server);
+    let timing = ["--warmup", "300ms", "--measure", "1s", "--epochs", "3..3"];
+    let outcome = race.args(timing).args(["--rate", "50", "-c", "8", "--metric", "cpu"]).run();
+    assert_measured(&outcome);
+    let json = outcome.json();
+    let epochs = json["record"]["epochs"].as_array().unwrap();
+    assert!(epochs.len() == 3 && !json.to_string().contains("contender-out"), "{outcome}");
+    for part in epochs.iter().flat_map(|epoch| epoch["contenders"].as_array().unwrap()) {
+        let [requests, ns] = ["warmup_requests", "warmup_ns"].map(|key| part[key].as_f64().unwrap());
+        assert!(requests * 1e9 / ns < 150.0, "warmed up at its rate in the end: {part}");
+    }
+    kit.assert_nothing_left();
+}
+
 /// Its rate is given, so that only its CPU time tells.
 #[test]
 fn who_is_not_warm_at_a_common_rate_is_found_out() {

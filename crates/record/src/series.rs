@@ -94,14 +94,20 @@ impl Epoch {
 
     /// Of the rounds that were kept; in records from before slices had their CPU time, of all unless all were left out.
     fn cpu_per_request_ns(&self, part: &ContenderEpoch) -> Option<f64> {
+        let (ns, completions) = self.cpu_and_completions(part)?;
+        (completions > 0).then(|| ns as f64 / completions as f64)
+    }
+
+    /// CPU time of a contender in nanoseconds and what it completed with it, of the same rounds as its [`Metric::Cpu`]; none where all were
+    /// left out.
+    pub fn cpu_and_completions(&self, part: &ContenderEpoch) -> Option<(u64, u64)> {
         let kept: Option<Vec<(u64, u64)>> =
             self.kept(part.contender).map(|slice| Some((slice.cpu_ns?, slice.completions))).collect();
-        let (ns, completions) = match kept.filter(|all| !all.is_empty()) {
-            Some(all) => all.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)),
-            None if self.is_disturbed() => return None,
-            None => (part.usage.cpu_ns, part.completions),
-        };
-        (completions > 0).then(|| ns as f64 / completions as f64)
+        match kept.filter(|all| !all.is_empty()) {
+            Some(all) => Some(all.into_iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))),
+            None if self.is_disturbed() => None,
+            None => Some((part.usage.cpu_ns, part.completions)),
+        }
     }
 
     /// Whether every round was left out.
@@ -256,8 +262,12 @@ impl Record {
     pub fn paces(&self, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
         let given = self.plan.scenario(scenario).is_some_and(|one| matches!(one.shape, Shape::Open { .. }));
         let epochs = self.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
-        let of_cpu = |epoch: &Epoch| epoch.rates_of_cpu(contender).filter(|_| given);
-        epochs.map(|epoch| of_cpu(epoch).unwrap_or_else(|| epoch.rates(contender))).collect()
+        let pace = |epoch: &Epoch| match given {
+            // Records from before slices had their CPU time do not tell.
+            true => epoch.rates_of_cpu(contender).unwrap_or_default(),
+            false => epoch.rates(contender),
+        };
+        epochs.map(pace).collect()
     }
 
     /// What `contests` are judged from: `[contest][epoch]`, in time order.

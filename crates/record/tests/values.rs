@@ -240,7 +240,7 @@ fn under_an_open_load_the_pace_is_what_is_done_per_second_of_cpu_time() {
     record.plan.scenarios[0].shape = Shape::Open { connections: 64, rate_per_s: 9_000.0, poisson: true };
     let paces = record.paces("closed-64", 1);
     assert!(paces[0].iter().all(|pace| (pace - 20_000.0).abs() < 1e-6), "{paces:?}");
-    assert_eq!(paces[1..], record.rates("closed-64", 1)[1..], "older records have nothing else");
+    assert!(paces[1..].iter().all(Vec::is_empty), "older records do not tell");
 }
 
 #[test]

@@ -83,7 +83,11 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         sum
     });
     let (cpu_ns, completions) = (sum(|part| part.usage.cpu_ns), sum(|part| part.completions));
-    let cpu_us_per_request = cpu_us(cpu_ns, completions);
+    let counted = record.epochs_of(scenario);
+    let counted = counted.filter_map(|epoch| epoch.cpu_and_completions(epoch.of(contender)?));
+    let counted = counted.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    // What was left out says as much where everything was.
+    let cpu_us_per_request = cpu_us(counted.0, counted.1).or_else(|| cpu_us(cpu_ns, completions));
     let split = cpu_us_per_request.zip(user_share(&parts)).map(|(us, share)| (us * share, us - us * share));
     let limits = record.plan.scenarios.iter().find(|one| one.name == scenario).map(|one| &one.limits);
     let cores = limits.and_then(|limits| limits.cores(record.plan.pinning.server_cpus.len()));
@@ -169,7 +173,7 @@ fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigure
     EpochFigures {
         epoch: epoch.number,
         throughput_rps: mean(&epoch.rates(part.contender)).filter(|_| !searched),
-        cpu_us_per_request: cpu_us(part.usage.cpu_ns, part.completions),
+        cpu_us_per_request: epoch.cpu_and_completions(part).and_then(|(ns, count)| cpu_us(ns, count)),
         rss_bytes: part.usage.pss_bytes,
         peak_rss_bytes: part.usage.peak_pss_bytes,
         cold_start_ns: part.cold_start_ns,

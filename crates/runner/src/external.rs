@@ -99,6 +99,8 @@ pub(crate) struct Seen {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Ticks {
     busy: u64,
+    /// The part of it that was for devices and the network.
+    interrupts: u64,
     steal: u64,
     total: u64,
 }
@@ -165,28 +167,30 @@ impl Watch {
 
     fn moment_of(&self, at: Instant, ours: Ours) -> Moment {
         let stat = stat(&self.proc);
-        let used = |cpus: &[usize], ours_ns: u64| Used {
+        let used = |cpus: &[usize], ours_ns: u64, interrupts: bool| Used {
             cores: cpus.len(),
-            machine: self.machine(&stat, cpus),
+            machine: self.machine(&stat, cpus, interrupts),
             ours_ns,
         };
         Moment {
             at,
             ticks: ticks(&stat, &self.cpus),
-            all: used(&self.cpus, ours.servers_ns + ours.generator_ns),
+            all: used(&self.cpus, ours.servers_ns + ours.generator_ns, true),
             sides: self.sides.as_ref().map(|sides| Sides {
-                servers: used(&sides.servers, ours.servers_ns),
-                generator: used(&sides.generator, ours.generator_ns),
+                servers: used(&sides.servers, ours.servers_ns, false),
+                generator: used(&sides.generator, ours.generator_ns, false),
             }),
             ended_ns: ours.ended_ns,
         }
     }
 
-    fn machine(&self, stat: &str, cpus: &[usize]) -> Option<MachineTime> {
+    /// `interrupts`: with what the kernel did for devices and the network, where the clock has it apart. Some kernels count it as nobody's,
+    /// others as the time of whoever was interrupted; without it nothing of ours is taken for another's.
+    fn machine(&self, stat: &str, cpus: &[usize], interrupts: bool) -> Option<MachineTime> {
         let precise = self.hierarchy.machine_cpu_ns(cpus).map(|ns| MachineTime { ns, off_ns: 0 });
         let ticks = ticks(stat, cpus);
         let coarse = || MachineTime {
-            ns: ticks.busy * self.tick_ns,
+            ns: (ticks.busy - if interrupts { 0 } else { ticks.interrupts }) * self.tick_ns,
             off_ns: TICKS_OFF * self.tick_ns * cpus.len() as u64,
         };
         precise.or_else(|| (ticks.total > 0).then(coarse))
@@ -319,9 +323,10 @@ fn ticks(stat: &str, cpus: &[usize]) -> Ticks {
             return sum;
         }
         let fields: Vec<u64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
-        let busy = [0, 1, 2, 5, 6].iter().filter_map(|field| fields.get(*field)).sum::<u64>();
+        let of = |places: &[usize]| places.iter().filter_map(|field| fields.get(*field)).sum::<u64>();
         Ticks {
-            busy: sum.busy + busy,
+            busy: sum.busy + of(&[0, 1, 2, 5, 6]),
+            interrupts: sum.interrupts + of(&[5, 6]),
             steal: sum.steal + fields.get(7).copied().unwrap_or(0),
             total: sum.total + fields.iter().sum::<u64>(),
         }
@@ -340,13 +345,13 @@ mod tests {
     #[test]
     fn only_our_cores_count() {
         assert_eq!(online(STAT), [0, 1]);
-        assert_eq!(ticks(STAT, &[1]), Ticks { busy: 30, steal: 10, total: 100 });
-        assert_eq!(ticks(STAT, &[0, 1]), Ticks { busy: 46, steal: 14, total: 200 });
+        assert_eq!(ticks(STAT, &[1]), Ticks { busy: 30, interrupts: 0, steal: 10, total: 100 });
+        assert_eq!(ticks(STAT, &[0, 1]), Ticks { busy: 46, interrupts: 1, steal: 14, total: 200 });
     }
 
     #[test]
     fn shares_are_shares() {
-        let at = |steal, total| Ticks { busy: 0, steal, total };
+        let at = |steal, total| Ticks { steal, total, ..Ticks::default() };
         let (before, after) = (at(1, 100), at(6, 200));
         assert!((steal_share(before, after) - 0.05).abs() < 1e-12);
         assert_eq!(steal_share(after, after), 0.0);
@@ -434,6 +439,16 @@ mod tests {
         assert_share(&seen, 0.005, "our cores");
         let seen = seen_over_two_seconds(&[0.5, 0.5], ours(0.94, 1.0));
         assert_share(&seen, 0.03, "the servers' cores");
+    }
+
+    /// A kernel that counts it as nobody's does not count it as ours, either.
+    #[test]
+    fn what_the_kernel_does_for_the_network_is_no_others_time_on_a_side() {
+        let watch = Watch::under(Path::new("/nowhere"), &[0, 1], &[1], &nowhere());
+        let stat = "cpu0 50 0 20 10 0 3 17 0\ncpu1 40 0 20 40 0 0 0 0\n";
+        let ns = |cpus: &[usize], interrupts| watch.machine(stat, cpus, interrupts).unwrap().ns;
+        assert_eq!((ns(&[0], true), ns(&[0], false)), (90 * watch.tick_ns, 70 * watch.tick_ns));
+        assert_eq!(ns(&[1], true), ns(&[1], false));
     }
 
     #[test]

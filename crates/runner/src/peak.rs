@@ -81,7 +81,7 @@ impl Course<'_> {
                     self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
                 let stalled_share = self.watch.stalled_share(stalled);
                 measured[place].see_host(self.watch.host().since(&host));
-                let tired = is_overworked(&tally, &seen);
+                let tired = is_overworked(&seen, stalled_share, objective);
                 let mut slice =
                     slice_record(loaded[place].runner.contender, start_ns, &tally, None, stalled_share);
                 slice.trial = Some(excused(seen, stalled_share, objective));
@@ -96,7 +96,7 @@ impl Course<'_> {
                     (trial.end, trial.invalid) = (TrialEnd::Invalid, Some(why.clone()));
                 }
                 overworked[*place] = match trial.end {
-                    TrialEnd::Invalid => overworked[*place] + usize::from(*tired),
+                    TrialEnd::Invalid => overworked[*place] + usize::from(*tired && dropped.is_none()),
                     TrialEnd::Pass | TrialEnd::Fail => 0,
                 };
                 searches[*place].record(trial.rate_per_s, outcome(trial.end)).map_err(failed)?;
@@ -161,7 +161,7 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration)
     let met = quantile_ns.is_some_and(|ns| ns <= objective.limit_ns)
         && failed_share <= MOST_FAILED
         && achieved_share >= LEAST_ACHIEVED;
-    let busy = busy(tally);
+    let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64;
     // Without what the generator was late itself, the objective might have been met.
     let own_ns = tally.own_lag.histogram().value_at_quantile(objective.quantile);
     let late =
@@ -183,14 +183,10 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration)
     Trial { rate_per_s, quantile_ns, achieved_share, failed_share, end, invalid: ours }
 }
 
-/// How much of its time the generator worked, 0 to 1.
-fn busy(tally: &Tally) -> f64 {
-    tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64
-}
-
-/// Whether a trial says nothing because the generator was too busy.
-fn is_overworked(tally: &Tally, trial: &Trial) -> bool {
-    trial.end == TrialEnd::Invalid && busy(tally) > BUSY
+/// Whether a trial as [`seen`] says nothing because it was too much for the generator, and not because a core stood still.
+fn is_overworked(trial: &Trial, stalled_share: Option<f64>, objective: &Objective) -> bool {
+    let stood_still = stalled_share.is_some_and(|share| too_still(share, objective.quantile).is_some());
+    trial.end == TrialEnd::Invalid && !stood_still
 }
 
 /// The same trial; one that failed by its quantile alone, in which a core stood still for as long as could make that quantile, says
@@ -293,7 +289,7 @@ mod tests {
             |overworked| record_of(Peak::GaveUp { rate_per_s: 50_000.0, invalid: 9 }, 12, overworked).end;
         assert_eq!((ended(9), ended(5)), (PeakEnd::Generator, PeakEnd::Generator));
         assert_eq!((ended(4), ended(0)), (PeakEnd::GaveUp, PeakEnd::GaveUp));
-        let tally = Tally { cpu_ns: 900, wall_ns: 1_000, ..Tally::default() };
+        let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
         let trial = |end| Trial {
             rate_per_s: 1_000.0,
             quantile_ns: None,
@@ -302,9 +298,10 @@ mod tests {
             end,
             invalid: None,
         };
-        assert!(is_overworked(&tally, &trial(TrialEnd::Invalid)));
-        assert!(!is_overworked(&tally, &trial(TrialEnd::Pass)), "met all the same");
-        assert!(!is_overworked(&Tally { spin_ns: 400, ..tally }, &trial(TrialEnd::Invalid)));
+        let of = |end, stalled_share| is_overworked(&trial(end), stalled_share, &objective);
+        assert!(of(TrialEnd::Invalid, None) && of(TrialEnd::Invalid, Some(0.001)));
+        assert!(!of(TrialEnd::Pass, None), "met all the same");
+        assert!(!of(TrialEnd::Invalid, Some(0.02)));
     }
 
     #[test]

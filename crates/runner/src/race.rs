@@ -232,7 +232,9 @@ impl Race<'_> {
     /// Reads the machine during a scenario; stalls too where a percentile is told, which a single one can move.
     fn watch_of(&mut self, plan: &Plan, scenario: &ScenarioPlan) -> Result<Watch, RaceError> {
         let pinning = &plan.pinning;
-        let cpus = [&pinning.server_cpus[..], &pinning.load_cpus[..]].concat();
+        // Services run on all cores of the servers, whatever contenders are held to.
+        let held = Some(&scenario.limits.cpuset).filter(|cpus| !cpus.is_empty() && plan.services.is_empty());
+        let cpus = [held.unwrap_or(&pinning.server_cpus).as_slice(), &pinning.load_cpus[..]].concat();
         let mut watch = Watch::new(&cpus, &pinning.load_cpus, self.hierarchy);
         // Without cores of their own it is not known which of the machine's they use.
         let known = !pinning.server_cpus.is_empty() && !pinning.load_cpus.is_empty();

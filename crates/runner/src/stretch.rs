@@ -188,6 +188,8 @@ pub(crate) struct Loaded {
     stages: Option<Rate>,
     seed: u64,
     settle: Duration,
+    /// Whether stretches load it as fast as it answers, whatever the scenario's rate is.
+    flat_out: bool,
 }
 
 impl Loaded {
@@ -240,6 +242,7 @@ impl Loaded {
                 stages,
                 seed,
                 settle: Duration::from_nanos(plan.method.settle_ns),
+                flat_out: true,
             }),
             Err(source) => Err(Box::new((runner, StretchError::Open { contender: name, source }))),
         }
@@ -284,6 +287,12 @@ impl Loaded {
         tally.map_err(|source| StretchError::Slice { contender: name(), source })
     }
 
+    /// From now on stretches keep to the scenario's rate, if it has one; whether they did not before.
+    pub(crate) fn keep_to_rate(&mut self) -> bool {
+        let has_rate = matches!(self.shape, Shape::Open { .. });
+        std::mem::replace(&mut self.flat_out, !has_rate) && has_rate
+    }
+
     /// Lets the generator work so much longer on each request, from the next slice on.
     ///
     /// # Errors
@@ -294,8 +303,9 @@ impl Loaded {
         set.map_err(|source| StretchError::Slice { contender: contender(), source })
     }
 
-    /// Loads it slice by slice from position `from` of the requests, as fast as it answers whatever the scenario's rate is, without
-    /// freezing in between, until `enough` says so or it has died. That warms it up soonest, and shows in the rate whether it is warm.
+    /// Loads it slice by slice from position `from` of the requests, without freezing in between, until `enough` says so or it has died;
+    /// as fast as it answers, whatever the scenario's rate is, which warms it up soonest and shows in the rate whether it is warm, or at
+    /// that rate after [`Self::keep_to_rate`].
     ///
     /// # Errors
     /// As [`Self::slice`].
@@ -323,7 +333,10 @@ impl Loaded {
         self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
         loop {
             let (limit, start) = (Limit::duration(slice), from + sum.outcomes.total());
-            let order = SliceOrder { pacer: Pacer::Closed, limit, settle: Duration::ZERO, start };
+            let paced = || pacer(&self.shape, self.stages.as_ref(), self.seed, start);
+            let pacer = if self.flat_out { Ok(Pacer::Closed) } else { paced() };
+            let pacer = pacer.map_err(|source| StretchError::Rate { contender: name(), source })?;
+            let order = SliceOrder { pacer, limit, settle: Duration::ZERO, start };
             let tally = self
                 .session
                 .slice(&order)

@@ -26,7 +26,7 @@ pub fn epoch_log_level(values: &[f64]) -> Option<f64> {
 }
 
 /// Where either sample ended when what it had seen so far sufficed, as a race does at a look, Welch's interval is too narrow: of two such
-/// samples of one truth, up to 4.7 % were told apart at a level of 2.5 % (docs/src/simulations.md). At this share of the level it keeps it.
+/// samples of one truth, up to 4.7 % were told apart at a level of 2.5 % (docs/src/simulations.md). At this share of it, up to 2.7 %.
 pub const ENDED_BY_ITSELF: f64 = 0.5;
 
 /// The difference of two means, new - old, for samples that are independent of each other.

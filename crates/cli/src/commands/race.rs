@@ -13,7 +13,7 @@ use deadheat_runner::{
 use jiff::Zoned;
 
 use super::Failure;
-use super::compare::{askable, status_of, told};
+use super::compare::{askable, reachable, status_of, told};
 use super::output::{keep_for_data, write};
 use crate::console::{Console, lines_plain};
 use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
@@ -163,6 +163,7 @@ fn fresh(
 ) -> Result<Stage, Failure> {
     let (resolved, more) = prepared(study, &flags.choices, Purpose::Race, console)?;
     askable(&resolved.plan, &flags.fail_if)?;
+    reachable(&resolved.plan, &flags.fail_if)?;
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
@@ -265,13 +266,13 @@ fn as_begun(
         Failure::from(UsageError::new(format!("{}: {problem}", path.display()), remedy))
     };
     let plan = &record.plan;
-    if let Some(dataset) = plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
-        let problem = format!("the record's dataset {} is gone", dataset.display());
-        return Err(refused(problem, "race the study again; that makes the dataset anew"));
-    }
     // A race that is over is only shown again, wherever that is.
     if plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some()) {
         return Ok(());
+    }
+    if let Some(dataset) = plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
+        let problem = format!("the record's dataset {} is gone", dataset.display());
+        return Err(refused(problem, "race the study again; that makes the dataset anew"));
     }
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
         let problem = format!("the race was begun on another machine: {other}");

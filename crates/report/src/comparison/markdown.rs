@@ -129,7 +129,7 @@ fn foot(document: &CompareDocument) -> String {
         (None, _) => "records measured apart".into(),
     };
     format!(
-        "\n<sub>Intervals are Welch's at alpha {} per metric and scenario, margin {}; {how}.</sub>\n",
+        "\n<sub>Intervals are Welch's at alpha {} per metric and scenario, half of it where a race had several looks; margin {}; {how}.</sub>\n",
         document.alpha,
         percent(document.margin)
     )
