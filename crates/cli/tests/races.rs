@@ -365,6 +365,12 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
     kit.assert_nothing_left();
 }
 
+/// Requests per second of a contender's warm-up in an epoch.
+fn warmup_per_s(part: &Value) -> f64 {
+    let [requests, ns] = ["warmup_requests", "warmup_ns"].map(|key| part[key].as_f64().unwrap());
+    requests * 1e9 / ns
+}
+
 /// As fast as they answer, more requests would be in flight than they take on.
 #[test]
 fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
@@ -395,8 +401,7 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     let epochs = json["record"]["epochs"].as_array().unwrap();
     assert!(epochs.len() == 3 && !json.to_string().contains("contender-out"), "{outcome}");
     for part in epochs.iter().flat_map(|epoch| epoch["contenders"].as_array().unwrap()) {
-        let [requests, ns] = ["warmup_requests", "warmup_ns"].map(|key| part[key].as_f64().unwrap());
-        assert!(requests * 1e9 / ns < 150.0, "warmed up at its rate in the end: {part}");
+        assert!(warmup_per_s(part) < 150.0, "warmed up at its rate in the end: {part}");
     }
     kit.assert_nothing_left();
 }
@@ -417,8 +422,7 @@ fn who_is_not_warm_at_a_common_rate_is_found_out() {
     assert!(climbs.is_some_and(|one| one["contender"] == "cold"), "{scenario}");
     for epoch in json["record"]["epochs"].as_array().unwrap() {
         let warm = &epoch["contenders"][0];
-        let [requests, ns] = ["warmup_requests", "warmup_ns"].map(|key| warm[key].as_f64().unwrap());
-        assert!(requests * 1e9 / ns > 360.0, "warmed up at the rate of what follows: {warm}");
+        assert!(warmup_per_s(warm) > 360.0, "warmed up at the rate of what follows: {warm}");
         let mut slices =
             epoch["rounds"].as_array().unwrap().iter().flat_map(|one| one["slices"].as_array().unwrap());
         assert!(slices.all(|slice| slice["cpu_ns"].as_u64().is_some_and(|ns| ns > 0)), "{epoch}");

@@ -9,21 +9,25 @@ mod summary;
 
 use deadheat_record::{DoctorRecord, Severity};
 
+pub use derived::{Profile, Times};
 pub use findings::CODES;
 pub use summary::{announcement, race_line, summary};
 
 /// The differences for which it is said what it takes to tell them apart.
 pub const DIFFERENCES: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];
 
-/// Fills in everything that follows from what was measured: what can be told apart, the proof's rows, the findings, whether
-/// the machine is fit. May be called again after more was measured.
-pub fn conclude(record: &mut DoctorRecord) {
-    if let Some(floor) = &mut record.floor {
-        floor.sd_range = derived::sd_range(floor);
-    }
-    let rows = record.floor.as_ref().map(derived::rows).unwrap_or_default();
+/// Fills in what follows from the noise floor: what can be told apart by races of two, the usual one and the longest one.
+pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {
+    let Some(floor) = &mut record.floor else { return };
+    floor.sd_range = derived::sd_range(floor);
+    let rows = derived::rows(floor, profiles);
     record.resolution = rows.iter().map(|row| row.resolution).collect();
-    record.sentence = record.floor.as_ref().map(|floor| derived::sentence(floor, &rows));
+    record.sentence = Some(derived::sentence(floor, &rows, profiles));
+}
+
+/// Fills in everything else that follows from what was measured: the proof's rows, the findings, whether the machine is fit. May be
+/// called again after more was measured.
+pub fn conclude(record: &mut DoctorRecord) {
     if let Some(proof) = &mut record.proof {
         proof::count(proof);
     }

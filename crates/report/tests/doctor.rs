@@ -4,15 +4,32 @@
 #[path = "../../record/tests/doctor_fixture/mod.rs"]
 mod doctor_fixture;
 
+use std::sync::LazyLock;
+
 use deadheat_record::*;
+use deadheat_report::doctor::{Profile, Times};
 use deadheat_report::{Style, doctor};
 use doctor_fixture::{calm, laptop, with_floor, with_proof};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 
+/// As `deadheat doctor` does, with the times of its profiles.
+fn conclude(record: &mut DoctorRecord) {
+    static PROFILES: LazyLock<[Profile; 2]> = LazyLock::new(|| {
+        let quick = Times { before: 12.0, longer: 0.0, budget: 180.0 };
+        let full = Times { before: 44.0, longer: 2.0, budget: f64::INFINITY };
+        [
+            Profile::new(None, &[4, 6, 8, 10, 12], quick, 0.025),
+            Profile::new(Some("--profile full"), &[6, 10, 15, 20, 25, 30], full, 0.025),
+        ]
+    });
+    doctor::conclude_floor(record, &PROFILES);
+    doctor::conclude(record);
+}
+
 /// At 80 columns; whatever the width, no line is too wide.
 fn shown(mut record: DoctorRecord) -> String {
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     for width in [80, 100, 160] {
         for unicode in [true, false] {
             let text = doctor::summary(&record, &Style { color: false, width, unicode });
@@ -27,7 +44,7 @@ fn shown(mut record: DoctorRecord) -> String {
 }
 
 fn codes(mut record: DoctorRecord) -> Vec<(String, Severity)> {
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     record.findings.into_iter().map(|finding| (finding.code, finding.severity)).collect()
 }
 
@@ -72,7 +89,7 @@ fn a_laptop_on_which_everything_is_wrong() {
 fn a_noise_floor_says_what_can_be_told_apart() {
     insta::assert_snapshot!(shown(with_floor(0.006)));
     let mut record = with_floor(0.016);
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     // Section 3 of the method: at 1.6 % some ten epochs decide a 3 % difference.
     let three = record.resolution.iter().find(|one| one.difference == 0.03).unwrap();
     assert!((6..=12).contains(&three.epochs.unwrap()), "{three:?}");
@@ -84,7 +101,7 @@ fn a_noise_floor_says_what_can_be_told_apart() {
 fn what_can_be_told_apart_takes_as_many_epochs_as_a_race_may_have() {
     for sd in [0.002, 0.006, 0.013, 0.02] {
         let mut record = with_floor(sd);
-        doctor::conclude(&mut record);
+        conclude(&mut record);
         let epochs: Vec<usize> = record.resolution.iter().filter_map(|one| one.epochs).collect();
         let looks = [4, 6, 8, 10, 12, 15, 20, 25, 30];
         assert!(epochs.iter().all(|epochs| looks.contains(epochs) || *epochs > 30), "{sd}: {epochs:?}");
@@ -98,7 +115,7 @@ fn of_an_invalid_race_with_itself_nothing_is_concluded() {
     let floor = record.floor.as_mut().unwrap();
     floor.verdict = VerdictWord::Invalid;
     floor.findings = vec![Finding::invalid("no-steady-state", "it climbs", "wait")];
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     let sentence = record.sentence.clone().unwrap();
     assert!(sentence.contains("is not known") && !record.fit, "{sentence}");
     let text = shown(record);
@@ -189,7 +206,7 @@ fn a_race_of_which_nothing_is_left_says_why() {
     let floor = record.floor.as_mut().unwrap();
     (floor.epochs, floor.sd_log_ratio, floor.ratio, floor.low, floor.high) = (0, None, None, None, None);
     floor.findings = vec![Finding::invalid("dropped-rounds", "all rounds dropped", "wait")];
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     assert!(!record.fit && record.resolution.is_empty());
     assert!(record.sentence.as_ref().unwrap().contains("not known"), "{:?}", record.sentence);
     let text = doctor::summary(&record, &Style { width: 160, ..NARROW });
@@ -199,7 +216,7 @@ fn a_race_of_which_nothing_is_left_says_why() {
 #[test]
 fn a_proof_counts_its_races() {
     let mut record = with_proof();
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     let rows = &record.proof.as_ref().unwrap().rows;
     assert_eq!(
         (rows[0].races, rows[0].faster, rows[0].equivalent, rows[0].median_verdict_s),
@@ -217,11 +234,11 @@ fn a_proof_counts_its_races() {
 #[test]
 fn a_proof_without_a_valid_race_proves_nothing() {
     let mut record = with_proof();
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     assert!(record.fit, "{:?}", record.findings);
     let results = &mut record.proof.as_mut().unwrap().results;
     results.iter_mut().for_each(|race| race.verdict = VerdictWord::Invalid);
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     let found: Vec<(&str, Severity)> =
         record.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     assert_eq!(found, [("invalid-races", Severity::Invalid); 3]);

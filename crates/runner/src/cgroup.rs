@@ -178,12 +178,11 @@ impl Hierarchy {
         }
     }
 
-    /// CPU time in nanoseconds that everything on the machine has used on `cpus`; none where no group counts the whole
-    /// machine by processor. (The root of version 2 counts all processors together, in the clock ticks of `/proc/stat`.)
-    pub fn machine_cpu_ns(&self, cpus: &[usize]) -> Option<u64> {
+    /// CPU time in nanoseconds that everything on the machine has used, by processor; none where no group counts the whole
+    /// machine so. (The root of version 2 counts all processors together, in the clock ticks of `/proc/stat`.)
+    pub fn machine_cpu_ns(&self) -> Option<Vec<u64>> {
         let text = fs::read_to_string(self.machine.as_ref()?.join("cpuacct.usage_percpu")).ok()?;
-        let each: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        cpus.iter().map(|cpu| each.get(*cpu).copied()).sum()
+        Some(text.split_whitespace().filter_map(|word| word.parse().ok()).collect())
     }
 }
 
@@ -457,20 +456,19 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let none = Hierarchy::parse("tmpfs /tmp tmpfs rw 0 0\n", "", root.path());
         assert!(none.make("deadheat-1-a").is_none());
-        assert_eq!(none.machine_cpu_ns(&[0]), None);
+        assert_eq!(none.machine_cpu_ns(), None);
     }
 
     #[test]
-    fn machine_cpu_time_is_that_of_the_whole_tree_summed_over_the_cores_asked_for() {
+    fn machine_cpu_time_is_that_of_the_whole_tree_by_processor() {
         let root = tempfile::tempdir().unwrap();
         let tree = root.path().join("c/cpuacct,cpu");
         fs::create_dir_all(tree.join("user.slice")).unwrap();
         fs::write(tree.join("cpuacct.usage_percpu"), "10 20 30 \n").unwrap();
         fs::write(tree.join("user.slice/cpuacct.usage_percpu"), "1 2 3 \n").unwrap();
         let detect = || Hierarchy::parse(V1_MOUNTS, "2:cpu,cpuacct:/user.slice\n", root.path());
-        assert_eq!(detect().machine_cpu_ns(&[0, 2]), None, "what is mounted may be a part only");
+        assert_eq!(detect().machine_cpu_ns(), None, "what is mounted may be a part only");
         fs::write(tree.join("release_agent"), "").unwrap();
-        assert_eq!(detect().machine_cpu_ns(&[0, 2]), Some(40), "not our own folder's");
-        assert_eq!(detect().machine_cpu_ns(&[7]), None);
+        assert_eq!(detect().machine_cpu_ns(), Some(vec![10, 20, 30]), "not our own folder's");
     }
 }

@@ -385,7 +385,9 @@ impl Course<'_> {
             if index > 0 {
                 measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.between_rounds(loaded));
             }
-            let before = self.watch.moment(self.ours_ns(loaded));
+            // Who is frozen uses nothing until its slice, and nothing after it.
+            let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.running.cpu_ns().0).collect();
+            let before = self.watch.moment(self.with_services(&used_ns));
             let (mut slices, mut tallies) = (Vec::new(), Vec::new());
             for place in order {
                 let one = &mut loaded[place];
@@ -393,10 +395,10 @@ impl Course<'_> {
                 let position = schedule::derive_seed(self.seed, index, 0) >> 44;
                 let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let services_ns = self.services_ns();
-                let used_ns = one.runner.running.cpu_ns().0;
                 let windows = self.load(one, position, epoch_start)?;
-                let used_ns = one.runner.running.cpu_ns().0.saturating_sub(used_ns);
-                let cpu_ns = (windows.len() == 1).then_some(used_ns);
+                let used_before_ns = mem::replace(&mut used_ns[place], one.runner.running.cpu_ns().0);
+                let during_ns = used_ns[place].saturating_sub(used_before_ns);
+                let cpu_ns = (windows.len() == 1).then_some(during_ns);
                 let stalled_share = self.watch.stalled_share(stalled);
                 measured[place].see_host(self.watch.host().since(&host));
                 measured[place].see_services(services_ns.zip(self.services_ns()));
@@ -406,7 +408,7 @@ impl Course<'_> {
                     tallies.push((place, tally));
                 }
             }
-            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let seen = self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)));
             let dropped =
                 dropped(&seen).or_else(|| stalled(&slices, self.plan().highest_quantile(self.scenario)?));
             for (place, tally) in tallies {
@@ -453,8 +455,11 @@ impl Course<'_> {
     }
 
     pub(crate) fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
-        let contenders: u64 = loaded.iter().map(|one| one.runner.running.cpu_ns().0).sum();
-        contenders + self.services_ns().unwrap_or(0)
+        self.with_services(&loaded.iter().map(|one| one.runner.running.cpu_ns().0).collect::<Vec<_>>())
+    }
+
+    fn with_services(&self, contenders_ns: &[u64]) -> u64 {
+        contenders_ns.iter().sum::<u64>() + self.services_ns().unwrap_or(0)
     }
 
     /// What the services have used so far; none where there are none.

@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use deadheat_record::{ExternalReading, Finding, HostReading};
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::cgroup::Hierarchy;
 use crate::counters::Counters;
@@ -156,7 +155,10 @@ impl Watch {
     pub(crate) fn moment(&self, contenders_ns: u64) -> Moment {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
-        let beside_ns = self.sides.as_ref().map_or(0, |sides| threads_on(&sides.servers));
+        let beside_ns = match (&self.stalls, &self.sides) {
+            (Some(stalls), Some(sides)) => stalls.used_ns(&sides.servers),
+            _ => 0,
+        };
         let ours = Ours {
             servers_ns: contenders_ns + beside_ns,
             generator_ns: own_ns.saturating_sub(beside_ns),
@@ -166,10 +168,10 @@ impl Watch {
     }
 
     fn moment_of(&self, at: Instant, ours: Ours) -> Moment {
-        let stat = stat(&self.proc);
+        let (stat, precise) = (stat(&self.proc), self.hierarchy.machine_cpu_ns());
         let used = |cpus: &[usize], ours_ns: u64, interrupts: bool| Used {
             cores: cpus.len(),
-            machine: self.machine(&stat, cpus, interrupts),
+            machine: self.machine(precise.as_deref(), &stat, cpus, interrupts),
             ours_ns,
         };
         Moment {
@@ -184,10 +186,19 @@ impl Watch {
         }
     }
 
+    /// From the group's times by processor, else from the ticks of `/proc/stat`.
+    ///
     /// `interrupts`: with what the kernel did for devices and the network, where the clock has it apart. Some kernels count it as nobody's,
     /// others as the time of whoever was interrupted; without it nothing of ours is taken for another's.
-    fn machine(&self, stat: &str, cpus: &[usize], interrupts: bool) -> Option<MachineTime> {
-        let precise = self.hierarchy.machine_cpu_ns(cpus).map(|ns| MachineTime { ns, off_ns: 0 });
+    fn machine(
+        &self,
+        precise: Option<&[u64]>,
+        stat: &str,
+        cpus: &[usize],
+        interrupts: bool,
+    ) -> Option<MachineTime> {
+        let sum = |each: &[u64]| cpus.iter().map(|cpu| each.get(*cpu).copied()).sum::<Option<u64>>();
+        let precise = precise.and_then(sum).map(|ns| MachineTime { ns, off_ns: 0 });
         let ticks = ticks(stat, cpus);
         let coarse = || MachineTime {
             ns: (ticks.busy - if interrupts { 0 } else { ticks.interrupts }) * self.tick_ns,
@@ -264,27 +275,6 @@ fn worse_side(before: &Moment, after: &Moment, elapsed_ns: f64) -> Option<(f64, 
     let generator = now.generator.foreign_since(&then.generator, elapsed_ns)?;
     let worse_there = generator > servers;
     Some(if worse_there { (generator, "the generator's cores") } else { (servers, "the servers' cores") })
-}
-
-/// CPU time of the living threads of this process that may run on none but `cpus`, in nanoseconds: such look out for stalls.
-fn threads_on(cpus: &[usize]) -> u64 {
-    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
-    tasks
-        .flatten()
-        .filter_map(|task| {
-            let thread = Pid::from_raw(task.file_name().to_str()?.parse().ok()?)?;
-            let allowed = may_run_on(thread);
-            let there = !allowed.is_empty() && allowed.iter().all(|cpu| cpus.contains(cpu));
-            let (used_ns, _) = there.then(|| tree::schedstat_of(&task.path())).flatten()?;
-            Some(used_ns)
-        })
-        .sum()
-}
-
-/// Processors that a thread may run on; none where the kernel does not say.
-fn may_run_on(thread: Pid) -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(Some(thread)) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 fn stalls_unknown(error: &io::Error) -> Finding {
@@ -446,9 +436,16 @@ mod tests {
     fn what_the_kernel_does_for_the_network_is_no_others_time_on_a_side() {
         let watch = Watch::under(Path::new("/nowhere"), &[0, 1], &[1], &nowhere());
         let stat = "cpu0 50 0 20 10 0 3 17 0\ncpu1 40 0 20 40 0 0 0 0\n";
-        let ns = |cpus: &[usize], interrupts| watch.machine(stat, cpus, interrupts).unwrap().ns;
+        let ns = |cpus: &[usize], interrupts| watch.machine(None, stat, cpus, interrupts).unwrap().ns;
         assert_eq!((ns(&[0], true), ns(&[0], false)), (90 * watch.tick_ns, 70 * watch.tick_ns));
         assert_eq!(ns(&[1], true), ns(&[1], false));
+        let precise = watch.machine(Some(&[10, 20, 30]), stat, &[0, 2], true);
+        assert_eq!(precise, Some(MachineTime { ns: 40, off_ns: 0 }));
+        assert_ne!(
+            watch.machine(Some(&[10]), stat, &[0, 1], true).unwrap().off_ns,
+            0,
+            "a processor is missing"
+        );
     }
 
     #[test]
@@ -468,29 +465,6 @@ mod tests {
         assert_eq!(Sides::of(&[0, 1], &[1, 2]), None, "the generator runs elsewhere as well");
         assert_eq!(Sides::of(&[0, 1, 1], &[1]), None, "a core of both");
         assert_eq!(Sides::of(&[0, 1], &[]), None);
-    }
-
-    #[test]
-    fn a_thread_of_ours_is_counted_where_it_is_tied_to() {
-        const USED_NS: u64 = 5_000_000;
-        let core = may_run_on(rustix::thread::gettid())[0];
-        let (tell, told) = std::sync::mpsc::channel();
-        let (end, ended) = std::sync::mpsc::channel::<()>();
-        let thread = std::thread::spawn(move || {
-            crate::affinity::pin(&[core]).unwrap();
-            let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-            while used().tv_sec == 0 && (used().tv_nsec as u64) < USED_NS {
-                std::hint::spin_loop();
-            }
-            tell.send(()).unwrap();
-            // Until the other end is gone.
-            let _ = ended.recv();
-        });
-        told.recv().unwrap();
-        assert!(threads_on(&[core]) >= USED_NS);
-        assert_eq!(threads_on(&[]), 0);
-        drop(end);
-        thread.join().unwrap();
     }
 
     /// Burns CPU time on a core of this machine, as seen by a watch without groups.

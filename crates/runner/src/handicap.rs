@@ -16,6 +16,8 @@ pub(crate) const ADDED: Duration = Duration::from_micros(2);
 const PAIRS: usize = 10;
 /// Slices are at the most so long.
 const LONGEST: Duration = Duration::from_millis(100);
+/// All slices of a contender take no longer than this.
+pub const MOST: Duration = LONGEST.saturating_mul(2 * PAIRS as u32);
 
 /// Loads a warm contender in pairs of slices, with and without the handicap, every other pair in the mirrored order. None
 /// where fewer than two pairs could be compared, or when `stopped` says so.

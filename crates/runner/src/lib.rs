@@ -49,6 +49,7 @@ pub use check::{Checked, check};
 pub use compare::{Rules, RulesError};
 pub use contender::StartError;
 pub use events::{Event, Observer};
+pub use handicap::MOST as LONGEST_HANDICAP;
 pub use host::{machine, throttle_events, watch_noise};
 pub use json_path::{JsonPath, JsonPathError, Step};
 pub use judge::AskError;

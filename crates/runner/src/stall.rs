@@ -25,7 +25,7 @@ use crate::tree::schedstat_of;
 /// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much. Waking it takes some 16 us in a virtual
 /// machine, most of it the timer's, so that more often would cost the contenders more than it shows.
 const PERIOD: Duration = Duration::from_millis(4);
-/// So often woken, a thread reads anew how long it has waited: each time it waits a microsecond or so, and reading costs more than that.
+/// So often woken, a thread reads anew how long it has waited and run: each time it is a microsecond or so, and reading costs more.
 const FRESH: u64 = 25;
 /// A thread that is woken later than this found its processor standing still; timers themselves are late by less.
 const TOLERANCE: Duration = Duration::from_millis(1);
@@ -33,7 +33,8 @@ const TOLERANCE: Duration = Duration::from_millis(1);
 /// Watches processors for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    watched: Vec<Arc<Seen>>,
+    /// By processor.
+    watched: Vec<(usize, Arc<Seen>)>,
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -49,6 +50,8 @@ pub(crate) struct Stalled {
 struct Seen {
     stalled_ns: AtomicU64,
     longest_ns: AtomicU64,
+    /// CPU time of the thread that looks.
+    used_ns: AtomicU64,
 }
 
 impl Stalls {
@@ -65,7 +68,7 @@ impl Stalls {
             let (own, over, tell) = (Arc::clone(&seen), Arc::clone(&stalls.over), tell.clone());
             let thread = std::thread::Builder::new().name(format!("stalls-{cpu}"));
             stalls.threads.push(thread.spawn(move || watch(cpu, &own, &over, tell))?);
-            stalls.watched.push(seen);
+            stalls.watched.push((cpu, seen));
         }
         // Else whoever listens would wait for one more.
         drop(tell);
@@ -74,13 +77,21 @@ impl Stalls {
 
     /// How long each has stood still so far.
     pub(crate) fn read(&self) -> Stalled {
-        let stalled_ns = self.watched.iter().map(|seen| seen.stalled_ns.load(Ordering::Relaxed)).collect();
+        let stalled_ns =
+            self.watched.iter().map(|(_, seen)| seen.stalled_ns.load(Ordering::Relaxed)).collect();
         Stalled { at: Instant::now(), stalled_ns }
     }
 
     /// The longest time for which one of them stood still, in nanoseconds.
     pub(crate) fn longest_ns(&self) -> u64 {
-        self.watched.iter().map(|seen| seen.longest_ns.load(Ordering::Relaxed)).max().unwrap_or(0)
+        self.watched.iter().map(|(_, seen)| seen.longest_ns.load(Ordering::Relaxed)).max().unwrap_or(0)
+    }
+
+    /// CPU time that looking has taken so far on those of the processors that are among `cpus`, in nanoseconds; known anew ten times a
+    /// second.
+    pub(crate) fn used_ns(&self, cpus: &[usize]) -> u64 {
+        let there = self.watched.iter().filter(|(cpu, _)| cpus.contains(cpu));
+        there.map(|(_, seen)| seen.used_ns.load(Ordering::Relaxed)).sum()
     }
 }
 
@@ -106,12 +117,12 @@ impl Stalled {
 }
 
 fn watch(cpu: usize, seen: &Seen, over: &AtomicBool, tell: Sender<io::Result<()>>) {
-    let ready = pin(&[cpu]).and_then(|()| go_first()).and_then(|()| waited());
+    let ready = pin(&[cpu]).and_then(|()| go_first()).and_then(|()| ran_and_waited());
     let begun = ready.as_ref().ok().copied();
     // Nobody hears it where another one could not begin.
     let _ = tell.send(ready.map(drop));
     drop(tell);
-    let Some(mut waited_before) = begun else { return };
+    let Some(mut before) = begun else { return };
     let mut now = Instant::now();
     for woken in 1_u64.. {
         if over.load(Ordering::Relaxed) {
@@ -124,22 +135,23 @@ fn watch(cpu: usize, seen: &Seen, over: &AtomicBool, tell: Sender<io::Result<()>
         if late <= TOLERANCE && woken % FRESH != 0 {
             continue;
         }
-        let waited_now = waited().unwrap_or(waited_before);
-        if let Some(stall) = stood_still(late, waited_now.saturating_sub(waited_before)) {
+        let counted = ran_and_waited().unwrap_or(before);
+        seen.used_ns.store(counted.0, Ordering::Relaxed);
+        if let Some(stall) = stood_still(late, counted.1.saturating_sub(before.1)) {
             let ns = stall.as_nanos() as u64;
             seen.stalled_ns.fetch_add(ns, Ordering::Relaxed);
             seen.longest_ns.fetch_max(ns, Ordering::Relaxed);
         }
-        waited_before = waited_now;
+        before = counted;
     }
 }
 
-/// For how long the calling thread has waited for a processor after it was woken.
-fn waited() -> io::Result<Duration> {
+/// For how long the calling thread has run, in nanoseconds, and has waited for a processor after it was woken.
+fn ran_and_waited() -> io::Result<(u64, Duration)> {
     let counted = schedstat_of(Path::new("/proc/thread-self"));
     let counted =
         counted.ok_or_else(|| io::Error::other("the kernel does not count what threads wait (schedstat)"));
-    counted.map(|(_, waited_ns)| Duration::from_nanos(waited_ns))
+    counted.map(|(used_ns, waited_ns)| (used_ns, Duration::from_nanos(waited_ns)))
 }
 
 /// For how long the processor of a thread stood still that was so late and had waited for others for so long, if it did.
@@ -190,6 +202,7 @@ mod tests {
         // The machine may stall by itself, but not for the most of it.
         let share = stalls.read().share_since(&before);
         assert!(share < 0.4, "{share}: {stalls:?}");
+        assert!(stalls.used_ns(&[0]) > 0 && stalls.used_ns(&[1]) == 0, "{stalls:?}");
     }
 
     #[test]

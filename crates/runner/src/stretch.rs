@@ -289,8 +289,9 @@ impl Loaded {
 
     /// From now on stretches keep to the scenario's rate, if it has one; whether they did not before.
     pub(crate) fn keep_to_rate(&mut self) -> bool {
-        let has_rate = matches!(self.shape, Shape::Open { .. });
-        std::mem::replace(&mut self.flat_out, !has_rate) && has_rate
+        let changes = self.flat_out && matches!(self.shape, Shape::Open { .. });
+        self.flat_out &= !changes;
+        changes
     }
 
     /// Lets the generator work so much longer on each request, from the next slice on.

@@ -86,7 +86,7 @@ fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) ->
         ("duration", generator.duration_s.to_string()),
     ]);
     let log = place.work.join("logs").join(log_name("generator", &audit.name));
-    let order = Order::new(generator.command.get_ref(), &generator.folder, &BTreeMap::new(), &values, log);
+    let order = Order::new(generator.command.get_ref(), &generator.folder, [], &values, log);
     audit.command = order.shown();
     let mut shares = Vec::new();
     while audit.runs_rps.len() < RUNS && !(place.stopped)() {

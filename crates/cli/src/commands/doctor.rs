@@ -14,7 +14,9 @@ use super::Failure;
 use super::load::write_json;
 use super::race::{tell_leftovers, writable};
 use crate::console::Console;
-use crate::doctor::{Arena, Contenders, Folder, Prover, built_in_rows, ceiling, noise_floor, own_row};
+use crate::doctor::{
+    Arena, Contenders, Folder, Prover, built_in_rows, ceiling, noise_floor, own_row, profiles,
+};
 use crate::flags::{DoctorFlags, Output};
 use crate::interrupt::Interrupt;
 use crate::plan::{self, Topology};
@@ -122,6 +124,9 @@ fn examine(
     let contenders = Contenders::of(flags, &arena)?;
     console.note("noise floor: a server raced against itself");
     record.floor = noise_floor(flags, &contenders, &arena, record.seed)?;
+    if let Some(alpha) = record.floor.as_ref().map(|floor| floor.alpha) {
+        doctor::conclude_floor(record, &profiles(alpha));
+    }
     if record.mode == DoctorMode::Full && !interrupt.asked() {
         prove(flags, record, &contenders, &arena)?;
     }

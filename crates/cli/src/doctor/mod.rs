@@ -4,10 +4,12 @@
 
 mod arena;
 mod floor;
+mod profiles;
 mod proof;
 mod saturated;
 
 pub(crate) use arena::{Arena, Folder};
 pub(crate) use floor::{Contenders, noise_floor};
+pub(crate) use profiles::profiles;
 pub(crate) use proof::{Prover, built_in_rows, own_row};
 pub(crate) use saturated::ceiling;

@@ -14,6 +14,6 @@ mod topology;
 
 pub(crate) use ad_hoc::study_of;
 pub(crate) use places::{Places, record_path};
-pub(crate) use profiles::ROOM;
+pub(crate) use profiles::{Profile, ROOM};
 pub(crate) use resolve::{Purpose, Resolved, Setting, fresh_seed, resolve};
 pub(crate) use topology::Topology;

@@ -17,7 +17,8 @@ fn build(contender: &Contender, plan: &Plan, progress: Progress<'_>) -> Result<(
     let name = contender.name.get_ref();
     progress(&format!("building {name} ..."));
     let log = plan.work.join("logs").join(command::log_name("build", name));
-    let order = Order::new(command.get_ref(), &contender.folder, &contender.env, &command::values(plan), log);
+    let env = contender.env.iter().map(|(name, value)| (name, value.get_ref()));
+    let order = Order::new(command.get_ref(), &contender.folder, env, &command::values(plan), log);
     let ended = match order.run() {
         Ok(status) if status.success() => return Ok(()),
         Ok(status) => command::ended(status),

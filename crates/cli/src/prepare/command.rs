@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use deadheat_record::Plan;
 use rustix::process::{Pid, Signal, kill_process_group};
-use toml::Spanned;
 
 /// So many of a command's last lines are shown when it fails.
 const TAIL_LINES: usize = 10;
@@ -42,14 +41,14 @@ pub(crate) struct Order {
 impl Order {
     /// Replaces placeholders in the command and hands their values on as variables in capitals. Variables of `env` that
     /// speak of ports and sockets are left out: there are none yet.
-    pub(crate) fn new(
+    pub(crate) fn new<'e>(
         command: &str,
         folder: &Path,
-        env: &BTreeMap<String, Spanned<String>>,
+        env: impl IntoIterator<Item = (&'e String, &'e String)>,
         values: &BTreeMap<&'static str, String>,
         log: PathBuf,
     ) -> Self {
-        let filled = env.iter().map(|(name, value)| (name.clone(), fill(value.get_ref(), values)));
+        let filled = env.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
         let mut env: Vec<(String, String)> = filled.filter(|(_, value)| !names_a_server(value)).collect();
         env.extend(values.iter().map(|(name, value)| (name.to_uppercase(), value.clone())));
         Self { command: fill(command, values), folder: folder.to_owned(), env, log }

@@ -39,7 +39,7 @@ fn run(study: &Study, dataset: &Dataset, plan: &Plan, fresh: &Path) -> Result<()
     values.remove("dataset");
     values.insert("output", fresh.display().to_string());
     let log = plan.work.join("logs/dataset.log");
-    let order = Order::new(dataset.command.get_ref(), &study.folder, &Default::default(), &values, log);
+    let order = Order::new(dataset.command.get_ref(), &study.folder, [], &values, log);
     let failed = |ended: String, remedy: String| PrepareError::Failed {
         what: format!("the dataset {}", dataset.output.get_ref()),
         command: order.shown(),

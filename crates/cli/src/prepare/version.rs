@@ -1,11 +1,9 @@
 //! Version commands: what is raced should be known, yet a race does not fail for want of it. A race that goes on asks
 //! them again.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deadheat_record::{Contender, Finding, Plan};
-use toml::Spanned;
 
 use super::Progress;
 use super::command::{self, Order};
@@ -84,9 +82,7 @@ pub(super) fn ask(
     limit: Duration,
 ) -> Result<String, String> {
     let log = plan.work.join("logs").join(command::log_name("version", &contender.name));
-    let env = contender.env.iter().map(|(name, value)| (name.clone(), Spanned::new(0..0, value.clone())));
-    let env: BTreeMap<String, Spanned<String>> = env.collect();
-    let order = Order::new(command, &contender.folder, &env, &command::values(plan), log);
+    let order = Order::new(command, &contender.folder, &contender.env, &command::values(plan), log);
     match order.run_within(limit) {
         Err(error) => Err(format!("`{}` could not be run: {error}", order.shown())),
         Ok(None) => Err(format!("`{}` took over {} s", order.shown(), limit.as_secs_f64())),

@@ -2,9 +2,6 @@
 //!
 //! Owns the way from a spread, by the boundaries of a race, to epochs, minutes and a sentence. Must not know the machine.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use deadheat_record::{NoiseFloor, Resolution, Severity, VerdictWord};
 use deadheat_stats::interval::{MOST_EPOCHS, POWER};
 use deadheat_stats::{Referee, Rules, power, spread};
@@ -18,53 +15,51 @@ const LEVEL: f64 = 0.9;
 const NOT_KNOWN: &str =
     "what can be told apart on this machine, now, is not known: the server's race with itself is invalid";
 
-/// When a race of two by a profile ends, and how long it takes.
-#[derive(Debug)]
-struct Profile {
-    /// How it is asked for; none for the usual one.
+/// When a race of two ends by one of its profiles, and how long it takes.
+#[derive(Debug, PartialEq)]
+pub struct Profile {
     option: Option<&'static str>,
-    /// After so many epochs it may end.
     looks: &'static [usize],
-    /// What comes before the first epoch, in seconds: for each contender a pilot, and 2 s for the handicap.
-    before_s: f64,
-    /// By so much its epochs are longer than those of the noise floor, in seconds: the least warm-up of each contender is.
-    longer_s: f64,
-    /// It ends in any case before it would take longer, in seconds.
-    budget_s: f64,
+    /// At each look.
+    critical: Vec<f64>,
+    times: Times,
 }
 
-static QUICK: Profile = Profile {
-    option: None,
-    looks: &[4, 6, 8, 10, 12],
-    // Pilots of 4 s.
-    before_s: 12.0,
-    longer_s: 0.0,
-    budget_s: 180.0,
-};
-
-static FULL: Profile = Profile {
-    option: Some("--profile full"),
-    looks: &[6, 10, 15, 20, 25, 30],
-    // Pilots of 20 s.
-    before_s: 44.0,
-    longer_s: 2.0,
-    budget_s: f64::INFINITY,
-};
+/// How long a race of two takes, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// What comes before the first epoch: pilots, and what more work of the generator does.
+    pub before: f64,
+    /// By so much its epochs are longer than those of the noise floor.
+    pub longer: f64,
+    /// It ends in any case before it would take longer; infinite for no such end.
+    pub budget: f64,
+}
 
 impl Profile {
+    /// A race that is asked for by `option`, none for the usual one, and may end after so many epochs, rising; `alpha` in (0, 1) as for
+    /// [`Rules`]. Its boundaries are computed here, in a few tenths of a second.
+    pub fn new(option: Option<&'static str>, looks: &'static [usize], times: Times, alpha: f64) -> Self {
+        let usual = Rules::default();
+        let rules = Rules::ending_at_the_last(looks, alpha, usual.margin, usual.seed);
+        // By an alpha that no race can have, none tells anything apart.
+        let critical = Referee::new(rules).map_or_else(|_| Vec::new(), |referee| referee.boundaries(1));
+        Self { option, looks, critical, times }
+    }
+
     /// How long a whole race takes that ends after so many epochs, in seconds.
     fn race_s(&self, epochs: usize, epoch_s: f64) -> f64 {
-        self.before_s + epochs as f64 * (epoch_s + self.longer_s)
+        self.times.before + epochs as f64 * (epoch_s + self.times.longer)
     }
 }
 
 /// One difference, and the race that tells it apart.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct Row<'p> {
     /// What is kept of it.
     pub(super) resolution: Resolution,
     /// None where it takes more epochs than either profile has.
-    profile: Option<&'static Profile>,
+    profile: Option<&'p Profile>,
 }
 
 pub(super) fn sd_range(floor: &NoiseFloor) -> Option<(f64, f64)> {
@@ -78,51 +73,37 @@ pub(super) fn is_invalid(floor: &NoiseFloor) -> bool {
 }
 
 /// What it takes for each of the differences, the least first.
-pub(super) fn rows(floor: &NoiseFloor) -> Vec<Row> {
+pub(super) fn rows<'p>(floor: &NoiseFloor, profiles: &'p [Profile; 2]) -> Vec<Row<'p>> {
     let Some(sd) = floor.sd_log_ratio else { return Vec::new() };
-    DIFFERENCES.map(|difference| row(floor, sd, difference)).into()
+    DIFFERENCES.map(|difference| row(floor.epoch_s, sd, difference, profiles)).into()
 }
 
 /// The first look, of the usual race or else of the longer one, by which the difference is told apart with a chance of 90 %. One that
 /// is under the usual margin takes a margin as small: a race ends where it has found equivalence.
-fn row(floor: &NoiseFloor, sd: f64, difference: f64) -> Row {
+fn row<'p>(epoch_s: f64, sd: f64, difference: f64, profiles: &'p [Profile; 2]) -> Row<'p> {
     let effect = difference.ln_1p() / sd;
     let margin = difference.min(Rules::default().margin).ln_1p() / sd;
-    let race = |profile: &'static Profile| {
-        let critical = boundaries(profile, floor.alpha);
-        let chances = power::chances_by_look(profile.looks, &critical, effect, margin);
+    let [_, longest] = profiles;
+    let race = |profile: &'p Profile| {
+        let Profile { looks, critical, times, .. } = profile;
+        let chances = power::chances_by_look(looks, critical, effect, margin);
         let look = chances.iter().position(|chance| *chance >= POWER)?;
-        let epochs = profile.looks[look];
-        (profile.race_s(epochs, floor.epoch_s) <= profile.budget_s).then_some((profile, epochs))
+        let epochs = looks[look];
+        (profile.race_s(epochs, epoch_s) <= times.budget).then_some((profile, epochs))
     };
-    let found = [&QUICK, &FULL].into_iter().find_map(race);
+    let found = profiles.iter().find_map(race);
     let profile = found.map(|(profile, _)| profile);
-    let epochs = found.map(|(_, epochs)| epochs).or_else(|| beyond(effect, floor.alpha));
-    let minutes = |epochs| profile.unwrap_or(&FULL).race_s(epochs, floor.epoch_s) / 60.0;
+    let epochs = found.map(|(_, epochs)| epochs).or_else(|| beyond(effect, longest));
+    let minutes = |epochs| profile.unwrap_or(longest).race_s(epochs, epoch_s) / 60.0;
     Row { resolution: Resolution { difference, epochs, minutes: epochs.map(minutes) }, profile }
 }
 
-/// The critical values at a profile's looks. They take a while, and a proof concludes after each of its races: they are computed once.
-fn boundaries(profile: &'static Profile, alpha: f64) -> Vec<f64> {
-    /// By looks and by the bits of alpha.
-    type Known = BTreeMap<(&'static [usize], u64), Vec<f64>>;
-    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-    let compute = || {
-        let usual = Rules::default();
-        let rules = Rules::ending_at_the_last(profile.looks, alpha, usual.margin, usual.seed);
-        // By an alpha that no race can have, none tells anything apart.
-        Referee::new(rules).map_or_else(|_| Vec::new(), |referee| referee.boundaries(1))
-    };
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.entry((profile.looks, alpha.to_bits())).or_insert_with(compute).clone()
-}
-
-/// So many epochs suffice where those of the full profile do not: at its last boundary, under which that of a longer race lies.
+/// So many epochs suffice where those of the longest profile do not: at its last boundary, under which that of a longer race lies.
 /// None for over a million.
-fn beyond(effect: f64, alpha: f64) -> Option<usize> {
-    let critical = *boundaries(&FULL, alpha).last()?;
+fn beyond(effect: f64, longest: &Profile) -> Option<usize> {
+    let critical = *longest.critical.last()?;
     let enough = |epochs: usize| power::chance_beyond(critical, epochs, effect) >= POWER;
-    let mut short = *FULL.looks.last()?;
+    let mut short = *longest.looks.last()?;
     let mut reached = 2 * short;
     while !enough(reached) {
         if reached > MOST_EPOCHS {
@@ -139,24 +120,25 @@ fn beyond(effect: f64, alpha: f64) -> Option<usize> {
 }
 
 /// The least that the usual race tells apart; else what the longer one does.
-pub(super) fn sentence(floor: &NoiseFloor, rows: &[Row]) -> String {
+pub(super) fn sentence(floor: &NoiseFloor, rows: &[Row<'_>], profiles: &[Profile; 2]) -> String {
     if is_invalid(floor) {
         return NOT_KNOWN.into();
     }
     let by =
         |profile: &Profile| rows.iter().find(|row| row.profile.is_some_and(|own| std::ptr::eq(own, profile)));
-    by(&QUICK).or_else(|| by(&FULL)).and_then(said).unwrap_or_else(|| match rows.last() {
+    let [usual, longest] = profiles;
+    by(usual).or_else(|| by(longest)).and_then(said).unwrap_or_else(|| match rows.last() {
         Some(largest) => format!(
             "on this machine, now, not even {} can be told apart in {} epochs",
             percent(largest.resolution.difference),
-            FULL.looks.last().copied().unwrap_or(0)
+            longest.looks.last().copied().unwrap_or(0)
         ),
         None => "what can be told apart on this machine is not known: too few epochs".into(),
     })
 }
 
 /// A difference, how long the race takes, and how it is asked for.
-fn said(row: &Row) -> Option<String> {
+fn said(row: &Row<'_>) -> Option<String> {
     let Resolution { difference, minutes, .. } = row.resolution;
     let (minutes, what) = (minutes?, percent(difference));
     let shown = if minutes < 10.0 { format!("{minutes:.1}") } else { whole(minutes.round() as u64) };
@@ -169,6 +151,8 @@ fn said(row: &Row) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
     /// A valid race of a server with itself, whose epochs differ by so much and take so long.
@@ -192,8 +176,18 @@ mod tests {
         }
     }
 
+    /// The quick one and the full one.
+    static PROFILES: LazyLock<[Profile; 2]> = LazyLock::new(|| {
+        let quick = Times { before: 12.0, longer: 0.0, budget: 180.0 };
+        let full = Times { before: 44.0, longer: 2.0, budget: f64::INFINITY };
+        [
+            Profile::new(None, &[4, 6, 8, 10, 12], quick, 0.025),
+            Profile::new(Some("--profile full"), &[6, 10, 15, 20, 25, 30], full, 0.025),
+        ]
+    });
+
     fn concluded(floor: &NoiseFloor) -> String {
-        sentence(floor, &rows(floor))
+        sentence(floor, &rows(floor, &PROFILES), &PROFILES)
     }
 
     #[test]
@@ -228,15 +222,15 @@ mod tests {
     #[test]
     fn epochs_are_a_look_at_which_nine_in_ten_are_told_apart() {
         for sd in [0.001, 0.004, 0.01, 0.03, 0.08] {
-            for Row { resolution, profile } in rows(&floor(sd, 6.0)) {
+            for Row { resolution, profile } in rows(&floor(sd, 6.0), &PROFILES) {
                 let epochs = resolution.epochs.unwrap();
                 let Some(profile) = profile else {
                     assert!(epochs > 30, "{sd}: {resolution:?}");
                     continue;
                 };
                 let look = profile.looks.iter().position(|look| *look == epochs).unwrap();
-                let critical = boundaries(profile, 0.025)[look];
-                let alone = power::chance_beyond(critical, epochs, resolution.difference.ln_1p() / sd);
+                let alone =
+                    power::chance_beyond(profile.critical[look], epochs, resolution.difference.ln_1p() / sd);
                 assert!(alone >= POWER, "{sd}: {resolution:?}");
             }
         }
@@ -244,36 +238,11 @@ mod tests {
 
     #[test]
     fn more_epochs_than_a_profile_has_are_counted_up_to_a_million() {
-        let epochs = |effect: f64| beyond(effect, 0.025);
+        let epochs = |effect: f64| beyond(effect, &PROFILES[1]);
         // As many as if the spread were known: ((2.598 + 1.282) / 0.1)^2 = 1,505; t takes a few more.
         assert!(epochs(0.1).is_some_and(|epochs| (1_480..1_540).contains(&epochs)), "{:?}", epochs(0.1));
-        assert_eq!((epochs(0.001), beyond(0.1, 0.7)), (None, None));
-    }
-
-    /// What is known of the profiles here is what a race does.
-    #[test]
-    fn profiles_are_those_of_a_race() {
-        let source = include_str!("../../../cli/src/plan/profiles.rs");
-        let handicap = include_str!("../../../runner/src/handicap.rs");
-        for part in ["PAIRS: usize = 10;", "LONGEST: Duration = Duration::from_millis(100);"] {
-            assert!(handicap.contains(part), "{part}");
-        }
-        let profiles =
-            [("QUICK", &QUICK, 4, 1, "Some(Duration::from_secs(180))"), ("FULL", &FULL, 20, 2, "None")];
-        for (name, profile, pilot_s, warmup_s, budget) in profiles {
-            let after = source.split_once(&format!("const {name}: Profile = ")).unwrap().1;
-            let body = after.split_once("};").unwrap().0;
-            for part in [
-                format!("looks: &{:?},", profile.looks),
-                format!("pilot: Duration::from_secs({pilot_s}),"),
-                format!("warmup: (Duration::from_secs({warmup_s}), "),
-                format!("budget: {budget},"),
-            ] {
-                assert!(body.contains(&part), "{name}: {part}");
-            }
-            // Each of two contenders has a pilot and twenty slices for the handicap, and warms up in every epoch.
-            assert_eq!(profile.before_s, 2.0 * (f64::from(pilot_s) + 20.0 * 0.1), "{name}");
-            assert_eq!(profile.longer_s, 2.0 * (f64::from(warmup_s) - 1.0), "{name}");
-        }
+        let times = PROFILES[1].times;
+        let never = Profile::new(None, PROFILES[1].looks, times, 0.7);
+        assert_eq!((epochs(0.001), beyond(0.1, &never)), (None, None));
     }
 }

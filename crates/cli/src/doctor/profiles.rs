@@ -1,0 +1,47 @@
+//! The races of two that may follow an examination, as far as it is said how long they take.
+//!
+//! Owns the way from a race's profile to its looks and times. Must not know: what they can tell apart.
+
+use std::time::Duration;
+
+use deadheat_report::doctor::{self, Times};
+use deadheat_runner::LONGEST_HANDICAP;
+
+use crate::flags::ProfileWord;
+use crate::plan::Profile;
+
+/// The races, the usual one and the longest one, at this alpha; the noise floor is raced by the usual one.
+pub(crate) fn profiles(alpha: f64) -> [doctor::Profile; 2] {
+    let usual = Profile::of(ProfileWord::Quick);
+    let one = |word, option| {
+        let profile = Profile::of(word);
+        // Both contenders are loaded one after the other.
+        let both = |one: Duration| 2.0 * one.as_secs_f64();
+        let budget = profile.budget_for(2, profile.measured);
+        let times = Times {
+            before: both(profile.pilot + LONGEST_HANDICAP),
+            longer: both(profile.warmup.0 - usual.warmup.0),
+            budget: budget.map_or(f64::INFINITY, |budget| budget.as_secs_f64()),
+        };
+        doctor::Profile::new(option, profile.looks, times, alpha)
+    };
+    [one(ProfileWord::Quick, None), one(ProfileWord::Full, Some("--profile full"))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each of two contenders has a pilot and twenty slices for the handicap, and warms up for a second more by the full profile.
+    #[test]
+    fn races_that_may_follow_are_those_of_the_profiles() {
+        let quick = Times { before: 2.0 * (4.0 + 2.0), longer: 0.0, budget: 180.0 };
+        let full = Times { before: 2.0 * (20.0 + 2.0), longer: 2.0, budget: f64::INFINITY };
+        let looks = &[6, 10, 15, 20, 25, 30];
+        let expected = [
+            doctor::Profile::new(None, &[4, 6, 8, 10, 12], quick, 0.025),
+            doctor::Profile::new(Some("--profile full"), looks, full, 0.025),
+        ];
+        assert_eq!(profiles(0.025), expected);
+    }
+}
