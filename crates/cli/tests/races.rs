@@ -371,7 +371,7 @@ fn warmup_per_s(part: &Value) -> f64 {
     requests * 1e9 / ns
 }
 
-/// As fast as they answer, more requests would be in flight than they take on.
+/// As fast as they answer, more requests would be in flight than they take on; at the rate, that takes a long pause.
 #[test]
 fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     let (kit, _turn) = (kit(), turn());
@@ -385,7 +385,7 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
                  global flying\n        \
                  with lock:\n            \
                      flying += 1\n            \
-                     status = b'200 OK' if flying <= 4 else b'503 Service Unavailable'\n        \
+                     status = b'200 OK' if flying <= 6 else b'503 Service Unavailable'\n        \
                  time.sleep(0.005)\n        \
                  with lock:\n            \
                      flying -= 1\n        \
@@ -395,13 +395,17 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     let server = format!("exec python3 {} 2> /dev/null", kit.path().join("limited.py").display());
     let race = kit.race().contender("a", &server).contender("b", &server);
     let timing = ["--warmup", "300ms", "--measure", "1s", "--epochs", "3..3"];
-    let outcome = race.args(timing).args(["--rate", "50", "-c", "8", "--metric", "cpu"]).run();
+    let outcome = race.args(timing).args(["--rate", "20", "-c", "8", "--metric", "cpu"]).run();
     assert_measured(&outcome);
     let json = outcome.json();
     let epochs = json["record"]["epochs"].as_array().unwrap();
     assert!(epochs.len() == 3 && !json.to_string().contains("contender-out"), "{outcome}");
     for part in epochs.iter().flat_map(|epoch| epoch["contenders"].as_array().unwrap()) {
         assert!(warmup_per_s(part) < 150.0, "warmed up at its rate in the end: {part}");
+    }
+    for one in json["scenarios"][0]["results"].as_array().unwrap() {
+        let per_s = one["throughput_rps"].as_f64().unwrap();
+        assert!((5.0..40.0).contains(&per_s), "slices of two requests each: {per_s}/s of 20/s");
     }
     kit.assert_nothing_left();
 }

@@ -6,7 +6,7 @@ pub struct RatePiece {
     /// Complete answers after `first_ns`, up to and including `last_ns`, whatever their outcome.
     pub counted: u64,
     /// Where the span begins, in nanoseconds after the slice's start: with the last answer at or before the end of the
-    /// settling time; without one, at the slice's start (closed) or with the first answer (open).
+    /// settling time; without one, at the slice's start.
     pub first_ns: u64,
     /// When the last request was settled, drain included; nanoseconds after the slice's start. Time that the server
     /// spent on what was in flight at the end, and on requests that never got an answer, is part of the span.
@@ -31,25 +31,21 @@ impl RatePiece {
 #[derive(Debug, Clone)]
 pub(crate) struct RateWindow {
     settle_ns: u64,
-    /// Whether the span may not begin before the first answer: where requests are due by the clock, the time up to the
-    /// first answer says nothing of what the server can do.
-    from_first_answer: bool,
     piece: RatePiece,
 }
 
 impl RateWindow {
     /// Times are nanoseconds after the slice's start.
-    pub(crate) fn new(settle_ns: u64, open: bool) -> RateWindow {
-        RateWindow { settle_ns, from_first_answer: open, piece: RatePiece::default() }
+    pub(crate) fn new(settle_ns: u64) -> RateWindow {
+        RateWindow { settle_ns, piece: RatePiece::default() }
     }
 
     /// Notes a complete answer.
     #[inline]
     pub(crate) fn note(&mut self, at_ns: u64) {
-        if at_ns <= self.settle_ns || self.from_first_answer {
+        if at_ns <= self.settle_ns {
             self.piece.first_ns = at_ns;
             self.piece.last_ns = at_ns;
-            self.from_first_answer = false;
         } else {
             self.piece.last_ns = at_ns;
             self.piece.counted += 1;
@@ -72,28 +68,24 @@ impl RateWindow {
 mod tests {
     use super::*;
 
-    fn of(settle_ns: u64, open: bool, times: impl IntoIterator<Item = u64>) -> RatePiece {
-        let mut window = RateWindow::new(settle_ns, open);
+    fn of(settle_ns: u64, times: impl IntoIterator<Item = u64>) -> RatePiece {
+        let mut window = RateWindow::new(settle_ns);
         times.into_iter().for_each(|at| window.note(at));
         window.piece()
     }
 
     #[test]
     fn spans_run_from_answer_to_answer() {
-        for (name, settle, open, times, counted, first, last) in [
-            ("no settling: from the start", 0, false, vec![10, 20, 30], 3, 0, 30),
-            ("settled on an answer", 20, false, vec![10, 20, 30, 40], 2, 20, 40),
-            ("settled between answers", 25, false, vec![10, 20, 30, 40], 2, 20, 40),
-            ("no answer while settling", 5, false, vec![10, 20], 2, 0, 20),
-            ("nothing", 10, false, vec![], 0, 0, 0),
-            ("all while settling", 10, false, vec![5, 9], 0, 9, 9),
-            ("open: from the first answer", 0, true, vec![10, 20, 30], 2, 10, 30),
-            ("open: settled on an answer", 20, true, vec![10, 20, 30, 40], 2, 20, 40),
-            ("open: no answer while settling", 5, true, vec![10, 20], 1, 10, 20),
-            ("open: one answer", 0, true, vec![10], 0, 10, 10),
+        for (name, settle, times, counted, first, last) in [
+            ("no settling: from the start", 0, vec![10, 20, 30], 3, 0, 30),
+            ("settled on an answer", 20, vec![10, 20, 30, 40], 2, 20, 40),
+            ("settled between answers", 25, vec![10, 20, 30, 40], 2, 20, 40),
+            ("no answer while settling", 5, vec![10, 20], 2, 0, 20),
+            ("nothing", 10, vec![], 0, 0, 0),
+            ("all while settling", 10, vec![5, 9], 0, 9, 9),
         ] {
             let wanted = RatePiece { counted, first_ns: first, last_ns: last };
-            assert_eq!(of(settle, open, times), wanted, "{name}");
+            assert_eq!(of(settle, times), wanted, "{name}");
         }
     }
 
@@ -102,12 +94,12 @@ mod tests {
         // 10,000/s, and the last answer comes 50 ms late.
         let mut times: Vec<u64> = (1..1000u64).map(|k| k * 100_000).collect();
         times.push(150_000_000);
-        assert!((of(0, false, times).rate_per_s().unwrap() - 1000.0 / 0.15).abs() < 1e-6);
+        assert!((of(0, times).rate_per_s().unwrap() - 1000.0 / 0.15).abs() < 1e-6);
     }
 
     #[test]
     fn a_request_without_answer_costs_its_time() {
-        let mut window = RateWindow::new(0, false);
+        let mut window = RateWindow::new(0);
         (1..=10).for_each(|k| window.note(k * 1_000_000));
         window.lost(1_000_000_000);
         assert_eq!(window.piece().rate_per_s(), Some(10.0));
@@ -117,7 +109,7 @@ mod tests {
     fn batches_do_not_quantise_the_rate() {
         // 64 answers every 3 ms: 21,333.3/s. The naive count over 90 ms is wrong by up to 4 %, this one is not.
         let times = (1..40u64).flat_map(|batch| std::iter::repeat_n(batch * 3_000_000, 64));
-        let piece = of(10_000_000, false, times.clone());
+        let piece = of(10_000_000, times.clone());
         assert!((piece.rate_per_s().unwrap() - 64.0 / 0.003).abs() < 1e-6);
         let naive = times.filter(|&at| at > 10_000_000 && at <= 100_000_000).count() as f64 / 0.09;
         assert!((naive / (64.0 / 0.003) - 1.0).abs() < 0.04);
@@ -125,17 +117,17 @@ mod tests {
 
     #[test]
     fn no_rate_from_nothing() {
-        assert_eq!(of(10, false, []).rate_per_s(), None);
-        assert_eq!(of(10, false, [5, 9]).rate_per_s(), None);
+        assert_eq!(of(10, []).rate_per_s(), None);
+        assert_eq!(of(10, [5, 9]).rate_per_s(), None);
     }
 
     #[test]
     fn later_slices_add_counts_and_spans() {
-        let mut piece = of(20, false, [10, 20, 30, 40]);
-        piece.append(&of(5, false, [5, 15, 25, 35]));
+        let mut piece = of(20, [10, 20, 30, 40]);
+        piece.append(&of(5, [5, 15, 25, 35]));
         assert_eq!((piece.counted, piece.last_ns - piece.first_ns), (5, 50));
-        let mut empty = of(10, false, [5, 9]);
-        empty.append(&of(0, false, [10]));
+        let mut empty = of(10, [5, 9]);
+        empty.append(&of(0, [10]));
         assert_eq!((empty.counted, empty.last_ns - empty.first_ns), (1, 10));
     }
 }

@@ -81,7 +81,7 @@ impl Slice {
             blocked_since_ns: None,
             counted_until_ns: now_ns,
             prompt: Times::new(),
-            window: RateWindow::new(nanos(order.settle), source.is_open()),
+            window: RateWindow::new(nanos(order.settle)),
             backlog: Backlog::new(),
             backlog_closed: false,
             source,

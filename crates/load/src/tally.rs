@@ -168,10 +168,16 @@ pub struct Mismatch {
 }
 
 impl Tally {
-    /// Answers per second: the sum over workers of counted / (last - first). Every complete answer counts, also one
-    /// with the wrong status or body, because the server did the work; whether a slice with such answers is valid is
-    /// for the reader of `outcomes` to say. `None` if nothing was counted.
+    /// Answers per second: closed, the sum over workers of counted / (last - first); open, the answers over the time of
+    /// loading, less the share by which the server fell behind: a few due by chance span next to no time. Every complete
+    /// answer counts, also one with the wrong status or body, because the server did the work; whether a slice with such
+    /// answers is valid is for the reader of `outcomes` to say. `None` if nothing was counted.
     pub fn rate_per_s(&self) -> Option<f64> {
+        if let Some(behind) = self.behind {
+            let per_s = self.completions as f64 * 1e9 / self.loading_ns as f64;
+            let rate = per_s * (1.0 - behind.share().unwrap_or(0.0));
+            return (self.completions > 0 && self.loading_ns > 0).then_some(rate);
+        }
         self.rates.iter().filter_map(RatePiece::rate_per_s).reduce(|sum, rate| sum + rate)
     }
 
@@ -321,6 +327,18 @@ mod tests {
         tally.append(worker(500, 0, 1_000_000_000));
         assert_eq!(tally.rate_per_s(), Some(300.0));
         assert_eq!((tally.elapsed_ns, tally.rates.len()), (2_000_000_000, 1));
+    }
+
+    #[test]
+    fn at_a_rate_of_its_own_the_time_of_loading_counts_not_the_span_of_the_answers() {
+        let open = |requests| Tally {
+            loading_ns: 100_000_000,
+            behind: Some(Behind { requests, of: 4.0 }),
+            ..worker(2, 40_000_000, 41_000_000)
+        };
+        assert_eq!(open(0.0).rate_per_s(), Some(20.0));
+        assert_eq!(open(1.0).rate_per_s(), Some(15.0));
+        assert_eq!(Tally { completions: 0, ..open(0.0) }.rate_per_s(), None);
     }
 
     #[test]
