@@ -128,7 +128,8 @@ pub struct Slice {
     pub start_ns: u64,
     /// From the first request to the last answer of the drain.
     pub elapsed_ns: u64,
-    /// Completions per second between the first and the last completion that count; none when nothing was answered.
+    /// Completions per second: under a closed load between the first and the last completion that count; under an open one over the time
+    /// of loading, less what the contender fell behind by. None when nothing was answered.
     pub rate_per_s: Option<f64>,
     /// All completions, drain included.
     pub completions: u64,
