@@ -2,7 +2,7 @@
 // More of its own work, that is: ten more cost ten times what one costs, and what else the host does slows all of it down alike.
 // Runs on Node and on Bun. TAIL: every so many requests one waits TAIL_MS before its answer. IDLE: a timer looks out for idleness, for
 // three ticks of a millisecond without a request in which it could run (being frozen is not being idle). With IDLE=garbage, garbage
-// is then made and collected; with IDLE=before, only until so many requests have come that it has been loaded.
+// is then made and collected; with IDLE=before, only until it has been loaded.
 import { createServer } from 'node:http';
 
 const more = Number(process.env.MORE ?? 0);
@@ -11,6 +11,7 @@ const written = (count) => JSON.stringify({ count: 200, items: items.slice(0, co
 const sent = written(200).length;
 const tail = Number(process.env.TAIL ?? 0);
 const tailMs = Number(process.env.TAIL_MS ?? 0);
+// More requests than look whether it is up and answers as it should.
 const LOADED = 1_000;
 let owed = 0;
 let requests = 0;
@@ -19,7 +20,7 @@ let quietTicks = 0;
 if (process.env.IDLE) {
   setInterval(() => {
     quietTicks += 1;
-    if (quietTicks < 3 || process.env.IDLE === 'timer') return;
+    if (quietTicks < 3) return;
     if (process.env.IDLE === 'before' && requests > LOADED) return;
     let kept = [];
     for (let object = 0; object < 50_000; object++) kept.push({ object, text: 'x' + object });

@@ -32,7 +32,7 @@ pub struct Tally {
     pub loading_ns: u64,
     /// Open pacers: by how much the server fell behind with what was due.
     pub behind: Option<Behind>,
-    /// What each worker contributes to the rate, in order of workers.
+    /// What each worker contributes to the rate of a closed load, in order of workers.
     pub rates: Vec<RatePiece>,
     /// From the slice's start until the last request was settled, drain included; the longest of the workers.
     pub elapsed_ns: u64,
@@ -194,7 +194,7 @@ impl Tally {
         (self.due > 0).then(|| self.completions as f64 / self.due as f64 * (1.0 - behind))
     }
 
-    /// Complete answers that the rate is made from.
+    /// Complete answers that the rate of a closed load is made from.
     pub fn counted(&self) -> u64 {
         self.rates.iter().map(|piece| piece.counted).sum()
     }
