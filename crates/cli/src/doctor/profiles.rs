@@ -17,7 +17,7 @@ pub(crate) fn profiles(alpha: f64) -> [doctor::Profile; 2] {
         let profile = Profile::of(word);
         // Both contenders are loaded one after the other.
         let both = |one: Duration| 2.0 * one.as_secs_f64();
-        let budget = profile.budget_for(2, profile.measured);
+        let budget = profile.budget_for(2, profile.measured, profile.looks);
         let times = Times {
             before: both(profile.pilot + LONGEST_HANDICAP),
             longer: both(profile.warmup.0 - usual.warmup.0),

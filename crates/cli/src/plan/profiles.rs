@@ -25,7 +25,7 @@ pub(crate) struct Profile {
     pub(crate) measured_tail: (Duration, Duration),
     /// How long each contender whose collector is known is loaded in a diagnostic pass; zero for no such pass.
     pub(crate) collectors: Duration,
-    /// No epoch starts that would end later; for few contenders.
+    /// No further epoch starts that would end later; for few contenders.
     budget: Option<Duration>,
 }
 
@@ -71,9 +71,10 @@ const STAIRCASE: u32 = 10;
 pub(crate) const ROOM: f64 = 1.2;
 
 impl Profile {
-    /// The time that so many contenders get, each measured for so long in an epoch: enough for a first look.
-    pub(crate) fn budget_for(&self, contenders: usize, measured: Duration) -> Option<Duration> {
-        let first = self.looks.first().copied().unwrap_or(0);
+    /// The time that so many contenders get, each measured for so long in an epoch: enough for the first of these looks. None
+    /// when there is one look only: it comes after exactly so many epochs, however long they take.
+    pub(crate) fn budget_for(&self, contenders: usize, measured: Duration, looks: &[usize]) -> Option<Duration> {
+        let &[first, _, ..] = looks else { return None };
         let starts = u32::try_from(contenders.saturating_mul(first)).unwrap_or(u32::MAX);
         self.budget.map(|budget| budget.max((measured + BESIDE).saturating_mul(starts)))
     }

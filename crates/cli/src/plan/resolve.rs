@@ -341,6 +341,8 @@ fn method(
     let longest_ns = slices.iter().map(Slices::measured_ns).max().unwrap_or(0);
     let Slices { slice_ns, rounds } = slices.first().copied().unwrap_or(Slices { slice_ns: 0, rounds: 0 });
     let given = choices.selection.baseline.as_ref();
+    let looks = epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range));
+    let usual_budget = profile.budget_for(contenders.len(), Duration::from_nanos(longest_ns), &looks);
     Ok(Method {
         profile: profile.name.into(),
         seed: typed_seed.unwrap_or(setting.seed),
@@ -349,7 +351,7 @@ fn method(
         all_pairs: contenders.len() > 2 && given.is_none(),
         alpha: alpha.unwrap_or(ALPHA),
         margin: margin.unwrap_or(MARGIN),
-        looks: epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range)),
+        looks,
         slice_ns,
         settle_ns: 0,
         rounds,
@@ -360,9 +362,7 @@ fn method(
         warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
         wake_ns: nanos(WAKE),
         cpu_latency_us: choices.machine.cpu_latency.map_or(setting.cpu_latency_us, |typed| typed.0),
-        budget_ns: budget
-            .or(profile.budget_for(contenders.len(), Duration::from_nanos(longest_ns)))
-            .map(nanos),
+        budget_ns: budget.or(usual_budget).map(nanos),
         collectors_ns: nanos(collectors.unwrap_or(profile.collectors)),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
         timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),

@@ -106,7 +106,20 @@ fn the_quick_profile_is_the_default() {
     assert_eq!(method.budget_ns, Some(180_000_000_000));
     assert_eq!(method.collectors_ns, 0, "no pass");
     assert_eq!((method.alpha, method.margin), (0.025, 0.03));
-    assert_eq!([2, 5, 7].map(|n| QUICK.budget_for(n, QUICK.measured).unwrap().as_secs()), [180, 180, 252]);
+    let budget = |contenders| QUICK.budget_for(contenders, QUICK.measured, QUICK.looks).unwrap().as_secs();
+    assert_eq!([2, 5, 7].map(budget), [180, 180, 252]);
+}
+
+#[test]
+fn a_budget_has_room_for_the_first_look_and_exactly_so_many_epochs_have_none() {
+    let budget_s = |fewest, most| {
+        let mut choices = Choices::default();
+        choices.method.epochs = Some(EpochRange { fewest, most });
+        resolved(&choices).unwrap().method.budget_ns.map(|budget| budget / 1_000_000_000)
+    };
+    assert_eq!(budget_s(4, 12), Some(180));
+    assert_eq!(budget_s(20, 40), Some(20 * 2 * (3 + 6)), "the first look takes more than three minutes");
+    assert_eq!(budget_s(16, 16), None);
 }
 
 #[test]

@@ -326,7 +326,7 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
         contender: None,
         metrics: Vec::new(),
         message: format!("too noisy for {margin}{metric} here; {seen}{needed}"),
-        remedy: "use a quieter machine, ask for a wider --margin, or allow more epochs with --epochs",
+        remedy: "use a quieter machine, ask for a wider --margin, or allow more with --epochs and --budget",
     })
 }
 
