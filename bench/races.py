@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import socket
+import statistics
 import subprocess
 import time
 import urllib.request
@@ -105,6 +106,12 @@ def invalid(document: dict) -> list[str]:
     """What took figures away, in words."""
     findings = document["findings"] + document["scenarios"][0]["findings"]
     return [f"{one.get('contender', '')}: {one['message']}" for one in findings if one["severity"] == "invalid"]
+
+
+def epoch_s(document: dict) -> float | None:
+    """How long an epoch took, in the median; none when there was none."""
+    took = [epoch["took_ns"] / 1e9 for epoch in document["record"]["epochs"]]
+    return round(statistics.median(took), 3) if took else None
 
 
 def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:

@@ -92,7 +92,7 @@ def of_servers(by_kind: dict[str, list[dict]]) -> str:
 
 def of_planted(by_kind: dict[str, list[dict]]) -> str:
     """How much more work each server's races show together, with two standard errors: what was planted in them."""
-    kinds = [kind for kind in ("planted-1", "planted-3", "planted-5") if kind in by_kind]
+    kinds = [kind for kind in ("planted-1", "planted-1-narrow", "planted-3", "planted-5") if kind in by_kind]
     servers = list(dict.fromkeys(line["server"] for kind in kinds for line in by_kind[kind]))
     rows = ["| really planted, % | " + " | ".join(servers) + " |", "|---|" + "---|" * len(servers)]
     for kind in kinds:
@@ -186,9 +186,11 @@ FIGURES = {
     "planted-3": ("planted 3 %: found, and when", "36 of 40, wrong direction 0; median 120 s", timed_finds),
     "planted-5": ("planted 5 %: found", "39 of 40, wrong direction 0", finds),
     "planted-1": ("planted 1 %: equivalent within 0.5 %, wrong direction", "0, 0", near_misses),
+    "planted-1-narrow": ("planted 1 %, asked for 0.5 %: equivalent, wrong direction", "0, 0", near_misses),
     "foreign": ("foreign busy loop on either core: faster or slower", "0 of 20", claims),
     "tail": ("p99 at a common rate, 20 % planted in 2 % of requests: found", "10 of 10, wrong direction 0", finds),
     "tail-aa": ("p99 at a common rate, A/A: faster or slower", "at most 1 of 20", claims),
+    "tail-aa-slow": ("the same with a p99 of 10 ms: faster or slower", "0 of 6", claims),
     "idle": ("one side collects garbage whenever it is idle: faster or slower", "0 of 10", claims),
 }
 RULES = {"the larger mean": by_mean, "CV < 5 % and min over max": by_range, "t test over runs": by_t}

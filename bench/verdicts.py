@@ -9,9 +9,11 @@ Kinds, and how many races each gets:
   planted-3  40   one side works 3 % more for each request, at its own work: slower must be said
   planted-5  40   the same with 5 %
   planted-1  20   the same with 1 %: never equivalent within 0.5 %, never the wrong direction
+  planted-1-narrow   6   1 % again, asked whether they are equivalent within 0.5 %
   foreign    20   the same server twice while something else spins on the servers' core or the generator's: no claim
   tail       10   2 % of the requests take 20 % longer, at a common rate: its p99 must be found slower
   tail-aa    20   p99 at a common rate, the same server twice: no claim
+  tail-aa-slow   6   the same with a p99 of 10 ms, which is less noisy
   wrk-aa     10   wrk, five runs of 20 s of the one and then five of the other, the same server twice
   wrk-3      10   the same with 3 % more work
   seven       3   seven contenders: four alike, three that work 10, 20 and 30 % more
@@ -27,7 +29,6 @@ import contextlib
 import fcntl
 import json
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -38,8 +39,8 @@ from pathlib import Path
 import races
 import verdict_tables
 
-NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "foreign": 20, "tail": 10, "tail-aa": 20,
-           "wrk-aa": 10, "wrk-3": 10, "seven": 3, "idle": 10}
+NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "planted-1-narrow": 6, "foreign": 20, "tail": 10, "tail-aa": 20,
+           "tail-aa-slow": 6, "wrk-aa": 10, "wrk-3": 10, "seven": 3, "idle": 10}
 KEPT = races.ROOT / "docs/verdicts.jsonl"
 # About 8 % of a request: near what is planted, since Node's first items cost more than its later ones, and Go's less. In so many
 # epochs it is known to a tenth of itself.
@@ -68,7 +69,7 @@ class Campaign:
 
     def keep(self, line: dict) -> dict:
         """Adds it to the file."""
-        line = {"at": time.strftime("%Y-%m-%d %H:%M"), **line}
+        line = {"at": time.strftime("%Y-%m-%d %H:%M"), "boot": BOOT.read_text().strip(), **line}
         self.kept.append(line)
         with self.out.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -93,22 +94,27 @@ class Campaign:
     def hold(self, kind: str) -> dict:
         """The next race of the kind."""
         number = self.number(kind)
-        # The handler in Go makes no garbage at idle.
-        choice = [server for server in self.servers.values() if kind != "idle" or server.name != "go"]
-        server = choice[number % len(choice)]
-        held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "seven": self.seven,
+        server = self.next_server(kind)
+        held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "tail-aa-slow": self.tail, "seven": self.seven,
                 "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
         stolen, waited_s = wait_until_fit()
         found = held(kind, number, server)
         before = {"stolen_before": round(stolen, 4), "waited_s": round(waited_s)}
         return self.keep({"kind": kind, "server": server.name, **found, **before})
 
+    def next_server(self, kind: str) -> races.Server:
+        """The one that fewest races of the kind were held with."""
+        # The handler in Go makes no garbage at idle.
+        choice = [server for server in self.servers.values() if kind != "idle" or server.name != "go"]
+        return min(choice, key=lambda one: sum((line["kind"], line["server"]) == (kind, one.name) for line in self.kept))
+
     def alike(self, _kind: str, _number: int, server: races.Server) -> dict:
         return told(races.race([server.with_env()] * 2, self.folder))
 
     def planted(self, kind: str, _number: int, server: races.Server) -> dict:
         more = self.items(server, float(kind.split("-")[1]) / 100)
-        return told(races.race([server.with_env(), server.with_env(MORE=more)], self.folder))
+        margin = ("--margin", "0.5%") if kind.endswith("narrow") else ()
+        return told(races.race([server.with_env(), server.with_env(MORE=more)], self.folder, *margin))
 
     def foreign(self, _kind: str, number: int, server: races.Server) -> dict:
         # The servers go by threes, the cores by twos: all six combinations come.
@@ -117,7 +123,8 @@ class Campaign:
             return {**told(races.race([server.with_env()] * 2, self.folder)), "cpu": cpu}
 
     def tail(self, kind: str, _number: int, server: races.Server) -> dict:
-        envs = [{**TAIL, "TAIL_MS": wait} for wait in TAIL_MS] if kind == "tail" else [{}, {}]
+        usual, slower = ({**TAIL, "TAIL_MS": wait} for wait in TAIL_MS)
+        envs = {"tail": [usual, slower], "tail-aa": [{}, {}], "tail-aa-slow": [usual, usual]}[kind]
         commands = [server.with_env(**env) for env in envs]
         return told(races.race(commands, self.folder, "--rate", str(RATE_PER_S), "--metric", "p99"), "p99")
 
@@ -164,7 +171,7 @@ def told(document: dict, metric: str = "throughput") -> dict:
     pair = races.pair(document, metric)
     keys = ("verdict", "negligible", "ratio", "low", "high", "epochs", "sd_log_ratio", "epoch_ratios")
     return {**{key: pair[key] for key in keys}, "codes": races.codes(document), "invalid": races.invalid(document),
-            "took_s": round(document["took_s"], 1), "epoch_s": epoch_s(document), "status": document["status"], "seed": document["seed"]}
+            "took_s": round(document["took_s"], 1), "epoch_s": races.epoch_s(document), "status": document["status"], "seed": document["seed"]}
 
 
 def standing(document: dict) -> dict:
@@ -172,14 +179,8 @@ def standing(document: dict) -> dict:
     scenario = document["scenarios"][0]
     return {"letters": {one["contender"]: one["letters"] for one in scenario["results"]},
             "verdicts": {f"{one['baseline']} {one['contender']}": one["verdict"] for one in scenario["comparisons"]},
-            "epoch_s": epoch_s(document), "epochs": scenario["epochs"], "codes": races.codes(document),
+            "epoch_s": races.epoch_s(document), "epochs": scenario["epochs"], "codes": races.codes(document),
             "took_s": round(document["took_s"], 1), "status": document["status"]}
-
-
-def epoch_s(document: dict) -> float | None:
-    """How long an epoch took, in the median; none when there was none."""
-    took = [epoch["took_ns"] / 1e9 for epoch in document["record"]["epochs"]]
-    return round(statistics.median(took), 3) if took else None
 
 
 def shown(line: dict) -> str:
