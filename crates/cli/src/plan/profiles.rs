@@ -73,7 +73,12 @@ pub(crate) const ROOM: f64 = 1.2;
 impl Profile {
     /// The time that so many contenders get, each measured for so long in an epoch: enough for the first of these looks. None
     /// when there is one look only: it comes after exactly so many epochs, however long they take.
-    pub(crate) fn budget_for(&self, contenders: usize, measured: Duration, looks: &[usize]) -> Option<Duration> {
+    pub(crate) fn budget_for(
+        &self,
+        contenders: usize,
+        measured: Duration,
+        looks: &[usize],
+    ) -> Option<Duration> {
         let &[first, _, ..] = looks else { return None };
         let starts = u32::try_from(contenders.saturating_mul(first)).unwrap_or(u32::MAX);
         self.budget.map(|budget| budget.max((measured + BESIDE).saturating_mul(starts)))
