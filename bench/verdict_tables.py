@@ -28,11 +28,13 @@ def tables(lines: list[dict]) -> str:
 
 def of_figures(by_kind: dict[str, list[dict]]) -> str:
     """What was to be reached, beside what was: claims where nothing differs, finds where something does."""
-    rows = ["| figure | to reach | seen |", "|---|---|---|"]
+    rows = ["| figure | to reach | seen | with those set apart |", "|---|---|---|---|"]
     for kind, (what, limit, seen) in FIGURES.items():
         lines = by_kind.get(kind, [])
+        # A kind that was set apart is called by its own name and, after a comma, why.
+        apart = [line for other, more in by_kind.items() if other.startswith(f"{kind},") for line in more]
         if lines:
-            rows.append(f"| {what} | {limit} | {seen(lines)} |")
+            rows.append(f"| {what} | {limit} | {seen(lines)} | {seen(lines + apart) if apart else '-'} |")
     return "\n".join(rows) if len(rows) > 2 else ""
 
 

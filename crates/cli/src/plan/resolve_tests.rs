@@ -118,7 +118,8 @@ fn a_budget_has_room_for_the_first_look_and_exactly_so_many_epochs_have_none() {
         resolved(&choices).unwrap().method.budget_ns.map(|budget| budget / 1_000_000_000)
     };
     assert_eq!(budget_s(4, 12), Some(180));
-    assert_eq!(budget_s(20, 40), Some(20 * 2 * (3 + 6)), "the first look takes more than three minutes");
+    // Three contenders, each measured for 4 s at the rate of one scenario, and 6 s beside.
+    assert_eq!(budget_s(20, 40), Some(20 * 3 * (4 + 6)), "the first look takes more than three minutes");
     assert_eq!(budget_s(16, 16), None);
 }
 
