@@ -71,8 +71,8 @@ const STAIRCASE: u32 = 10;
 pub(crate) const ROOM: f64 = 1.2;
 
 impl Profile {
-    /// The time that so many contenders get, each measured for so long in an epoch: enough for the first of these looks. None
-    /// when there is one look only: it comes after exactly so many epochs, however long they take.
+    /// The time that so many contenders get, each measured for so long in an epoch: enough for the first of these looks where
+    /// starts and warm-ups are usual. None when there is one look only: it comes after so many epochs, however long they take.
     pub(crate) fn budget_for(
         &self,
         contenders: usize,
