@@ -98,8 +98,8 @@ class Campaign:
         """The next race of the kind."""
         number = self.number(kind)
         server = self.next_server(kind)
-        held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "tail-aa-slow": self.tail, "seven": self.seven,
-                "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
+        held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "tail-aa-slow": self.tail,
+                "seven": self.seven, "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
         if kind in ("seven", "wrk-3") or kind.startswith("planted"):
             # A calibration takes minutes: it comes before the watch.
             self.items(server, 0)
