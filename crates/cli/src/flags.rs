@@ -209,13 +209,13 @@ pub(crate) struct MethodChoices {
     /// What is compared, what matters most first; comma-separated [default: throughput; at a --rate p50,p99]
     #[arg(long, value_enum, value_name = "METRIC,..", value_delimiter = ',')]
     pub(crate) metric: Vec<MetricWord>,
-    /// quick: 4 to 12 epochs within 3 minutes; full: 6 to 30 epochs with a longer warm-up [default: quick]
+    /// quick: 4 to 12 epochs in about 3 minutes; full: 6 to 30 epochs with a longer warm-up [default: quick]
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub(crate) profile: Option<ProfileWord>,
     /// Fewest and most epochs (fresh starts), 3 to 200; one number for exactly so many [default: the profile's]
     #[arg(long, value_name = "MIN..MAX", value_parser = EpochRange::parse)]
     pub(crate) epochs: Option<EpochRange>,
-    /// Start no further epoch that would end later [default: 3m or more with quick; none with full or --epochs N]
+    /// Start no epoch of a scenario that would end later [default: 3m or more with quick; none with full or --epochs N]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) budget: Option<Duration>,
     /// Ratios within 1 +- so much count as equivalent [default: 3%]

@@ -40,6 +40,8 @@ const PILOT_WINDOWS: u32 = 80;
 /// Epochs in which nothing could be compared (every round left out) are run again, until there are so many times the most
 /// epochs.
 const MOST_UNUSABLE: usize = 2;
+/// So many in a row from the start are enough to end the race.
+const MOST_FRUITLESS: usize = 6;
 /// An epoch is tried again so often when a contender falls out of it.
 const MOST_RESTARTS: usize = 100;
 
@@ -471,12 +473,12 @@ impl Race<'_> {
         Ok((epochs > 0 && over).then_some(End::Budget))
     }
 
-    /// Whether this session held as many epochs as the first look takes, and none can be compared: whatever disturbs them has not gone
-    /// by, and the race says so instead of using up its time.
+    /// Whether this session held as many epochs as the first look takes, or six, and none can be compared: whatever disturbs them has
+    /// not gone by, and the race says so instead of using up its time.
     fn is_fruitless(&self, scenario: &str, looks: &[usize]) -> bool {
         let begun = self.record.resumed_unix_ms.last().copied().unwrap_or(self.record.started_unix_ms);
         let held = self.record.epochs_of(scenario).filter(|epoch| epoch.started_unix_ms >= begun);
-        looks.first().is_some_and(|first| held.count() >= *first)
+        looks.first().is_some_and(|first| held.count() >= MOST_FRUITLESS.min(*first))
     }
 
     fn spent_ns(&self, scenario: &str) -> u64 {

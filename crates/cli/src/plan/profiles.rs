@@ -71,17 +71,17 @@ const STAIRCASE: u32 = 10;
 pub(crate) const ROOM: f64 = 1.2;
 
 impl Profile {
-    /// The time that so many contenders get, each measured for so long in an epoch: enough for the first of these looks where
-    /// starts and warm-ups are usual. None when there is one look only: it comes after so many epochs, however long they take.
+    /// The time that so many contenders get, each loaded for so long in an epoch beside a usual warm-up: enough for the first of
+    /// these looks where starts are usual, too. None when there is one look only: it comes after so many epochs, however long they take.
     pub(crate) fn budget_for(
         &self,
         contenders: usize,
-        measured: Duration,
+        loaded: Duration,
         looks: &[usize],
     ) -> Option<Duration> {
         let &[first, _, ..] = looks else { return None };
         let starts = u32::try_from(contenders.saturating_mul(first)).unwrap_or(u32::MAX);
-        self.budget.map(|budget| budget.max((measured + BESIDE).saturating_mul(starts)))
+        self.budget.map(|budget| budget.max(loaded.saturating_add(BESIDE).saturating_mul(starts)))
     }
 
     /// The slices of a load of which these metrics are compared, with what was typed instead of the profile's.

@@ -342,7 +342,9 @@ fn method(
     let Slices { slice_ns, rounds } = slices.first().copied().unwrap_or(Slices { slice_ns: 0, rounds: 0 });
     let given = choices.selection.baseline.as_ref();
     let looks = epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range));
-    let usual_budget = profile.budget_for(contenders.len(), Duration::from_nanos(longest_ns), &looks);
+    let longer_warmup = warmup.unwrap_or_default().saturating_sub(profile.warmup.1);
+    let loaded = Duration::from_nanos(longest_ns).saturating_add(longer_warmup);
+    let usual_budget = profile.budget_for(contenders.len(), loaded, &looks);
     Ok(Method {
         profile: profile.name.into(),
         seed: typed_seed.unwrap_or(setting.seed),

@@ -112,15 +112,23 @@ fn the_quick_profile_is_the_default() {
 
 #[test]
 fn a_budget_has_room_for_the_first_look_and_exactly_so_many_epochs_have_none() {
-    let budget_s = |fewest, most| {
+    let budget_s = |fewest, most, warmup: Option<u64>| {
         let mut choices = Choices::default();
+        choices.method.warmup = warmup.map(Duration::from_secs);
         choices.method.epochs = Some(EpochRange { fewest, most });
         resolved(&choices).unwrap().method.budget_ns.map(|budget| budget / 1_000_000_000)
     };
-    assert_eq!(budget_s(4, 12), Some(180));
+    assert_eq!(budget_s(4, 12, None), Some(180));
     // Three contenders, each measured for 4 s at the rate of one scenario, and 6 s beside.
-    assert_eq!(budget_s(20, 40), Some(20 * 3 * (4 + 6)), "the first look takes more than three minutes");
-    assert_eq!(budget_s(16, 16), None);
+    assert_eq!(
+        budget_s(20, 40, None),
+        Some(20 * 3 * (4 + 6)),
+        "the first look takes more than three minutes"
+    );
+    let longer = budget_s(20, 40, Some(30));
+    assert_eq!(longer, Some(20 * 3 * (4 + 6 + 25)), "a warm-up of 30 s, and not of at most 5");
+    assert_eq!(budget_s(20, 40, Some(2)), budget_s(20, 40, None), "a short one");
+    assert_eq!(budget_s(16, 16, None), None);
 }
 
 #[test]

@@ -27,6 +27,8 @@ const STEAL: Limits = Limits { warn: 0.01, invalid: 0.05 };
 const FOREIGN: Limits = Limits { warn: 0.02, invalid: 0.10 };
 const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
+/// What helps against a machine that others use.
+const DISTURBED: &str = "race again where less disturbs it; `deadheat doctor` shows what does";
 
 impl Limits {
     /// What the gate says of the reading; a finding comes of it if that is over a limit.
@@ -115,10 +117,10 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         // A scenario that ended is not gone on with.
         remedy: match scene.record.end_of(&scene.plan.name) {
             None => "go on with --resume",
-            Some(End::Unavailable) if epochs == 0 => {
-                "race again where less disturbs it; `deadheat doctor` shows what does"
-            }
-            Some(_) => "give the race more time with --budget, or fewer scenarios or contenders",
+            Some(End::Budget) => "give the race more time with --budget, or race fewer contenders",
+            Some(End::Maximum) => DISTURBED,
+            Some(End::Unavailable) if epochs == 0 => DISTURBED,
+            Some(_) => "mend first what else is found here, and race again",
         },
     })
 }
