@@ -27,10 +27,14 @@ fn two_cores() -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2)
 }
 
-/// A server raced against itself.
+/// A server raced against itself, in few epochs.
 fn same(kit: &Kit, server: &str) -> Outcome {
-    let race = kit.race().contender("a", server).contender("b", server).args(SHORT).args(["-c", "8"]);
-    race.args(CORES).run()
+    same_in(kit, server, "3")
+}
+
+fn same_in(kit: &Kit, server: &str, epochs: &str) -> Outcome {
+    let race = kit.race().contender("a", server).contender("b", server).args(&SHORT[2..]);
+    race.args(["--epochs", epochs, "-c", "8"]).args(CORES).run()
 }
 
 /// Takes a core's time until it is dropped.
@@ -134,13 +138,13 @@ fn assert_disturbed(outcome: &Outcome) {
     assert!(found.iter().any(|one| disturbed.contains(&one.0.as_str()) && one.1 == "invalid"), "{outcome}");
 }
 
-/// Where no round was left, the race ends with the epochs of its first look, and only there.
+/// Where no round was left, a race of more epochs ends with the sixth, and only there.
 #[track_caller]
 fn assert_given_up(outcome: &Outcome) {
     let epochs = outcome.json()["record"]["epochs"].as_array().unwrap().clone();
     let mut rounds = epochs.iter().flat_map(|epoch| epoch["rounds"].as_array().unwrap());
     let any_left = rounds.any(|round| round["dropped"].is_null());
-    let given_up = (epochs.len(), &scenario(outcome)["ended"]) == (3, &Value::from("unavailable"));
+    let given_up = (epochs.len(), &scenario(outcome)["ended"]) == (6, &Value::from("unavailable"));
     assert_eq!(given_up, !any_left, "{outcome}");
     if given_up {
         outcome.assert_status(3).assert_stdout_has("race again where less disturbs it");
@@ -176,7 +180,7 @@ fn a_busy_server_core() {
     }
     let (kit, _turn) = (kit(), turn());
     let burner = Burner::on(SERVER_CORE);
-    let outcome = same(&kit, &server_line(&["--json", "--spin-us", "50"]));
+    let outcome = same_in(&kit, &server_line(&["--json", "--spin-us", "50"]), "8");
     drop(burner);
     assert_disturbed(&outcome);
     assert_nothing_claimed(&outcome);
