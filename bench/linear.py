@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How a race's time grows with its contenders, all else alike: the same server seven times, and twice.
 
-  bench/linear.py     a table, as Markdown; about ten minutes, in which nothing else may run
+  bench/linear.py     a table, as Markdown; about a quarter of an hour, in which nothing else may run
 
 Both races have as many epochs, as long a warm-up and no verdict that ends them sooner. A race finds how long each server must be warmed up, and
 of many contenders somebody is the slowest to get going: that is left out here. Needs `make setup` and `cargo build --release`.
@@ -11,13 +11,18 @@ from pathlib import Path
 
 import races
 
-SAME = ("--epochs", "4", "--warmup", "2s")
+EPOCHS = 4
+SAME = ("--epochs", str(EPOCHS), "--warmup", "2s")
 FEW, MANY = 2, 7
 
 
 def row(server: races.Server, folder: Path) -> str:
     """A contender's share of either race, and of an epoch of it."""
     held = {count: races.race([server.with_env()] * count, folder, *SAME) for count in (FEW, MANY)}
+    for count, document in held.items():
+        epochs = len(document["record"]["epochs"])
+        if epochs != EPOCHS:
+            raise SystemExit(f"{server.name}: a race of {count} had {epochs} epochs and not {EPOCHS}: disturbed, hold it again")
     took = {count: document["took_s"] / count for count, document in held.items()}
     epoch = {count: races.epoch_s(document) / count for count, document in held.items()}
     cells = [server.name, *(f"{seconds:.1f}" for seconds in took.values()), f"{took[MANY] / took[FEW]:.2f}",

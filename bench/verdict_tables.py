@@ -80,23 +80,21 @@ def of_races(by_kind: dict[str, list[dict]]) -> str:
 def of_servers(by_kind: dict[str, list[dict]]) -> str:
     """How noisy races of each server were."""
     alike = by_kind.get("aa", [])
-    rows = ["| server | A/A races | median s_d % | claims | mean epochs | why invalid |", "|---|---|---|---|---|---|"]
+    rows = ["| server | A/A races | median s_d % | claims | mean epochs |", "|---|---|---|---|---|"]
     for server in dict.fromkeys(line["server"] for line in alike):
         lines = [line for line in alike if line["server"] == server]
         spreads = [100 * line["sd_log_ratio"] for line in lines if line["sd_log_ratio"] is not None]
-        why = Counter(code for line in lines if line["verdict"] == "invalid" for code in line["codes"])
         claims = sum(line["verdict"] in CLAIMS for line in lines)
         rows.append(f"| {server} | {len(lines)} | {statistics.median(spreads) if spreads else math.nan:.2f} | {claims} "
-                    f"| {statistics.fmean(line['epochs'] for line in lines):.1f} "
-                    f"| {', '.join(f'{code} {count}' for code, count in why.items()) or '-'} |")
+                    f"| {statistics.fmean(line['epochs'] for line in lines):.1f} |")
     return "\n".join(rows) if alike else ""
 
 
 def of_planted(by_kind: dict[str, list[dict]]) -> str:
-    """How much more work each server's races show together, with two standard errors: what was planted in them."""
+    """How much more work each server's valid races show together, with two standard errors: what was planted in them."""
     kinds = [kind for kind in ("planted-1", "planted-1-narrow", "planted-3", "planted-5") if kind in by_kind]
     servers = list(dict.fromkeys(line["server"] for kind in kinds for line in by_kind[kind]))
-    rows = ["| really planted, % | " + " | ".join(servers) + " |", "|---|" + "---|" * len(servers)]
+    rows = ["| really planted, %, +- two standard errors | " + " | ".join(servers) + " |", "|---|" + "---|" * len(servers)]
     for kind in kinds:
         rows.append(f"| {kind} | " + " | ".join(more_work(by_kind[kind], server) for server in servers) + " |")
     return "\n".join(rows) if kinds else ""
@@ -104,7 +102,8 @@ def of_planted(by_kind: dict[str, list[dict]]) -> str:
 
 def more_work(lines: list[dict], server: str) -> str:
     """Of one server's races."""
-    logs = [math.log(line["ratio"]) for line in lines if line["server"] == server and line["ratio"] is not None]
+    valid = (line for line in lines if line["server"] == server and line["ratio"] is not None and line["verdict"] != "invalid")
+    logs = [math.log(line["ratio"]) for line in valid]
     if len(logs) < 2:
         return "-"
     return f"{100 * math.expm1(-statistics.fmean(logs)):.1f} +- {200 * statistics.stdev(logs) / math.sqrt(len(logs)):.1f}"

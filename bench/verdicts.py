@@ -85,6 +85,7 @@ class Campaign:
         known = [line["items"] for line in self.kept if here.items() <= line.items()]
         if not known:
             commands = [server.with_env(), server.with_env(MORE=more)]
+            wait_until_fit()
             document = races.race(commands, self.folder, "--epochs", str(CALIBRATION_EPOCHS))
             found = races.pair(document)
             ratio = found["ratio"]
@@ -101,7 +102,7 @@ class Campaign:
         held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "tail-aa-slow": self.tail,
                 "seven": self.seven, "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
         if kind in ("seven", "wrk-3") or kind.startswith("planted"):
-            # A calibration takes minutes: it comes before the watch.
+            # A calibration takes minutes and has a watch of its own: it comes before the race's.
             self.items(server, 0)
         stolen, waited_s = wait_until_fit()
         found = held(kind, number, server)

@@ -215,7 +215,7 @@ pub(crate) struct MethodChoices {
     /// Fewest and most epochs (fresh starts), 3 to 200; one number for exactly so many [default: the profile's]
     #[arg(long, value_name = "MIN..MAX", value_parser = EpochRange::parse)]
     pub(crate) epochs: Option<EpochRange>,
-    /// Start no epoch of a scenario that would end later [default: 3m or more with quick; none with full or --epochs N]
+    /// Start no further epoch that would end later [default: 3m or more with quick; none with full or --epochs N]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) budget: Option<Duration>,
     /// Ratios within 1 +- so much count as equivalent [default: 3%]

@@ -285,25 +285,41 @@ fn gates_of_the_epochs() {
         let options: Vec<&str> = few.remedy.split([' ', ',']).filter(|one| one.starts_with("--")).collect();
         assert_eq!(options, [remedy], "what ended is not gone on with: {end:?}");
     }
-    let mut record = Race { end: Some(End::Unavailable), ..two() }.record();
-    let all = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
-    all.for_each(|round| round.dropped = Some("steal of 9 %".into()));
-    let scenario = document(&record).unwrap().scenarios.remove(0);
-    let few = scenario.findings.iter().find(|one| one.code == "few-epochs").unwrap();
-    assert!(few.remedy.starts_with("race again where less disturbs it"), "more time helps nobody: {few:?}");
-    assert!(few.message.ends_with("6 more left out: nothing can be told apart"), "{few:?}");
+    for end in [End::Unavailable, End::Maximum] {
+        let few_of = |record: &Record| {
+            let findings = document(record).unwrap().scenarios.remove(0).findings;
+            findings.into_iter().find(|one| one.code == "few-epochs").unwrap()
+        };
+        let few = few_of(&Race { epochs: 4, end: Some(end), ..two() }.record());
+        assert!(few.remedy.starts_with("mend first what else"), "nothing disturbed it: {few:?}");
+        let mut record = Race { end: Some(end), ..two() }.record();
+        let all = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        all.for_each(|round| round.dropped = Some("steal of 9 %".into()));
+        let few = few_of(&record);
+        assert!(
+            few.remedy.starts_with("race again where less disturbs it"),
+            "more time helps nobody: {few:?}"
+        );
+        assert!(few.message.ends_with("6 more left out: nothing can be told apart"), "{few:?}");
+    }
     // Of six epochs one was disturbed from its first round to its last.
     let mut record = two().record();
     record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));
     assert_eq!(codes(&record), [("few-epochs".to_owned(), Severity::Warn)]);
     let said = document(&record).unwrap().scenarios.remove(0).findings.remove(0).message;
     assert!(said.starts_with("5 of the 6 epochs of a first look measured, 1 more left out: "), "{said}");
-    let noisy = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
-    expect(
-        &Race { noise: (0.1, 0.02), epochs: 6, end: Some(End::Budget), ..noisy },
-        "too-noisy",
-        Severity::Warn,
-    );
+    for (noise, more_helps) in [(0.1, true), (0.6, false)] {
+        let noisy = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
+        let race = Race { noise: (noise, 0.02), epochs: 6, end: Some(End::Budget), ..noisy };
+        expect(&race, "too-noisy", Severity::Warn);
+        let findings = document(&race.record()).unwrap().scenarios.remove(0).findings;
+        let said = findings.iter().find(|one| one.code == "too-noisy").unwrap();
+        assert_eq!(
+            said.remedy.contains("--epochs"),
+            more_helps,
+            "no more than 200 can be asked for: {said:?}"
+        );
+    }
 }
 
 #[test]

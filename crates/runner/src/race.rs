@@ -473,8 +473,8 @@ impl Race<'_> {
         Ok((epochs > 0 && over).then_some(End::Budget))
     }
 
-    /// Whether this session held as many epochs as the first look takes, or six, and none can be compared: whatever disturbs them has
-    /// not gone by, and the race says so instead of using up its time.
+    /// Whether this session held as many epochs as the first look takes, or six if those are fewer, and none can be compared: whatever
+    /// disturbs them has not gone by, and the race says so instead of using up its time.
     fn is_fruitless(&self, scenario: &str, looks: &[usize]) -> bool {
         let begun = self.record.resumed_unix_ms.last().copied().unwrap_or(self.record.started_unix_ms);
         let held = self.record.epochs_of(scenario).filter(|epoch| epoch.started_unix_ms >= begun);

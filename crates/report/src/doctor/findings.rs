@@ -380,7 +380,7 @@ fn of_floor(record: &DoctorRecord, floor: &NoiseFloor) -> Vec<Finding> {
                 .then(|| one.epochs.map_or_else(|| "over a million".into(), |epochs| whole(epochs as u64))),
         )
     };
-    let remedy = "quieten the machine by the other findings; race longer (--epochs 6..200 --budget 30m); look again with doctor";
+    let remedy = "quieten the machine by the other findings; race longer (--epochs 6..200 --budget 45m); look again with doctor";
     let said = |epochs: &str, what: &str| {
         format!("a server differs from itself so much that {what} takes {epochs} epochs")
     };

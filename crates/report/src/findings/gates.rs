@@ -29,6 +29,8 @@ const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
 /// What helps against a machine that others use.
 const DISTURBED: &str = "race again where less disturbs it; `deadheat doctor` shows what does";
+/// More cannot be asked for with --epochs.
+const MOST_EPOCHS: usize = 200;
 
 impl Limits {
     /// What the gate says of the reading; a finding comes of it if that is over a limit.
@@ -117,9 +119,8 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         // A scenario that ended is not gone on with.
         remedy: match scene.record.end_of(&scene.plan.name) {
             None => "go on with --resume",
-            Some(End::Budget) => "give the race more time with --budget, or race fewer contenders",
-            Some(End::Maximum) => DISTURBED,
-            Some(End::Unavailable) if epochs == 0 => DISTURBED,
+            Some(End::Budget) => "give the race more time with --budget",
+            Some(_) if scene.epochs.iter().any(|epoch| epoch.is_disturbed()) => DISTURBED,
             Some(_) => "mend first what else is found here, and race again",
         },
     })
@@ -328,7 +329,12 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
         contender: None,
         metrics: Vec::new(),
         message: format!("too noisy for {margin}{metric} here; {seen}{needed}"),
-        remedy: "use a quieter machine, ask for a wider --margin, or allow more with --epochs and --budget",
+        remedy: match noisy.epochs_needed {
+            Some(epochs) if epochs <= MOST_EPOCHS => {
+                "use a quieter machine, ask for a wider --margin, or allow more with --epochs and --budget"
+            }
+            _ => "use a quieter machine, or ask for a wider --margin",
+        },
     })
 }
 
