@@ -496,6 +496,8 @@ impl Method {
     pub const READY_NS: u64 = 30_000_000_000;
     /// `timeout_ns` where none was typed.
     pub const TIMEOUT_NS: u64 = 10_000_000_000;
+    /// The most epochs that can be asked for.
+    pub const MOST_EPOCHS: usize = 200;
 }
 
 /// A study's requests, or one that was typed.

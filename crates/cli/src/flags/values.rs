@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use deadheat_record::{Metric, Objective};
+use deadheat_record::{Method, Metric, Objective};
 
 use super::CpuLatency;
 use crate::study;
@@ -142,7 +142,7 @@ impl EpochRange {
         let (fewest, most) = text.split_once("..").unwrap_or((text, text));
         let number = |text: &str| text.trim().parse::<usize>().map_err(|_| allowed.to_owned());
         let (fewest, most) = (number(fewest)?, number(most)?);
-        let fits = 3 <= fewest && fewest <= most && most <= 200;
+        let fits = 3 <= fewest && fewest <= most && most <= Method::MOST_EPOCHS;
         if fits { Ok(Self { fewest, most }) } else { Err(allowed.into()) }
     }
 }

@@ -3,7 +3,9 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{ContenderResult, End, Epoch, Finding, Metric, Record, Round, Severity, Shape, Slice};
+use deadheat_record::{
+    ContenderResult, End, Epoch, Finding, Method, Metric, Record, Round, Severity, Shape, Slice,
+};
 use deadheat_stats::{FEWEST_SLOPES, STEADY, STEADY_ALPHA, climbs};
 
 use super::{Reading, Scene, load_gates};
@@ -29,8 +31,6 @@ const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
 /// What helps against a machine that others use.
 const DISTURBED: &str = "race again where less disturbs it; `deadheat doctor` shows what does";
-/// More cannot be asked for with --epochs.
-const MOST_EPOCHS: usize = 200;
 
 impl Limits {
     /// What the gate says of the reading; a finding comes of it if that is over a limit.
@@ -330,7 +330,7 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
         metrics: Vec::new(),
         message: format!("too noisy for {margin}{metric} here; {seen}{needed}"),
         remedy: match noisy.epochs_needed {
-            Some(epochs) if epochs <= MOST_EPOCHS => {
+            Some(epochs) if epochs <= Method::MOST_EPOCHS => {
                 "use a quieter machine, ask for a wider --margin, or allow more with --epochs and --budget"
             }
             _ => "use a quieter machine, or ask for a wider --margin",
