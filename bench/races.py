@@ -52,15 +52,15 @@ def race(commands: list[str], folder: Path, *options: str) -> dict:
     return run(["--url", "http://127.0.0.1:{port}/", *names, *options, *commands], folder)
 
 
-def run(words: list[str], folder: Path) -> dict:
-    """`deadheat race` with these words; the document, with `took_s` and `status`.
+def run(words: list[str], folder: Path, before: tuple[str, ...] = ()) -> dict:
+    """`deadheat race` with these words; the document, with `took_s` and `status`. `before` is a command that starts it, such as `setpriv`.
 
     Its record is kept in the folder that KEEP_RECORDS names, if any.
     """
     out = folder / "race.json"
     out.unlink(missing_ok=True)
     begun = time.monotonic()
-    done = subprocess.run([DEADHEAT, "race", "--json", out, "--record", folder / "race.jsonl", *words], cwd=folder,
+    done = subprocess.run([*before, DEADHEAT, "race", "--json", out, "--record", folder / "race.jsonl", *words], cwd=folder,
                           capture_output=True, text=True)
     took_s = time.monotonic() - begun
     record = folder / "race.jsonl"

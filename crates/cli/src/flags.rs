@@ -254,7 +254,8 @@ pub(crate) struct MachineChoices {
     /// Cores of the load generator, such as 1,5-7 [default: the other cores, at most 4 of them]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) load_cpus: Option<CpuList>,
-    /// Idle processors are to wake up in this time, or any [default, as root: 0 in a virtual machine, else 10us]
+    /// Let an idle server core take at most this long to wake up; 0 keeps it awake, any lets it sleep [default: 0 in a
+    /// virtual machine, elsewhere 10us as root, else any]
     #[arg(long, value_name = "TIME", value_parser = values::cpu_latency)]
     pub(crate) cpu_latency: Option<CpuLatency>,
 }

@@ -36,9 +36,8 @@ pub struct SessionConfig {
     pub threads: usize,
     /// The CPUs that the workers are tied to, in turn; empty: they are not tied.
     pub cpus: Vec<usize>,
-    /// Whether workers may spend the last stretch before a due time awake, for sends to be on time, and in closed slices
-    /// the first 20 us of waiting for answers, so that the server need not wake them up: only where each has a CPU of
-    /// its own.
+    /// Whether workers stay awake for the whole of a slice: sends are on time, and the server is not charged for waking the
+    /// generator, as it would not be if that ran on another machine. Only for workers that have a CPU of their own each.
     pub spin: bool,
     /// How to speak to the operating system.
     pub backend: Backend,

@@ -23,13 +23,6 @@ use crate::tls::TlsSettings;
 const TICK_NS: u64 = 10_000_000;
 /// After a failure a connection is not tried again before this has passed.
 pub(crate) const BACKOFF_NS: u64 = 10_000_000;
-/// Waking up takes about so long at first, and within these bounds later: the last stretch before a due time is spent awake.
-const WAKE_NS: u64 = 100_000;
-const MIN_WAKE_NS: u64 = 30_000;
-const MAX_WAKE_NS: u64 = 1_000_000;
-/// A closed slice looks for answers so long before the worker goes to sleep: where it is faster than the server, the next
-/// answer mostly comes within this time, and a server whose answer wakes nobody up is spared the cost of that.
-const SPIN_NS: u64 = 20_000;
 
 /// Open slices: so many events or sends at the most lie between taking the time for a request that is due and handing it to
 /// the kernel. A ring would keep it back until all events were looked at and all else that is due was queued: up to
@@ -52,7 +45,7 @@ pub(crate) struct Settings {
     pub(crate) tls: Option<TlsSettings>,
     /// The body of each n-th request is kept; 0: none.
     pub(crate) sample_every: u32,
-    /// Whether the last stretch before a due time, and the first one of waiting for answers, may be spent awake.
+    /// Whether the worker never sleeps while a slice runs: the server is then not charged for waking it.
     pub(crate) spin: bool,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) gauge: Arc<Gauge>,
@@ -78,8 +71,6 @@ pub(crate) struct Worker<D> {
     free: VecDeque<u32>,
     /// Requests until the next sample.
     until_sample: u32,
-    /// How long before a due time to be awake.
-    wake_ns: u64,
     /// How much longer to work on each request.
     handicap_ns: u64,
     pub(crate) connect_error: Option<Cause>,
@@ -109,7 +100,6 @@ impl<D: Driver> Worker<D> {
             settings,
             free: VecDeque::with_capacity(slots),
             until_sample: 0,
-            wake_ns: WAKE_NS,
             handicap_ns: 0,
             connect_error: None,
             failing: false,
@@ -181,8 +171,10 @@ impl<D: Driver> Worker<D> {
         slice.tally.unsolicited = prepared.unsolicited;
         self.most_open = self.open;
         self.begin_all(&mut slice);
-        // Since when nothing but looking out was done; `None` after anything else.
+        // Since when the worker has only looked for events and seen none; `None` after anything else.
         let mut idle_since_ns = None;
+        // The first look after work hands over what that work queued, so it counts as work as well.
+        let mut handed_over = false;
         loop {
             let now_ns = self.clock.now_ns();
             slice.tally.spin_ns += idle_since_ns.map_or(0, |since_ns| now_ns - since_ns);
@@ -201,9 +193,9 @@ impl<D: Driver> Worker<D> {
                 self.cut(&mut slice, now_ns);
                 break;
             }
-            // What was dispatched is handed over by waiting.
             let idle = self.wait(&mut slice, now_ns)? && slice.tally.due == due;
-            idle_since_ns = idle.then_some(now_ns);
+            idle_since_ns = (idle && handed_over).then_some(now_ns);
+            handed_over = idle;
         }
         slice.show(&gauge, &before);
         let mut tally = slice.finish(self.clock.now_ns(), self.most_open);
@@ -231,58 +223,21 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Waits for events, the next due time or the next tick; says whether it only looked, and saw nothing.
+    /// Waits for events, the next due time or the next tick. Returns true if the worker was awake all the time and saw nothing.
     fn wait(&mut self, slice: &mut Slice, now_ns: u64) -> Result<bool, Errno> {
+        if self.settings.spin {
+            std::hint::spin_loop();
+            return Ok(self.poll(slice, Wake::Now)? == 0);
+        }
         let mut tick_ns = slice.next_tick_ns.min(slice.cut_ns).saturating_sub(now_ns);
         if slice.is_due(now_ns) && self.active < self.connections.len() {
             tick_ns = tick_ns.min(GROWTH_NS);
         }
-        let Some(alarm_ns) = slice.next_alarm_ns(now_ns).filter(|at| at - now_ns < tick_ns + self.wake_ns)
-        else {
-            let looks = self.settings.spin && !slice.source.is_open();
-            if !looks || !self.look_on(slice)? {
-                self.poll(slice, Wake::Within(tick_ns))?;
-            }
-            return Ok(false);
-        };
-        let ahead_ns = if self.settings.spin { self.wake_ns } else { 0 };
-        match (alarm_ns - now_ns).checked_sub(ahead_ns).filter(|in_ns| *in_ns > 0) {
-            Some(in_ns) => {
-                let due_ns = now_ns + in_ns;
-                if self.poll(slice, Wake::At { due_ns, in_ns })? == 0 {
-                    self.learn_to_wake(due_ns, self.clock.now_ns());
-                }
-                Ok(false)
-            }
-            None => Ok(self.poll(slice, Wake::Now)? == 0),
-        }
-    }
-
-    /// Looks for events for a while, without sleeping; says whether there were some.
-    fn look_on(&mut self, slice: &mut Slice) -> Result<bool, Errno> {
-        // The first look hands over what was queued, which is work.
-        if self.poll(slice, Wake::Now)? > 0 {
-            return Ok(true);
-        }
-        let since_ns = self.clock.now_ns();
-        let (mut until_ns, mut seen) = (since_ns, false);
-        while !seen && until_ns - since_ns < SPIN_NS {
-            seen = self.poll(slice, Wake::Now)? > 0;
-            if !seen {
-                until_ns = self.clock.now_ns();
-            }
-        }
-        // What was done about the events is no looking out.
-        slice.tally.spin_ns += until_ns - since_ns;
-        Ok(seen)
-    }
-
-    /// Waking up late is made up for by waking up earlier the next times, and that is unlearned slowly.
-    fn learn_to_wake(&mut self, due_ns: u64, now_ns: u64) {
-        let late_ns = now_ns.saturating_sub(due_ns);
-        self.wake_ns =
-            if late_ns > self.wake_ns { late_ns + late_ns / 2 } else { self.wake_ns - self.wake_ns / 512 };
-        self.wake_ns = self.wake_ns.clamp(MIN_WAKE_NS, MAX_WAKE_NS);
+        let alarm_ns = slice.next_alarm_ns(now_ns).filter(|at| at - now_ns < tick_ns);
+        let wake =
+            alarm_ns.map_or(Wake::Within(tick_ns), |due_ns| Wake::At { due_ns, in_ns: due_ns - now_ns });
+        self.poll(slice, wake)?;
+        Ok(false)
     }
 
     /// Takes all events that there are, after waiting for them as `wake` says; says how many there were.

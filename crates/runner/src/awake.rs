@@ -1,54 +1,172 @@
-//! Processors that wake up soon: what is asked of the kernel's power management while contenders are measured.
+//! Cores that stay awake: how long waking up an idle processor may take while contenders are measured.
 //!
-//! Owns: the request, what is usual, and its end. Must not know: what is measured meanwhile.
+//! Owns: the request, the default, and its end. Must not know: what is measured meanwhile.
 //!
-//! A processor with nothing to do goes to sleep. On bare metal the deep states cost tens to hundreds of microseconds at the next request.
-//! In a virtual machine sleeping gives the processor back to the host, and until the host gives it again others run on it: that is stolen
-//! time, and chance. Kernel documentation, "PM Quality Of Service Interface": who holds `/dev/cpu_dma_latency` open says how long waking
-//! up may take, and the kernel chooses its idle states by the shortest of all such limits.
+//! A processor without work goes to sleep, and waking it up takes time. On bare metal the deep states cost tens to hundreds of
+//! microseconds at the next request. In a virtual machine sleeping gives the processor back to the host, and waking it up takes an
+//! interrupt from one virtual processor to another, which whoever sends or receives a request pays for. How much depends on the host.
+//!
+//! A limit of 0 is kept by threads at idle priority (`SCHED_IDLE`, sched(7)), one for each core: the kernel lets them run only while
+//! the core has nothing else to do, and any other thread takes their place at once. They need no rights and no driver for idle states,
+//! so the result is the same for root, for an ordinary user and on every virtual machine. A longer limit is given to the kernel's power
+//! management ("PM Quality Of Service Interface"): a program that holds `/dev/cpu_dma_latency` open says how long waking up may take.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
+use thread_priority::{
+    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id,
+};
+
+use crate::affinity::pin;
+use crate::cgroup::Hierarchy;
 use crate::host::virtual_here;
 
-/// Where the limit is given.
+/// Where a limit above 0 is given.
 pub const CPU_LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
 /// Virtual processors do not sleep at all.
 const VIRTUAL_US: u32 = 0;
 /// Others may use their shallow states, from which they are back in a few microseconds: a core that spins takes turbo from its
 /// neighbours and room from its sibling.
 const BARE_US: u32 = 10;
+/// How long an idle thread spins before it offers its core to others. It runs beside a busy contender for 0.3 % of the time, the
+/// least that the kernel gives any thread, and this is how long it then holds the contender up.
+const TURN: Duration = Duration::from_micros(10);
 
-/// As long as it lives, idle processors wake up within the limit.
+/// Idle processors wake up within the limit for as long as this value lives.
 #[derive(Debug)]
 pub struct Awake {
-    /// The kernel forgets the limit once this is closed, also when we are killed.
-    _held: File,
+    /// The kernel forgets the limit once this is closed, also when the program is killed.
+    _held: Option<File>,
+    idle: Vec<(usize, Arc<AtomicU64>)>,
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Awake {
-    /// Asks that waking up takes at the most so many microseconds, on all processors.
+    /// Sees to it that waking up takes at most so many microseconds: 0 on these cores (with none given, on those that the calling
+    /// thread may use), a longer limit on all processors.
     ///
     /// # Errors
-    /// When the device is not there or may not be written.
-    pub fn hold(latency_us: u32) -> io::Result<Self> {
-        Self::at(Path::new(CPU_LATENCY_DEVICE), latency_us)
+    /// When one of the cores may not be used, or for a limit above 0 when the device is not there or may not be written.
+    pub fn hold(latency_us: u32, cpus: &[usize]) -> io::Result<Self> {
+        match latency_us {
+            0 if cpus.is_empty() => Self::spin(&allowed()),
+            0 => Self::spin(cpus),
+            _ => Self::ask(Path::new(CPU_LATENCY_DEVICE), latency_us),
+        }
     }
 
-    fn at(device: &Path, latency_us: u32) -> io::Result<Self> {
+    fn ask(device: &Path, latency_us: u32) -> io::Result<Self> {
         let mut held = OpenOptions::new().write(true).open(device)?;
         held.write_all(&i32::try_from(latency_us).unwrap_or(i32::MAX).to_ne_bytes())?;
-        Ok(Self { _held: held })
+        Ok(Self { _held: Some(held), idle: Vec::new(), over: Arc::default(), threads: Vec::new() })
+    }
+
+    fn spin(cpus: &[usize]) -> io::Result<Self> {
+        let (ready, readies) = channel();
+        let mut awake = Self { _held: None, idle: Vec::new(), over: Arc::default(), threads: Vec::new() };
+        for cpu in cpus.iter().copied() {
+            let used_ns = Arc::<AtomicU64>::default();
+            let (own, over, ready) = (Arc::clone(&used_ns), Arc::clone(&awake.over), ready.clone());
+            let thread = std::thread::Builder::new().name(format!("awake-{cpu}"));
+            awake.threads.push(thread.spawn(move || stay_awake(cpu, &own, &over, ready))?);
+            awake.idle.push((cpu, used_ns));
+        }
+        // The loop below ends once every thread has dropped its sender.
+        drop(ready);
+        readies.into_iter().collect::<io::Result<Vec<()>>>().map(|_| awake)
+    }
+
+    /// CPU time that the idle threads have used so far on those of their cores that are among `cpus`, in nanoseconds, to 10 us.
+    pub(crate) fn used_ns(&self, cpus: &[usize]) -> u64 {
+        let there = self.idle.iter().filter(|(cpu, _)| cpus.contains(cpu));
+        there.map(|(_, used_ns)| used_ns.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Whether the idle threads give way to all of these processes. The kernel divides a core among control groups and sessions
+    /// first, and only inside one of them by priority: a process that is in another one than deadheat, and not below it, would
+    /// have to share its core with an idle thread.
+    pub(crate) fn gives_way_to(&self, processes: &[Pid], hierarchy: &Hierarchy) -> bool {
+        self.idle.is_empty() || processes.iter().all(|process| is_beside_us(*process, hierarchy))
+    }
+
+    /// Lets the cores sleep from now on, although this value lives.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 }
 
-/// The limit that suits this machine, in microseconds; none where it may not be given.
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.end();
+        for thread in self.threads.drain(..) {
+            // One that panicked has nothing more to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The default limit on this machine, in microseconds; none on bare metal where the device may not be written.
 pub fn usual_cpu_latency_us() -> Option<u32> {
+    if virtual_here() {
+        return Some(VIRTUAL_US);
+    }
     // Opened and closed, it gives the kernel's own default, which no state breaks.
-    OpenOptions::new().write(true).open(CPU_LATENCY_DEVICE).ok()?;
-    Some(if virtual_here() { VIRTUAL_US } else { BARE_US })
+    OpenOptions::new().write(true).open(CPU_LATENCY_DEVICE).ok().map(|_| BARE_US)
+}
+
+/// Spins on one core at idle priority until it is over.
+fn stay_awake(cpu: usize, used_ns: &AtomicU64, over: &AtomicBool, ready: Sender<io::Result<()>>) {
+    let begun = pin(&[cpu]).and_then(|()| go_last());
+    let may = begun.is_ok();
+    // Nobody listens where another thread could not begin.
+    let _ = ready.send(begun);
+    drop(ready);
+    while may && !over.load(Ordering::Relaxed) {
+        let since = Instant::now();
+        while since.elapsed() < TURN {
+            std::hint::spin_loop();
+        }
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        used_ns.store(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64, Ordering::Relaxed);
+        std::thread::yield_now();
+    }
+}
+
+/// Gives the calling thread idle priority.
+fn go_last() -> io::Result<()> {
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
+    set.map_err(|error| match error {
+        thread_priority::Error::OS(code) => io::Error::from_raw_os_error(code),
+        other => io::Error::other(other.to_string()),
+    })
+}
+
+fn allowed() -> Vec<usize> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+fn is_beside_us(process: Pid, hierarchy: &Hierarchy) -> bool {
+    let read = |of: &str, file: &str| std::fs::read_to_string(format!("/proc/{of}/{file}")).ok();
+    let process = process.as_raw_nonzero().to_string();
+    // `/autogroup-12 nice 0`: the session's name comes first (sched(7)).
+    let session = |of: &str| Some(read(of, "autogroup")?.split(' ').next()?.to_owned());
+    let group = |of: &str| hierarchy.scheduled_in(&read(of, "cgroup")?);
+    // One that is gone takes no time.
+    let Some(group_of_it) = group(&process) else { return true };
+    session(&process) == session("self") && group("self").is_none_or(|ours| group_of_it.starts_with(ours))
 }
 
 #[cfg(test)]
@@ -56,13 +174,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_a_number_of_the_machines_own_order() {
+    fn the_limit_is_a_number_in_the_byte_order_of_the_machine() {
         let folder = tempfile::tempdir().unwrap();
         let device = folder.path().join("cpu_dma_latency");
-        assert_eq!(Awake::at(&device, 0).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(Awake::ask(&device, 10).unwrap_err().kind(), io::ErrorKind::NotFound);
         std::fs::write(&device, "").unwrap();
-        let _held = Awake::at(&device, 10).unwrap();
+        let held = Awake::ask(&device, 10).unwrap();
         assert_eq!(std::fs::read(&device).unwrap(), 10_i32.to_ne_bytes());
+        assert_eq!(held.used_ns(&[0]), 0);
     }
 
     /// What the kernel holds is read from the device itself, as four bytes.
@@ -75,14 +194,54 @@ mod tests {
             device.read_exact(&mut bytes).ok()?;
             Some(i32::from_ne_bytes(bytes))
         };
-        let Some(before) = read().filter(|_| usual_cpu_latency_us().is_some()) else {
+        let may = OpenOptions::new().write(true).open(CPU_LATENCY_DEVICE).is_ok();
+        let Some(before) = read().filter(|_| may) else {
             eprintln!("skipped: {CPU_LATENCY_DEVICE} cannot be read and written here; needs root");
             return;
         };
-        let held = Awake::hold(0).unwrap();
-        assert_eq!(read(), Some(0));
+        let held = Awake::hold(7, &[]).unwrap();
+        let asked = read().unwrap();
+        assert!(asked <= 7, "{asked}");
         drop(held);
-        // Others may race here as well.
-        assert!(before == 0 || read() != Some(0), "given back");
+        // Other programs may ask for the same.
+        assert!(before <= 7 || read() != Some(7), "given back");
+    }
+
+    #[test]
+    fn idle_threads_need_no_rights_count_their_time_and_end() {
+        let cpu = allowed()[0];
+        let awake = Awake::hold(0, &[cpu]).unwrap();
+        while awake.used_ns(&[cpu]) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(awake.used_ns(&[cpu + 1]), 0);
+        assert!(awake.gives_way_to(&[rustix::process::getpid()], &Hierarchy::detect()));
+        drop(awake);
+        assert!(Awake::hold(0, &[100_000]).is_err());
+    }
+
+    #[test]
+    fn idle_threads_run_at_idle_priority() {
+        let policy_of = |thread: &std::path::Path| {
+            let stat = std::fs::read_to_string(thread.join("stat")).ok()?;
+            // proc_pid_stat(5): the policy is field 41; what follows the name in brackets begins with field 3.
+            let after = stat.rsplit_once(") ")?.1;
+            after.split(' ').nth(41 - 3)?.parse::<u32>().ok()
+        };
+        let cpu = allowed()[0];
+        let _awake = Awake::hold(0, &[cpu]).unwrap();
+        let named = |thread: &std::path::Path| {
+            std::fs::read_to_string(thread.join("comm"))
+                .is_ok_and(|name| name.trim() == format!("awake-{cpu}"))
+        };
+        let threads =
+            std::fs::read_dir("/proc/self/task").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+        let policies: Vec<_> =
+            threads.filter(|thread| named(thread)).map(|thread| policy_of(&thread)).collect();
+        const SCHED_IDLE: u32 = 5;
+        assert!(
+            !policies.is_empty() && policies.iter().all(|policy| *policy == Some(SCHED_IDLE)),
+            "{policies:?}"
+        );
     }
 }

@@ -100,6 +100,16 @@ impl Hierarchy {
         own.ancestors().take_while(|folder| folder.starts_with(mount)).map(Path::to_path_buf).collect()
     }
 
+    /// The folder of the group among which the kernel divides its processors, for a process of this membership
+    /// (`/proc/PID/cgroup`): its own, or in version 2 the nearest above that has a weight. None where nothing is mounted.
+    pub(crate) fn scheduled_in(&self, membership: &str) -> Option<PathBuf> {
+        let (mount, controller) = self.quotas.as_ref()?;
+        let own = inside(mount, membership, controller);
+        let weighed = |folder: &&Path| !controller.is_empty() || folder.join("cpu.weight").exists();
+        let above = own.ancestors().take_while(|folder| folder.starts_with(mount));
+        Some(above.into_iter().find(weighed).unwrap_or(mount).to_path_buf())
+    }
+
     /// Makes a group called `name`: in version 1 where freezer and cpuacct are there, else in version 2.
     /// None where neither can be written to.
     pub fn make(&self, name: &str) -> Option<Cgroup> {

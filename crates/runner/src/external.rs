@@ -6,11 +6,13 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use deadheat_record::{ExternalReading, Finding, HostReading};
 use rustix::process::Pid;
 
+use crate::awake::Awake;
 use crate::cgroup::Hierarchy;
 use crate::counters::Counters;
 use crate::host::virtual_here;
@@ -33,6 +35,7 @@ pub(crate) struct Watch {
     proc: PathBuf,
     counters: Counters,
     stalls: Option<Stalls>,
+    awake: Option<Arc<Awake>>,
 }
 
 /// What is of the servers' cores, and what of the generator's.
@@ -118,7 +121,22 @@ impl Watch {
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let counters = Counters::new(proc, Groups::own(hierarchy));
         let hierarchy = hierarchy.clone();
-        Self { cpus, sides, tick_ns, hierarchy, proc: proc.into(), counters, stalls: None }
+        Self { cpus, sides, tick_ns, hierarchy, proc: proc.into(), counters, stalls: None, awake: None }
+    }
+
+    /// Counts what keeps cores awake as the race's own.
+    pub(crate) fn besides(self, awake: Option<Arc<Awake>>) -> Self {
+        Self { awake, ..self }
+    }
+
+    /// Lets cores sleep where what keeps them awake would take time from these processes; what is to be said then.
+    pub(crate) fn give_way_to(&self, processes: &[Pid]) -> Option<Finding> {
+        let awake = self.awake.as_ref().filter(|awake| !awake.gives_way_to(processes, &self.hierarchy))?;
+        awake.end();
+        Some(processors_sleep(
+            "the contenders are in a control group or session of their own, which shares the cores with deadheat's",
+            "start contenders without setsid; limits on CPU time need control groups of version 1",
+        ))
     }
 
     /// Watches for stalls of our cores from now on; what is to be said where that is not allowed and a hypervisor may cause them.
@@ -155,10 +173,10 @@ impl Watch {
     pub(crate) fn moment(&self, contenders_ns: u64) -> Moment {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
-        let beside_ns = match (&self.stalls, &self.sides) {
-            (Some(stalls), Some(sides)) => stalls.used_ns(&sides.servers),
-            _ => 0,
-        };
+        let beside_ns = self.sides.as_ref().map_or(0, |sides| {
+            let looking = self.stalls.as_ref().map_or(0, |stalls| stalls.used_ns(&sides.servers));
+            looking + self.awake.as_ref().map_or(0, |awake| awake.used_ns(&sides.servers))
+        });
         let ours = Ours {
             servers_ns: contenders_ns + beside_ns,
             generator_ns: own_ns.saturating_sub(beside_ns),
@@ -275,6 +293,12 @@ fn worse_side(before: &Moment, after: &Moment, elapsed_ns: f64) -> Option<(f64, 
     let generator = now.generator.foreign_since(&then.generator, elapsed_ns)?;
     let worse_there = generator > servers;
     Some(if worse_there { (generator, "the generator's cores") } else { (servers, "the servers' cores") })
+}
+
+/// Said where idle processors sleep while contenders are measured.
+pub(crate) fn processors_sleep(why: &str, remedy: &str) -> Finding {
+    let effect = "a contender below its limit pays for waking them up, a contender at its limit does not";
+    Finding::warn("processors-sleep", format!("idle processors sleep ({why}): {effect}"), remedy)
 }
 
 fn stalls_unknown(error: &io::Error) -> Finding {

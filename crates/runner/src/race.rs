@@ -7,6 +7,7 @@ mod steady;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadheat_load::Tally;
@@ -17,13 +18,13 @@ use deadheat_record::{
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
 use crate::affinity;
-use crate::awake::{Awake, CPU_LATENCY_DEVICE};
+use crate::awake::Awake;
 use crate::ceiling;
 use crate::cgroup::Hierarchy;
 use crate::contender::{Running, StartError};
 use crate::epoch::{Broken, Course, Lineup, lost, runners_of};
 use crate::events::{Event, Observer};
-use crate::external::Watch;
+use crate::external::{Watch, processors_sleep};
 use crate::field::{Gate, fresh_logs, stop_all};
 use crate::handicap;
 use crate::instructions::PerRequest;
@@ -142,7 +143,7 @@ impl Race<'_> {
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         affinity::pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
-        let _awake = self.keep_awake(&plan)?;
+        let awake = self.keep_awake(&plan)?;
         // Services and contenders are gone before it is.
         let _room = self.room_for_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
@@ -160,24 +161,23 @@ impl Race<'_> {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
-        match self.scenarios(&gate, &contract, &bench, &services)? {
+        match self.scenarios(&gate, &contract, &bench, &services, awake.as_ref())? {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
         }
     }
 
-    /// Asks that idle processors wake up soon; a race that is taken up where that cannot be had says so.
-    fn keep_awake(&mut self, plan: &Plan) -> Result<Option<Awake>, RaceError> {
-        let Some(latency_us) = plan.method.cpu_latency_us else { return Ok(None) };
-        match Awake::hold(latency_us) {
-            Ok(awake) => Ok(Some(awake)),
-            Err(error) => {
-                let message = format!("idle processors sleep as they like: {CPU_LATENCY_DEVICE}: {error}");
-                let remedy = "race as root, or say that it may be so with --cpu-latency any";
-                self.note(None, Finding::warn("processors-sleep", message, remedy))?;
-                Ok(None)
-            }
-        }
+    /// Keeps idle processors from sleeping, or says that they do.
+    fn keep_awake(&mut self, plan: &Plan) -> Result<Option<Arc<Awake>>, RaceError> {
+        let (why, remedy) = match plan.method.cpu_latency_us {
+            None => ("as --cpu-latency any allows".to_owned(), "race with --cpu-latency 0"),
+            Some(latency_us) => match Awake::hold(latency_us, &plan.pinning.server_cpus) {
+                Ok(awake) => return Ok(Some(Arc::new(awake))),
+                Err(error) => (error.to_string(), "race as root, or with --cpu-latency 0"),
+            },
+        };
+        self.note(None, processors_sleep(&why, remedy))?;
+        Ok(None)
     }
 
     /// Sees to it that contenders can be held to what the scenarios limit them to.
@@ -217,12 +217,13 @@ impl Race<'_> {
         contract: &Contract,
         bench: &Bench,
         services: &[Running],
+        awake: Option<&Arc<Awake>>,
     ) -> Result<Finish, RaceError> {
         for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
-            let watch = self.watch_of(gate.plan, scenario)?;
+            let watch = self.watch_of(gate.plan, scenario)?.besides(awake.cloned());
             let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
             if self.scenario(&leg)? == Finish::Interrupted {
                 return Ok(Finish::Interrupted);
@@ -311,6 +312,7 @@ impl Race<'_> {
         let mut course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
         course.count = true;
         let lineup = course.line_up("pilot", "before the race", self.observer)?;
+        self.give_way_to(&lineup, leg.watch)?;
         let ceiling_rps = self.ceiling(&course, &lineup)?;
         let (mut loaded, _) = course.load_up(lineup)?;
         // A warm-up that was chosen needs no windows: it is run once, for what is measured of a warm contender.
@@ -396,6 +398,7 @@ impl Race<'_> {
         let (racing, seed) = (self.record.racing(&leg.scenario.name), leg.gate.plan.method.seed);
         let course = leg.course(racing, Duration::ZERO, 0, seed);
         let lineup = course.line_up("ceiling", "before going on", self.observer)?;
+        self.give_way_to(&lineup, leg.watch)?;
         let measured = self.ceiling(&course, &lineup);
         stop_all(lineup.runners);
         let ceiling_rps = measured?;
@@ -404,6 +407,12 @@ impl Race<'_> {
         }
         let ceiling = LaterCeiling { unix_ms: unix_ms(), ceiling_rps };
         Ok(self.write(Line::Ceiling { scenario: leg.scenario.name.clone(), ceiling })?)
+    }
+
+    /// Whoever keeps processors awake takes no time from contenders.
+    fn give_way_to(&mut self, lineup: &Lineup, watch: &Watch) -> Result<(), RaceError> {
+        let processes: Vec<_> = lineup.runners.iter().flat_map(|runner| runner.running.processes()).collect();
+        watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
     }
 
     /// What the generator reaches at the most here, while all contenders are frozen.

@@ -109,11 +109,13 @@ fn examine(
     if interrupt.asked() {
         return Ok(());
     }
-    let _awake = keep_awake(flags, record);
+    let awake = keep_awake(flags, record);
     console.note("ceiling: loading a server that does nothing for two seconds");
     let (reached, io_uring) = ceiling(&record.pinning)?;
     record.ceiling = Some(reached);
     record.machine.details.io_uring = Some(io_uring);
+    // Races keep their cores awake themselves.
+    drop(awake);
     if record.mode == DoctorMode::Quick || interrupt.asked() {
         return Ok(());
     }
@@ -133,23 +135,20 @@ fn examine(
     Ok(())
 }
 
-/// What races ask of idle processors, asked for all that is measured here; it is said where that cannot be had.
+/// Keeps cores awake as races do; says where they sleep.
 fn keep_awake(flags: &DoctorFlags, record: &mut DoctorRecord) -> Option<Awake> {
-    let refused = match flags.machine.cpu_latency.map_or_else(usual_cpu_latency_us, |typed| typed.0) {
-        Some(latency_us) => match Awake::hold(latency_us) {
+    let why = match flags.machine.cpu_latency.map_or_else(usual_cpu_latency_us, |typed| typed.0) {
+        Some(latency_us) => match Awake::hold(latency_us, &record.pinning.server_cpus) {
             Ok(awake) => return Some(awake),
             Err(error) => error.to_string(),
         },
         None if flags.machine.cpu_latency.is_some() => return None,
-        None => "it may not be written".into(),
+        None => format!("{CPU_LATENCY_DEVICE} may not be written"),
     };
-    if record.machine.hypervisor.is_some() {
-        let message = format!(
-            "idle processors sleep, and the host lets others run on them meanwhile: {CPU_LATENCY_DEVICE}: {refused}"
-        );
-        let remedy = format!("run as root, or: sudo chmod a+w {CPU_LATENCY_DEVICE}");
-        record.findings.push(Finding::warn("processors-sleep", message, remedy));
-    }
+    let message =
+        format!("idle processors sleep, and contenders below their limit pay for waking them up: {why}");
+    let remedy = format!("race with --cpu-latency 0, run as root, or: sudo chmod a+w {CPU_LATENCY_DEVICE}");
+    record.findings.push(Finding::warn("processors-sleep", message, remedy));
     None
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
     raise_open_files()?;
     let cpus = Topology::of_machine().cpus();
     let open_files = getrlimit(Resource::Nofile).current;
-    let here = Surroundings { seed: plan::fresh_seed(), cpus, open_files };
+    let cpus_chosen = plan::is_narrowed(&cpus);
+    let here = Surroundings { seed: plan::fresh_seed(), cpus, cpus_chosen, open_files };
     let plan = LoadPlan::of(flags, &here)?;
     if let Some(Output::File(path)) = &flags.json {
         writable(path, "--json")?;

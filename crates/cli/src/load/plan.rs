@@ -71,6 +71,8 @@ pub(crate) struct Surroundings {
     pub(crate) seed: u64,
     /// Logical processors that this process may run on.
     pub(crate) cpus: Vec<usize>,
+    /// Whether these were chosen for this process, as by `taskset`: the first process of the system may use others as well.
+    pub(crate) cpus_chosen: bool,
     /// How many files this process may have open; none: any number.
     pub(crate) open_files: Option<u64>,
 }
@@ -90,6 +92,7 @@ impl LoadPlan {
         let shape = shape(flags, duration)?;
         let (connections, max_connections) = connections(flags, &shape, here)?;
         let timeout = flags.answer.timeout.unwrap_or(TIMEOUT);
+        let threads = flags.generator.threads.unwrap_or(1) as usize;
         let plan = Self {
             unix_socket: flags.connection.unix_socket.clone(),
             allowed: flags.connection.allow_target.clone(),
@@ -110,8 +113,8 @@ impl LoadPlan {
             timeout,
             connect_timeout: flags.answer.connect_timeout.unwrap_or(timeout.min(CONNECT_TIMEOUT)),
             seed: amount.seed.unwrap_or(here.seed),
-            threads: flags.generator.threads.unwrap_or(1) as usize,
-            cpus: cpus(flags, here)?,
+            threads,
+            cpus: cpus(flags, threads, here)?,
             backend: flags.generator.backend.unwrap_or(Backend::Auto),
             ceiling: flags.generator.ceiling,
             target,
@@ -163,7 +166,7 @@ impl LoadPlan {
         Limit { duration: self.duration, requests: self.requests }
     }
 
-    /// Whether each worker has a CPU of its own, so that it may look out for due times.
+    /// Whether each worker has a CPU of its own, so that it may stay awake on it.
     pub(crate) fn spin(&self) -> bool {
         self.cpus.len() >= self.threads
     }
@@ -231,8 +234,12 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
     Ok((connections as usize, most as usize))
 }
 
-fn cpus(flags: &LoadFlags, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
-    let Some(list) = &flags.generator.cpus else { return Ok(Vec::new()) };
+/// The CPUs that workers are tied to: those of `--cpus`, else those chosen for this process if there is one for each worker.
+fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
+    let Some(list) = &flags.generator.cpus else {
+        let enough = here.cpus_chosen && here.cpus.len() >= threads;
+        return Ok(if enough { here.cpus.clone() } else { Vec::new() });
+    };
     match list.0.iter().find(|cpu| !here.cpus.contains(cpu)) {
         None => Ok(list.0.clone()),
         Some(missing) => {
@@ -257,7 +264,9 @@ mod tests {
         let Command::Load(flags) = cli.unwrap_or_else(|error| panic!("{line}: {error}")).command else {
             panic!("load")
         };
-        LoadPlan::of(&flags, &Surroundings { seed: 7, cpus: vec![0, 1], open_files: Some(open_files) })
+        let here =
+            Surroundings { seed: 7, cpus: vec![0, 1], cpus_chosen: false, open_files: Some(open_files) };
+        LoadPlan::of(&flags, &here)
     }
 
     fn plan(line: &str) -> LoadPlan {
@@ -274,6 +283,24 @@ mod tests {
             (plan.pacer(false), plan.spin(), plan.status.to_string().as_str()),
             (Pacer::Closed, false, "200-399")
         );
+    }
+
+    /// As under `taskset`.
+    #[test]
+    fn cpus_chosen_for_the_process_are_the_workers_own() {
+        let cpus = |line: &str, cpus: Vec<usize>, cpus_chosen| {
+            let cli =
+                Cli::try_parse_from(["deadheat", "load", "localhost:80"].into_iter().chain(line.split(' ')));
+            let Command::Load(flags) = cli.unwrap().command else { panic!("load") };
+            let here = Surroundings { seed: 7, cpus, cpus_chosen, open_files: None };
+            let plan = LoadPlan::of(&flags, &here).unwrap();
+            (plan.cpus.clone(), plan.spin())
+        };
+        assert_eq!(cpus("-t 1", vec![1], true), (vec![1], true));
+        assert_eq!(cpus("-t 2", vec![1, 3], true), (vec![1, 3], true));
+        assert_eq!(cpus("-t 2", vec![1], true), (vec![], false), "one CPU for two workers");
+        assert_eq!(cpus("-t 1", vec![0, 1], false), (vec![], false), "the server may use them as well");
+        assert_eq!(cpus("-t 1 --cpus 0", vec![0, 1], true), (vec![0], true));
     }
 
     #[test]

@@ -16,4 +16,4 @@ pub(crate) use ad_hoc::study_of;
 pub(crate) use places::{Places, record_path};
 pub(crate) use profiles::{Profile, ROOM};
 pub(crate) use resolve::{Purpose, Resolved, Setting, fresh_seed, resolve};
-pub(crate) use topology::Topology;
+pub(crate) use topology::{Topology, is_narrowed};

@@ -150,6 +150,19 @@ fn allowed() -> Vec<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
+/// Whether these processors are fewer than the system's first process may use: somebody chose them for this one, as by `taskset`. A
+/// container's first process has all of the container's.
+pub(crate) fn is_narrowed(cpus: &[usize]) -> bool {
+    fs::read_to_string("/proc/1/status").is_ok_and(|status| is_narrower(cpus, &status))
+}
+
+/// The same, with `/proc/1/status` as text.
+fn is_narrower(cpus: &[usize], status: &str) -> bool {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let all = list.and_then(|list| CpuList::parse(list.trim()).ok());
+    all.is_some_and(|CpuList(all)| all.iter().any(|cpu| !cpus.contains(cpu)))
+}
+
 fn sorted(cores: &[Vec<usize>]) -> Vec<usize> {
     let mut cpus = cores.concat();
     cpus.sort_unstable();
@@ -242,6 +255,13 @@ mod tests {
         assert_eq!(far.spread(&[0, 4, 7]), [0, 7, 4]);
         let single = machine(&[&[0], &[1], &[2]]);
         assert_eq!(single.spread(&[0, 1, 2]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn processors_are_chosen_where_the_first_process_has_more() {
+        let status = "Name:\tinit\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\n";
+        assert!(is_narrower(&[1], status) && is_narrower(&[0, 1, 2], status));
+        assert!(!is_narrower(&[0, 1, 2, 3], status) && !is_narrower(&[1], "Name:\tinit\n"));
     }
 
     #[test]

@@ -75,6 +75,19 @@ fn answers_of_any_size_come_through() {
 }
 
 #[test]
+fn a_worker_that_may_spin_never_sleeps() {
+    let server = TlsServer::start(|stream| {
+        std::thread::sleep(Duration::from_millis(2));
+        say(stream, HELLO)
+    });
+    for pacer in [Pacer::Closed, constant(200.0)] {
+        let order = order(pacer, Limit::duration(Duration::from_millis(200)));
+        let tally = run(SessionConfig { spin: true, ..server.config("localhost", 4) }, &order);
+        assert!(tally.outcomes.ok > 0 && tally.spin_ns > 0 && never_slept(&tally), "{tally:?}");
+    }
+}
+
+#[test]
 fn large_requests_come_through() {
     let server = TlsServer::start(|stream| say(stream, HELLO));
     // What ends a head ends this body, too: the server looks for nothing else.

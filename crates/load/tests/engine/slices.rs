@@ -50,19 +50,27 @@ fn a_duration_ends_the_slice_and_connections_persist() {
     assert_eq!(server.accepted.load(Ordering::SeqCst), 6);
 }
 
+/// With few requests and with many, closed and open: a server is not charged for waking the generator.
 #[test]
-fn looking_out_for_answers_is_bounded_and_counted_apart() {
+fn a_worker_that_may_spin_never_sleeps_and_counts_spinning_apart() {
     let server = Server::start(|stream, _| {
         std::thread::sleep(Duration::from_millis(2));
         say(stream, HELLO)
     });
-    for spin in [false, true] {
-        let tally = run(SessionConfig { spin, ..config(server.at(), 1) }, &closed(100));
-        assert_eq!(tally.outcomes.ok, 100);
-        assert_eq!(tally.spin_ns > 0, spin, "{} ns", tally.spin_ns);
-        assert!(tally.spin_ns < tally.wall_ns / 4, "{} of {} ns", tally.spin_ns, tally.wall_ns);
-        let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64;
-        assert_eq!(tally.cpu_share(), Some(busy / tally.wall_ns as f64));
+    let for_a_while = Limit::duration(Duration::from_millis(200));
+    for (connections, pacer) in
+        [(1, Pacer::Closed), (16, Pacer::Closed), (1, constant(50.0)), (16, constant(2_000.0))]
+    {
+        for spin in [false, true] {
+            let config = SessionConfig { spin, ..config(server.at(), connections) };
+            let tally = run(config, &order(pacer.clone(), for_a_while));
+            assert!(tally.outcomes.ok > 0);
+            assert!(!spin || never_slept(&tally), "{connections} connections, {pacer:?}: {tally:?}");
+            assert_eq!(tally.spin_ns > 0, spin, "{} ns", tally.spin_ns);
+            let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64;
+            assert_eq!(tally.cpu_share(), Some(busy / tally.wall_ns as f64));
+            assert!(busy < tally.wall_ns as f64 / 2.0, "{busy} of {} ns is work", tally.wall_ns);
+        }
     }
 }
 

@@ -182,6 +182,12 @@ pub(crate) fn check(tally: &Tally) {
     }
 }
 
+/// Whether the only worker had the CPU or waited for it. The hypervisor may have taken some of that time; a worker that sleeps
+/// between answers does so nearly all the time here.
+pub(crate) fn never_slept(tally: &Tally) -> bool {
+    tally.cpu_ns + tally.run_delay_ns.unwrap_or(0) > tally.wall_ns / 2
+}
+
 /// Opens a session, runs one slice, checks its tally.
 pub(crate) fn run(config: SessionConfig, order: &SliceOrder) -> Tally {
     let tally = Session::open(config).unwrap().slice(order).unwrap();

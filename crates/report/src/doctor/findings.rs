@@ -17,7 +17,7 @@
 //! | `memory-nodes` | the servers' cores span several | |
 //! | `swap-in-use`, `little-memory` | any; under 512 MiB available, or allowed to deadheat's own control group | |
 //! | `no-freezer` | idle servers are stopped by signals | |
-//! | `processors-sleep` | in a virtual machine, where nothing may be asked of idle processors | |
+//! | `processors-sleep` | idle processors cannot be kept awake, or `--cpu-latency any` lets them sleep | |
 //! | `no-io-uring` | the generator must do with epoll | |
 //! | `open-files` | under 4,096 | under 128 |
 //! | `few-ports` | under 10,000 | |

@@ -90,7 +90,8 @@ pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     (pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty()).then(|| {
         Finding::warn(
             "not-pinned",
-            "contenders and generator share their cores, so that each takes time from the other",
+            "contenders and generator share their cores: each takes time from the other, the generator sleeps while it waits, and a contender \
+             that answers slowly pays for waking it while one that answers fast does not, so that their ratio is too large",
             "give each cores of its own with --server-cpus and --load-cpus",
         )
     })
