@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What sleeping processors cost: one server loaded with them asleep and awake, by turns.
 
-  bench/cpu_latency.py [--pairs N]      the table, as Markdown
+  bench/cpu_latency.py [--turns N]      the table, as Markdown
 
-Awake, `/dev/cpu_dma_latency` is held open with 0 in it, as races do in a virtual machine; asleep, nothing is asked of the kernel. Each pair is
-loaded twice for six seconds, 64 connections at saturation and 2,000 requests per second, the order by turns. Shown are medians over the
+Three states: asleep, nothing is asked of the kernel; device, `/dev/cpu_dma_latency` is held open with 0 in it; idle thread, a program at idle
+priority runs on the server's core, as in races in a virtual machine. In each turn, each state is loaded for six seconds, 64 connections at saturation and 2,000 requests per second, the order by turns. Shown are medians over the
 pairs; stolen time is that of all processors (proc_stat(5)). Nothing else may run meanwhile. Needs root, `make setup` and
 `cargo build --release`.
 """
@@ -15,6 +15,7 @@ import os
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -29,14 +30,34 @@ PORT = 18080
 
 
 @contextlib.contextmanager
-def awake() -> Iterator[None]:
-    """Nobody sleeps meanwhile."""
-    device = os.open(DEVICE, os.O_WRONLY)
+def asleep() -> Iterator[None]:
+    """Processors sleep as they like meanwhile."""
+    yield
+
+
+@contextlib.contextmanager
+def device() -> Iterator[None]:
+    """The kernel is asked that none sleeps meanwhile."""
+    held = os.open(DEVICE, os.O_WRONLY)
     try:
-        os.write(device, struct.pack("i", 0))
+        os.write(held, struct.pack("i", 0))
         yield
     finally:
-        os.close(device)
+        os.close(held)
+
+
+@contextlib.contextmanager
+def idle_thread() -> Iterator[None]:
+    """A program at idle priority keeps the server's core awake meanwhile."""
+    command = ["chrt", "--idle", "0", "taskset", "-c", "0", sys.executable, "-c", "while True: pass"]
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+STATES = {"asleep": asleep, "device": device, "idle thread": idle_thread}
 
 
 def loaded(options: tuple[str, ...]) -> dict[str, float]:
@@ -49,21 +70,21 @@ def loaded(options: tuple[str, ...]) -> dict[str, float]:
             "stolen": stolen / whole}
 
 
-def measured(pairs: int) -> dict[tuple[str, str], list[dict[str, float]]]:
-    """Every load of every pair."""
+def measured(turns: int) -> dict[tuple[str, str], list[dict[str, float]]]:
+    """Every load of every turn."""
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
-    for pair in range(pairs):
+    for turn in range(turns):
         for load, options in LOADS.items():
-            for state in ("asleep", "awake") if pair % 2 == 0 else ("awake", "asleep"):
-                with awake() if state == "awake" else contextlib.nullcontext():
+            for state in list(STATES) if turn % 2 == 0 else list(STATES)[::-1]:
+                with STATES[state]():
                     found.setdefault((load, state), []).append(loaded(options))
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=8)
-    pairs = parser.parse_args().pairs
+    parser.add_argument("--turns", type=int, default=8)
+    turns = parser.parse_args().turns
     with tempfile.TemporaryDirectory() as folder:
         server = races.servers(Path(folder))["bun"]
         command = ["taskset", "-c", "0", "sh", "-c", server.with_env()]
@@ -71,7 +92,7 @@ def main() -> None:
             try:
                 races.wait_for(f"http://127.0.0.1:{PORT}/")
                 time.sleep(1)
-                found = measured(pairs)
+                found = measured(turns)
             finally:
                 process.terminate()
     print("| load | processors | requests/s | p50, us | p99, us | p99 from, to | stolen |\n|---|---|--:|--:|--:|--:|--:|")

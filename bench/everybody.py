@@ -12,12 +12,14 @@ Ways to race:
   no-rt     root without CAP_SYS_NICE: no real-time threads
 
 Pairs: fastify/express (bench/servers/frameworks, Node of the system), bun/node and limit/go (studies/trending, one request).
-Loads: c64 and c4, closed with so many connections; r2000, 2,000 requests per second, where CPU time per request is compared.
+Loads: c64 and c4, closed with so many connections; r2000 and r2000-1s, 2,000 requests per second in slices of 100 ms and of 1 s, where CPU
+time per request is compared.
 
 Each race has three epochs; a cell's ratio is the geometric mean of its races, and two ways are compared race by race, by turns. Every race is a
 line of FILE. Nothing else may run meanwhile. Needs root, `make setup` and `cargo build --release`.
 """
 import argparse
+import fcntl
 import json
 import math
 import os
@@ -32,21 +34,23 @@ import races
 
 KEPT = races.ROOT / "docs/everybody.jsonl"
 FRAMEWORKS = races.SERVERS / "frameworks"
-NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/tmp")
 HIDDEN = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh")
 NO_RT = ("setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice")
-WAYS = {"root": ((), ()), "asleep": ((), ("--cpu-latency", "any")), "user": (NOBODY, ()), "signals": (HIDDEN, ()), "no-rt": (NO_RT, ())}
-LOADS = {"c64": ("-c", "64", "--metric", "throughput,cpu"), "c4": ("-c", "4", "--metric", "throughput,cpu"),
-         "r2000": ("-c", "64", "--rate", "2000", "--metric", "cpu,p50")}
-METRICS = {"c64": ("throughput", "cpu"), "c4": ("throughput", "cpu"), "r2000": ("cpu", "p50")}
-SHORT = ("--epochs", "3", "--warmup", "600ms", "--measure", "1200ms", "--slice", "100ms")
+WAYS = {"root": ((), ()), "asleep": ((), ("--cpu-latency", "any")), "user": (races.NOBODY, ()), "signals": (HIDDEN, ()), "no-rt": (NO_RT, ())}
+LOADS = {
+    "c64": ("-c", "64", "--metric", "throughput,cpu", "--measure", "900ms"),
+    "c4": ("-c", "4", "--metric", "throughput,cpu", "--measure", "900ms"),
+    "r2000": ("-c", "64", "--rate", "2000", "--metric", "cpu,p50", "--slice", "100ms", "--measure", "900ms"),
+    "r2000-1s": ("-c", "64", "--rate", "2000", "--metric", "cpu,p50", "--slice", "1s", "--measure", "2s"),
+}
+METRICS = {"c64": ("throughput", "cpu"), "c4": ("throughput", "cpu"), "r2000": ("cpu", "p50"), "r2000-1s": ("cpu", "p50")}
+SHORT = ("--epochs", "3", "--warmup", "400ms")
 TRENDING = "/api/trending?region=GB&limit=24"
 
 
 def groups(folder: Path) -> dict[str, str]:
     """Studies by name, with `{folder}` for the folder that they are raced in."""
-    if not (FRAMEWORKS / "node_modules").exists():
-        subprocess.run(["npm", "ci", "--silent"], cwd=FRAMEWORKS, check=True)
+    frameworks_installed()
     subprocess.run(["python3", races.STUDY / "dataset.py", folder / "trending.sqlite"], check=True, stdout=subprocess.DEVNULL)
     trending = {
         "bun": f"{races.PROGRAMS['bun']} {races.STUDY}/bun/server.mjs",
@@ -56,6 +60,12 @@ def groups(folder: Path) -> dict[str, str]:
     }
     frameworks = {name: f"env NODE_ENV=production node {FRAMEWORKS}/{name}.mjs" for name in ("express", "fastify")}
     return {"frameworks": study("/", frameworks), "trending": study("/api/trending?region=GB&limit=24", trending, VOLATILE)}
+
+
+def frameworks_installed() -> None:
+    """Installs Express and Fastify by their lock file, once."""
+    if not (FRAMEWORKS / "node_modules").exists():
+        subprocess.run(["npm", "ci", "--silent"], cwd=FRAMEWORKS, check=True)
 
 
 # The token changes by the hour, and all contenders must agree on it.
@@ -75,15 +85,15 @@ PAIRS = {"frameworks": [("fastify", "express")], "trending": [("bun", "node"), (
 
 def hold(group: str, load: str, way: str, text: str, folder: Path) -> dict:
     """One race, as a line to keep."""
-    before, options = WAYS[way]
+    races.before, options = WAYS[way]
     # A fresh folder that the ordinary user may write to as well: SQLite does, beside the data.
     place = Path(tempfile.mkdtemp(dir=folder))
     (place / "study.toml").write_text(text.replace("{folder}", str(place)))
     shutil.copy(folder / "trending.sqlite", place)
     for entry in (place, *place.iterdir()):
         entry.chmod(0o777)
-    words = [str(place), *LOADS[load], *SHORT, *options]
-    document = races.run(words, place, before)
+    words = [str(place), *SHORT, *LOADS[load], *options]
+    document = races.run(words, place)
     shutil.rmtree(place)
     scenario = document["scenarios"][0]
     line = {"at": time.strftime("%Y-%m-%d %H:%M"), "group": group, "load": load, "way": way, "codes": races.codes(document),
@@ -107,7 +117,11 @@ def ratio(scenario: dict, one: str, other: str, metric: str) -> float | None:
 
 def run(out: Path, count: int, ways: list[str], loads: list[str]) -> None:
     kept = read(out)
-    with tempfile.TemporaryDirectory() as name:
+    with out.open("a") as alone, tempfile.TemporaryDirectory() as name:
+        try:
+            fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"{out}: other races are being held, and two at once falsify each other") from None
         folder = Path(name)
         folder.chmod(0o777)
         contended = groups(folder)
@@ -132,36 +146,39 @@ def read(path: Path) -> list[dict]:
 
 def table(out: Path) -> None:
     kept = read(out)
-    print("| pair and metric | load | way | races | ratio | against root | findings |\n|---|---|---|--:|--:|---|---|")
-    for group, pairs in PAIRS.items():
-        for load in LOADS:
+    ways = [way for way in WAYS if any(line["way"] == way for line in kept)]
+    others = [way for way in ways if way != "root"]
+    print(f"| pair | load | metric | root | races | {' | '.join(others)} |\n|---|---|---|--:|--:|{'--:|' * len(others)}")
+    for load in LOADS:
+        for group, pairs in PAIRS.items():
             for one, other in pairs:
                 for metric in METRICS[load]:
                     key = f"{one}/{other} {metric}"
-                    for way in WAYS:
-                        row(kept, group, load, way, key)
+                    roots, *_ = cells = [logs(kept, group, load, way, key) for way in ways]
+                    if not roots:
+                        continue
+                    against = [difference([own - nearest(at, roots) for at, own in cell]) for cell in cells[1:]]
+                    root = math.exp(statistics.mean(own for _, own in roots))
+                    print(f"| {one}/{other} | {load} | {metric} | {root:.3f} | {len(roots)} | {' | '.join(against)} |")
 
 
-def row(kept: list[dict], group: str, load: str, way: str, key: str) -> None:
-    def cell(of: str) -> list[dict]:
-        return [line for line in kept if (line["group"], line["load"], line["way"]) == (group, load, of) and line["ratios"].get(key)]
+def logs(kept: list[dict], group: str, load: str, way: str, key: str) -> list[tuple[int, float]]:
+    """The logarithms of a cell's ratios, each with the place of its race among all that were held."""
+    lines = [(at, line) for at, line in enumerate(kept) if (line["group"], line["load"], line["way"]) == (group, load, way)]
+    return [(at, math.log(line["ratios"][key])) for at, line in lines if line["ratios"].get(key)]
 
-    lines = cell(way)
-    if not lines:
-        return
-    logs = [math.log(line["ratios"][key]) for line in lines]
-    beside = [math.log(line["ratios"][key]) for line in cell("root")]
-    against = "" if way == "root" else difference([own - theirs for own, theirs in zip(logs, beside)])
-    codes = sorted({code for line in lines for code in line["codes"]})
-    print(f"| {key} | {load} | {way} | {len(logs)} | {math.exp(statistics.mean(logs)):.3f} | {against} | {', '.join(codes)} |")
+
+def nearest(at: int, roots: list[tuple[int, float]]) -> float:
+    """Of the races as root, the one that was held nearest to that place: the machine changes by the hour."""
+    return min(roots, key=lambda root: abs(root[0] - at))[1]
 
 
 def difference(logs: list[float]) -> str:
-    """The mean with two standard errors, in per cent."""
+    """The mean with two standard errors, in per cent, and how many races it is of."""
     if len(logs) < 2:
         return ""
     error = 2 * statistics.stdev(logs) / math.sqrt(len(logs))
-    return f"{100 * math.expm1(statistics.mean(logs)):+.1f} % ± {100 * error:.1f}"
+    return f"{100 * math.expm1(statistics.mean(logs)):+.1f} % ± {100 * error:.1f} ({len(logs)})"
 
 
 def main() -> None:

@@ -23,6 +23,12 @@ SERVERS = ROOT / "bench/servers"
 PROGRAMS = {"bun": STUDY / "node_modules/.bin/bun", "node": STUDY / "node_modules/.bin/node"}
 
 
+# A command that starts `deadheat race` as an ordinary user.
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/tmp")
+# A command that starts every race, such as NOBODY.
+before: tuple[str, ...] = ()
+
+
 @dataclass
 class Server:
     """A server of a known amount of work for each request; more items to write (`MORE`) make it slower."""
@@ -52,8 +58,8 @@ def race(commands: list[str], folder: Path, *options: str) -> dict:
     return run(["--url", "http://127.0.0.1:{port}/", *names, *options, *commands], folder)
 
 
-def run(words: list[str], folder: Path, before: tuple[str, ...] = ()) -> dict:
-    """`deadheat race` with these words; the document, with `took_s` and `status`. `before` is a command that starts it, such as `setpriv`.
+def run(words: list[str], folder: Path) -> dict:
+    """`deadheat race` with these words; the document, with `took_s` and `status`.
 
     Its record is kept in the folder that KEEP_RECORDS names, if any.
     """

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Races whose answer is known, again and again, and what deadheat said of each.
 
-  bench/verdicts.py run [--out FILE] [--minutes N] [KIND ...]   hold races, the kinds by turns, until each has its number
+  bench/verdicts.py run [--out FILE] [--minutes N] [--as-nobody] [--number N] [--servers NAME,..] [KIND ...]
+                                                                hold races, the kinds by turns, until each has its number, or N;
+                                                                as an ordinary user with --as-nobody; only with these servers
   bench/verdicts.py table [--out FILE]                          the tables of what was kept, as Markdown
 
 Kinds, and how many races each gets:
@@ -16,6 +18,7 @@ Kinds, and how many races each gets:
   tail-aa-slow   6   the same with a p99 of 10 ms, which is less noisy
   wrk-aa     10   wrk, five runs of 20 s of the one and then five of the other, the same server twice
   wrk-3      10   the same with 3 % more work
+  trio       10   three contenders: the same server twice, and one that works 5 % more
   seven       3   seven contenders: four alike, three that work 10, 20 and 30 % more
   idle       10   one side makes and collects garbage whenever it is idle, the other only before it is loaded: frozen, that must tell nothing
 
@@ -40,7 +43,7 @@ import races
 import verdict_tables
 
 NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "planted-1-narrow": 6, "foreign": 20, "tail": 10, "tail-aa": 20,
-           "tail-aa-slow": 6, "wrk-aa": 10, "wrk-3": 10, "seven": 3, "idle": 10}
+           "tail-aa-slow": 6, "wrk-aa": 10, "wrk-3": 10, "trio": 10, "seven": 3, "idle": 10}
 KEPT = races.ROOT / "docs/verdicts.jsonl"
 # About 4 to 9 % of a request: near what is planted, since Node's first items cost more than its later ones, and Go's less. In so many
 # epochs it is known to a tenth of itself.
@@ -58,8 +61,8 @@ SERVER_CPU, LOAD_CPU = "0", "1"
 class Campaign:
     """Holds races and keeps a line of each."""
 
-    def __init__(self, folder: Path, out: Path):
-        self.folder, self.out = folder, out
+    def __init__(self, folder: Path, out: Path, choice: list[str]):
+        self.folder, self.out, self.choice = folder, out, choice
         self.servers = races.servers(folder)
         self.kept = verdict_tables.read(out)
 
@@ -100,8 +103,8 @@ class Campaign:
         number = self.number(kind)
         server = self.next_server(kind)
         held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "tail-aa-slow": self.tail,
-                "seven": self.seven, "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
-        if kind in ("seven", "wrk-3") or kind.startswith("planted"):
+                "trio": self.trio, "seven": self.seven, "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
+        if kind in ("trio", "seven", "wrk-3") or kind.startswith("planted"):
             # A calibration takes minutes and has a watch of its own: it comes before the race's.
             self.items(server, 0)
         stolen, waited_s = wait_until_fit()
@@ -112,7 +115,7 @@ class Campaign:
     def next_server(self, kind: str) -> races.Server:
         """The one that fewest races of the kind were held with."""
         # The handler in Go makes no garbage at idle.
-        choice = [server for server in self.servers.values() if kind != "idle" or server.name != "go"]
+        choice = [server for server in self.servers.values() if server.name in self.choice and (kind != "idle" or server.name != "go")]
         return min(choice, key=lambda one: sum((line["kind"], line["server"]) == (kind, one.name) for line in self.kept))
 
     def alike(self, _kind: str, _number: int, server: races.Server) -> dict:
@@ -138,6 +141,10 @@ class Campaign:
     def seven(self, _kind: str, _number: int, server: races.Server) -> dict:
         more = [0] * 4 + [self.items(server, share) for share in (0.1, 0.2, 0.3)]
         return standing(races.race([server.with_env(MORE=items) for items in more], self.folder))
+
+    def trio(self, _kind: str, _number: int, server: races.Server) -> dict:
+        commands = [server.with_env(), server.with_env(), server.with_env(MORE=self.items(server, 0.05))]
+        return standing(races.race(commands, self.folder))
 
     def idle(self, _kind: str, _number: int, server: races.Server) -> dict:
         # Both have the timer, and the heap of a server that has made garbage: they cost something, too.
@@ -197,7 +204,7 @@ def shown(line: dict) -> str:
     return " ".join(words)
 
 
-def run(kinds: list[str], out: Path, minutes: float) -> None:
+def run(kinds: list[str], choice: list[str], out: Path, minutes: float, number: int | None) -> None:
     """The kinds by turns, in proportion to their numbers, until each has its number or the time is up."""
     until = time.monotonic() + 60 * minutes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
@@ -206,12 +213,14 @@ def run(kinds: list[str], out: Path, minutes: float) -> None:
             fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(f"{out}: another campaign is running, and two at once falsify each other") from None
-        campaign = Campaign(Path(name), out)
+        Path(name).chmod(0o777)
+        campaign = Campaign(Path(name), out, choice)
+        numbers = {kind: number or NUMBERS[kind] for kind in kinds}
         while time.monotonic() < until:
-            left = [kind for kind in kinds if campaign.number(kind) < NUMBERS[kind]]
+            left = [kind for kind in kinds if campaign.number(kind) < numbers[kind]]
             if not left:
                 break
-            print(shown(campaign.hold(min(left, key=lambda kind: campaign.number(kind) / NUMBERS[kind]))), flush=True)
+            print(shown(campaign.hold(min(left, key=lambda kind: campaign.number(kind) / numbers[kind]))), flush=True)
 
 
 def main() -> None:
@@ -220,11 +229,15 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", metavar="KIND")
     parser.add_argument("--out", type=Path, default=KEPT)
     parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--as-nobody", action="store_true")
+    parser.add_argument("--number", type=int)
+    parser.add_argument("--servers", default="bun,node,go")
     asked = parser.parse_intermixed_args()
     if unknown := set(asked.kinds) - set(NUMBERS):
         parser.error(f"no such kind: {', '.join(sorted(unknown))}; there are {', '.join(NUMBERS)}")
     if asked.what == "run":
-        run(asked.kinds or list(NUMBERS), asked.out, asked.minutes)
+        races.before = races.NOBODY if asked.as_nobody else ()
+        run(asked.kinds or list(NUMBERS), asked.servers.split(","), asked.out, asked.minutes, asked.number)
     else:
         print(verdict_tables.tables(verdict_tables.read(asked.out)))
 

@@ -41,4 +41,4 @@ createServer((request, response) => {
   quietTicks = 0;
   if (tail > 0 && requests % tail === 0) setTimeout(() => response.end(body), tailMs);
   else response.end(body);
-}).listen(Number(process.env.PORT), '127.0.0.1').keepAliveTimeout = 600_000;
+}).listen(Number(process.env.PORT), process.env.HOST ?? '127.0.0.1').keepAliveTimeout = 600_000;

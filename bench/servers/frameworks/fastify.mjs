@@ -3,4 +3,4 @@ import Fastify from 'fastify';
 
 const app = Fastify();
 app.get('/', async () => ({ message: 'hello', items: [1, 2, 3] }));
-app.listen({ port: Number(process.env.PORT), host: '127.0.0.1' });
+app.listen({ port: Number(process.env.PORT), host: process.env.HOST ?? '127.0.0.1' });

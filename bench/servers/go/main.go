@@ -43,7 +43,11 @@ func main() {
 		response.Header().Set("content-type", "application/json")
 		_, _ = response.Write(body)
 	})
-	if err := http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil); err != nil {
+	host := os.Getenv("HOST")
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if err := http.ListenAndServe(host+":"+os.Getenv("PORT"), nil); err != nil {
 		panic(err)
 	}
 }

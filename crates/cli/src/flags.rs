@@ -227,7 +227,7 @@ pub(crate) struct MethodChoices {
     /// Every random order comes from this number [default: a new one, kept in the record]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// How long one contender is loaded before the next has its turn, 10ms to 60s [default: 100ms; 1s with p50, p99]
+    /// How long one contender is loaded before the next has its turn, 10ms to 60s [default: 100ms; 1s at a rate, and with p50, p99]
     #[arg(long, value_name = "TIME", value_parser = values::slice)]
     pub(crate) slice: Option<Duration>,
     /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]

@@ -6,7 +6,7 @@
 //!
 //! | code | warns | invalid |
 //! |---|---|---|
-//! | `not-pinned` | nobody has cores of its own | |
+//! | `not-pinned` | contenders and generator share their cores: a contender that answers slowly pays for waking the generator | |
 //! | `few-epochs` | fewer epochs that count than the first look takes | |
 //! | `not-server-bound` | closed load, the contender and its services used under 90 % of its cores | |
 //! | `generator-saturated` | generator over 70 % of its threads' time, and no closed load held the contender at its limit | over 85 % |
@@ -28,6 +28,7 @@
 //! | `ceiling` | the rate, or the peak rate that a search found, is over 50 % of what the generator reaches against a null server in the same session | over 70 % |
 //! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
 //! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
+//! | `frozen-by-signal` | open load, CPU time compared: signals, not control groups, freeze contenders, and slices are shorter than 1 s | |
 //! | `listen-overflows`, `retransmits`, `swap` | any | |
 //! | `peak-not-found` | a contender's search for its peak was given up in a later epoch, which is left out | in the first, or in any epoch its peak lay outside what is tried, or beyond what the generator can do |
 //! | `metric-unavailable` | a percentile has under 100 requests beyond it in an epoch | no metric is left |
@@ -42,7 +43,7 @@ use deadheat_record::{
 use deadheat_stats::Judgement;
 
 /// Every code that this crate gives; the race may notice more.
-pub const CODES: [&str; 27] = [
+pub const CODES: [&str; 28] = [
     "not-pinned",
     "few-epochs",
     "not-server-bound",
@@ -65,6 +66,7 @@ pub const CODES: [&str; 27] = [
     "ceiling",
     "handicap",
     "throttled",
+    "frozen-by-signal",
     "listen-overflows",
     "retransmits",
     "swap",

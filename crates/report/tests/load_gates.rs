@@ -5,7 +5,7 @@
 mod fixture;
 
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling, Metric,
+    CgroupKind, ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling, Metric,
     Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
 };
 use deadheat_report::comparison::{Asked, FailIf, Named, races};
@@ -384,6 +384,28 @@ fn a_generator_that_only_looks_out_for_the_next_due_time_is_not_busy() {
     assert_eq!(with(Some(60_000_000)).0, []);
     let (found, saturated) = with(None);
     assert_eq!(found, saturated);
+}
+
+#[test]
+fn freezing_by_signals_weakens_cpu_time_at_a_rate_in_short_slices() {
+    let shape = Shape::Open { connections: 64, rate_per_s: 1e4, poisson: true };
+    let race = |metrics| {
+        let racers = vec![Racer::new("a", 1e4), Racer::new("b", 1e4)];
+        let mut record = Race { shape: shape.clone(), metrics, ..Race::of(racers) }.record();
+        parts(&mut record, |part| part.latency = times(1_000_000, 2_000_000, 10_000));
+        record
+    };
+    let code = "frozen-by-signal";
+    let said = |record: &Record| found(record).iter().any(|one| one.0 == code && one.1 == Severity::Warn);
+    let mut record = race(vec![Metric::Cpu]);
+    assert!(!said(&record), "control groups");
+    record.machine.cgroup = CgroupKind::None;
+    assert!(said(&record));
+    record.plan.method.slice_ns = 1_000_000_000;
+    assert!(!said(&record), "slices of a second");
+    let mut throughput = closed();
+    throughput.machine.cgroup = CgroupKind::None;
+    assert!(!said(&throughput), "a closed load");
 }
 
 #[test]

@@ -62,7 +62,8 @@ pub(super) const MOST_ROUNDS: u64 = 200;
 
 /// What a contender needs in an epoch beside the time in which it is measured: its start, warm-up and end.
 const BESIDE: Duration = Duration::from_secs(6);
-/// Slices for rates: short, since that is quietest. For percentiles: long enough to show their tail.
+/// Slices where each connection waits for its answer: short, since that is quietest. For percentiles: long enough to show their tail. At
+/// a rate too: freezing by signals costs CPU time in each slice, and is a small part only of a long one.
 const SLICE: Duration = Duration::from_millis(100);
 const SLICE_TAIL: Duration = Duration::from_secs(1);
 /// Trials around the peak, after it was come near: section 8 of the method.
@@ -100,7 +101,8 @@ impl Profile {
             };
         }
         let tail = metrics.iter().filter_map(|metric| metric.quantile()).reduce(f64::max);
-        let slice = slice.unwrap_or(if tail.is_some() { SLICE_TAIL } else { SLICE });
+        let long = tail.is_some() || matches!(shape, Shape::Open { .. });
+        let slice = slice.unwrap_or(if long { SLICE_TAIL } else { SLICE });
         let measured =
             measured.unwrap_or_else(|| tail.map_or(self.measured, |at| self.measured_to(shape, at)));
         let slice_ns = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
@@ -200,7 +202,7 @@ mod tests {
         let tail = [Metric::P50, Metric::P99];
         for (profile, shape, metrics, slice_ms, rounds) in [
             (&QUICK, closed.clone(), &[Metric::Throughput][..], 100, 30),
-            (&QUICK, open(2_000.0), &[Metric::Cpu], 100, 30),
+            (&QUICK, open(2_000.0), &[Metric::Cpu], 1_000, 4),
             (&QUICK, closed, &tail, 1_000, 4),
             (&QUICK, open(10_000.0), &tail, 1_000, 4),
             (&QUICK, open(2_000.0), &tail, 1_000, 6),

@@ -3,7 +3,7 @@
 //! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
 
 use deadheat_record::{
-    BEYOND, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
+    BEYOND, CgroupKind, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
     Severity, Shape, Throttling,
 };
 use hdrhistogram::Histogram;
@@ -22,6 +22,8 @@ const NOT_ACHIEVED: Limits = Limits { warn: 0.005, invalid: 0.02 };
 const LITTLE_CLOSED: Limits = Limits { warn: 0.02, invalid: 0.02 };
 const LITTLE_OPEN: Limits = Limits { warn: 0.05, invalid: 0.05 };
 const CEILING: Limits = Limits { warn: 0.50, invalid: 0.70 };
+/// Slices of CPU time at a rate: in shorter ones freezing by signals is more than a hundredth of it.
+const SHORT_SLICE_NS: u64 = 1_000_000_000;
 /// More work of the generator may change the rate by no more than this, beyond so many standard errors.
 const HANDICAP: f64 = 0.01;
 const STANDARD_ERRORS: f64 = 2.0;
@@ -30,7 +32,7 @@ const GRAIN_NS: f64 = 1_024.0;
 
 /// Gates that are about the whole scenario.
 pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
-    [held_back(scene), swap(scene)].into_iter().flatten().collect()
+    [held_back(scene), swap(scene), frozen_by_signal(scene)].into_iter().flatten().collect()
 }
 
 /// Gates that are about one contender.
@@ -327,6 +329,27 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
         ),
         "start it without the quota of its control group, or ask for one with `cpus` in the scenario",
     )
+}
+
+/// Without control groups a signal freezes and thaws contenders, and each of their threads runs for a moment to take it. Under a closed
+/// load a slice has so many requests that this is nothing; at a rate it may have a few hundred.
+fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
+    let by_signal = scene.record.machine.cgroup == CgroupKind::None;
+    let is_cpu = scene.contests.iter().any(|contest| contest.metric == Metric::Cpu);
+    if !by_signal || !is_cpu || !matches!(scene.plan.shape, Shape::Open { .. }) {
+        return None;
+    }
+    let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
+    let short = slice_ns < SHORT_SLICE_NS;
+    let so = if short { ": the CPU time per request of one with many threads reads up to 5 % too high" } else { "" };
+    Some(Reading {
+        severity: short.then_some(Severity::Warn),
+        code: "frozen-by-signal",
+        contender: None,
+        metrics: vec![Metric::Cpu],
+        message: format!("{} of load between two signals that freeze a contender{so}", time_ns(slice_ns as f64)),
+        remedy: "race as root, so that control groups freeze them, or with --slice 1s",
+    })
 }
 
 /// Groups that hold deadheat itself, and with it the generator.

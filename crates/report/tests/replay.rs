@@ -1,0 +1,209 @@
+//! Replay: every kept record and every fixture through every renderer, each output as a digest in `replay.sha256`.
+//!
+//! A change that should alter no output must leave these digests as they are. `make replay` also writes the outputs to `target/replay`, so
+//! that the outputs of two commits can be compared with `diff -r`. `UPDATE_REPLAY=1 cargo test -p deadheat-report --test replay`
+//! accepts what is there now.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/doctor_fixture/mod.rs"]
+mod doctor_fixture;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+#[path = "../../record/tests/load_fixture/mod.rs"]
+mod load_fixture;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use deadheat_record::{
+    AnyRecord, CompareDocument, DoctorRecord, Document, LoadRecord, Metric, Record, read_any, read_audit,
+};
+use deadheat_report::comparison::{self, Asked, Named};
+use deadheat_report::{
+    BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, csv, doctor, document, html,
+    html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal, view,
+};
+use fixture::{Race, Racer, behind_a_cache, difference};
+use sha2::{Digest, Sha256};
+
+/// The digests, one on each line, as `sha256sum` writes them.
+const DIGESTS: &str = "tests/replay.sha256";
+const UPDATE: &str = "UPDATE_REPLAY=1 cargo test -p deadheat-report --test replay";
+
+/// Outputs by name; names are paths.
+type Outputs = BTreeMap<String, String>;
+
+fn widths() -> [(&'static str, Style); 3] {
+    let style = |width, unicode, color| Style { color, width, unicode };
+    [
+        ("terminal-80", style(80, true, false)),
+        ("terminal-160", style(160, true, true)),
+        ("ascii-80", style(80, false, false)),
+    ]
+}
+
+fn in_terminals(outputs: &mut Outputs, name: &str, render: impl Fn(&Style) -> String) {
+    for (kind, style) in widths() {
+        outputs.insert(format!("{name}/{kind}.txt"), render(&style));
+    }
+}
+
+fn race(outputs: &mut Outputs, name: &str, record: &Record) -> Document {
+    let view = view(record).unwrap();
+    in_terminals(outputs, name, |style| terminal::render(&view, style));
+    let document = document(record).unwrap();
+    let mut keep = |file: &str, text: String| outputs.insert(format!("{name}/{file}"), text);
+    keep("document.json", json(&document).unwrap());
+    keep("page.html", html(&document).unwrap());
+    keep("page.md", markdown(&document));
+    for (file, text) in CSV_FILES.iter().zip(csv(&document).unwrap()) {
+        keep(&format!("csv/{file}"), text);
+    }
+    for (file, text) in svg(&document).unwrap() {
+        keep(&format!("svg/{file}"), text);
+    }
+    // A record without a figure has none to send.
+    if let Ok(text) = bencher(&document) {
+        keep("bencher.json", text);
+    }
+    if let Ok(texts) = benchmark_action(&document) {
+        for (file, text) in BENCHMARK_FILES.iter().zip(texts) {
+            keep(&format!("benchmark-action/{file}"), text);
+        }
+    }
+    document
+}
+
+fn compared(outputs: &mut Outputs, name: &str, document: &CompareDocument) {
+    in_terminals(outputs, name, |style| terminal::comparison(document, style));
+    outputs.insert(format!("{name}/page.md"), comparison::markdown(document));
+    outputs.insert(format!("{name}/document.json"), comparison::json(document).unwrap());
+}
+
+fn loaded(outputs: &mut Outputs, name: &str, record: LoadRecord) {
+    let record = LoadRecord { findings: load::findings(&record), ..record };
+    in_terminals(outputs, name, |style| load::summary(&record, style));
+    outputs.insert(format!("{name}/findings.txt"), format!("{:#?}", record.findings));
+}
+
+fn examined(outputs: &mut Outputs, name: &str, mut record: DoctorRecord) {
+    doctor::conclude(&mut record);
+    in_terminals(outputs, name, |style| doctor::summary(&record, style));
+    outputs.insert(format!("{name}/findings.txt"), format!("{:#?}", record.findings));
+}
+
+fn studies() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let folders = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path().join("kept"));
+    folders.filter(|kept| kept.exists()).collect()
+}
+
+/// Every record beside a study; its audit, alone and beside each of its records.
+fn kept(outputs: &mut Outputs) {
+    for folder in studies() {
+        let study = folder.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+        let audited = read_audit(&folder.join("audit.json")).unwrap();
+        in_terminals(outputs, &format!("{study}/audit"), |style| terminal::audit(&audited, style));
+        outputs.insert(format!("{study}/audit/page.md"), audit::markdown(&audited));
+        outputs.insert(format!("{study}/audit/document.json"), audit::json(&audited).unwrap());
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_str().unwrap();
+            let Some(name) = file.strip_suffix(".jsonl.gz") else { continue };
+            let name = format!("{study}/{name}");
+            let AnyRecord::Race(record) = read_any(&path).unwrap() else { panic!("{file} is of a race") };
+            let document = race(outputs, &name, &record);
+            outputs.insert(format!("{name}/with-audit.html"), html_with_audit(&document, &audited).unwrap());
+            outputs.insert(format!("{name}/with-audit.md"), markdown_with_audit(&document, &audited));
+            let named = Named { file: file.into(), record: &*record };
+            let itself = comparison::races(&named, &named, &Asked::default()).unwrap();
+            compared(outputs, &format!("{name}/against-itself"), &itself);
+        }
+    }
+}
+
+fn fixtures(outputs: &mut Outputs) {
+    let example = include_str!("../../record/tests/fixtures/example.json");
+    let example: Document = serde_json::from_str(example).unwrap();
+    race(outputs, "fixtures/example", &example.record);
+    let racers = || vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 17_350.0)];
+    let metrics = vec![Metric::Throughput, Metric::Cpu, Metric::P50, Metric::P99];
+    let three = || Race { metrics: metrics.clone(), ..Race::of(racers()) };
+    race(outputs, "fixtures/three", &three().record());
+    race(outputs, "fixtures/one-epoch", &Race { epochs: 1, ..three() }.record());
+    race(outputs, "fixtures/baseline-only", &Race { all_pairs: false, ..three() }.record());
+    let mut cached = three().record();
+    behind_a_cache(&mut cached);
+    race(outputs, "fixtures/behind-a-cache", &cached);
+    let mut unlike = three().record();
+    unlike.parity.push(difference("go", "$.count", "24", "25"));
+    race(outputs, "fixtures/unlike", &unlike);
+    let names = ["</script><img src=x onerror=a()>", "=1+1|`x`\u{202e}\u{1b}[31m"];
+    let hostile = names.iter().map(|name| Racer::new(name, 11_000.0)).collect();
+    race(outputs, "fixtures/hostile-names", &Race::of(hostile).record());
+    loaded(outputs, "fixtures/load-closed", load_fixture::closed());
+    loaded(outputs, "fixtures/load-open", load_fixture::open());
+    let named = |file: &str, record| Named { file: file.into(), record };
+    let (closed, open) = (load_fixture::closed(), load_fixture::open());
+    let loads = comparison::loads(&named("old.json", &closed), &named("new.json", &open));
+    compared(outputs, "fixtures/loads-compared", &loads);
+    examined(outputs, "fixtures/doctor-calm", doctor_fixture::calm());
+    examined(outputs, "fixtures/doctor-laptop", doctor_fixture::laptop());
+    examined(outputs, "fixtures/doctor-floor", doctor_fixture::with_floor(0.01));
+    examined(outputs, "fixtures/doctor-proof", doctor_fixture::with_proof());
+}
+
+fn digests(outputs: &Outputs) -> String {
+    outputs.iter().fold(String::new(), |mut lines, (name, text)| {
+        let digest = Sha256::digest(text.as_bytes());
+        digest.iter().for_each(|byte| write!(lines, "{byte:02x}").unwrap());
+        writeln!(lines, "  {name}").unwrap();
+        lines
+    })
+}
+
+/// Outputs that two lists of digests do not agree on.
+fn changed<'a>(before: &'a str, now: &'a str) -> Vec<&'a str> {
+    fn by_name(list: &str) -> BTreeMap<&str, &str> {
+        list.lines().filter_map(|line| line.split_once("  ")).map(|(digest, name)| (name, digest)).collect()
+    }
+    let (before, now) = (by_name(before), by_name(now));
+    let names: std::collections::BTreeSet<&str> = before.keys().chain(now.keys()).copied().collect();
+    names.into_iter().filter(|name| before.get(name) != now.get(name)).collect()
+}
+
+#[test]
+fn no_output_has_changed() {
+    let mut outputs = Outputs::new();
+    kept(&mut outputs);
+    fixtures(&mut outputs);
+    if let Some(folder) = std::env::var_os("REPLAY_TO") {
+        for (name, text) in &outputs {
+            let path = Path::new(&folder).join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+    let now = digests(&outputs);
+    if std::env::var_os("UPDATE_REPLAY").is_some() {
+        return fs::write(DIGESTS, now).unwrap();
+    }
+    let before = fs::read_to_string(DIGESTS).unwrap_or_default();
+    let changed = changed(&before, &now);
+    assert!(
+        changed.is_empty(),
+        "{} of {} outputs are not as before; if that is intended, {UPDATE} accepts them: {changed:#?}",
+        changed.len(),
+        outputs.len()
+    );
+}
+
+#[test]
+fn an_output_that_changed_came_or_went_is_named() {
+    let before = "aa  one\nbb  two\ncc  three\n";
+    assert_eq!(changed(before, before), Vec::<&str>::new());
+    assert_eq!(changed(before, "aa  one\nbx  two\ndd  four\n"), ["four", "three", "two"]);
+}
