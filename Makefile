@@ -1,10 +1,11 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
-.PHONY: help setup race test fuzz simulate web book
+.PHONY: help setup race test replay fuzz simulate web book
 
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
 	@echo 'make race    race the contenders of studies/trending and give a verdict'
 	@echo 'make test    formatting, lints, all tests and a little fuzzing'
+	@echo 'make replay  every kept record through every renderer: the outputs in target/replay, held against their digests'
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
 	@echo 'make web     build the report page from web/ into the file that the program embeds'
 	@echo 'make book    the book of docs/ as web pages, by mdbook'
@@ -25,6 +26,9 @@ test: setup
 	cargo test --workspace --locked
 	web/test.sh
 	fuzz/run.sh 5
+
+replay:
+	REPLAY_TO="$(CURDIR)/target/replay" cargo test --locked --quiet -p deadheat-report --test replay
 
 web: setup
 	@cd web && npm run --silent build

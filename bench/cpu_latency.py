@@ -5,7 +5,7 @@
 
 Three states: asleep, nothing is asked of the kernel; device, `/dev/cpu_dma_latency` is held open with 0 in it; idle thread, a program at idle
 priority runs on the server's core, as in races in a virtual machine. In each turn, each state is loaded for six seconds, 64 connections at saturation and 2,000 requests per second, the order by turns. Shown are medians over the
-pairs; stolen time is that of all processors (proc_stat(5)). Nothing else may run meanwhile. Needs root, `make setup` and
+turns; stolen time is that of all processors (proc_stat(5)). Nothing else may run meanwhile. Needs root, `make setup` and
 `cargo build --release`.
 """
 import argparse

@@ -235,6 +235,10 @@ def main() -> None:
     asked = parser.parse_intermixed_args()
     if unknown := set(asked.kinds) - set(NUMBERS):
         parser.error(f"no such kind: {', '.join(sorted(unknown))}; there are {', '.join(NUMBERS)}")
+    if asked.as_nobody and asked.out == KEPT:
+        parser.error("--as-nobody needs an --out of its own: races of root and of an ordinary user are told apart by their file")
+    if unknown := set(asked.servers.split(",")) - {"bun", "node", "go"}:
+        parser.error(f"no such server: {', '.join(sorted(unknown))}")
     if asked.what == "run":
         races.before = races.NOBODY if asked.as_nobody else ()
         run(asked.kinds or list(NUMBERS), asked.servers.split(","), asked.out, asked.minutes, asked.number)

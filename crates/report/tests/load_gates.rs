@@ -5,8 +5,8 @@
 mod fixture;
 
 use deadheat_record::{
-    CgroupKind, ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling, Metric,
-    Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
+    CgroupKind, ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling,
+    Metric, Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
 };
 use deadheat_report::comparison::{Asked, FailIf, Named, races};
 use deadheat_report::{CODES, document};

@@ -7,7 +7,6 @@
 
 #[path = "../../record/tests/doctor_fixture/mod.rs"]
 mod doctor_fixture;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 #[path = "../../record/tests/load_fixture/mod.rs"]
@@ -129,7 +128,8 @@ fn fixtures(outputs: &mut Outputs) {
     let example = include_str!("../../record/tests/fixtures/example.json");
     let example: Document = serde_json::from_str(example).unwrap();
     race(outputs, "fixtures/example", &example.record);
-    let racers = || vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 17_350.0)];
+    let racers =
+        || vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 17_350.0)];
     let metrics = vec![Metric::Throughput, Metric::Cpu, Metric::P50, Metric::P99];
     let three = || Race { metrics: metrics.clone(), ..Race::of(racers()) };
     race(outputs, "fixtures/three", &three().record());
@@ -139,7 +139,7 @@ fn fixtures(outputs: &mut Outputs) {
     behind_a_cache(&mut cached);
     race(outputs, "fixtures/behind-a-cache", &cached);
     let mut unlike = three().record();
-    unlike.parity.push(difference("go", "$.count", "24", "25"));
+    unlike.differences.push(difference("go", "$.count", "24", "25"));
     race(outputs, "fixtures/unlike", &unlike);
     let names = ["</script><img src=x onerror=a()>", "=1+1|`x`\u{202e}\u{1b}[31m"];
     let hostile = names.iter().map(|name| Racer::new(name, 11_000.0)).collect();
@@ -191,7 +191,7 @@ fn no_output_has_changed() {
     if std::env::var_os("UPDATE_REPLAY").is_some() {
         return fs::write(DIGESTS, now).unwrap();
     }
-    let before = fs::read_to_string(DIGESTS).unwrap_or_default();
+    let before = fs::read_to_string(DIGESTS).unwrap();
     let changed = changed(&before, &now);
     assert!(
         changed.is_empty(),

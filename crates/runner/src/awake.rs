@@ -87,9 +87,9 @@ impl Awake {
         readies.into_iter().collect::<io::Result<Vec<()>>>().map(|_| awake)
     }
 
-    /// CPU time that the idle threads have used so far on those of their cores that are among `cpus`, in nanoseconds, to 10 us.
-    pub(crate) fn used_ns(&self, cpus: &[usize]) -> u64 {
-        let there = self.idle.iter().filter(|(cpu, _)| cpus.contains(cpu));
+    /// CPU time that the idle threads have used so far on those of their cores that are asked for, in nanoseconds, to 10 us.
+    pub(crate) fn used_ns(&self, of: impl Fn(usize) -> bool) -> u64 {
+        let there = self.idle.iter().filter(|(cpu, _)| of(*cpu));
         there.map(|(_, used_ns)| used_ns.load(Ordering::Relaxed)).sum()
     }
 
@@ -161,12 +161,28 @@ fn allowed() -> Vec<usize> {
 fn is_beside_us(process: Pid, hierarchy: &Hierarchy) -> bool {
     let read = |of: &str, file: &str| std::fs::read_to_string(format!("/proc/{of}/{file}")).ok();
     let process = process.as_raw_nonzero().to_string();
-    // `/autogroup-12 nice 0`: the session's name comes first (sched(7)).
-    let session = |of: &str| Some(read(of, "autogroup")?.split(' ').next()?.to_owned());
-    let group = |of: &str| hierarchy.scheduled_in(&read(of, "cgroup")?);
     // One that is gone takes no time.
-    let Some(group_of_it) = group(&process) else { return true };
-    session(&process) == session("self") && group("self").is_none_or(|ours| group_of_it.starts_with(ours))
+    let (Some(ours), Some(its)) = (read("self", "cgroup"), read(&process, "cgroup")) else { return true };
+    let below = match (hierarchy.scheduled_in(&ours), hierarchy.scheduled_in(&its)) {
+        (Some(ours), Some(its)) => its.starts_with(ours),
+        _ => true,
+    };
+    below
+        && (!sessions_count() || read(&process, "autogroup").is_none_or(|its| session(&its) == own_session()))
+}
+
+/// Whether the kernel divides processors among sessions (sched(7), "The autogroup feature").
+fn sessions_count() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|text| text.trim() == "1")
+}
+
+/// `/autogroup-12 nice 0`: the session's name comes first.
+fn session(autogroup: &str) -> String {
+    autogroup.split(' ').next().unwrap_or_default().to_owned()
+}
+
+fn own_session() -> String {
+    session(&std::fs::read_to_string("/proc/self/autogroup").unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -181,7 +197,7 @@ mod tests {
         std::fs::write(&device, "").unwrap();
         let held = Awake::ask(&device, 10).unwrap();
         assert_eq!(std::fs::read(&device).unwrap(), 10_i32.to_ne_bytes());
-        assert_eq!(held.used_ns(&[0]), 0);
+        assert_eq!(held.used_ns(|_| true), 0);
     }
 
     /// What the kernel holds is read from the device itself, as four bytes.
@@ -211,13 +227,53 @@ mod tests {
     fn idle_threads_need_no_rights_count_their_time_and_end() {
         let cpu = allowed()[0];
         let awake = Awake::hold(0, &[cpu]).unwrap();
-        while awake.used_ns(&[cpu]) == 0 {
+        while awake.used_ns(|one| one == cpu) == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(awake.used_ns(&[cpu + 1]), 0);
+        assert_eq!(awake.used_ns(|one| one != cpu), 0);
         assert!(awake.gives_way_to(&[rustix::process::getpid()], &Hierarchy::detect()));
+        let counted = Arc::clone(&awake.idle[0].1);
         drop(awake);
+        let at_the_end = counted.load(Ordering::Relaxed);
+        assert_eq!(Arc::strong_count(&counted), 1, "the thread is gone");
+        assert_eq!(counted.load(Ordering::Relaxed), at_the_end);
         assert!(Awake::hold(0, &[100_000]).is_err());
+    }
+
+    /// As a contender that calls `setsid`, where the kernel divides processors among sessions.
+    #[test]
+    fn idle_threads_do_not_give_way_to_another_session() {
+        let other = std::process::Command::new("setsid").args(["--wait", "sleep", "60"]).spawn();
+        let Ok(mut other) = other else {
+            eprintln!("SKIPPED: no setsid here");
+            return;
+        };
+        let hierarchy = Hierarchy::detect();
+        let awake = Awake::hold(0, &[allowed()[0]]).unwrap();
+        let leader = Pid::from_child(&other);
+        let child = || {
+            let path = format!("/proc/{0}/task/{0}/children", leader.as_raw_nonzero());
+            std::fs::read_to_string(path)
+                .ok()?
+                .split_whitespace()
+                .next()?
+                .parse()
+                .ok()
+                .and_then(Pid::from_raw)
+        };
+        // `setsid` leads no group here, so that it may call setsid itself; then it is in a session of its own.
+        let process = (0..200).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            [Some(leader), child()]
+                .into_iter()
+                .flatten()
+                .find(|pid| rustix::process::getsid(Some(*pid)).ok() != rustix::process::getsid(None).ok())
+        });
+        let gives_way = process.map(|process| awake.gives_way_to(&[process], &hierarchy));
+        let _ = rustix::process::kill_process(process.unwrap_or(leader), rustix::process::Signal::KILL);
+        let _ = other.kill();
+        let _ = other.wait();
+        assert_eq!(gives_way, Some(!sessions_count()));
     }
 
     #[test]

@@ -173,13 +173,17 @@ impl Watch {
     pub(crate) fn moment(&self, contenders_ns: u64) -> Moment {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
-        let beside_ns = self.sides.as_ref().map_or(0, |sides| {
-            let looking = self.stalls.as_ref().map_or(0, |stalls| stalls.used_ns(&sides.servers));
-            looking + self.awake.as_ref().map_or(0, |awake| awake.used_ns(&sides.servers))
-        });
+        let looking_ns = match (&self.stalls, &self.sides) {
+            (Some(stalls), Some(sides)) => stalls.used_ns(&sides.servers),
+            _ => 0,
+        };
+        // Idle threads run on all cores of the servers, also on those that are not watched since a scenario has fewer.
+        let idle_ns = self.awake.as_ref().map_or(0, |awake| awake.used_ns(|_| true));
+        let idle_here_ns =
+            self.awake.as_ref().map_or(0, |awake| awake.used_ns(|cpu| self.cpus.contains(&cpu)));
         let ours = Ours {
-            servers_ns: contenders_ns + beside_ns,
-            generator_ns: own_ns.saturating_sub(beside_ns),
+            servers_ns: contenders_ns + looking_ns + idle_here_ns,
+            generator_ns: own_ns.saturating_sub(looking_ns + idle_ns),
             ended_ns: tree::ended_ns(),
         };
         self.moment_of(Instant::now(), ours)

@@ -169,7 +169,14 @@ impl Race<'_> {
 
     /// Keeps idle processors from sleeping, or says that they do.
     fn keep_awake(&mut self, plan: &Plan) -> Result<Option<Arc<Awake>>, RaceError> {
+        // Idle threads would use up a quota that contenders need.
+        let cores = plan.pinning.server_cpus.len() + plan.pinning.load_cpus.len();
+        let quota = self.record.machine.details.cpu_quota.filter(|quota| *quota < cores as f64);
         let (why, remedy) = match plan.method.cpu_latency_us {
+            Some(0) if quota.is_some() => (
+                "a quota of CPU time leaves none to keep them awake".to_owned(),
+                "race without a quota, or on fewer cores",
+            ),
             None => ("as --cpu-latency any allows".to_owned(), "race with --cpu-latency 0"),
             Some(latency_us) => match Awake::hold(latency_us, &plan.pinning.server_cpus) {
                 Ok(awake) => return Ok(Some(Arc::new(awake))),
@@ -312,7 +319,7 @@ impl Race<'_> {
         let mut course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
         course.count = true;
         let lineup = course.line_up("pilot", "before the race", self.observer)?;
-        self.give_way_to(&lineup, leg.watch)?;
+        self.give_way_to(&lineup, leg)?;
         let ceiling_rps = self.ceiling(&course, &lineup)?;
         let (mut loaded, _) = course.load_up(lineup)?;
         // A warm-up that was chosen needs no windows: it is run once, for what is measured of a warm contender.
@@ -398,7 +405,7 @@ impl Race<'_> {
         let (racing, seed) = (self.record.racing(&leg.scenario.name), leg.gate.plan.method.seed);
         let course = leg.course(racing, Duration::ZERO, 0, seed);
         let lineup = course.line_up("ceiling", "before going on", self.observer)?;
-        self.give_way_to(&lineup, leg.watch)?;
+        self.give_way_to(&lineup, leg)?;
         let measured = self.ceiling(&course, &lineup);
         stop_all(lineup.runners);
         let ceiling_rps = measured?;
@@ -409,10 +416,11 @@ impl Race<'_> {
         Ok(self.write(Line::Ceiling { scenario: leg.scenario.name.clone(), ceiling })?)
     }
 
-    /// Whoever keeps processors awake takes no time from contenders.
-    fn give_way_to(&mut self, lineup: &Lineup, watch: &Watch) -> Result<(), RaceError> {
-        let processes: Vec<_> = lineup.runners.iter().flat_map(|runner| runner.running.processes()).collect();
-        watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
+    /// What keeps cores awake takes no time from contenders and services: where it would, it ends.
+    pub(crate) fn give_way_to(&mut self, lineup: &Lineup, leg: &Leg<'_>) -> Result<(), RaceError> {
+        let contenders = lineup.runners.iter().map(|runner| &runner.running);
+        let processes: Vec<_> = contenders.chain(leg.services).flat_map(Running::processes).collect();
+        leg.watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
     }
 
     /// What the generator reaches at the most here, while all contenders are frozen.

@@ -37,7 +37,9 @@ impl Race<'_> {
         if matches!(leg.scenario.shape, Shape::Starts { .. }) {
             let racing = self.record.racing(&leg.scenario.name);
             let course = leg.course(racing, Duration::ZERO, 0, method.seed);
-            stop_all(course.line_up("before", "before the starts", self.observer)?.runners);
+            let lineup = course.line_up("before", "before the starts", self.observer)?;
+            self.give_way_to(&lineup, &leg)?;
+            stop_all(lineup.runners);
         }
         loop {
             if let Some(end) = self.is_over(&leg)? {

@@ -114,8 +114,6 @@ fn examine(
     let (reached, io_uring) = ceiling(&record.pinning)?;
     record.ceiling = Some(reached);
     record.machine.details.io_uring = Some(io_uring);
-    // Races keep their cores awake themselves.
-    drop(awake);
     if record.mode == DoctorMode::Quick || interrupt.asked() {
         return Ok(());
     }
@@ -124,6 +122,8 @@ fn examine(
     let arena =
         Arena { console, interrupt, run, hierarchy, machine: &machine, topology, pinning: &pinning, folder };
     let contenders = Contenders::of(flags, &arena)?;
+    // Races keep their cores awake themselves.
+    drop(awake);
     console.note("noise floor: a server raced against itself");
     record.floor = noise_floor(flags, &contenders, &arena, record.seed)?;
     if let Some(alpha) = record.floor.as_ref().map(|floor| floor.alpha) {
@@ -142,7 +142,7 @@ fn keep_awake(flags: &DoctorFlags, record: &mut DoctorRecord) -> Option<Awake> {
             Ok(awake) => return Some(awake),
             Err(error) => error.to_string(),
         },
-        None if flags.machine.cpu_latency.is_some() => return None,
+        None if flags.machine.cpu_latency.is_some() => "--cpu-latency any allows it".to_owned(),
         None => format!("{CPU_LATENCY_DEVICE} may not be written"),
     };
     let message =

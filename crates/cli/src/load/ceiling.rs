@@ -27,6 +27,7 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
         UsageError::new(format!("--ceiling could not be measured: {}", chain(error)), "leave --ceiling out")
     };
     let others: Vec<usize> = cpus.iter().copied().filter(|cpu| !plan.cpus.contains(cpu)).collect();
+    let shared = others.is_empty();
     let server = NullServer::start(NullConfig {
         body_bytes: length(checks),
         threads: plan.threads,
@@ -50,7 +51,10 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
         .collect();
     let requests = Arc::new(plan.wires.requests(&bodies, plan.seed)?);
     let plan = LoadPlan { max_connections: plan.connections, ..plan.clone() };
-    let mut session = Session::open(config(&plan, &here, requests)).map_err(|error| failed(&error))?;
+    let mut config = config(&plan, &here, requests);
+    // A worker that shares its CPU with the null server must sleep, or it takes half of what that needs.
+    config.spin &= !shared;
+    let mut session = Session::open(config).map_err(|error| failed(&error))?;
     let order = |duration| SliceOrder {
         pacer: Pacer::Closed,
         limit: Limit::duration(duration),

@@ -234,11 +234,12 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
     Ok((connections as usize, most as usize))
 }
 
-/// The CPUs that workers are tied to: those of `--cpus`, else those chosen for this process if there is one for each worker.
+/// The CPUs that workers are tied to: those of `--cpus`, else those chosen for this process if there are as many as workers. Where there are
+/// more, the server may have been started with the same choice.
 fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
     let Some(list) = &flags.generator.cpus else {
-        let enough = here.cpus_chosen && here.cpus.len() >= threads;
-        return Ok(if enough { here.cpus.clone() } else { Vec::new() });
+        let own = here.cpus_chosen && here.cpus.len() == threads;
+        return Ok(if own { here.cpus.clone() } else { Vec::new() });
     };
     match list.0.iter().find(|cpu| !here.cpus.contains(cpu)) {
         None => Ok(list.0.clone()),
@@ -299,6 +300,11 @@ mod tests {
         assert_eq!(cpus("-t 1", vec![1], true), (vec![1], true));
         assert_eq!(cpus("-t 2", vec![1, 3], true), (vec![1, 3], true));
         assert_eq!(cpus("-t 2", vec![1], true), (vec![], false), "one CPU for two workers");
+        assert_eq!(
+            cpus("-t 1", vec![1, 3], true),
+            (vec![], false),
+            "the server may have been given the same two"
+        );
         assert_eq!(cpus("-t 1", vec![0, 1], false), (vec![], false), "the server may use them as well");
         assert_eq!(cpus("-t 1 --cpus 0", vec![0, 1], true), (vec![0], true));
     }

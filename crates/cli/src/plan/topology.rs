@@ -146,21 +146,23 @@ impl Topology {
 
 /// Logical processors that this process may run on.
 fn allowed() -> Vec<usize> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
+    rustix::thread::sched_getaffinity(None).map_or_else(|_| vec![0], |set| listed_in(&set))
+}
+
+fn listed_in(set: &rustix::thread::CpuSet) -> Vec<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 /// Whether these processors are fewer than the system's first process may use: somebody chose them for this one, as by `taskset`. A
 /// container's first process has all of the container's.
 pub(crate) fn is_narrowed(cpus: &[usize]) -> bool {
-    fs::read_to_string("/proc/1/status").is_ok_and(|status| is_narrower(cpus, &status))
+    // As our own, these are only processors that are online, whatever the first process was allowed at boot.
+    let first = rustix::thread::sched_getaffinity(rustix::process::Pid::from_raw(1));
+    first.is_ok_and(|all| is_narrower(cpus, &listed_in(&all)))
 }
 
-/// The same, with `/proc/1/status` as text.
-fn is_narrower(cpus: &[usize], status: &str) -> bool {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let all = list.and_then(|list| CpuList::parse(list.trim()).ok());
-    all.is_some_and(|CpuList(all)| all.iter().any(|cpu| !cpus.contains(cpu)))
+fn is_narrower(cpus: &[usize], all: &[usize]) -> bool {
+    all.iter().any(|cpu| !cpus.contains(cpu))
 }
 
 fn sorted(cores: &[Vec<usize>]) -> Vec<usize> {
@@ -259,9 +261,8 @@ mod tests {
 
     #[test]
     fn processors_are_chosen_where_the_first_process_has_more() {
-        let status = "Name:\tinit\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\n";
-        assert!(is_narrower(&[1], status) && is_narrower(&[0, 1, 2], status));
-        assert!(!is_narrower(&[0, 1, 2, 3], status) && !is_narrower(&[1], "Name:\tinit\n"));
+        assert!(is_narrower(&[1], &[0, 1, 2, 3]) && is_narrower(&[0, 1, 2], &[0, 1, 2, 3]));
+        assert!(!is_narrower(&[0, 1, 2, 3], &[0, 1, 2, 3]) && !is_narrower(&[1], &[]));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
 
 use deadheat_record::{
-    BEYOND, CgroupKind, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
-    Severity, Shape, Throttling,
+    BEYOND, CgroupKind, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, Metric,
+    PilotContender, Severity, Shape, Throttling,
 };
 use hdrhistogram::Histogram;
 
@@ -341,13 +341,20 @@ fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     }
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
     let short = slice_ns < SHORT_SLICE_NS;
-    let so = if short { ": the CPU time per request of one with many threads reads up to 5 % too high" } else { "" };
+    let so = if short {
+        ": the CPU time per request of one with many threads reads up to 5 % too high"
+    } else {
+        ""
+    };
     Some(Reading {
         severity: short.then_some(Severity::Warn),
         code: "frozen-by-signal",
         contender: None,
         metrics: vec![Metric::Cpu],
-        message: format!("{} of load between two signals that freeze a contender{so}", time_ns(slice_ns as f64)),
+        message: format!(
+            "{} of load between two signals that freeze a contender{so}",
+            time_ns(slice_ns as f64)
+        ),
         remedy: "race as root, so that control groups freeze them, or with --slice 1s",
     })
 }
