@@ -254,8 +254,7 @@ pub(crate) struct MachineChoices {
     /// Cores of the load generator, such as 1,5-7 [default: the other cores, at most 4 of them]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) load_cpus: Option<CpuList>,
-    /// Let an idle server core take at most this long to wake up; 0 keeps it awake, any lets it sleep [default: 0 in a
-    /// virtual machine, elsewhere 10us as root, else any]
+    /// An idle server core wakes up within this time, or any; 0: it never sleeps [default: 0 if virtual, else 10us as root]
     #[arg(long, value_name = "TIME", value_parser = values::cpu_latency)]
     pub(crate) cpu_latency: Option<CpuLatency>,
 }

@@ -1,12 +1,9 @@
-//! The house's own rules: who may depend on whom, how long files and functions may be, where `unsafe` may stand.
+//! The house's own rules: which crate may depend on which, and where `unsafe` may stand.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-const LONGEST_FILE: usize = 600;
-const LONGEST_FUNCTION: usize = 70;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -66,51 +63,6 @@ fn sources() -> Vec<PathBuf> {
     }
     assert!(found.len() > 80, "the files are looked for in the wrong place");
     found
-}
-
-#[test]
-fn files_and_functions_fit() {
-    let mut wrong = Vec::new();
-    for path in sources() {
-        let text = fs::read_to_string(&path).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        if lines.len() > LONGEST_FILE {
-            wrong.push(format!("{}: {} lines", path.display(), lines.len()));
-        }
-        for (line, name, length) in functions(&lines) {
-            if length > LONGEST_FUNCTION {
-                wrong.push(format!("{}:{line}: {name} has {length} lines", path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "too long:\n{}", wrong.join("\n"));
-}
-
-/// Line, text and length of each function: from its `fn` to the brace that closes it at the same indentation.
-fn functions(lines: &[&str]) -> Vec<(usize, String, usize)> {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let begins = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != "fn").collect();
-        let modifiers = ["pub", "async", "const", "unsafe", "extern", "default"];
-        line.split_whitespace().any(|word| word == "fn")
-            && words.iter().all(|word| modifiers.contains(word) || word.starts_with("pub("))
-    };
-    let starts = lines.iter().enumerate().filter(|(_, line)| begins(line));
-    starts
-        .filter_map(|(start, line)| {
-            let closes = |other: &&str| other.trim() == "}" && indent(other) == indent(line);
-            let length = lines[start..].iter().position(closes)? + 1;
-            Some((start + 1, line.trim().to_owned(), length))
-        })
-        .collect()
-}
-
-#[test]
-fn the_measure_of_functions_measures() {
-    let text = ["impl X {", "    pub(crate) fn a() {", "        1", "    }", "}", "fn b() {", "}"];
-    let found: Vec<(usize, usize)> =
-        functions(&text).into_iter().map(|(line, _, length)| (line, length)).collect();
-    assert_eq!(found, [(2, 3), (6, 2)]);
 }
 
 /// The files that speak to io_uring and nothing else: its crate leaves it to them to vouch for the memory.
