@@ -227,7 +227,7 @@ pub(crate) struct MethodChoices {
     /// Every random order comes from this number [default: a new one, kept in the record]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// How long one contender is loaded before the next has its turn, 10ms to 60s [default: 100ms; 1s at a rate, and with p50, p99]
+    /// How long one contender is loaded in its turn, 10ms to 60s [default: 100ms; 1s at a rate or with p50, p99]
     #[arg(long, value_name = "TIME", value_parser = values::slice)]
     pub(crate) slice: Option<Duration>,
     /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]
@@ -254,7 +254,7 @@ pub(crate) struct MachineChoices {
     /// Cores of the load generator, such as 1,5-7 [default: the other cores, at most 4 of them]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) load_cpus: Option<CpuList>,
-    /// An idle server core wakes up within this time, or any; 0: it never sleeps [default: 0 if virtual, else 10us as root]
+    /// An idle server core wakes up within this time, or any; 0: never sleeps [default: 0 if virtual, 10us as root]
     #[arg(long, value_name = "TIME", value_parser = values::cpu_latency)]
     pub(crate) cpu_latency: Option<CpuLatency>,
 }

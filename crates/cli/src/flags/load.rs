@@ -149,7 +149,7 @@ pub(crate) struct GeneratorFlags {
     /// Worker threads [default: 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// Tie the workers to these CPUs, in turn, such as 1,5-7; with one CPU each they never sleep [default: as taskset chose]
+    /// Tie the workers to these CPUs, in turn, such as 1,5-7; with one each they never sleep [default: as taskset chose]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) cpus: Option<CpuList>,
     /// How to speak to the operating system: auto, io_uring or epoll [default: auto]
