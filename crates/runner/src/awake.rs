@@ -22,12 +22,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
-use thread_priority::{
-    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    thread_native_id,
-};
+use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy};
 
-use crate::affinity::pin;
+use crate::affinity::{allowed, pin, schedule};
 use crate::cgroup::Hierarchy;
 use crate::host::virtual_here;
 
@@ -127,7 +124,8 @@ pub fn usual_cpu_latency_us() -> Option<u32> {
 
 /// Spins on one core at idle priority until it is over.
 fn stay_awake(cpu: usize, used_ns: &AtomicU64, over: &AtomicBool, ready: Sender<io::Result<()>>) {
-    let begun = pin(&[cpu]).and_then(|()| go_last());
+    let begun =
+        pin(&[cpu]).and_then(|()| schedule(ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle)));
     let may = begun.is_ok();
     // Nobody listens where another thread could not begin.
     let _ = ready.send(begun);
@@ -141,21 +139,6 @@ fn stay_awake(cpu: usize, used_ns: &AtomicU64, over: &AtomicBool, ready: Sender<
         used_ns.store(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64, Ordering::Relaxed);
         std::thread::yield_now();
     }
-}
-
-/// Gives the calling thread idle priority.
-fn go_last() -> io::Result<()> {
-    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
-    set.map_err(|error| match error {
-        thread_priority::Error::OS(code) => io::Error::from_raw_os_error(code),
-        other => io::Error::other(other.to_string()),
-    })
-}
-
-fn allowed() -> Vec<usize> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 fn is_beside_us(process: Pid, hierarchy: &Hierarchy) -> bool {

@@ -177,7 +177,7 @@ impl Race<'_> {
                 "a quota of CPU time leaves none to keep them awake".to_owned(),
                 "race without a quota, or on fewer cores",
             ),
-            None => ("as --cpu-latency any allows".to_owned(), "race with --cpu-latency 0"),
+            None => ("nothing keeps them awake".to_owned(), "race with --cpu-latency 0"),
             Some(latency_us) => match Awake::hold(latency_us, &plan.pinning.server_cpus) {
                 Ok(awake) => return Ok(Some(Arc::new(awake))),
                 Err(error) => (error.to_string(), "race as root, or with --cpu-latency 0"),

@@ -14,12 +14,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use thread_priority::{
-    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    thread_native_id,
-};
+use thread_priority::{RealtimeThreadSchedulePolicy, ThreadSchedulePolicy};
 
-use crate::affinity::pin;
+use crate::affinity::{pin, schedule};
 use crate::tree::schedstat_of;
 
 /// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much. Waking it takes some 16 us in a virtual
@@ -161,16 +158,13 @@ fn stood_still(late: Duration, waited: Duration) -> Option<Duration> {
 
 /// Makes the calling thread a real-time one: no usual thread keeps it waiting.
 fn go_first() -> io::Result<()> {
-    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
-    set.map_err(|error| match error {
-        thread_priority::Error::OS(code) => io::Error::from_raw_os_error(code),
-        other => io::Error::other(other.to_string()),
-    })
+    schedule(ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo))
 }
 
 #[cfg(test)]
 mod tests {
+    use thread_priority::{ThreadPriority, set_thread_priority_and_policy, thread_native_id};
+
     use super::*;
 
     /// Whoever tests may not run on all processors there are.
