@@ -8,12 +8,14 @@
   bench/load.py mixture              2 % of answers slow, closed loop, against the server's own log
   bench/load.py tls        [PAIRS]   throughput over TLS against wrk and oha
   bench/load.py arrivals   [RUNS]    arrivals as the server sees them: Kolmogorov-Smirnov, coefficient of variation
+  bench/load.py before OLD [PAIRS]   this build against the deadheat program at OLD: throughput, latency and TLS, both backends
 
-Servers run on CPU 0, generators on CPU 1, and nothing else may run meanwhile. In a pair the order changes from pair to pair;
+Servers run on CPU 0, generators on CPU 1 by their affinity, and nothing else may run meanwhile. In a pair the order changes from pair to pair;
 what is printed is the median of the pairs' ratios with the smallest and the largest. Needs `make setup` and
 `cargo build --release --workspace`; wrk comes with the set-up, oha with `cargo install oha --locked`. A peer that is missing
 is said so, and its lines are left out; exit status 1 then, or when something is not what it has to be.
 """
+import contextlib
 import json
 import math
 import os
@@ -25,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -85,8 +88,9 @@ def free_port() -> int:
         return one.getsockname()[1]
 
 
-def deadheat(url: str, *more: object, seconds: float = SECONDS) -> dict:
-    out, cpu = measured([BIN / "deadheat", "load", url, "--cpus", 1, "-d", f"{seconds}s", "--json", "-", *map(str, more)])
+def deadheat(url: str, *more: object, seconds: float = SECONDS, program: Path = BIN / "deadheat") -> dict:
+    """One load, by a program that finds in its affinity which core it has."""
+    out, cpu = measured([program, "load", url, "-d", f"{seconds}s", "--json", "-", *map(str, more)])
     record = json.loads(out)
     record["cpu_us"] = cpu * 1e6 / max(record["completions"], 1)
     return record
@@ -258,9 +262,9 @@ def mixture() -> None:
     print(f"  wrk: {re.search(r'Latency +(.*)', text)[0]}; server's log, mean {peer / 1e6:.2f} ms")
 
 
-def tls(count: int) -> None:
-    if not shutil.which("nginx") and not Path("/usr/sbin/nginx").exists():
-        return fail("MISSING nginx")
+@contextlib.contextmanager
+def nginx() -> Iterator[str]:
+    """The URL of an nginx that answers 13 bytes over TLS, for as long as the block lasts."""
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         key = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
@@ -274,16 +278,43 @@ def tls(count: int) -> None:
             "location / { default_type text/plain; return 200 'Hello, world!'; } } }\n")
         os.environ["PATH"] += ":/usr/sbin"
         with Server("nginx", "-c", f"{folder}/nginx.conf", "-p", folder):
-            url = f"https://localhost:{port}/"
-            if there("wrk"):
-                found = list(pairs(count, lambda: deadheat(url, "--insecure"), lambda: wrk(url)))
-                shown("TLS, 13 bytes: throughput over wrk's", [a["throughput_rps"] / b["rate"] for a, b in found], ">= 1.0")
-                shown("TLS, 13 bytes: CPU per request over wrk's", [a["cpu_us"] / b["cpu_us"] for a, b in found], "-")
-            if there("oha"):
-                peer = lambda: oha(url, "--insecure")
-                found = list(pairs(count, lambda: deadheat(url, "--insecure"), peer))
-                ratios = [a["throughput_rps"] / b["summary"]["requestsPerSec"] for a, b in found]
-                shown("TLS, 13 bytes: throughput over oha's", ratios, ">= 1.0")
+            yield f"https://localhost:{port}/"
+
+
+def tls(count: int) -> None:
+    if not shutil.which("nginx") and not Path("/usr/sbin/nginx").exists():
+        return fail("MISSING nginx")
+    with nginx() as url:
+        if there("wrk"):
+            found = list(pairs(count, lambda: deadheat(url, "--insecure"), lambda: wrk(url)))
+            shown("TLS, 13 bytes: throughput over wrk's", [a["throughput_rps"] / b["rate"] for a, b in found], ">= 1.0")
+            shown("TLS, 13 bytes: CPU per request over wrk's", [a["cpu_us"] / b["cpu_us"] for a, b in found], "-")
+        if there("oha"):
+            found = list(pairs(count, lambda: deadheat(url, "--insecure"), lambda: oha(url, "--insecure")))
+            ratios = [a["throughput_rps"] / b["summary"]["requestsPerSec"] for a, b in found]
+            shown("TLS, 13 bytes: throughput over oha's", ratios, ">= 1.0")
+
+
+def before(old: Path, count: int) -> None:
+    """This build against an older one, in pairs."""
+    def both(url: str, *more: object) -> list[tuple[dict, dict]]:
+        return list(pairs(count, lambda: deadheat(url, *more), lambda: deadheat(url, *more, program=old)))
+
+    def throughput_of(name: str, found: list[tuple[dict, dict]]) -> None:
+        shown(f"{name}: throughput", [new["throughput_rps"] / was["throughput_rps"] for new, was in found], ">= 0.99")
+
+    for backend in ("io_uring", "epoll"):
+        for body in (13, 6000):
+            server, url = null(body)
+            with server:
+                throughput_of(f"{backend}, {body} bytes", both(url, "--backend", backend))
+        server, url = null(13)
+        with server:
+            found = both(url, "--backend", backend, "-r", 20_000, "--arrivals", "constant", "-c", 64)
+        for key in ("p50", "p99"):
+            shown(f"{backend}, 20,000/s: {key}", [new["latency_ns"][key] / was["latency_ns"][key] for new, was in found], "<= 1.02")
+        with nginx() as url:
+            throughput_of(f"{backend}, TLS", both(url, "--backend", backend, "--insecure"))
 
 
 # What a sender that only looks at the clock would do on the same core: notes when it saw that each request was due.
@@ -340,7 +371,7 @@ def arrivals(count: int) -> None:
 
 
 def main() -> None:
-    what, number = (sys.argv[1:] + ["", ""])[:2]
+    what, number, last = (sys.argv[1:] + [""] * 3)[:3]
     runs = {
         "throughput": lambda: throughput(int(number or 9)),
         "open": lambda: open_loop(int(number or 9)),
@@ -349,6 +380,7 @@ def main() -> None:
         "mixture": mixture,
         "tls": lambda: tls(int(number or 9)),
         "arrivals": lambda: arrivals(int(number or 9)),
+        "before": lambda: before(Path(number).resolve(strict=True), int(last or 9)),
     }
     if what not in runs:
         raise SystemExit(__doc__)
