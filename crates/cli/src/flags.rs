@@ -10,42 +10,26 @@ mod fail_if;
 mod input;
 mod load;
 mod null;
+mod output;
 mod report;
-mod values;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{Style, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use deadheat_record::{Metric, Objective};
+use clap::{Args, Parser, Subcommand};
 use deadheat_report::comparison::FailIf;
-use thiserror::Error;
+use deadheat_study::choices::{Choices, LoadChoices, Selection};
+use deadheat_study::values::{self, Header};
 
 pub(crate) use audit::AuditFlags;
 pub(crate) use compare::CompareFlags;
 pub(crate) use doctor::DoctorFlags;
-pub(crate) use input::{AdHoc, Input};
+pub(crate) use input::Input;
 pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
+pub(crate) use output::Output;
 pub(crate) use report::ReportFlags;
-pub(crate) use values::{CpuList, EpochRange, Header, Output};
-
-/// Wrong usage: what is wrong and what to do about it. Exit status 2.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{problem}\n  {remedy}")]
-pub(crate) struct UsageError {
-    /// What is wrong, with what was found.
-    pub(crate) problem: String,
-    /// What to type instead.
-    pub(crate) remedy: String,
-}
-
-impl UsageError {
-    pub(crate) fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { problem: problem.into(), remedy: remedy.into() }
-    }
-}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -153,116 +137,6 @@ pub(crate) struct AdHocFlags {
     pub(crate) body: Option<String>,
 }
 
-/// Everything by which the plan can be chosen; what is absent is the profile's or the study's.
-#[derive(Debug, Clone, Default, PartialEq, Args)]
-pub(crate) struct Choices {
-    #[command(flatten)]
-    pub(crate) selection: Selection,
-    #[command(flatten)]
-    pub(crate) load: LoadChoices,
-    #[command(flatten)]
-    pub(crate) method: MethodChoices,
-    #[command(flatten)]
-    pub(crate) machine: MachineChoices,
-}
-
-/// Who is raced, and in which scenarios.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "Selection")]
-pub(crate) struct Selection {
-    /// Race only these contenders; comma-separated, may be repeated [default: all]
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    pub(crate) only: Vec<String>,
-    /// Race only in these scenarios of the study; comma-separated, may be repeated [default: all]
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    pub(crate) scenario: Vec<String>,
-    /// Compare all others with this contender only [default: the first; with three and more, every pair]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) baseline: Option<String>,
-}
-
-/// How contenders are loaded; with a study, instead of what its scenarios say.
-#[derive(Debug, Clone, Default, PartialEq, Args)]
-#[command(next_help_heading = "Load")]
-pub(crate) struct LoadChoices {
-    /// Number of connections [default: the scenario's, else 64]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
-    pub(crate) connections: Option<u32>,
-    /// Requests per second, due whatever the answers do [default: each connection waits for its answer]
-    #[arg(short, long, value_name = "RATE", value_parser = values::rate)]
-    pub(crate) rate: Option<f64>,
-    /// Look for each contender's highest rate that meets this, such as 'p99 < 10ms'; instead of a rate
-    #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "metric"])]
-    pub(crate) slo: Option<Objective>,
-    /// A request unanswered for so long is a timeout [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    pub(crate) timeout: Option<Duration>,
-    /// A contender must answer for the first time within this time [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    pub(crate) ready_timeout: Option<Duration>,
-}
-
-/// How it is measured and decided.
-#[derive(Debug, Clone, Default, PartialEq, Args)]
-#[command(next_help_heading = "Method")]
-pub(crate) struct MethodChoices {
-    /// What is compared, what matters most first; comma-separated [default: throughput; at a --rate p50,p99]
-    #[arg(long, value_enum, value_name = "METRIC,..", value_delimiter = ',')]
-    pub(crate) metric: Vec<MetricWord>,
-    /// quick: 4 to 12 epochs in about 3 minutes; full: 6 to 30 epochs with a longer warm-up [default: quick]
-    #[arg(long, value_enum, value_name = "PROFILE")]
-    pub(crate) profile: Option<ProfileWord>,
-    /// Fewest and most epochs (fresh starts), 3 to 200; one number for exactly so many [default: the profile's]
-    #[arg(long, value_name = "MIN..MAX", value_parser = EpochRange::parse)]
-    pub(crate) epochs: Option<EpochRange>,
-    /// Start no further epoch that would end later [default: 3m or more with quick; none with full or --epochs N]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    pub(crate) budget: Option<Duration>,
-    /// Ratios within 1 +- so much count as equivalent [default: 3%]
-    #[arg(long, value_name = "PERCENT", value_parser = values::margin)]
-    pub(crate) margin: Option<f64>,
-    /// Two-sided error rate of each scenario [default: 0.025]
-    #[arg(long, value_name = "SHARE", value_parser = values::alpha)]
-    pub(crate) alpha: Option<f64>,
-    /// Every random order comes from this number [default: a new one, kept in the record]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// How long one contender is loaded in its turn, 10ms to 60s [default: 100ms; 1s at a rate or with p50, p99]
-    #[arg(long, value_name = "TIME", value_parser = values::slice)]
-    pub(crate) slice: Option<Duration>,
-    /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    pub(crate) warmup: Option<Duration>,
-    /// How long each contender is measured in every epoch, in slices [default: 3s; p50, p99: more]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    pub(crate) measure: Option<Duration>,
-    /// Watch collectors for so long after each scenario's verdict; 0: not at all [default: 5s with full, 0 with quick]
-    #[arg(long, value_name = "TIME", value_parser = values::duration_or_none)]
-    pub(crate) collectors: Option<Duration>,
-    /// Share of the requests that an edge cache answers, such as 92%: what users see behind it is told [default: the study's]
-    #[arg(long, value_name = "SHARE", value_parser = values::hit_rate)]
-    pub(crate) hit_rate: Option<f64>,
-}
-
-/// Which cores belong to whom.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "Machine")]
-pub(crate) struct MachineChoices {
-    /// Cores of the contenders, such as 0,2-4 [default: half of the whole cores]
-    #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
-    pub(crate) server_cpus: Option<CpuList>,
-    /// Cores of the load generator, such as 1,5-7 [default: the other cores, at most 4 of them]
-    #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
-    pub(crate) load_cpus: Option<CpuList>,
-    /// An idle server core wakes up within this time, or any; 0: never sleeps [default: 0 if virtual, 10us as root]
-    #[arg(long, value_name = "TIME", value_parser = values::cpu_latency)]
-    pub(crate) cpu_latency: Option<CpuLatency>,
-}
-
-/// Within how many microseconds idle processors are to wake up; none for as they like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CpuLatency(pub(crate) Option<u32>);
-
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckFlags {
@@ -293,42 +167,11 @@ impl CheckFlags {
     }
 }
 
-/// What is compared, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MetricWord {
-    /// Completions per second; more is better
-    Throughput,
-    /// CPU time per request; less is better
-    Cpu,
-    /// Median latency; less is better
-    P50,
-    /// 99th percentile of latency; less is better
-    P99,
-}
-
-impl From<MetricWord> for Metric {
-    fn from(word: MetricWord) -> Self {
-        match word {
-            MetricWord::Throughput => Self::Throughput,
-            MetricWord::Cpu => Self::Cpu,
-            MetricWord::P50 => Self::P50,
-            MetricWord::P99 => Self::P99,
-        }
-    }
-}
-
-/// A set of defaults, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileWord {
-    /// A verdict within minutes
-    Quick,
-    /// For figures that are published
-    Full,
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use deadheat_study::choices::MetricWord;
+    use deadheat_study::values::{CpuList, EpochRange};
 
     use super::*;
 

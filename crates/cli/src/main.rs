@@ -8,9 +8,6 @@ mod flags;
 mod interrupt;
 mod live;
 mod load;
-mod plan;
-mod prepare;
-mod study;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use deadheat_runner::affinity;
+use deadheat_host::affinity;
 use deadheat_testkit::{Kit, Outcome, TestServer, server_line, skip_loudly, turn, wait_until};
 use serde_json::Value;
 

@@ -15,9 +15,11 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("stats", vec![]),
         ("load", vec![]),
         ("record", vec![]),
-        ("runner", vec!["load", "record", "stats"]),
+        ("host", vec!["load", "record"]),
+        ("study", vec!["host", "load", "record"]),
+        ("runner", vec!["host", "load", "record", "stats"]),
         ("report", vec!["record", "stats"]),
-        ("cli", vec!["load", "record", "report", "runner", "stats"]),
+        ("cli", vec!["host", "load", "record", "report", "runner", "stats", "study"]),
         ("testkit", vec![]),
     ])
 }

@@ -5,8 +5,8 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use deadheat_host::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message};
 use deadheat_record::{Ending, Limits};
-use deadheat_runner::keeper::{KEEPER_COMMAND, Message, Order};
 use deadheat_testkit::{Kit, wait_until};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -17,8 +17,8 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-fn order(kit: &Kit, command: &str) -> Order {
-    Order {
+fn order(kit: &Kit, command: &str) -> KeeperOrder {
+    KeeperOrder {
         command: command.into(),
         folder: kit.path().into(),
         env: vec![],
@@ -50,7 +50,7 @@ impl Keeper {
         Self { process, stdin, lines }
     }
 
-    fn told(&mut self, order: &Order) {
+    fn told(&mut self, order: &KeeperOrder) {
         writeln!(self.stdin, "{}", serde_json::to_string(order).unwrap()).unwrap();
     }
 
@@ -99,7 +99,7 @@ fn what_nobody_lets_begin_does_not() {
     let mut keeper = Keeper::of(&kit);
     // Nothing ends it before its time.
     let ending = Ending { command: Some("touch ended.txt".into()), ..Ending::default() };
-    keeper.told(&Order { ending, ..order(&kit, "echo begun > begun.txt; exec sleep 60") });
+    keeper.told(&KeeperOrder { ending, ..order(&kit, "echo begun > begun.txt; exec sleep 60") });
     keeper.left_alone();
     assert!(!kit.path().join("begun.txt").exists());
     assert!(!kit.path().join("ended.txt").exists(), "what never began is not asked to end");

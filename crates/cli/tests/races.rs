@@ -69,7 +69,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
     }
     for one in json["record"]["pilots"][0]["contenders"].as_array().unwrap() {
         // Where the processor counts them.
-        let counted = deadheat_runner::instructions::can_be_counted();
+        let counted = deadheat_host::process::instructions::can_be_counted();
         assert_eq!(
             (one["instructions_per_request"].is_number(), one["instructions_source"].is_string()),
             (counted, counted)

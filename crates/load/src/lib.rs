@@ -48,7 +48,9 @@ pub use pacer::{Arrivals, DueTimes, Pacer, Rate, RateError, Stage};
 pub use rate::RatePiece;
 pub use request::{BodyRule, Expectation, Prepared, RequestError, StatusRule, digest, request_bytes};
 pub use requests::{Requests, RequestsError};
-pub use session::{OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle};
+pub use session::{
+    LoadSession, OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle,
+};
 pub use status::{StatusSet, StatusSetError};
 pub use tally::{
     Cause, Fault, MAX_FAULTS, MAX_MISMATCH_BODY, MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally,

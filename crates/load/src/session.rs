@@ -185,6 +185,31 @@ enum Reply {
     Done(Box<Tally>),
 }
 
+/// Connections that are loaded slice by slice. It is asked once per slice, never per request.
+pub trait LoadSession {
+    /// Loads the server once: see [`Session::slice`].
+    ///
+    /// # Errors
+    /// When the slice fails as a whole.
+    fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError>;
+
+    /// Lets the generator work so much longer on each request, from the next slice on.
+    ///
+    /// # Errors
+    /// When the generator has failed.
+    fn set_handicap(&self, handicap: Duration) -> Result<(), SessionError>;
+}
+
+impl LoadSession for Session {
+    fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError> {
+        Session::slice(self, order)
+    }
+
+    fn set_handicap(&self, handicap: Duration) -> Result<(), SessionError> {
+        Session::set_handicap(self, handicap)
+    }
+}
+
 impl Session {
     /// Starts the workers and opens all connections.
     ///

@@ -139,7 +139,7 @@ pub struct Slice {
     pub cpu_ns: Option<u64>,
     /// CPU time of the generator's threads, `load_spin_ns` included.
     pub load_cpu_ns: u64,
-    /// The part of it for which they only looked out for the next due time, so as to be on time.
+    /// The part of it in which they had nothing to do and waited for the next due time or answer without sleeping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_spin_ns: Option<u64>,
     /// Time that the generator's threads were runnable and did not run.

@@ -17,6 +17,7 @@ mod epoch;
 mod finding;
 mod histogram;
 mod journal;
+mod json_path;
 mod ladder;
 mod load;
 mod machine;
@@ -57,6 +58,7 @@ pub use epoch::{
 pub use finding::{Finding, Severity};
 pub use histogram::{BEYOND, EncodedHistogram, FEWEST_BEYOND, HistogramError, QUANTILES, beyond, curve};
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
+pub use json_path::{JsonPath, JsonPathError, Step, place};
 pub use ladder::{Climb, LadderResult, LadderStep};
 pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadLimits, LoadMismatch,

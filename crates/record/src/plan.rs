@@ -475,8 +475,9 @@ pub struct Method {
     /// records from before it was done. Never longer than the warm-up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wake_ns: u64,
-    /// Idle processors were asked to wake up within so many microseconds, 0 for not to sleep at all; null where that was not asked, as
-    /// in records from before it was done.
+    /// The longest time that an idle processor of the contenders may take to wake up, in microseconds. 0: it never sleeps, because a
+    /// thread at idle priority runs on it (in records from before 2026-11-24: `/dev/cpu_dma_latency` was held with 0 for all processors).
+    /// Null: it sleeps as it likes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_latency_us: Option<u32>,
     /// No epoch starts that would end after it.

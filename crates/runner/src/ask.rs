@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer, ExchangeError, exchange};
+use deadheat_load::{
+    Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, exchange,
+};
 
 /// The largest body that is read.
 const MAX_BODY: usize = 64 << 20;
@@ -16,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A request, ready to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub struct Question {
     /// The bytes of an HTTP request.
     pub bytes: Arc<[u8]>,
     /// Whether it is a HEAD request, whose answer has no body.
@@ -25,7 +27,7 @@ pub(crate) struct Question {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NoAnswer {
+pub struct NoAnswer {
     /// In words.
     pub reason: String,
     /// Whether the time was over, so that asking again takes as long again.
@@ -39,6 +41,45 @@ impl NoAnswer {
 
     fn plain(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), timed_out: false }
+    }
+}
+
+/// What talks to contenders: single requests, and sessions of load.
+pub trait LoadGenerator {
+    /// Asks all addresses at once and waits at the most `patience` for each. The answers stand in the addresses' order; none
+    /// at all where `stopped` said so first.
+    fn ask(
+        &self,
+        addresses: &[&Address],
+        question: &Question,
+        patience: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Option<Vec<Result<Answer, NoAnswer>>>;
+
+    /// Opens all connections of a session.
+    ///
+    /// # Errors
+    /// When they cannot be opened.
+    fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError>;
+}
+
+/// The load generator of this process.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalGenerator;
+
+impl LoadGenerator for LocalGenerator {
+    fn ask(
+        &self,
+        addresses: &[&Address],
+        question: &Question,
+        patience: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Option<Vec<Result<Answer, NoAnswer>>> {
+        ask_all(addresses, question, patience, stopped)
+    }
+
+    fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError> {
+        Ok(Box::new(Session::open(config)?))
     }
 }
 

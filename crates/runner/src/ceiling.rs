@@ -14,9 +14,9 @@ use deadheat_record::{ScenarioPlan, Shape};
 use crate::ask::with_causes;
 use crate::epoch::{Broken, Course};
 use crate::field::{NullStart, Runner};
-use crate::open_files::raise_open_files;
 use crate::parity::Parity;
 use crate::stretch::Loaded;
+use deadheat_host::open_files::raise_open_files;
 
 /// The hidden subcommand under which the program is a null server; it takes the length of a body and a number of threads.
 pub const NULL_COMMAND: &str = "__null";
@@ -65,7 +65,7 @@ pub(crate) fn measure(course: &Course<'_>, parity: &Parity) -> Result<f64, Strin
     let requests = requests(course, parity, &answer.body)?;
     let shape = Shape::Closed { connections: course.scenario.shape.connections() };
     let scenario = ScenarioPlan { shape, ..course.scenario.clone() };
-    let opened = Loaded::open(runner, &scenario, gate.plan, requests, course.seed);
+    let opened = Loaded::open(gate.generator, runner, &scenario, gate.plan, requests, course.seed);
     let mut loaded = opened.map_err(|failure| with_causes(&failure.1))?;
     let mut slice = |length| loaded.slice(length, 0).map_err(|error| with_causes(&error));
     let of_an_epoch = Duration::from_nanos(gate.plan.slices(course.scenario).measured_ns());

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use deadheat_record::{Difference, Limits, Plan};
 
-use crate::contender::StartError;
 use crate::events::{Event, Observer};
 use crate::field::{Gate, Until, fresh_logs, stop_all};
 use crate::parity::{Asked, Contract};
-use crate::race::RaceError;
-use crate::run::RunId;
+use crate::race::{Place, RaceError};
+use deadheat_host::process::StartError;
 
 /// What a check found.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -44,7 +43,7 @@ pub(crate) fn values(plan: &Plan) -> BTreeMap<String, String> {
 pub fn check(
     plan: &Plan,
     logs: PathBuf,
-    run: &RunId,
+    place: Place<'_>,
     stopped: &dyn Fn() -> bool,
     observer: &mut dyn Observer,
 ) -> Result<Checked, RaceError> {
@@ -53,7 +52,8 @@ pub fn check(
     std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
     let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
     let (request, values) = (contract.first_request()?, values(plan));
-    let mut gate = Gate { plan, run, logs, contract: &contract, request, values, stopped };
+    let Place { host, generator, clock } = place;
+    let mut gate = Gate { plan, host, generator, clock, logs, contract: &contract, request, values, stopped };
     let mut checked = Checked { probes: plan.probes.len(), ..Checked::default() };
     let _services = match gate.start_services() {
         Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
@@ -84,9 +84,10 @@ pub fn check(
         .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
         .collect();
     checked.compared = asked.iter().map(|one| one.name.to_owned()).collect();
-    let found = contract.check(&asked, "before the race", stopped);
+    let found = contract
+        .check(&asked, "before the race", &|all, question, patience| gate.ask_all(all, question, patience));
     stop_all(runners);
-    run.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
+    host.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
     match found? {
         Some(parity) => Ok(Checked { differences: parity.differences, ..checked }),
         None => Ok(Checked { interrupted: true, ..checked }),

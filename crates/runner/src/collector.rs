@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use deadheat_record::{
@@ -20,17 +19,16 @@ use deadheat_record::{
 
 use crate::epoch::{Broken, Course, dropped, lost, runners_of};
 use crate::events::Event;
-use crate::external::Seen;
 use crate::field::{Gate, stop_all};
 use crate::parity::Parity;
 use crate::race::{Leg, Race, Stop};
 use crate::stretch::{Loaded, Sum};
+use deadheat_host::command::line_buffering;
+use deadheat_host::monitor::Disturbance;
 
 /// Variables that hold lists of options, each with what stands between two of them: what a contender has there stays.
 const LISTS: [(&str, &str); 4] =
     [("NODE_OPTIONS", " "), ("DENO_V8_FLAGS", ","), ("GODEBUG", ","), ("LD_PRELOAD", ":")];
-/// What `stdbuf` sets.
-const BUFFERING: [&str; 2] = ["LD_PRELOAD", "_STDBUF_O"];
 const WHEN: &str = "in the diagnostic pass";
 
 impl Race<'_> {
@@ -72,7 +70,9 @@ impl Race<'_> {
         one.env = logging(one, collector, &line_by_line(collector.kind), &|name| std::env::var(name).ok());
         let gate = Gate {
             plan: &plan,
-            run: leg.gate.run,
+            host: leg.gate.host,
+            generator: leg.gate.generator,
+            clock: leg.gate.clock,
             logs: leg.gate.logs.clone(),
             contract: leg.contract,
             request: leg.gate.request.clone(),
@@ -124,7 +124,7 @@ struct Load {
     /// What it answered.
     sum: Sum,
     /// What the machine did.
-    seen: Seen,
+    seen: Disturbance,
 }
 
 /// Loads a warm contender.
@@ -173,21 +173,10 @@ fn logging(
     env
 }
 
-/// What makes the C library write its standard output line by line where that is a file. V8 logs there, and Deno, other than Node.js,
-/// leaves the output as it is: lines come 4 KiB at a time, and the last ones are gone with the process. Nothing where it is not
-/// needed, or the machine has no `stdbuf`.
+/// What a contender needs beside its own options so that its log has every line at once. V8 logs to standard output, and Deno, unlike
+/// Node.js, leaves the buffering of that to the C library.
 fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
-    if kind != CollectorKind::V8 {
-        return BTreeMap::new();
-    }
-    let mut stdbuf = Command::new("stdbuf");
-    stdbuf.args(["-oL", "env"]).env_remove("LD_PRELOAD").stdin(Stdio::null()).stderr(Stdio::null());
-    let output = stdbuf.output().map(|output| output.stdout).unwrap_or_default();
-    let text = String::from_utf8_lossy(&output).into_owned();
-    let set = text.lines().filter_map(|line| line.split_once('='));
-    set.filter(|(name, _)| BUFFERING.contains(name))
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect()
+    if kind == CollectorKind::V8 { line_buffering() } else { BTreeMap::new() }
 }
 
 fn silent(name: &str, kind: CollectorKind) -> Finding {

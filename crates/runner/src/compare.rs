@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::fixed_length::fixed_length;
-use crate::json_path::{JsonPath, JsonPathError, Step, place};
+use deadheat_record::{JsonPath, JsonPathError, Step, place};
 
 /// At most so many differences between two bodies are listed.
 const MOST: usize = 20;

@@ -5,20 +5,20 @@
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadheat_load::{Prepared, Requests, Tally};
 use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Shape, Slice};
 
 use crate::ask::with_causes;
-use crate::contender::{Running, StartError};
 use crate::events::{Event, Observer};
-use crate::external::{Seen, Watch};
 use crate::field::{Gate, Runner, Until, stop_all};
 use crate::measured::{Measured, slice_record};
 use crate::parity::{Asked, Contract, Parity};
 use crate::schedule;
 use crate::stretch::{Loaded, StretchError, Sum};
+use deadheat_host::monitor::{Disturbance, Monitor};
+use deadheat_host::process::{Process, StartError};
 
 /// Rounds are left out as a whole above these readings of the machine: steal on all of our cores, and what others used of the servers'
 /// cores or of the generator's. A tenth of either side's time matters as much whatever the other side has; with a core each that is up to
@@ -68,9 +68,9 @@ pub(crate) struct Course<'a> {
     /// Whether instructions are counted: in the pilot, of which nothing else is compared.
     pub count: bool,
     /// Reads the machine.
-    pub watch: &'a Watch,
+    pub watch: &'a Monitor,
     /// Programs that contenders need, whose CPU time is ours too.
-    pub services: &'a [Running],
+    pub services: &'a [Box<dyn Process>],
 }
 
 /// The contenders of an epoch, all up and frozen, with what they answered.
@@ -134,7 +134,9 @@ impl Course<'_> {
             .iter()
             .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
             .collect();
-        let checked = self.contract.check(&asked, when, self.gate.stopped);
+        let checked = self
+            .contract
+            .check(&asked, when, &|all, question, patience| self.gate.ask_all(all, question, patience));
         let parity =
             checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)?;
         runners.iter().try_for_each(|runner| runner.running.freeze()).map_err(failed)?;
@@ -185,8 +187,10 @@ impl Course<'_> {
         let mut waiting = runners.into_iter();
         while let Some(runner) = waiting.next() {
             let opened = match self.requests(runner.contender, &parity) {
-                Ok(requests) => Loaded::open(runner, self.scenario, self.plan(), requests, self.seed)
-                    .map_err(|failure| (lost(&failure.0, &failure.1), failure.0)),
+                Ok(requests) => {
+                    Loaded::open(self.gate.generator, runner, self.scenario, self.plan(), requests, self.seed)
+                        .map_err(|failure| (lost(&failure.0, &failure.1), failure.0))
+                }
                 Err(broken) => Err((broken, runner)),
             };
             match opened {
@@ -205,7 +209,8 @@ impl Course<'_> {
     /// # Errors
     /// When it could not be completed; nothing of it counts then.
     pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
-        let (started, started_unix_ms) = (Instant::now(), crate::race::unix_ms());
+        let clock = self.gate.clock;
+        let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
         let when = format!("epoch {}", self.number);
         let lineup = self.line_up(&format!("epoch-{}", self.number), &when, observer)?;
         let (mut loaded, parity) = self.load_up(lineup)?;
@@ -217,7 +222,7 @@ impl Course<'_> {
             scenario: self.scenario.name.clone(),
             number: self.number,
             started_unix_ms,
-            took_ns: started.elapsed().as_nanos() as u64,
+            took_ns: (clock.now() - started).as_nanos() as u64,
             contenders,
             rounds,
             findings: Vec::<Finding>::new(),
@@ -228,7 +233,7 @@ impl Course<'_> {
         &self,
         loaded: &mut [Loaded],
         parity: &Parity,
-        started: Instant,
+        started: Duration,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), Broken> {
         let mut warmups = self.warm_up(loaded, parity, observer)?;
@@ -282,9 +287,9 @@ impl Course<'_> {
     }
 
     fn warm(&self, one: &mut Loaded) -> Result<Sum, Broken> {
-        let start = Instant::now();
+        let start = self.gate.clock.now();
         let enough = |sum: &Sum, _: &Tally| {
-            let elapsed = start.elapsed();
+            let elapsed = self.gate.clock.now() - start;
             (self.gate.stopped)()
                 || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
                 || elapsed >= self.warmup * WARMUP_STRETCH
@@ -319,8 +324,9 @@ impl Course<'_> {
         observer.event(&Event::Doing("waking all"));
         for place in self.places(loaded.len(), 31) {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
-            let start = Instant::now();
-            let enough = |_: &Sum, _: &Tally| (self.gate.stopped)() || start.elapsed() >= long;
+            let clock = self.gate.clock;
+            let start = clock.now();
+            let enough = |_: &Sum, _: &Tally| (self.gate.stopped)() || clock.now() - start >= long;
             let so_far = mem::replace(warmup, Sum::new());
             let both = one.go_on(so_far, Duration::from_millis(100), 0, enough);
             *warmup = both.map_err(|error| lost(&one.runner, &error))?;
@@ -372,18 +378,22 @@ impl Course<'_> {
     fn rounds(
         &self,
         loaded: &mut [Loaded],
-        epoch_start: Instant,
+        epoch_start: Duration,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
         let count = self.plan().slices(self.scenario).rounds;
         let places: Vec<usize> = (0..loaded.len()).collect();
         let mut measured: Vec<Measured> =
-            loaded.iter().map(|one| Measured::begin(one, self.watch, epoch_start)).collect();
+            loaded.iter().map(|one| Measured::begin(one, self.watch, self.since(epoch_start))).collect();
         let mut rounds = Vec::new();
         let orders = schedule::rounds(&places, count, self.seed.rotate_left(17));
         for (index, order) in orders.into_iter().enumerate() {
             if index > 0 {
-                measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.between_rounds(loaded));
+                let at = self.since(epoch_start);
+                measured
+                    .iter_mut()
+                    .zip(loaded.iter())
+                    .for_each(|(one, loaded)| one.between_rounds(loaded, at));
             }
             // Who is frozen uses nothing until its slice, and nothing after it.
             let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.running.cpu_ns().0).collect();
@@ -422,7 +432,8 @@ impl Course<'_> {
             let round = index as u32 + 1;
             observer.event(&Event::Round { round, rounds: count, epoch: self.number, rates: &rates });
         }
-        measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.end(loaded));
+        let at = self.since(epoch_start);
+        measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.end(loaded, at));
         Ok((rounds, measured))
     }
 
@@ -433,10 +444,10 @@ impl Course<'_> {
         &self,
         one: &mut Loaded,
         position: u64,
-        epoch_start: Instant,
+        epoch_start: Duration,
     ) -> Result<Vec<(u64, Tally)>, Broken> {
         let length_ns = self.plan().slices(self.scenario).slice_ns;
-        let now_ns = || epoch_start.elapsed().as_nanos() as u64;
+        let now_ns = || (self.gate.clock.now() - epoch_start).as_nanos() as u64;
         let start_ns = now_ns();
         if !self.scenario.traffic.cold || !matches!(self.scenario.shape, Shape::Closed { .. }) {
             let tally = one.slice(Duration::from_nanos(length_ns), position);
@@ -452,6 +463,11 @@ impl Course<'_> {
         let loaded = one.stretch(Duration::from_nanos(window_ns), position, enough);
         loaded.map_err(|error| lost(&one.runner, &error))?;
         Ok(windows)
+    }
+
+    /// The time since the epoch began.
+    pub(crate) fn since(&self, epoch_start: Duration) -> Duration {
+        self.gate.clock.now() - epoch_start
     }
 
     pub(crate) fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
@@ -479,7 +495,7 @@ pub(crate) fn runners_of(loaded: Vec<Loaded>) -> impl Iterator<Item = Runner> {
 }
 
 /// Why a round is left out for all contenders: external readings only.
-pub(crate) fn dropped(seen: &Seen) -> Option<String> {
+pub(crate) fn dropped(seen: &Disturbance) -> Option<String> {
     let reading = &seen.reading;
     if reading.steal_share > MOST_STEAL {
         return Some(format!("steal {:.1} %", reading.steal_share * 100.0));
@@ -528,7 +544,7 @@ mod tests {
 
     #[test]
     fn rounds_are_left_out_on_external_signals_only() {
-        let seen = |steal_share, foreign_share, foreign_off| Seen {
+        let seen = |steal_share, foreign_share, foreign_off| Disturbance {
             reading: ExternalReading { steal_share, foreign_share },
             foreign_off,
             foreign_of: "the servers' cores",
@@ -560,8 +576,8 @@ mod tests {
             let text = format!("cpu0 0 0 0 {idle} 0 0 0 {steal} 0 0\ncpu1 0 0 0 {idle} 0 0 0 0 0 0\n");
             std::fs::write(proc.path().join("stat"), text).unwrap();
         };
-        let nowhere = crate::cgroup::Hierarchy::parse("", "", std::path::Path::new("/nowhere"));
-        let watch = Watch::under(proc.path(), &[0, 1], &[1], &nowhere);
+        let nowhere = deadheat_host::cgroup::Hierarchy::parse("", "", std::path::Path::new("/nowhere"));
+        let watch = Monitor::under(proc.path(), &[0, 1], &[1], &nowhere);
         imitate(1_000, 0);
         let start = watch.moment(0);
         imitate(1_194, 12);

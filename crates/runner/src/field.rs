@@ -5,17 +5,18 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadheat_load::{Address, Answer};
 use deadheat_record::{Ending, Limits, Listen, Plan};
 
-use crate::ask::{Question, ask_all};
+use crate::ask::{LoadGenerator, NoAnswer, Question};
 use crate::ceiling::NULL_COMMAND;
-use crate::contender::{Running, Start, StartError, fill};
 use crate::parity::Contract;
-use crate::ready::ReadyCommand;
-use crate::run::RunId;
+use deadheat_host::Host;
+use deadheat_host::clock::Clock;
+use deadheat_host::process::ready::ReadyCommand;
+use deadheat_host::process::{Process, ProcessSpec, StartError, fill, wait_ready};
 
 /// Statuses by which a proxy says that what is behind it is not up yet.
 const NOT_YET: [u16; 3] = [502, 503, 504];
@@ -35,8 +36,12 @@ pub(crate) enum Until {
 pub(crate) struct Gate<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// This run.
-    pub run: &'a RunId,
+    /// Where they are started.
+    pub host: &'a dyn Host,
+    /// What asks them.
+    pub generator: &'a dyn LoadGenerator,
+    /// Tells the time.
+    pub clock: &'a dyn Clock,
     /// Folder for log files.
     pub logs: PathBuf,
     /// Its first probe tells readiness.
@@ -54,7 +59,7 @@ pub(crate) struct Runner {
     /// Index into the plan's contenders.
     pub contender: usize,
     /// Its processes.
-    pub running: Running,
+    pub running: Box<dyn Process>,
     /// From when its command began to its first answer that meets the contract; where none had come before parity was to tell
     /// all that is wrong, to the last wrong one.
     pub cold_start: Duration,
@@ -63,7 +68,7 @@ pub(crate) struct Runner {
 /// A server that does nothing, up and frozen.
 pub(crate) struct NullStart {
     /// Its process.
-    pub running: Running,
+    pub running: Box<dyn Process>,
     /// What it answers.
     pub answer: Answer,
 }
@@ -78,7 +83,7 @@ impl Gate<'_> {
         let sockets = self.plan.contenders.iter().all(|one| one.listen == Listen::Socket);
         // The program itself, also where its file was replaced meanwhile.
         let command = format!("exec /proc/{}/exe {NULL_COMMAND} {body_bytes} {threads}", std::process::id());
-        let start = Start {
+        let start = ProcessSpec {
             name: "the null server",
             command: &command,
             folder: Path::new("/"),
@@ -92,11 +97,11 @@ impl Gate<'_> {
             sockets: &self.plan.work,
             count: false,
         };
-        let running = Running::start(&start, self.run)?;
+        let running = self.host.start(&start)?;
         let address = running.address().clone();
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let ask = |left| self.ask(&address, left);
-        let (answer, _) = running.wait_ready(patience, self.stopped, ask, |_| None)?;
+        let (answer, _) = wait_ready(&*running, self.clock, patience, self.stopped, ask, |_| None)?;
         Ok(NullStart { running, answer })
     }
 
@@ -115,7 +120,7 @@ impl Gate<'_> {
     ) -> Result<Runner, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
-        let start = Start {
+        let start = ProcessSpec {
             name: &one.name,
             command: &one.command,
             folder: &one.folder,
@@ -129,11 +134,12 @@ impl Gate<'_> {
             sockets: &self.plan.work,
             count,
         };
-        let running = Running::start(&start, self.run)?;
+        let running = self.host.start(&start)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let address = running.address().clone();
         let ask = |left| self.ask(&address, left);
-        let (_, cold_start) = running.wait_ready(patience, self.stopped, ask, self.wrong(until, patience))?;
+        let wrong = self.wrong(until, patience);
+        let (_, cold_start) = wait_ready(&*running, self.clock, patience, self.stopped, ask, wrong)?;
         running
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
@@ -145,7 +151,7 @@ impl Gate<'_> {
         let (mut since, enough) = (None, WRONG_PATIENCE.min(patience / 2));
         move |answer| {
             let wrong = self.contract.wrong_at_first(answer)?;
-            let for_long = since.get_or_insert_with(Instant::now).elapsed() >= enough;
+            let for_long = self.clock.now() - *since.get_or_insert_with(|| self.clock.now()) >= enough;
             let over = until == Until::Parity && for_long && !NOT_YET.contains(&answer.status);
             (!over).then_some(wrong)
         }
@@ -155,9 +161,19 @@ impl Gate<'_> {
         if (self.stopped)() { Err(StartError::Interrupted) } else { Ok(()) }
     }
 
+    /// Asks several addresses the same at once; none where a person asked for the end.
+    pub(crate) fn ask_all(
+        &self,
+        addresses: &[&Address],
+        question: &Question,
+        patience: Duration,
+    ) -> Option<Vec<Result<Answer, NoAnswer>>> {
+        self.generator.ask(addresses, question, patience, self.stopped)
+    }
+
     /// Asks the first probe. A contender that never answers does not hold up the end that a person asks for.
     fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, String> {
-        let answers = ask_all(&[address], &self.request, patience, self.stopped);
+        let answers = self.ask_all(&[address], &self.request, patience);
         let answer = answers.and_then(|mut all| all.pop());
         answer.map_or_else(|| Err("no answer yet".into()), |one| one.map_err(|error| error.reason))
     }
@@ -175,11 +191,11 @@ impl Gate<'_> {
     ///
     /// # Errors
     /// When one cannot be started or does not become ready.
-    pub(crate) fn start_services(&mut self) -> Result<Vec<Running>, StartError> {
+    pub(crate) fn start_services(&mut self) -> Result<Vec<Box<dyn Process>>, StartError> {
         let mut up = Vec::new();
         for (index, service) in self.plan.services.iter().enumerate() {
             self.go_on()?;
-            let start = Start {
+            let start = ProcessSpec {
                 name: &service.name,
                 command: &service.command,
                 folder: &service.folder,
@@ -193,7 +209,7 @@ impl Gate<'_> {
                 sockets: &self.plan.work,
                 count: false,
             };
-            let running = Running::start(&start, self.run)?;
+            let running = self.host.start(&start)?;
             let address = running.address().clone();
             let (key, value) = match &address {
                 Address::Tcp(address) => ("port", address.port().to_string()),
@@ -209,7 +225,7 @@ impl Gate<'_> {
                 accepts(&address)?;
                 ready.as_ref().map_or(Ok(()), |command| command.succeeds(left, self.stopped))
             };
-            running.wait_ready(patience, self.stopped, ask, |()| None)?;
+            wait_ready(&*running, self.clock, patience, self.stopped, ask, |()| None)?;
             self.values.insert(format!("{}.{key}", service.name), value);
             up.push(running);
         }
@@ -250,7 +266,13 @@ pub(crate) fn stop_all(mut runners: Vec<Runner>) {
 
 #[cfg(test)]
 mod tests {
+    use deadheat_host::LocalHost;
+    use deadheat_host::cgroup::Hierarchy;
+    use deadheat_host::clock::SystemClock;
+    use deadheat_host::process::run::RunId;
+
     use super::*;
+    use crate::ask::LocalGenerator;
 
     #[test]
     fn nothing_is_started_after_the_end_was_asked_for() {
@@ -269,7 +291,9 @@ mod tests {
         let contract = Contract::new(&plan.probes, Duration::ZERO).unwrap();
         let mut gate = Gate {
             plan: &plan,
-            run: &RunId::current(),
+            host: &LocalHost { run: &RunId::current(), hierarchy: &Hierarchy::detect() },
+            generator: &LocalGenerator,
+            clock: &SystemClock::start(),
             contract: &contract,
             logs: "/nowhere".into(),
             request: Question { bytes: Vec::new().into(), head: false },

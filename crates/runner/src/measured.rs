@@ -2,7 +2,7 @@
 //!
 //! Owns: what is read before and after, and the contender's part of an epoch's record. Must not know: in which order slices ran.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use deadheat_load::Tally;
 use deadheat_record::{
@@ -10,10 +10,10 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
-use crate::external::Watch;
 use crate::stretch::{Loaded, Sum, outcomes};
-use crate::throttle::Groups;
-use crate::usage::Meter;
+use deadheat_host::cgroup::throttle::Groups;
+use deadheat_host::monitor::Monitor;
+use deadheat_host::usage::Meter;
 
 /// What one contender's rounds gave.
 pub(crate) struct Measured {
@@ -30,13 +30,14 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    pub(crate) fn begin(one: &Loaded, watch: &Watch, epoch_start: Instant) -> Self {
-        let running = &one.runner.running;
+    /// Reads what it has used before its first slice; `at` is the time since the epoch began, here and below.
+    pub(crate) fn begin(one: &Loaded, watch: &Monitor, at: Duration) -> Self {
+        let running = &*one.runner.running;
         let groups = watch.groups_of(&running.processes());
         Self {
             sum: Sum::new(),
             peak: None,
-            meter: Meter::begin(running, epoch_start),
+            meter: Meter::begin(running, at),
             usage: Usage::default(),
             services_ns: None,
             host: None,
@@ -57,12 +58,12 @@ impl Measured {
     }
 
     /// To be called between two rounds.
-    pub(crate) fn between_rounds(&mut self, one: &Loaded) {
-        self.meter.between_rounds(&one.runner.running);
+    pub(crate) fn between_rounds(&mut self, one: &Loaded, at: Duration) {
+        self.meter.between_rounds(&*one.runner.running, at);
     }
 
-    pub(crate) fn end(&mut self, one: &Loaded) {
-        self.usage = Usage { services_cpu_ns: self.services_ns, ..self.meter.end(&one.runner.running) };
+    pub(crate) fn end(&mut self, one: &Loaded, at: Duration) {
+        self.usage = Usage { services_cpu_ns: self.services_ns, ..self.meter.end(&*one.runner.running, at) };
         self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
     }
 

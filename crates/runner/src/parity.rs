@@ -9,7 +9,7 @@ use std::time::Duration;
 use deadheat_load::{Address, Answer, Expectation, Prepared, RequestError, Sample, digest, request_bytes};
 use deadheat_record::{Difference, Probe};
 
-use crate::ask::{NoAnswer, Question, ask_all};
+use crate::ask::{NoAnswer, Question};
 use crate::compare::{BodyDifference, Rules, RulesError};
 
 /// Answers that must agree at the same moment are asked for again so often: the moment may have passed between two.
@@ -60,6 +60,9 @@ pub(crate) struct Parity {
 
 type Answers = Vec<Result<Answer, NoAnswer>>;
 
+/// Asks several addresses the same at once, each for no longer than a time; none where a person asked for the end.
+pub(crate) type AskAll<'a> = dyn Fn(&[&Address], &Question, Duration) -> Option<Answers> + 'a;
+
 /// Who was asked a probe and what came back, in the same order.
 #[derive(Debug, Default)]
 struct Round<'a> {
@@ -71,7 +74,7 @@ struct Round<'a> {
 struct Circle<'a, 's> {
     asked: Vec<Asked<'a>>,
     timeout: Duration,
-    stopped: &'s dyn Fn() -> bool,
+    ask: &'s AskAll<'s>,
 }
 
 impl Contract {
@@ -113,7 +116,7 @@ impl Contract {
         Some(format!("its answer to {} has {path} {got} instead of {expected}{more}", probe.name))
     }
 
-    /// Asks every contender every probe, and lists all differences; none where `stopped` said so first.
+    /// Asks every contender every probe, and lists all differences; none where a person asked for the end.
     ///
     /// # Errors
     /// When a probe cannot be written as an HTTP request.
@@ -121,10 +124,10 @@ impl Contract {
         &self,
         contenders: &[Asked<'_>],
         when: &str,
-        stopped: &dyn Fn() -> bool,
+        ask: &AskAll<'_>,
     ) -> Result<Option<Parity>, RequestError> {
         let mut parity = Parity::default();
-        let mut circle = Circle { asked: contenders.to_vec(), timeout: self.timeout, stopped };
+        let mut circle = Circle { asked: contenders.to_vec(), timeout: self.timeout, ask };
         for (probe, rules) in &self.probes {
             let question = question(Some(probe))?;
             // What is used under load is asked twice: what may be expected there follows from both answers.
@@ -258,7 +261,7 @@ impl<'a> Circle<'a, '_> {
     fn ask(&mut self, question: &Question) -> Option<Round<'a>> {
         let asked = self.asked.clone();
         let addresses: Vec<&Address> = asked.iter().map(|one| one.address).collect();
-        let answers = ask_all(&addresses, question, self.timeout, self.stopped)?;
+        let answers = (self.ask)(&addresses, question, self.timeout)?;
         let silent = |answer: &Result<Answer, NoAnswer>| answer.as_ref().is_err_and(|error| error.timed_out);
         let talking = asked.iter().zip(&answers).filter(|(_, answer)| !silent(answer));
         self.asked = talking.map(|(one, _)| *one).collect();

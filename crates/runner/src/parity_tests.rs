@@ -98,7 +98,12 @@ fn agreeing(under_load: bool) -> Contract {
 
 fn check(contract: &Contract, servers: &[(&str, Address)]) -> Vec<(String, String)> {
     let asked: Vec<Asked<'_>> = servers.iter().map(|(name, address)| Asked { name, address }).collect();
-    let parity = contract.check(&asked, "before", &|| false).unwrap().unwrap();
+    let parity = contract
+        .check(&asked, "before", &|all, question, patience| {
+            crate::ask::ask_all(all, question, patience, &|| false)
+        })
+        .unwrap()
+        .unwrap();
     parity.differences.into_iter().map(|one| (one.contender, one.path)).collect()
 }
 

@@ -3,7 +3,7 @@
 //! Owns: how a trial is run, how long it lasts, what it is told by. Must not know: which rate comes next (`stats` says
 //! it), or how peaks are compared.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadheat_load::Tally;
 use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slice, Slices, Trial, TrialEnd};
@@ -47,13 +47,13 @@ impl Course<'_> {
         loaded: &mut [Loaded],
         warmups: &[Sum],
         objective: &Objective,
-        epoch_start: Instant,
+        epoch_start: Duration,
         observer: &mut dyn Observer,
     ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
         let failed = |error: PeakError| Broken::Failed(format!("the search for a peak: {error}"));
         let slices = self.gate.plan.slices(self.scenario);
         let mut measured: Vec<Measured> =
-            loaded.iter().map(|one| Measured::begin(one, self.watch, epoch_start)).collect();
+            loaded.iter().map(|one| Measured::begin(one, self.watch, self.since(epoch_start))).collect();
         let settings =
             loaded.iter().zip(warmups).map(|(one, warmup)| self.settings(one, warmup, objective, slices));
         let searches: Result<Vec<PeakSearch>, PeakError> = settings.map(PeakSearch::new).collect();
@@ -67,7 +67,11 @@ impl Course<'_> {
                 break;
             }
             if !rounds.is_empty() {
-                measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.between_rounds(loaded));
+                let at = self.since(epoch_start);
+                measured
+                    .iter_mut()
+                    .zip(loaded.iter())
+                    .for_each(|(one, loaded)| one.between_rounds(loaded, at));
             }
             observer.event(&Event::Doing(&format!("looking for the peak: trial {}", rounds.len() + 1)));
             let order = schedule::shuffled(&open, schedule::derive_seed(self.seed, rounds.len(), 1));
@@ -75,7 +79,7 @@ impl Course<'_> {
             let mut tried = Vec::new();
             for place in order {
                 let Some(trial) = searches[place].next() else { continue };
-                let start_ns = epoch_start.elapsed().as_nanos() as u64;
+                let start_ns = self.since(epoch_start).as_nanos() as u64;
                 let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let (tally, seen) =
                     self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
@@ -105,7 +109,7 @@ impl Course<'_> {
             rounds.push(Round { slices, external: seen.reading, dropped });
         }
         for (place, search) in searches.iter().enumerate() {
-            measured[place].end(&loaded[place]);
+            measured[place].end(&loaded[place], self.since(epoch_start));
             let peak = search.peak().map(|peak| record_of(peak, search.tried().len(), overworked[place]));
             measured[place].peak = peak;
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use deadheat_load::Tally;
 use deadheat_record::{
@@ -17,24 +17,22 @@ use deadheat_record::{
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
-use crate::affinity;
-use crate::awake::Awake;
+use crate::ask::LoadGenerator;
 use crate::ceiling;
-use crate::cgroup::Hierarchy;
-use crate::contender::{Running, StartError};
 use crate::epoch::{Broken, Course, Lineup, lost, runners_of};
 use crate::events::{Event, Observer};
-use crate::external::{Watch, processors_sleep};
 use crate::field::{Gate, fresh_logs, stop_all};
 use crate::handicap;
-use crate::instructions::PerRequest;
 use crate::judge::{AskError, Bench};
-use crate::limits;
 use crate::parity::{Contract, ContractError};
-use crate::room::Room;
-use crate::run::RunId;
 use crate::schedule::derive_seed;
 use crate::stretch::{Loaded, Sum};
+use deadheat_host::clock::Clock;
+use deadheat_host::monitor::awake::Awake;
+use deadheat_host::monitor::{Monitor, processors_sleep};
+use deadheat_host::process::instructions::PerRequest;
+use deadheat_host::process::{Process, StartError};
+use deadheat_host::{Host, LimitsError};
 
 /// Windows in a pilot: enough for MSER-5 to see a cut, in 16 batches of five.
 const PILOT_WINDOWS: u32 = 80;
@@ -73,13 +71,8 @@ pub enum RaceError {
         source: std::io::Error,
     },
     /// The contenders cannot be held to what a scenario limits them to.
-    #[error("scenario {scenario}: {reason}")]
-    Limits {
-        /// The scenario.
-        scenario: String,
-        /// Why, with what to do.
-        reason: String,
-    },
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
     /// The generator could not be pinned.
     #[error("the load generator cannot run on processors {cpus:?}: {source}; choose others with --load-cpus")]
     Pin {
@@ -116,15 +109,19 @@ pub struct Race<'a> {
     pub stopped: &'a dyn Fn() -> bool,
     /// Takes in what happens.
     pub observer: &'a mut dyn Observer,
-    /// This run.
-    pub run: &'a RunId,
-    /// Where control groups are made.
-    pub hierarchy: &'a Hierarchy,
+    /// Where it takes place.
+    pub place: Place<'a>,
 }
 
-/// Milliseconds since 1970.
-pub fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+/// Where a race takes place: the machine, the load generator and the clock, or what tests put in their stead.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The machine that contenders run on.
+    pub host: &'a dyn Host,
+    /// What asks and loads them.
+    pub generator: &'a dyn LoadGenerator,
+    /// Tells the time.
+    pub clock: &'a dyn Clock,
 }
 
 impl Race<'_> {
@@ -141,16 +138,19 @@ impl Race<'_> {
         let make = if self.record.resumed_unix_ms.is_empty() { fresh_logs } else { make_folder };
         make(&self.logs).map_err(|source| failed(&self.logs, source))?;
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
-        affinity::pin(&plan.pinning.load_cpus)
+        let Place { host, generator, clock } = self.place;
+        host.pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
         let awake = self.keep_awake(&plan)?;
         // Services and contenders are gone before it is.
-        let _room = self.room_for_limits(&plan)?;
+        let _group = host.hold_to_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
         let bench = Bench::new(&plan.method)?;
         let mut gate = Gate {
             plan: &plan,
-            run: self.run,
+            host,
+            generator,
+            clock,
             logs: self.logs.clone(),
             contract: &contract,
             request: contract.first_request()?,
@@ -178,35 +178,13 @@ impl Race<'_> {
                 "race without a quota, or on fewer cores",
             ),
             None => ("nothing keeps them awake".to_owned(), "race with --cpu-latency 0"),
-            Some(latency_us) => match Awake::hold(latency_us, &plan.pinning.server_cpus) {
+            Some(latency_us) => match self.place.host.keep_awake(latency_us, &plan.pinning.server_cpus) {
                 Ok(awake) => return Ok(Some(Arc::new(awake))),
                 Err(error) => (error.to_string(), "race as root, or with --cpu-latency 0"),
             },
         };
         self.note(None, processors_sleep(&why, remedy))?;
         Ok(None)
-    }
-
-    /// Sees to it that contenders can be held to what the scenarios limit them to.
-    fn room_for_limits(&self, plan: &Plan) -> Result<Option<Room>, RaceError> {
-        let refused = |scenario: &ScenarioPlan, reason: String| RaceError::Limits {
-            scenario: scenario.name.clone(),
-            reason,
-        };
-        let mut room = None;
-        if let Some(first) = plan.scenarios.iter().find(|one| one.limits.need_groups()) {
-            let controllers = limits::controllers(plan.scenarios.iter().map(|one| &one.limits));
-            room = Room::find(self.hierarchy, self.run, &controllers)
-                .map_err(|error| refused(first, limits::not_here(&error.to_string())))?;
-        }
-        let base = room.as_ref().map(Room::base);
-        let hierarchy = base.map_or_else(|| self.hierarchy.clone(), |base| self.hierarchy.based(base));
-        for scenario in &plan.scenarios {
-            limits::check(&hierarchy, &self.run.next_group(), &scenario.limits, &plan.pinning)
-                .map_err(|reason| refused(scenario, reason))?;
-        }
-        self.run.make_groups_in(base);
-        Ok(room)
     }
 
     /// Every scenario has ended: whether each came to its planned end.
@@ -223,7 +201,7 @@ impl Race<'_> {
         gate: &Gate<'_>,
         contract: &Contract,
         bench: &Bench,
-        services: &[Running],
+        services: &[Box<dyn Process>],
         awake: Option<&Arc<Awake>>,
     ) -> Result<Finish, RaceError> {
         for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
@@ -240,12 +218,12 @@ impl Race<'_> {
     }
 
     /// Reads the machine during a scenario; stalls too where a percentile is told, which a single one can move.
-    fn watch_of(&mut self, plan: &Plan, scenario: &ScenarioPlan) -> Result<Watch, RaceError> {
+    fn watch_of(&mut self, plan: &Plan, scenario: &ScenarioPlan) -> Result<Monitor, RaceError> {
         let pinning = &plan.pinning;
         // Services run on all cores of the servers, whatever contenders are held to.
         let held = Some(&scenario.limits.cpuset).filter(|cpus| !cpus.is_empty() && plan.services.is_empty());
         let cpus = [held.unwrap_or(&pinning.server_cpus).as_slice(), &pinning.load_cpus[..]].concat();
-        let mut watch = Watch::new(&cpus, &pinning.load_cpus, self.hierarchy);
+        let mut watch = self.place.host.monitor(&cpus, &pinning.load_cpus);
         // Without cores of their own it is not known which of the machine's they use.
         let known = !pinning.server_cpus.is_empty() && !pinning.load_cpus.is_empty();
         let unseen =
@@ -268,7 +246,7 @@ impl Race<'_> {
             self.observer.event(&Event::Racing { record: &self.record, scenario: &leg.scenario.name });
             let is_load = leg.scenario.shape.is_load();
             let end = if is_load { self.until_the_end(leg, &mut stale) } else { self.values(leg) };
-            for finding in self.run.take_left_behind() {
+            for finding in self.place.host.take_left_behind() {
                 self.note(None, finding)?;
             }
             let broken = match end {
@@ -412,14 +390,14 @@ impl Race<'_> {
         if (self.stopped)() {
             return Err(Broken::Interrupted.into());
         }
-        let ceiling = LaterCeiling { unix_ms: unix_ms(), ceiling_rps };
+        let ceiling = LaterCeiling { unix_ms: self.place.clock.unix_ms(), ceiling_rps };
         Ok(self.write(Line::Ceiling { scenario: leg.scenario.name.clone(), ceiling })?)
     }
 
     /// What keeps cores awake takes no time from contenders and services: where it would, it ends.
     pub(crate) fn give_way_to(&mut self, lineup: &Lineup, leg: &Leg<'_>) -> Result<(), RaceError> {
         let contenders = lineup.runners.iter().map(|runner| &runner.running);
-        let processes: Vec<_> = contenders.chain(leg.services).flat_map(Running::processes).collect();
+        let processes: Vec<_> = contenders.chain(leg.services).flat_map(|one| one.processes()).collect();
         leg.watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
     }
 
@@ -568,8 +546,8 @@ pub(crate) struct Leg<'a> {
     pub(crate) gate: &'a Gate<'a>,
     pub(crate) contract: &'a Contract,
     pub(crate) bench: &'a Bench,
-    pub(crate) services: &'a [Running],
-    pub(crate) watch: &'a Watch,
+    pub(crate) services: &'a [Box<dyn Process>],
+    pub(crate) watch: &'a Monitor,
     pub(crate) scenario: &'a ScenarioPlan,
     pub(crate) index: usize,
 }
@@ -615,3 +593,6 @@ impl From<RaceError> for Stop {
         Self::Error(error)
     }
 }
+
+#[cfg(test)]
+mod tests;

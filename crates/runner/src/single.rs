@@ -6,12 +6,11 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape};
 use serde_json::Value;
 
-use crate::contender::{Running, Start, StartError};
 use crate::epoch::{Broken, Course, dropped};
 use crate::events::{Event, Observer};
 use crate::field::{Until, stop_all};
@@ -19,7 +18,8 @@ use crate::judge::Bench;
 use crate::parity::Asked;
 use crate::race::{Leg, Race, RaceError, Stop};
 use crate::schedule;
-use crate::{tree, usage};
+use deadheat_host::process::{ProcessSpec, StartError};
+use deadheat_host::{process::tree, usage};
 
 /// A command that measures something may take so long.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -65,14 +65,17 @@ impl Course<'_> {
             let checked =
                 runner.running.thaw().map_err(|error| Broken::Failed(error.to_string())).and_then(|()| {
                     let asked = [Asked { name: &name, address: runner.running.address() }];
-                    let checked =
-                        self.contract.check(&asked, &format!("start {}", self.number), self.gate.stopped);
+                    let checked = self.contract.check(
+                        &asked,
+                        &format!("start {}", self.number),
+                        &|all, question, patience| self.gate.ask_all(all, question, patience),
+                    );
                     checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)
                 });
             let part = ContenderEpoch {
                 contender,
                 cold_start_ns: runner.cold_start.as_nanos() as u64,
-                usage: usage::since_start(&runner.running),
+                usage: usage::since_start(&*runner.running),
                 log: runner.running.log().into(),
                 ..ContenderEpoch::default()
             };
@@ -97,7 +100,8 @@ impl Course<'_> {
         observer: &mut dyn Observer,
         value: &dyn Fn(usize) -> Result<ContenderEpoch, Broken>,
     ) -> Result<Epoch, Broken> {
-        let (started, started_unix_ms) = (Instant::now(), crate::race::unix_ms());
+        let clock = self.gate.clock;
+        let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
         let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();
         let (before, ended) = (self.watch.moment(services()), tree::ended_ns());
         let mut contenders = Vec::new();
@@ -120,7 +124,7 @@ impl Course<'_> {
             scenario: self.scenario.name.clone(),
             number: self.number,
             started_unix_ms,
-            took_ns: started.elapsed().as_nanos() as u64,
+            took_ns: (clock.now() - started).as_nanos() as u64,
             contenders,
             rounds: vec![Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) }],
             findings: Vec::new(),
@@ -134,7 +138,7 @@ impl Course<'_> {
         let log = self.gate.log(contender, &format!("measure-{}-{}", self.number, self.scenario.name));
         // What an earlier try of this epoch printed is not this one's.
         without(&log).map_err(|error| Broken::Failed(format!("{}: {error}", log.display())))?;
-        let start = Start {
+        let start = ProcessSpec {
             name: &one.name,
             command,
             folder: &one.folder,
@@ -148,23 +152,23 @@ impl Course<'_> {
             sockets: &self.gate.plan.work,
             count: false,
         };
-        let running = Running::start(&start, self.gate.run).map_err(|error| out(&one.name, error))?;
-        let begun = Instant::now();
+        let running = self.gate.host.start(&start).map_err(|error| out(&one.name, error))?;
+        let (clock, begun) = (self.gate.clock, self.gate.clock.now());
         while running.exited().is_none() {
             if (self.gate.stopped)() {
                 running.stop();
                 return Err(Broken::Interrupted);
             }
-            if begun.elapsed() > PATIENCE {
+            if clock.now() - begun > PATIENCE {
                 let why = format!("{}: `{measure}` took over {} s", one.name, PATIENCE.as_secs());
                 running.stop();
                 return Err(Broken::Out(one.name.clone(), why));
             }
             // Where no group counts it, the CPU time of what ends is gone with it.
             running.cpu_ns();
-            std::thread::sleep(GLANCE);
+            clock.sleep(GLANCE);
         }
-        let usage = usage::since_start(&running);
+        let usage = usage::since_start(&*running);
         let (ended, tail) = (running.exited().unwrap_or_default(), running.tail());
         let well = running.ended().is_some_and(|status| status.success());
         running.stop();

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Arrivals, Backend, Limit, OpenError, Pacer, Rate, RateError, Requests, Sample, Session, SessionConfig,
-    SliceOrder, Tally,
+    Arrivals, Backend, Limit, LoadSession, OpenError, Pacer, Rate, RateError, Requests, Sample,
+    SessionConfig, SliceOrder, Tally,
 };
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
 use rustix::io::Errno;
 
+use crate::ask::LoadGenerator;
 use crate::field::Runner;
 use crate::schedule::derive_seed;
 
@@ -182,7 +183,7 @@ pub(crate) fn outcomes(tally: &Tally) -> Outcomes {
 pub(crate) struct Loaded {
     /// The contender.
     pub runner: Runner,
-    session: Session,
+    session: Box<dyn LoadSession>,
     shape: Shape,
     /// Of an open load: its rate over the time of a slice.
     stages: Option<Rate>,
@@ -198,6 +199,7 @@ impl Loaded {
     /// # Errors
     /// When the connections cannot be opened.
     pub(crate) fn open(
+        generator: &dyn LoadGenerator,
         runner: Runner,
         scenario: &ScenarioPlan,
         plan: &Plan,
@@ -230,7 +232,7 @@ impl Loaded {
         if let Err(source) = runner.running.thaw() {
             return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
         }
-        let opened = Session::open(config);
+        let opened = generator.open(config);
         if let Err(source) = runner.running.freeze() {
             return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
         }

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use deadheat_host::affinity;
 use deadheat_load::{Address, NullConfig, NullServer};
 use deadheat_record::{GeneratorAudit, Pinning};
-use deadheat_runner::affinity;
 use deadheat_stats::Sample;
 
 use super::output::throughput;
-use crate::prepare::{Order, ended, log_name, unmet};
-use crate::study::Generator;
+use deadheat_host::command::{ShellCommand, ended, log_name};
+use deadheat_study::file::Generator;
+use deadheat_study::prepare::unmet;
 
 /// So many runs make an interval.
 const RUNS: usize = 5;
@@ -86,7 +87,7 @@ fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) ->
         ("duration", generator.duration_s.to_string()),
     ]);
     let log = place.work.join("logs").join(log_name("generator", &audit.name));
-    let order = Order::new(generator.command.get_ref(), &generator.folder, [], &values, log);
+    let order = ShellCommand::new(generator.command.get_ref(), &generator.folder, [], &values, log);
     audit.command = order.shown();
     let mut shares = Vec::new();
     while audit.runs_rps.len() < RUNS && !(place.stopped)() {
@@ -105,7 +106,7 @@ fn share_of(cpu_ns: u64, duration_s: f64, cores: usize) -> f64 {
 }
 
 /// One run on the generator's cores: what is started by a thread that is bound to them is bound to them as well.
-fn one_run(order: &Order, generator: &Generator, cpus: &[usize]) -> Result<f64, String> {
+fn one_run(order: &ShellCommand, generator: &Generator, cpus: &[usize]) -> Result<f64, String> {
     let limit = Duration::from_secs_f64(generator.duration_s) + PATIENCE;
     let bound = std::thread::scope(|scope| {
         let thread = scope.spawn(|| affinity::pin(cpus).and_then(|()| order.run_within(limit)));

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::study::Reads;
+use deadheat_study::file::Reads;
 
 /// Requests per second that the output names; none where it does not, or where it is no number above 0.
 pub(super) fn throughput(output: &str, reads: Reads) -> Option<f64> {

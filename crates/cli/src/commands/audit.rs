@@ -1,18 +1,19 @@
 //! `deadheat audit`: a study's published figures, against each other and against this machine.
 
+use deadheat_host::clock::unix_ms;
 use deadheat_record::{AuditRecord, Claim, Finding};
 use deadheat_report::{audit as report, terminal};
-use deadheat_runner::unix_ms;
 
 use super::Failure;
 use super::output::{keep_for_data, write};
 use crate::audit::{Place, measure};
 use crate::console::{Console, lines_plain};
-use crate::flags::{AuditFlags, UsageError};
+use crate::flags::AuditFlags;
 use crate::interrupt::Interrupt;
-use crate::plan::{Places, Topology};
-use crate::prepare;
-use crate::study::{self, Study};
+use deadheat_study::choices::UsageError;
+use deadheat_study::file::{self as study, Study};
+use deadheat_study::plan::{Places, Topology};
+use deadheat_study::prepare;
 
 const INTERRUPTED: u8 = 130;
 const INVALID: u8 = 3;

@@ -1,15 +1,20 @@
 //! `deadheat check`: parity alone.
 
+use deadheat_host::LocalHost;
+use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::clock::SystemClock;
+use deadheat_host::open_files::raise_open_files;
+use deadheat_host::process::run::RunId;
 use deadheat_report::terminal;
-use deadheat_runner::{Event, Hierarchy, Observer, RunId, raise_open_files};
+use deadheat_runner::{Event, LocalGenerator, Observer, Place};
 
 use super::Failure;
 use super::race::{prepared, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
-use crate::plan::Purpose;
-use crate::study;
+use deadheat_study::file as study;
+use deadheat_study::plan::Purpose;
 
 /// Starts every contender once, compares all answers, and says what differs. Exit status 1 when anything does.
 pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -20,11 +25,17 @@ pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Fai
     for (name, why) in &plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
-    tell_leftovers(&Hierarchy::detect(), console);
+    let hierarchy = Hierarchy::detect();
+    tell_leftovers(&hierarchy, console);
     let interrupt = Interrupt::listen()?;
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();
-    let checked = deadheat_runner::check(&plan, logs, &RunId::current(), &stopped, &mut Notes(console))?;
+    let place = Place {
+        host: &LocalHost { run: &RunId::current(), hierarchy: &hierarchy },
+        generator: &LocalGenerator,
+        clock: &SystemClock::start(),
+    };
+    let checked = deadheat_runner::check(&plan, logs, place, &stopped, &mut Notes(console))?;
     if checked.interrupted {
         return Ok(130);
     }

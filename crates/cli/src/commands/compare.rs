@@ -11,8 +11,9 @@ use deadheat_report::{View, terminal};
 use super::Failure;
 use super::output::{keep_for_data, write};
 use crate::console::Console;
-use crate::flags::{CompareFlags, UsageError};
-use crate::plan::ROOM;
+use crate::flags::CompareFlags;
+use deadheat_study::choices::UsageError;
+use deadheat_study::plan::ROOM;
 
 /// Compares two records, and shows what came of it.
 pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8, Failure> {

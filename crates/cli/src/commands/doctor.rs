@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::clock::unix_ms;
+use deadheat_host::facts::{machine, throttle_events};
+use deadheat_host::monitor::awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency_us};
+use deadheat_host::monitor::noise::watch_noise;
+use deadheat_host::open_files::raise_open_files;
+use deadheat_host::process::run::RunId;
 use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Proof};
 use deadheat_report::doctor;
-use deadheat_runner::{
-    Awake, CPU_LATENCY_DEVICE, Hierarchy, RunId, machine, raise_open_files, throttle_events, unix_ms,
-    usual_cpu_latency_us, watch_noise,
-};
 
 use super::Failure;
 use super::load::write_json;
@@ -17,9 +20,10 @@ use crate::console::Console;
 use crate::doctor::{
     Arena, Contenders, Folder, Prover, built_in_rows, ceiling, noise_floor, own_row, profiles,
 };
-use crate::flags::{DoctorFlags, Output};
+use crate::flags::DoctorFlags;
+use crate::flags::Output;
 use crate::interrupt::Interrupt;
-use crate::plan::{self, Topology};
+use deadheat_study::plan::{self, Topology};
 
 const INTERRUPTED: u8 = 130;
 /// For so long it is watched what disturbs the machine.

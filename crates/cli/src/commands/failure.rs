@@ -6,9 +6,9 @@ use deadheat_record::{ReadError, WriteError};
 use deadheat_report::ReportError;
 use deadheat_runner::RaceError;
 
-use crate::flags::UsageError;
-use crate::prepare::PrepareError;
-use crate::study::StudyError;
+use deadheat_study::choices::UsageError;
+use deadheat_study::file::StudyError;
+use deadheat_study::prepare::PrepareError;
 
 /// Why a command ended.
 #[derive(Debug, thiserror::Error)]

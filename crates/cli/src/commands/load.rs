@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
+use deadheat_host::clock::unix_ms;
+use deadheat_host::open_files::raise_open_files;
 use deadheat_record::LoadRecord;
-use deadheat_runner::{raise_open_files, unix_ms};
 use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
 use super::output::write;
 use super::race::writable;
 use crate::console::{Console, lines_plain};
-use crate::flags::{LoadFlags, Output};
+use crate::flags::LoadFlags;
+use crate::flags::Output;
 use crate::interrupt::Interrupt;
 use crate::load::{
     Connected, LoadError, LoadPlan, Loaded, Show, Surroundings, ceiling, checks, connect, load as run_load,
     record,
 };
-use crate::plan::{self, Topology};
+use deadheat_study::plan::{self, Topology};
 
 const INTERRUPTED: u8 = 130;
 

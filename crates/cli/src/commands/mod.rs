@@ -16,7 +16,8 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use deadheat_runner::{ceiling, keeper};
+use deadheat_host::process::keeper;
+use deadheat_runner::ceiling;
 
 pub(crate) use audit::audit;
 pub(crate) use check::check;

@@ -4,13 +4,14 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use deadheat_host::open_files::raise_open_files;
 use deadheat_load::{Address, NullConfig, NullError, NullServer, Spin};
-use deadheat_runner::raise_open_files;
 
 use super::Failure;
 use crate::console::{Console, lines_plain};
-use crate::flags::{NullFlags, UsageError};
+use crate::flags::NullFlags;
 use crate::interrupt::Interrupt;
+use deadheat_study::choices::UsageError;
 
 const PORT: u16 = 8080;
 /// Whether the end was asked for is looked at this often.

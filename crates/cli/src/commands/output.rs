@@ -8,7 +8,8 @@ use std::path::Path;
 
 use super::{Failure, write_atomically};
 use crate::console::Console;
-use crate::flags::{Output, UsageError};
+use crate::flags::Output;
+use deadheat_study::choices::UsageError;
 
 /// Keeps standard output for the one of two that is asked for there.
 ///

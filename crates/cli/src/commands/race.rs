@@ -2,26 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
+use deadheat_host::LocalHost;
+use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::clock::SystemClock;
+use deadheat_host::clock::unix_ms;
+use deadheat_host::facts::machine;
+use deadheat_host::monitor::awake::usual_cpu_latency_us;
+use deadheat_host::open_files::raise_open_files;
+use deadheat_host::process::run::{RunId, leftovers};
 use deadheat_record::{
     ConditionResult, Document, Finding, Journal, Line, Plan, Record, Severity, VerdictWord,
 };
 use deadheat_report::comparison::{FailIf, other_machine};
 use deadheat_report::terminal;
-use deadheat_runner::{
-    Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms, usual_cpu_latency_us,
-};
+use deadheat_runner::{Finish, LocalGenerator, Place, Race};
 use jiff::Zoned;
 
 use super::Failure;
 use super::compare::{askable, reachable, status_of, told};
 use super::output::{keep_for_data, write};
 use crate::console::{Console, lines_plain};
-use crate::flags::{Choices, Input, Output, RaceFlags, UsageError};
+use crate::flags::Output;
+use crate::flags::{Input, RaceFlags};
 use crate::interrupt::Interrupt;
 use crate::live::{Live, Shown, logs_beside};
-use crate::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
-use crate::prepare::{self, Changed};
-use crate::study::{self, Study};
+use deadheat_study::choices::{Choices, UsageError};
+use deadheat_study::file::{self as study, Study};
+use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
+use deadheat_study::prepare::{self, Changed};
 
 /// Races, and shows what came of it.
 pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -61,8 +69,11 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         logs: logs_beside(&path),
         stopped: &stopped,
         observer: &mut shown,
-        run: &run,
-        hierarchy: &hierarchy,
+        place: Place {
+            host: &LocalHost { run: &run, hierarchy: &hierarchy },
+            generator: &LocalGenerator,
+            clock: &SystemClock::start(),
+        },
     };
     let finish = race.go();
     let record = race.record;

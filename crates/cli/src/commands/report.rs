@@ -11,7 +11,8 @@ use super::load::write_json;
 use super::output::{failed, write};
 use super::{Failure, write_atomically};
 use crate::console::Console;
-use crate::flags::{ReportFlags, UsageError};
+use crate::flags::ReportFlags;
+use deadheat_study::choices::UsageError;
 
 /// Shows a record, or writes it as was asked.
 pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, Failure> {

@@ -7,16 +7,23 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use deadheat_host::LocalHost;
+use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::clock::SystemClock;
+use deadheat_host::clock::unix_ms;
+use deadheat_host::monitor::awake::usual_cpu_latency_us;
+use deadheat_host::process::run::RunId;
 use deadheat_record::{Comparison, ContenderResult, Finding, Journal, Machine, Pinning, Record};
 use deadheat_report::View;
-use deadheat_runner::{Event, Finish, Hierarchy, Observer, Race, RunId, unix_ms, usual_cpu_latency_us};
+use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, Race};
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
-use crate::flags::{AdHoc, Choices, UsageError};
 use crate::interrupt::Interrupt;
 use crate::live::{Live, Shown};
-use crate::plan::{self, Places, Purpose, Setting, Topology, resolve};
+use deadheat_study::choices::{Choices, UsageError};
+use deadheat_study::plan::AdHoc;
+use deadheat_study::plan::{self, Places, Purpose, Setting, Topology, resolve};
 
 /// Where doctor's races are held.
 pub(crate) struct Arena<'a> {
@@ -149,8 +156,11 @@ impl Arena<'_> {
             logs,
             stopped: &stopped,
             observer,
-            run: self.run,
-            hierarchy: self.hierarchy,
+            place: Place {
+                host: &LocalHost { run: self.run, hierarchy: self.hierarchy },
+                generator: &LocalGenerator,
+                clock: &SystemClock::start(),
+            },
         };
         let finish = race.go();
         let record = race.record;

@@ -10,7 +10,10 @@ use deadheat_record::{CgroupKind, NoiseFloor, VerdictWord};
 use super::arena::{Arena, Ended};
 use super::saturated::{Calibration, calibrate};
 use crate::commands::Failure;
-use crate::flags::{AdHoc, Choices, DoctorFlags, EpochRange, MethodChoices};
+use crate::flags::DoctorFlags;
+use deadheat_study::choices::{Choices, MethodChoices};
+use deadheat_study::plan::AdHoc;
+use deadheat_study::values::EpochRange;
 
 /// Epochs of the race, unless others are asked for.
 const EPOCHS: usize = 8;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use deadheat_report::doctor::{self, Times};
 use deadheat_runner::LONGEST_HANDICAP;
 
-use crate::flags::ProfileWord;
-use crate::plan::Profile;
+use deadheat_study::choices::ProfileWord;
+use deadheat_study::plan::Profile;
 
 /// The races, the usual one and the longest one, at this alpha; the noise floor is raced by the usual one.
 pub(crate) fn profiles(alpha: f64) -> [doctor::Profile; 2] {

@@ -10,7 +10,9 @@ use super::arena::Arena;
 use super::floor::{Contenders, pair, verdict};
 use super::saturated::Calibration;
 use crate::commands::Failure;
-use crate::flags::{AdHoc, DoctorFlags, EpochRange};
+use crate::flags::DoctorFlags;
+use deadheat_study::plan::AdHoc;
+use deadheat_study::values::EpochRange;
 
 /// Races of each kind, unless another number is asked for.
 const RACES: u32 = 20;

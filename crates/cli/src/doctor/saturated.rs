@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use deadheat_host::affinity;
 use deadheat_load::{
     Backend, BodyRule, Expectation, Limit, NullConfig, NullServer, Pacer, Prepared, Requests, Session,
     SessionConfig, SliceOrder, Spin, StatusRule, Tally, request_bytes, step_ns,
 };
 use deadheat_record::{DoctorCeiling, Pinning, Plant};
-use deadheat_runner::affinity;
 use deadheat_stats::Sample;
 
 /// Connections, each waiting for its answer, as a race has them.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{AdHocFlags, Choices, Output, RaceFlags};
+use super::Output;
+use super::{AdHocFlags, RaceFlags};
+use deadheat_study::choices::Choices;
 
 const AUDIT_HELP: &str = "\
 Examples:

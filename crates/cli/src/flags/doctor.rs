@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::Output;
 use super::input::requested_path;
-use super::{AdHoc, MachineChoices, Output, UsageError, values};
+use deadheat_study::choices::{MachineChoices, UsageError};
+use deadheat_study::plan::AdHoc;
+use deadheat_study::values;
 
 const DOCTOR_HELP: &str = "\
 Examples:
@@ -70,20 +73,6 @@ impl DoctorFlags {
         }
         let path = requested_path(self.url.as_deref().unwrap_or("http://127.0.0.1:{port}/"))?;
         Ok(Some(AdHoc::pair([command.clone(), command.clone()], path)))
-    }
-}
-
-impl AdHoc {
-    /// Two commands that are asked for `path`, called `one` and `other`.
-    pub(crate) fn pair(commands: [String; 2], path: String) -> Self {
-        Self {
-            commands: commands.into(),
-            names: vec!["one".into(), "other".into()],
-            path,
-            method: "GET".into(),
-            headers: Vec::new(),
-            body: None,
-        }
     }
 }
 

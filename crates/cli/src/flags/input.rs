@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{AdHocFlags, Choices, Header, RaceFlags, UsageError};
-use crate::study::{self, shown};
+use super::{AdHocFlags, RaceFlags};
+use deadheat_study::choices::{Choices, UsageError};
+use deadheat_study::file::{self as study, shown};
+use deadheat_study::plan::AdHoc;
 
 /// What is raced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,23 +16,6 @@ pub(crate) enum Input {
     AdHoc(AdHoc),
     /// A race that was interrupted.
     Resume(PathBuf),
-}
-
-/// Commands on the command line and what is requested of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AdHoc {
-    /// At least two shell commands.
-    pub(crate) commands: Vec<String>,
-    /// One per command, or none at all.
-    pub(crate) names: Vec<String>,
-    /// Path and query of the URL.
-    pub(crate) path: String,
-    /// Request method.
-    pub(crate) method: String,
-    /// Request headers.
-    pub(crate) headers: Vec<Header>,
-    /// Request body, or `@FILE`.
-    pub(crate) body: Option<String>,
 }
 
 const AD_HOC_EXAMPLE: &str =

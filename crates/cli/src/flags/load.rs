@@ -8,8 +8,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use deadheat_load::{Backend, StatusSet};
 
+use super::Output;
 use super::null::backend;
-use super::{CpuList, Header, Output, values};
+use deadheat_study::values;
+use deadheat_study::values::{CpuList, Header};
 
 const LOAD_HELP: &str = "\
 Examples:

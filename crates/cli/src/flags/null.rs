@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use deadheat_load::Backend;
 
-use super::{CpuList, values};
+use deadheat_study::values;
+use deadheat_study::values::CpuList;
 
 const NULL_HELP: &str = "\
 Examples:

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Output, UsageError, values};
+use super::Output;
+use deadheat_study::choices::UsageError;
+use deadheat_study::values;
 
 const REPORT_HELP: &str = "\
 Examples:

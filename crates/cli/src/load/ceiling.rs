@@ -11,7 +11,7 @@ use deadheat_load::{BodyRule, Limit, NullConfig, NullServer, Pacer, Session, Sli
 use super::checks::{Checks, chain};
 use super::plan::LoadPlan;
 use super::run::{Connected, config};
-use crate::flags::UsageError;
+use deadheat_study::choices::UsageError;
 
 /// Left out at the start, and what is measured then.
 const WARMUP: Duration = Duration::from_millis(300);

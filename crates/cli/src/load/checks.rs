@@ -6,8 +6,9 @@ use deadheat_load::{Answer, BodyRule, ExchangeError, StatusSet};
 use deadheat_record::Checked;
 
 use super::wire::Wire;
-use crate::flags::{ExpectFlag, UsageError};
-use crate::study::shown;
+use crate::flags::ExpectFlag;
+use deadheat_study::choices::UsageError;
+use deadheat_study::file::shown;
 
 /// More different requests than this are not asked before the load; their bodies may be anything.
 pub(crate) const MOST_ASKED: usize = 100;

@@ -9,8 +9,9 @@ use deadheat_load::{Arrivals, Backend, Limit, Pacer, Rate, StatusSet, TlsTrust};
 
 use super::target::Target;
 use super::wire::Wires;
-use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags, UsageError};
-use crate::study::shown;
+use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags};
+use deadheat_study::choices::UsageError;
+use deadheat_study::file::shown;
 /// The highest rate that is taken, in requests per second: what is due must be counted even if nothing is answered.
 const MOST_PER_S: f64 = 10_000_000.0;
 

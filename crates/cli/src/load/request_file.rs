@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use thiserror::Error;
 
-use crate::study::shown;
+use deadheat_study::file::shown;
 
 /// One request as it stands in a file. What is `None` was left to the command line.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,8 +19,8 @@ use super::plan::LoadPlan;
 use super::show::{Goal, Show};
 use super::target::first_that_answers;
 use super::wire::Wire;
-use crate::flags::UsageError;
 use crate::interrupt::Interrupt;
+use deadheat_study::choices::UsageError;
 
 /// Ctrl-C is looked for this often, and the standing drawn anew every other time.
 const GLANCE: Duration = Duration::from_millis(100);

@@ -6,8 +6,8 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use crate::flags::UsageError;
-use crate::study::{path_problem, shown};
+use deadheat_study::choices::UsageError;
+use deadheat_study::file::{path_problem, shown};
 
 const EXAMPLE: &str = "write it like http://127.0.0.1:8080/x";
 

@@ -10,8 +10,10 @@ use deadheat_load::{
 
 use super::request_file::{self, RequestSpec};
 use super::target::Target;
-use crate::flags::{Header, OrderFlag, RequestFlags, UsageError};
-use crate::study::shown;
+use crate::flags::{OrderFlag, RequestFlags};
+use deadheat_study::choices::UsageError;
+use deadheat_study::file::shown;
+use deadheat_study::values::Header;
 
 /// Positions of a drawn order; the order is repeated after them. 1 MiB, and every weight down to 1 in 10,000 is kept
 /// within a few per cent.

@@ -1,0 +1,44 @@
+//! Where the calling thread runs, inherited by what it starts, and by which policy.
+
+use std::io;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use thread_priority::{
+    ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+};
+
+/// Pins the calling thread to `cpus`; nothing is done when the list is empty.
+///
+/// # Errors
+/// When a processor does not exist or is not allowed.
+pub fn pin(cpus: &[usize]) -> io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        if *cpu >= CpuSet::MAX_CPU {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("processor {cpu} cannot exist")));
+        }
+        set.set(*cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// The processors that the calling thread may use; empty where the kernel does not say.
+pub fn allowed() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Gives the calling thread a scheduling policy, at the lowest priority that this has.
+///
+/// # Errors
+/// When the policy is not allowed here.
+pub fn schedule(policy: ThreadSchedulePolicy) -> io::Result<()> {
+    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
+    set.map_err(|error| match error {
+        thread_priority::Error::OS(code) => io::Error::from_raw_os_error(code),
+        other => io::Error::other(other.to_string()),
+    })
+}

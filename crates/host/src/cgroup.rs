@@ -1,0 +1,486 @@
+//! A contender's control group: made, entered, frozen, read, emptied, removed; version 1 and version 2.
+//!
+//! Owns: the paths and files of both versions, over a root folder that tests replace by a fake tree.
+//! Must not know: what runs in the group, and why it is frozen.
+
+pub mod delegation;
+pub mod limits;
+pub mod throttle;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use deadheat_record::{CgroupKind, Limits};
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+/// How long a group may take to freeze.
+const FREEZE_PATIENCE: Duration = Duration::from_secs(2);
+/// A group of version 1 that is not frozen after so long is thawed and frozen anew, again and again.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Where this process may make groups, as the mounts and its own membership say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hierarchy {
+    /// Version 1: this process's own folder in the freezer tree.
+    freezer: Option<PathBuf>,
+    /// Version 1: this process's own folder in the cpuacct tree.
+    cpuacct: Option<PathBuf>,
+    /// Version 2: this process's own folder in the unified tree, or another one where groups are to be made.
+    unified: Option<PathBuf>,
+    /// Version 2: where that tree is mounted.
+    mount: Option<PathBuf>,
+    /// Version 1: the root of the whole cpuacct tree, where that is what is mounted.
+    machine: Option<PathBuf>,
+    /// Version 1: this process's own folder in the cpu tree, and in the memory tree.
+    cpu: Option<PathBuf>,
+    memory: Option<PathBuf>,
+    /// Where the tree is mounted in which CPU quotas are set, and its name among the controllers of a membership.
+    quotas: Option<(PathBuf, &'static str)>,
+}
+
+impl Hierarchy {
+    /// Reads the mounts and this process's membership (`/proc/self/mounts`, `/proc/self/cgroup`).
+    pub fn detect() -> Self {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Self::parse(&read("/proc/self/mounts"), &read("/proc/self/cgroup"), Path::new("/"))
+    }
+
+    /// The same from texts, with the mount points taken below `root`.
+    pub fn parse(mounts: &str, membership: &str, root: &Path) -> Self {
+        let mount = |kind: &str, option: Option<&str>| -> Option<PathBuf> {
+            mounts.lines().find_map(|line| {
+                let fields: Vec<&str> = line.split(' ').collect();
+                let fits = fields.len() > 3
+                    && fields[2] == kind
+                    && option.is_none_or(|name| fields[3].split(',').any(|one| one == name));
+                fits.then(|| root.join(fields[1].trim_start_matches('/')))
+            })
+        };
+        // Only the root of the whole tree has this file: what is mounted in a container is a folder deep inside.
+        let whole = |mount: &PathBuf| mount.join("release_agent").exists();
+        let below = |mount: Option<PathBuf>, controller: &str| {
+            mount.map(|mount| inside(&mount, membership, controller))
+        };
+        let unified = mount("cgroup2", None);
+        let quotas = mount("cgroup", Some("cpu")).map(|mount| (mount, "cpu"));
+        Self {
+            freezer: below(mount("cgroup", Some("freezer")), "freezer"),
+            cpuacct: below(mount("cgroup", Some("cpuacct")), "cpuacct"),
+            unified: below(unified.clone(), ""),
+            mount: unified.clone(),
+            machine: mount("cgroup", Some("cpuacct")).filter(whole),
+            cpu: below(mount("cgroup", Some("cpu")), "cpu"),
+            memory: below(mount("cgroup", Some("memory")), "memory"),
+            quotas: quotas.or_else(|| unified.map(|mount| (mount, ""))),
+        }
+    }
+
+    /// The same with groups of version 2 made in another folder than this process's own.
+    #[must_use]
+    pub fn based(&self, folder: &Path) -> Self {
+        Self { unified: Some(folder.into()), ..self.clone() }
+    }
+
+    /// This process's own folder in the unified tree, and where that is mounted; none unless groups are made there, which is
+    /// tried with one of that name.
+    pub fn of_version_2(&self, name: &str) -> Option<(&Path, &Path)> {
+        let group = self.make(name)?;
+        let _ = group.remove();
+        let folders = self.unified.as_deref().zip(self.mount.as_deref());
+        folders.filter(|_| group.kind() == CgroupKind::V2)
+    }
+
+    /// The folders in which a process of this membership (`/proc/PID/cgroup`) may be held to a CPU quota: its own and those
+    /// above it, up to what is mounted.
+    pub fn quota_groups(&self, membership: &str) -> Vec<PathBuf> {
+        let Some((mount, controller)) = &self.quotas else { return Vec::new() };
+        let own = inside(mount, membership, controller);
+        own.ancestors().take_while(|folder| folder.starts_with(mount)).map(Path::to_path_buf).collect()
+    }
+
+    /// The folder of the group among which the kernel divides its processors, for a process of this membership
+    /// (`/proc/PID/cgroup`): its own, or in version 2 the nearest above that has a weight. None where nothing is mounted.
+    pub fn scheduled_in(&self, membership: &str) -> Option<PathBuf> {
+        let (mount, controller) = self.quotas.as_ref()?;
+        let own = inside(mount, membership, controller);
+        let weighed = |folder: &&Path| !controller.is_empty() || folder.join("cpu.weight").exists();
+        let above = own.ancestors().take_while(|folder| folder.starts_with(mount));
+        Some(above.into_iter().find(weighed).unwrap_or(mount).to_path_buf())
+    }
+
+    /// Makes a group called `name`: in version 1 where freezer and cpuacct are there, else in version 2.
+    /// None where neither can be written to.
+    pub fn make(&self, name: &str) -> Option<Cgroup> {
+        let v1 = self.freezer.as_ref().zip(self.cpuacct.as_ref()).and_then(|(freezer, cpuacct)| {
+            let (freezer, cpuacct) = (freezer.join(name), cpuacct.join(name));
+            fs::create_dir(&freezer).ok()?;
+            if fs::create_dir(&cpuacct).is_err() {
+                let _ = fs::remove_dir(&freezer);
+                return None;
+            }
+            Some(Cgroup::V1 { freezer, cpuacct, more: Vec::new() })
+        });
+        v1.or_else(|| {
+            let folder = self.unified.as_ref()?.join(name);
+            fs::create_dir(&folder).ok()?;
+            if folder.join("cgroup.freeze").exists() {
+                Some(Cgroup::V2 { folder })
+            } else {
+                let _ = fs::remove_dir(&folder);
+                None
+            }
+        })
+    }
+
+    /// As [`Self::make`], and holds the group to `limits`.
+    ///
+    /// # Errors
+    /// In words with the remedy, where the limits need groups and cannot be set; nothing is left behind then.
+    pub fn make_limited(&self, name: &str, limits: &Limits) -> Result<Option<Cgroup>, String> {
+        let Some(mut group) = self.make(name) else {
+            return if limits.need_groups() {
+                Err(limits::not_here("no control group can be made"))
+            } else {
+                Ok(None)
+            };
+        };
+        let set = match &mut group {
+            Cgroup::V1 { cpuacct, more, .. } => limits::set_v1(self.trees(), name, cpuacct, more, limits),
+            Cgroup::V2 { folder } => limits::set_v2(folder, limits),
+        };
+        match set {
+            Ok(()) => Ok(Some(group)),
+            Err(error) => {
+                let _ = group.remove();
+                Err(limits::not_here(&error.to_string()))
+            }
+        }
+    }
+
+    /// Version 1: this process's own folders in the cpu and the memory tree.
+    fn trees(&self) -> (Option<&Path>, Option<&Path>) {
+        (self.cpu.as_deref(), self.memory.as_deref())
+    }
+
+    /// Folders of groups whose name begins with `prefix`, in every tree.
+    pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
+        let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.mount, &self.cpu, &self.memory];
+        let entries =
+            trees.into_iter().flatten().filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
+        let mut found: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+            .map(|entry| entry.path())
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Lets a group run again that a keeper which was killed left frozen, so that the signals that wait for its
+    /// processes reach them.
+    pub fn thaw_abandoned(folder: &Path) {
+        for (file, word) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
+            if folder.join(file).exists() {
+                let _ = fs::write(folder.join(file), word);
+            }
+        }
+    }
+
+    /// CPU time in nanoseconds that everything on the machine has used, by processor; none where no group counts the whole
+    /// machine so. (The root of version 2 counts all processors together, in the clock ticks of `/proc/stat`.)
+    pub fn machine_cpu_ns(&self) -> Option<Vec<u64>> {
+        let text = fs::read_to_string(self.machine.as_ref()?.join("cpuacct.usage_percpu")).ok()?;
+        Some(text.split_whitespace().filter_map(|word| word.parse().ok()).collect())
+    }
+}
+
+/// The folder below `mount` that a membership names for a controller; "" is the unified tree.
+fn inside(mount: &Path, membership: &str, controller: &str) -> PathBuf {
+    let mut lines =
+        membership.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok());
+    let own = lines
+        .find(|[id, controllers, _]: &[&str; 3]| match controller {
+            "" => *id == "0" && controllers.is_empty(),
+            name => controllers.split(',').any(|one| one == name),
+        })
+        .map_or("", |[_, _, path]| path.trim_start_matches('/'));
+    let path = mount.join(own);
+    // In a container the membership may name a folder that is not mounted here.
+    if path.is_dir() { path } else { mount.into() }
+}
+
+/// One contender's group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cgroup {
+    /// Version 1: one folder per controller.
+    V1 {
+        /// In the freezer tree.
+        freezer: PathBuf,
+        /// In the cpuacct tree.
+        cpuacct: PathBuf,
+        /// In other trees, where limits are set.
+        #[serde(default)]
+        more: Vec<PathBuf>,
+    },
+    /// Version 2.
+    V2 {
+        /// In the unified tree.
+        folder: PathBuf,
+    },
+}
+
+impl Cgroup {
+    /// Which version it is.
+    pub fn kind(&self) -> CgroupKind {
+        match self {
+            Self::V1 { .. } => CgroupKind::V1,
+            Self::V2 { .. } => CgroupKind::V2,
+        }
+    }
+
+    /// Where its CPU time is read.
+    pub fn cpu_source(&self) -> &'static str {
+        match self {
+            Self::V1 { .. } => "cpuacct",
+            Self::V2 { .. } => "cpu.stat",
+        }
+    }
+
+    fn folders(&self) -> Vec<&Path> {
+        match self {
+            Self::V1 { freezer, cpuacct, more } => {
+                [freezer, cpuacct].into_iter().chain(more).map(PathBuf::as_path).collect()
+            }
+            Self::V2 { folder } => vec![folder],
+        }
+    }
+
+    fn main_folder(&self) -> &Path {
+        match self {
+            Self::V1 { freezer, .. } => freezer,
+            Self::V2 { folder } => folder,
+        }
+    }
+
+    /// Moves the calling process into the group.
+    pub fn enter(&self) -> io::Result<()> {
+        self.take_in("0")
+    }
+
+    fn take_in(&self, process: &str) -> io::Result<()> {
+        self.folders().into_iter().try_for_each(|folder| limits::write(&folder.join("cgroup.procs"), process))
+    }
+
+    /// Whether the group takes processes: one that does nothing is put into it, and ended.
+    ///
+    /// # Errors
+    /// When it does not, as with version 2 where the group above has processes of its own.
+    pub fn try_out(&self) -> io::Result<()> {
+        let mut idle = Command::new("/bin/sh");
+        idle.args(["-c", "read -r end"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut idle = idle.spawn()?;
+        let taken = self.take_in(&idle.id().to_string());
+        drop(idle.stdin.take());
+        idle.wait()?;
+        taken
+    }
+
+    /// Processes in the group.
+    pub fn processes(&self) -> Vec<Pid> {
+        let text = fs::read_to_string(self.main_folder().join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|line| line.trim().parse().ok()).filter_map(Pid::from_raw).collect()
+    }
+
+    /// Stops every thread in the group, and returns when all have stopped.
+    ///
+    /// # Errors
+    /// When the group cannot be written to, or has not stopped within two seconds.
+    pub fn freeze(&self) -> io::Result<()> {
+        self.switch(true)
+    }
+
+    /// Lets the group run again.
+    ///
+    /// # Errors
+    /// When the group cannot be written to.
+    pub fn thaw(&self) -> io::Result<()> {
+        self.switch(false)
+    }
+
+    fn switch(&self, frozen: bool) -> io::Result<()> {
+        let (file, word, wanted) = match (self, frozen) {
+            (Self::V1 { .. }, true) => ("freezer.state", "FROZEN", "FROZEN"),
+            (Self::V1 { .. }, false) => ("freezer.state", "THAWED", "THAWED"),
+            (Self::V2 { .. }, true) => ("cgroup.freeze", "1", "frozen 1"),
+            (Self::V2 { .. }, false) => ("cgroup.freeze", "0", "frozen 0"),
+        };
+        let folder = self.main_folder();
+        fs::write(folder.join(file), word)?;
+        let state = match self {
+            Self::V1 { .. } => folder.join("freezer.state"),
+            Self::V2 { .. } => folder.join("cgroup.events"),
+        };
+        let start = Instant::now();
+        let mut asked = 1;
+        while !fs::read_to_string(&state)?.lines().any(|line| line.trim() == wanted) {
+            // Whoever forks at the wrong moment keeps version 1 from coming to an end: it is let go for an instant, and asked again.
+            if frozen && matches!(self, Self::V1 { .. }) && start.elapsed() > ASK_AGAIN * asked {
+                asked += 1;
+                fs::write(folder.join(file), "THAWED")?;
+                fs::write(folder.join(file), word)?;
+            }
+            if start.elapsed() > FREEZE_PATIENCE {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("{}: not {wanted}", state.display()),
+                ));
+            }
+            if start.elapsed() > Duration::from_millis(1) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+        Ok(())
+    }
+
+    /// CPU time that the group has used, ended processes included, in nanoseconds.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        match self {
+            Self::V1 { cpuacct, .. } => {
+                fs::read_to_string(cpuacct.join("cpuacct.usage")).ok()?.trim().parse().ok()
+            }
+            Self::V2 { folder } => stat_ns(&fs::read_to_string(folder.join("cpu.stat")).ok()?, "usage_usec "),
+        }
+    }
+
+    /// The part of it in user mode and the part in the kernel, in nanoseconds; none where the group does not tell.
+    pub fn cpu_split(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::V1 { cpuacct, .. } => {
+                let part = |name: &str| -> Option<u64> {
+                    fs::read_to_string(cpuacct.join(name)).ok()?.trim().parse().ok()
+                };
+                Some((part("cpuacct.usage_user")?, part("cpuacct.usage_sys")?))
+            }
+            Self::V2 { folder } => {
+                let text = fs::read_to_string(folder.join("cpu.stat")).ok()?;
+                Some((stat_ns(&text, "user_usec ")?, stat_ns(&text, "system_usec ")?))
+            }
+        }
+    }
+
+    /// Ends every process in the group at once where the kernel offers it (version 2); the caller repeats by signals.
+    pub fn kill(&self) {
+        if let Self::V2 { folder } = self {
+            let _ = fs::write(folder.join("cgroup.kill"), "1");
+        }
+    }
+
+    /// Removes the group; it must be empty.
+    ///
+    /// # Errors
+    /// When a process is still in it.
+    pub fn remove(&self) -> io::Result<()> {
+        self.folders().into_iter().try_for_each(|folder| match fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        })
+    }
+}
+
+/// A time of version 2's `cpu.stat`, which has microseconds, in nanoseconds.
+fn stat_ns(text: &str, name: &str) -> Option<u64> {
+    let micros: u64 = text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()?;
+    Some(micros * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1_MOUNTS: &str = "cgroup /c/cpuacct,cpu cgroup rw,relatime,cpuacct,cpu 0 0\n\
+        cgroup /c/freezer cgroup rw,freezer 0 0\ncgroup2 /c/unified cgroup2 rw 0 0\n";
+
+    #[test]
+    fn version_1_is_found_with_its_own_folder() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("c/freezer/job")).unwrap();
+        fs::create_dir_all(root.path().join("c/cpuacct,cpu")).unwrap();
+        let found =
+            Hierarchy::parse(V1_MOUNTS, "6:freezer:/job\n2:cpu,cpuacct:/elsewhere\n0::/\n", root.path());
+        assert_eq!(found.freezer, Some(root.path().join("c/freezer/job")));
+        assert_eq!(found.cpuacct, Some(root.path().join("c/cpuacct,cpu")), "falls back to the mount");
+    }
+
+    #[test]
+    fn version_2_over_a_fake_tree() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("cg/user.slice");
+        fs::create_dir_all(&own).unwrap();
+        let found = Hierarchy::parse("cgroup2 /cg cgroup2 rw 0 0\n", "0::/user.slice\n", root.path());
+        assert!(found.make("deadheat-1-a").is_none(), "a folder without cgroup.freeze is no group");
+        assert!(!own.join("deadheat-1-a").exists(), "and is not left behind");
+        let group = Cgroup::V2 { folder: own.join("g") };
+        fs::create_dir(own.join("g")).unwrap();
+        fs::write(own.join("g/cgroup.events"), "populated 1\nfrozen 1\n").unwrap();
+        group.freeze().unwrap();
+        assert_eq!(fs::read_to_string(own.join("g/cgroup.freeze")).unwrap(), "1");
+        fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\n").unwrap();
+        assert_eq!(group.cpu_split(), None, "one part alone is none");
+        fs::write(own.join("g/cpu.stat"), "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\nnr_periods 0\n")
+            .unwrap();
+        assert_eq!(group.cpu_split(), Some((1_000_000, 500_000)));
+        assert_eq!(group.cpu_ns(), Some(1_500_000));
+        fs::write(own.join("g/cgroup.procs"), "12\n13\n").unwrap();
+        assert_eq!(group.processes().len(), 2);
+        group.enter().unwrap();
+        assert_eq!(fs::read_to_string(own.join("g/cgroup.procs")).unwrap(), "0");
+        assert_eq!(group.kind(), CgroupKind::V2);
+    }
+
+    #[test]
+    fn version_1_tells_user_mode_and_kernel_apart() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let folder = root.path().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            folder
+        };
+        let (freezer, cpuacct) = (folder("freezer/g"), folder("cpuacct/g"));
+        let group = Cgroup::V1 { freezer, cpuacct: cpuacct.clone(), more: vec![] };
+        fs::write(cpuacct.join("cpuacct.usage"), "1500000\n").unwrap();
+        fs::write(cpuacct.join("cpuacct.stat"), "user 0\nsystem 0\n").unwrap();
+        assert_eq!(
+            (group.cpu_ns(), group.cpu_split()),
+            (Some(1_500_000), None),
+            "clock ticks are too coarse"
+        );
+        fs::write(cpuacct.join("cpuacct.usage_user"), "900000\n").unwrap();
+        fs::write(cpuacct.join("cpuacct.usage_sys"), "580000\n").unwrap();
+        assert_eq!(group.cpu_split(), Some((900_000, 580_000)), "as they are: they need not add up");
+    }
+
+    #[test]
+    fn a_machine_without_groups_says_so() {
+        let root = tempfile::tempdir().unwrap();
+        let none = Hierarchy::parse("tmpfs /tmp tmpfs rw 0 0\n", "", root.path());
+        assert!(none.make("deadheat-1-a").is_none());
+        assert_eq!(none.machine_cpu_ns(), None);
+    }
+
+    #[test]
+    fn machine_cpu_time_is_that_of_the_whole_tree_by_processor() {
+        let root = tempfile::tempdir().unwrap();
+        let tree = root.path().join("c/cpuacct,cpu");
+        fs::create_dir_all(tree.join("user.slice")).unwrap();
+        fs::write(tree.join("cpuacct.usage_percpu"), "10 20 30 \n").unwrap();
+        fs::write(tree.join("user.slice/cpuacct.usage_percpu"), "1 2 3 \n").unwrap();
+        let detect = || Hierarchy::parse(V1_MOUNTS, "2:cpu,cpuacct:/user.slice\n", root.path());
+        assert_eq!(detect().machine_cpu_ns(), None, "what is mounted may be a part only");
+        fs::write(tree.join("release_agent"), "").unwrap();
+        assert_eq!(detect().machine_cpu_ns(), Some(vec![10, 20, 30]), "not our own folder's");
+    }
+}

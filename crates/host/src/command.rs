@@ -1,0 +1,167 @@
+//! A shell command that runs to its end, its output in a file.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use deadheat_record::Plan;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// So many of a command's last lines are shown when it fails.
+const TAIL_LINES: usize = 10;
+/// So much of a command is shown in messages.
+const SHOWN_LENGTH: usize = 200;
+/// How often it is looked whether a command with a limit has ended.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Placeholders and their values, as far as they are known before anything is started.
+pub fn values(plan: &Plan) -> BTreeMap<&'static str, String> {
+    let mut values = BTreeMap::new();
+    values.insert("study", plan.folder.display().to_string());
+    values.insert("work", plan.work.display().to_string());
+    if let Some(dataset) = &plan.dataset {
+        values.insert("dataset", dataset.display().to_string());
+    }
+    values
+}
+
+/// A shell command, ready to run.
+#[derive(Debug)]
+pub struct ShellCommand {
+    command: String,
+    folder: PathBuf,
+    env: Vec<(String, String)>,
+    log: PathBuf,
+}
+
+impl ShellCommand {
+    /// Replaces placeholders in the command and hands their values on as variables in capitals. Variables of `env` that
+    /// speak of ports and sockets are left out: there are none yet.
+    pub fn new<'e>(
+        command: &str,
+        folder: &Path,
+        env: impl IntoIterator<Item = (&'e String, &'e String)>,
+        values: &BTreeMap<&'static str, String>,
+        log: PathBuf,
+    ) -> Self {
+        let filled = env.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
+        let mut env: Vec<(String, String)> = filled.filter(|(_, value)| !names_a_server(value)).collect();
+        env.extend(values.iter().map(|(name, value)| (name.to_uppercase(), value.clone())));
+        Self { command: fill(command, values), folder: folder.to_owned(), env, log }
+    }
+
+    /// The command as the shell gets it, fit to be shown in one line.
+    pub fn shown(&self) -> String {
+        let line = printable(&self.command.split_whitespace().collect::<Vec<_>>().join(" "));
+        if line.chars().count() <= SHOWN_LENGTH {
+            return line;
+        }
+        line.chars().take(SHOWN_LENGTH).chain(['…']).collect()
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self) -> io::Result<ExitStatus> {
+        self.shell()?.spawn()?.wait()
+    }
+
+    /// Runs it in a process group of its own, which is killed when `limit` is over; none then.
+    pub fn run_within(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+        let mut child = self.shell()?.process_group(0).spawn()?;
+        let begin = Instant::now();
+        let ended = loop {
+            match child.try_wait()? {
+                Some(status) => break Some(status),
+                None if begin.elapsed() >= limit => break None,
+                None => std::thread::sleep(GLANCE),
+            }
+        };
+        end_group(&mut child, ended.is_none());
+        Ok(ended)
+    }
+
+    fn shell(&self) -> io::Result<Command> {
+        let log = File::create(&self.log)?;
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(&self.command).current_dir(&self.folder).envs(self.env.iter().cloned());
+        shell.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Ok(shell)
+    }
+
+    /// What it printed.
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Its last lines, indented, with the file that holds them all.
+    pub fn tail(&self) -> String {
+        let output = self.output();
+        let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+        if lines.is_empty() {
+            return format!("\n  it printed nothing ({})", self.log.display());
+        }
+        let last: Vec<String> =
+            lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| printable(line)).collect();
+        format!("\n  its last lines ({}):\n    | {}", self.log.display(), last.join("\n    | "))
+    }
+}
+
+fn end_group(child: &mut Child, is_late: bool) {
+    // Also after its end: what a version command left behind must not disturb the race.
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    if is_late {
+        let _ = child.wait();
+    }
+}
+
+/// How a command ended, in words.
+pub fn ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".into(),
+    }
+}
+
+/// A line of a command's output without what a terminal would obey.
+pub fn printable(line: &str) -> String {
+    line.trim_end().chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// A file name that any name can be turned into.
+pub fn log_name(kind: &str, name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    format!("{kind}-{}.log", name.chars().map(plain).collect::<String>())
+}
+
+fn fill(text: &str, values: &BTreeMap<&'static str, String>) -> String {
+    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+fn names_a_server(value: &str) -> bool {
+    value.contains("{port}")
+        || value.contains("{socket}")
+        || value.contains(".port}")
+        || value.contains(".socket}")
+}
+
+/// What `stdbuf` sets.
+const BUFFERING: [&str; 2] = ["LD_PRELOAD", "_STDBUF_O"];
+
+/// Variables that make the C library write standard output line by line where that is a file: otherwise lines come 4 KiB at a time, and
+/// the last ones are gone with the process. Empty where the machine has no `stdbuf`.
+pub fn line_buffering() -> BTreeMap<String, String> {
+    let mut stdbuf = Command::new("stdbuf");
+    stdbuf.args(["-oL", "env"]).env_remove("LD_PRELOAD").stdin(Stdio::null()).stderr(Stdio::null());
+    let output = stdbuf.output().map(|output| output.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&output).into_owned();
+    let set = text.lines().filter_map(|line| line.split_once('='));
+    set.filter(|(name, _)| BUFFERING.contains(name))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}

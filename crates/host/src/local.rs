@@ -1,0 +1,65 @@
+//! This machine as the host of a race.
+
+use std::io;
+
+use deadheat_record::{Finding, Plan, ScenarioPlan};
+
+use crate::affinity;
+use crate::cgroup::Hierarchy;
+use crate::cgroup::delegation::{self, DelegatedGroup};
+use crate::cgroup::limits;
+use crate::monitor::Monitor;
+use crate::monitor::awake::Awake;
+use crate::process::run::RunId;
+use crate::process::{LocalProcess, Process, ProcessSpec, StartError};
+use crate::{Host, LimitsError};
+
+/// This machine.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalHost<'a> {
+    /// This run of deadheat.
+    pub run: &'a RunId,
+    /// Where control groups are made.
+    pub hierarchy: &'a Hierarchy,
+}
+
+impl Host for LocalHost<'_> {
+    fn start(&self, spec: &ProcessSpec<'_>) -> Result<Box<dyn Process>, StartError> {
+        Ok(Box::new(LocalProcess::start(spec, self.run)?))
+    }
+
+    fn pin(&self, cpus: &[usize]) -> io::Result<()> {
+        affinity::pin(cpus)
+    }
+
+    fn keep_awake(&self, latency_us: u32, cpus: &[usize]) -> io::Result<Awake> {
+        Awake::hold(latency_us, cpus)
+    }
+
+    fn hold_to_limits(&self, plan: &Plan) -> Result<Option<DelegatedGroup>, LimitsError> {
+        let refused =
+            |scenario: &ScenarioPlan, reason: String| LimitsError { scenario: scenario.name.clone(), reason };
+        let mut group = None;
+        if let Some(first) = plan.scenarios.iter().find(|one| one.limits.need_groups()) {
+            let controllers = limits::controllers(plan.scenarios.iter().map(|one| &one.limits));
+            group = DelegatedGroup::find(self.hierarchy, &|| self.run.next_group(), &controllers)
+                .map_err(|error| refused(first, limits::not_here(&error.to_string())))?;
+        }
+        let base = group.as_ref().map(DelegatedGroup::base);
+        let hierarchy = base.map_or_else(|| self.hierarchy.clone(), |base| self.hierarchy.based(base));
+        for scenario in &plan.scenarios {
+            delegation::check(&hierarchy, &self.run.next_group(), &scenario.limits, &plan.pinning)
+                .map_err(|reason| refused(scenario, reason))?;
+        }
+        self.run.make_groups_in(base);
+        Ok(group)
+    }
+
+    fn monitor(&self, cpus: &[usize], generator: &[usize]) -> Monitor {
+        Monitor::new(cpus, generator, self.hierarchy)
+    }
+
+    fn take_left_behind(&self) -> Vec<Finding> {
+        self.run.take_left_behind()
+    }
+}

@@ -1,0 +1,539 @@
+//! What the machine does to our cores besides the race: steal, CPU time of others, and stalls.
+//!
+//! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`, and whose cores it was used on.
+//! Must not know: what follows from the readings.
+
+pub mod awake;
+pub mod counters;
+pub mod noise;
+pub mod stall;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use deadheat_record::{ExternalReading, Finding, HostReading};
+use rustix::process::Pid;
+
+use crate::cgroup::Hierarchy;
+use crate::cgroup::throttle::Groups;
+use crate::facts::virtual_here;
+use crate::monitor::awake::Awake;
+use crate::monitor::counters::Counters;
+use crate::monitor::stall::{Stalled, Stalls};
+use crate::process::tree;
+
+/// A reading in clock ticks may be off by so many of them for each core: one at either end.
+const TICKS_OFF: u64 = 2;
+
+/// Reads our cores between two moments.
+#[derive(Debug)]
+pub struct Monitor {
+    cpus: Vec<usize>,
+    /// The same cores by whose they are; none where servers and generator have none of their own.
+    sides: Option<Sides<Vec<usize>>>,
+    tick_ns: u64,
+    hierarchy: Hierarchy,
+    /// `/proc`, or what a test imitates it with.
+    proc: PathBuf,
+    counters: Counters,
+    stalls: Option<Stalls>,
+    awake: Option<Arc<Awake>>,
+}
+
+/// What is of the servers' cores, and what of the generator's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sides<T> {
+    servers: T,
+    generator: T,
+}
+
+/// The state at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Snapshot {
+    at: Instant,
+    ticks: Ticks,
+    /// On all of our cores.
+    all: Used,
+    /// The same by whose cores they are.
+    sides: Option<Sides<Used>>,
+    /// What children of this process had used that have ended, wherever they ran.
+    ended_ns: u64,
+}
+
+/// CPU time that was used on some of our cores up to a moment.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    cores: usize,
+    /// By everybody together; none where it cannot be told.
+    machine: Option<MachineTime>,
+    /// By the race itself.
+    ours_ns: u64,
+}
+
+/// CPU time that everybody together has used on some of our cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MachineTime {
+    ns: u64,
+    /// By how much a difference between two readings may be off.
+    off_ns: u64,
+}
+
+/// CPU time that the race itself has used up to a moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ours {
+    /// On the servers' cores: contenders, services, and those threads of this process that are tied to them.
+    servers_ns: u64,
+    /// On the generator's: this process otherwise.
+    generator_ns: u64,
+    /// Children of this process that have ended, wherever they ran.
+    ended_ns: u64,
+}
+
+/// What happened between two moments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Disturbance {
+    /// As it is recorded.
+    pub reading: ExternalReading,
+    /// By how much the share of others may be off, for the coarseness of the clock that it was read from.
+    pub foreign_off: f64,
+    /// Of whose time that share is.
+    pub foreign_of: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Ticks {
+    busy: u64,
+    /// The part of it that was for devices and the network.
+    interrupts: u64,
+    steal: u64,
+    total: u64,
+}
+
+impl Monitor {
+    /// Watches `cpus`; all that are online where the list is empty. Those of them that are the generator's are given, too, where it has
+    /// cores of its own: the others are the servers'.
+    pub fn new(cpus: &[usize], generator: &[usize], hierarchy: &Hierarchy) -> Self {
+        Self::under(Path::new("/proc"), cpus, generator, hierarchy)
+    }
+
+    /// The same, with the files of `/proc` below another folder.
+    pub fn under(proc: &Path, cpus: &[usize], generator: &[usize], hierarchy: &Hierarchy) -> Self {
+        let sides = Sides::of(cpus, generator);
+        let cpus = if cpus.is_empty() { online(&stat(proc)) } else { cpus.to_vec() };
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let counters = Counters::new(proc, Groups::own(hierarchy));
+        let hierarchy = hierarchy.clone();
+        Self { cpus, sides, tick_ns, hierarchy, proc: proc.into(), counters, stalls: None, awake: None }
+    }
+
+    /// Counts what keeps cores awake as the race's own.
+    pub fn besides(self, awake: Option<Arc<Awake>>) -> Self {
+        Self { awake, ..self }
+    }
+
+    /// Lets cores sleep where what keeps them awake would take time from these processes; what is to be said then.
+    pub fn give_way_to(&self, processes: &[Pid]) -> Option<Finding> {
+        let awake = self.awake.as_ref().filter(|awake| !awake.gives_way_to(processes, &self.hierarchy))?;
+        awake.end();
+        Some(processors_sleep(
+            "the contenders are in a control group or session of their own, which shares the cores with deadheat's",
+            "start contenders without setsid; limits on CPU time need control groups of version 1",
+        ))
+    }
+
+    /// Watches for stalls of our cores from now on; what is to be said where that is not allowed and a hypervisor may cause them.
+    pub fn see_stalls(&mut self) -> Option<Finding> {
+        match Stalls::watch(&self.cpus) {
+            Ok(stalls) => self.stalls = Some(stalls),
+            Err(error) if virtual_here() => return Some(stalls_unknown(&error)),
+            Err(_) => {}
+        }
+        None
+    }
+
+    /// How long our cores have stood still so far; none where nobody watches for it.
+    pub fn stalled(&self) -> Option<Stalled> {
+        self.stalls.as_ref().map(Stalls::read)
+    }
+
+    /// The share of the time since then for which the one of our cores stood still that did so longest, 0 to 1.
+    pub fn stalled_share(&self, since: Option<Stalled>) -> Option<f64> {
+        Some(self.stalled()?.share_since(&since?))
+    }
+
+    /// What the kernel has counted for the whole machine so far.
+    pub fn host(&self) -> HostReading {
+        self.counters.read()
+    }
+
+    /// The groups that hold `processes` and not ourselves, whose throttling is theirs alone.
+    pub fn groups_of(&self, processes: &[Pid]) -> Groups {
+        Groups::of_others(&self.hierarchy, processes)
+    }
+
+    /// Reads the state. `contenders_ns` is the CPU time that contenders and services have used so far.
+    pub fn moment(&self, contenders_ns: u64) -> Snapshot {
+        let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
+        let looking_ns = match (&self.stalls, &self.sides) {
+            (Some(stalls), Some(sides)) => stalls.used_ns(&sides.servers),
+            _ => 0,
+        };
+        // Idle threads run on all cores of the servers, also on those that are not watched since a scenario has fewer.
+        let idle_ns = self.awake.as_ref().map_or(0, |awake| awake.used_ns(|_| true));
+        let idle_here_ns =
+            self.awake.as_ref().map_or(0, |awake| awake.used_ns(|cpu| self.cpus.contains(&cpu)));
+        let ours = Ours {
+            servers_ns: contenders_ns + looking_ns + idle_here_ns,
+            generator_ns: own_ns.saturating_sub(looking_ns + idle_ns),
+            ended_ns: tree::ended_ns(),
+        };
+        self.moment_of(Instant::now(), ours)
+    }
+
+    fn moment_of(&self, at: Instant, ours: Ours) -> Snapshot {
+        let (stat, precise) = (stat(&self.proc), self.hierarchy.machine_cpu_ns());
+        let used = |cpus: &[usize], ours_ns: u64, interrupts: bool| Used {
+            cores: cpus.len(),
+            machine: self.machine(precise.as_deref(), &stat, cpus, interrupts),
+            ours_ns,
+        };
+        Snapshot {
+            at,
+            ticks: ticks(&stat, &self.cpus),
+            all: used(&self.cpus, ours.servers_ns + ours.generator_ns, true),
+            sides: self.sides.as_ref().map(|sides| Sides {
+                servers: used(&sides.servers, ours.servers_ns, false),
+                generator: used(&sides.generator, ours.generator_ns, false),
+            }),
+            ended_ns: ours.ended_ns,
+        }
+    }
+
+    /// From the group's times by processor, else from the ticks of `/proc/stat`.
+    ///
+    /// `interrupts`: with what the kernel did for devices and the network, where the clock has it apart. Some kernels count it as nobody's,
+    /// others as the time of whoever was interrupted; without it nothing of ours is taken for another's.
+    fn machine(
+        &self,
+        precise: Option<&[u64]>,
+        stat: &str,
+        cpus: &[usize],
+        interrupts: bool,
+    ) -> Option<MachineTime> {
+        let sum = |each: &[u64]| cpus.iter().map(|cpu| each.get(*cpu).copied()).sum::<Option<u64>>();
+        let precise = precise.and_then(sum).map(|ns| MachineTime { ns, off_ns: 0 });
+        let ticks = ticks(stat, cpus);
+        let coarse = || MachineTime {
+            ns: (ticks.busy - if interrupts { 0 } else { ticks.interrupts }) * self.tick_ns,
+            off_ns: TICKS_OFF * self.tick_ns * cpus.len() as u64,
+        };
+        precise.or_else(|| (ticks.total > 0).then(coarse))
+    }
+
+    /// What is to be said when the CPU time of others cannot be told here.
+    pub fn blind(&self) -> Option<Finding> {
+        self.moment(0).all.machine.is_none().then(|| {
+            Finding::warn(
+                "foreign-cpu-unknown",
+                "what other programs use of our cores cannot be told: neither the root control group nor /proc/stat can be read",
+                "make /proc/stat readable where deadheat runs, or see to it yourself that nothing else runs",
+            )
+        })
+    }
+
+    /// What happened between two moments.
+    ///
+    /// The share of others is that of the side that they took more from, the servers' cores or the generator's: a loop on the servers'
+    /// only core takes half of it, however many cores the generator has. It is that of all our cores together unless the worse side is
+    /// above it by more than the clock may be off: which of two readings is larger that cannot be told apart is chance, and always to
+    /// take the larger one would let that chance add up over many rounds.
+    ///
+    /// Steal stays that of all our cores. `/proc/stat` has it in ticks of 10 ms, and a round may last for 250 ms: over 5 % of two cores
+    /// are three ticks in it, of one core two, and the worse of two cores has those much more often. Rounds would be left out for a
+    /// tick more or less, although a host that is short of time takes it from all cores about alike.
+    pub fn between(&self, before: &Snapshot, after: &Snapshot) -> Disturbance {
+        let elapsed_ns = after.at.duration_since(before.at).as_nanos() as f64;
+        let available_ns = elapsed_ns * self.cpus.len() as f64;
+        let off_ns = after.all.machine.map_or(0, |machine| machine.off_ns);
+        let foreign_off = if available_ns > 0.0 { off_ns as f64 / available_ns } else { 0.0 };
+        let all = after.all.foreign_since(&before.all, elapsed_ns);
+        let worse = worse_side(before, after, elapsed_ns);
+        let worse = worse.filter(|(share, _)| all.is_some_and(|all| *share - all > foreign_off));
+        let (share, foreign_of) = worse.map_or((all, "our cores"), |(share, whose)| (Some(share), whose));
+        Disturbance {
+            reading: ExternalReading {
+                steal_share: steal_share(before.ticks, after.ticks),
+                foreign_share: share,
+            },
+            foreign_off,
+            foreign_of,
+        }
+    }
+}
+
+impl Sides<Vec<usize>> {
+    /// Divides `cpus` into the generator's and the others; none unless all of the generator's are among them, each once, and others too.
+    fn of(cpus: &[usize], own: &[usize]) -> Option<Self> {
+        let (generator, servers): (Vec<usize>, Vec<usize>) =
+            cpus.iter().copied().partition(|cpu| own.contains(cpu));
+        let once = generator.len() == own.len() && own.iter().all(|cpu| generator.contains(cpu));
+        (once && !generator.is_empty() && !servers.is_empty()).then_some(Self { servers, generator })
+    }
+}
+
+impl Used {
+    /// The share of these cores' time since `before` that others used; none where it cannot be told.
+    fn foreign_since(&self, before: &Self, elapsed_ns: f64) -> Option<f64> {
+        let machine_ns = self.machine?.ns.saturating_sub(before.machine?.ns);
+        let ours_ns = self.ours_ns.saturating_sub(before.ours_ns);
+        Some(foreign_share(machine_ns, ours_ns, elapsed_ns * self.cores as f64))
+    }
+}
+
+/// The share that others used of the side that they took more from, and whose that is. None where children of ours have ended
+/// meanwhile, as in rounds of starts: keepers run beside the generator, and are counted with what they kept, in clock ticks.
+fn worse_side(before: &Snapshot, after: &Snapshot, elapsed_ns: f64) -> Option<(f64, &'static str)> {
+    let (then, now) = before.sides.zip(after.sides).filter(|_| before.ended_ns == after.ended_ns)?;
+    let servers = now.servers.foreign_since(&then.servers, elapsed_ns)?;
+    let generator = now.generator.foreign_since(&then.generator, elapsed_ns)?;
+    let worse_there = generator > servers;
+    Some(if worse_there { (generator, "the generator's cores") } else { (servers, "the servers' cores") })
+}
+
+/// Said where idle processors sleep while contenders are measured.
+pub fn processors_sleep(why: &str, remedy: &str) -> Finding {
+    // Measured: "The same result for everybody" in docs/src/method.md.
+    let effect = "below its limit, a contender pays for waking them up, and ratios may be off by 8 % in CPU time and by 17 % in median \
+                  latency; at its limit it does not";
+    Finding::warn("processors-sleep", format!("idle processors sleep ({why}): {effect}"), remedy)
+}
+
+fn stalls_unknown(error: &io::Error) -> Finding {
+    Finding::warn(
+        "stalls-unknown",
+        format!("for how long the hypervisor lets our cores stand still cannot be told: {error}"),
+        "race as root, with CAP_SYS_NICE (`docker run --cap-add SYS_NICE`) or after `ulimit -r 1`: real-time threads see it",
+    )
+}
+
+fn stat(proc: &Path) -> String {
+    fs::read_to_string(proc.join("stat")).unwrap_or_default()
+}
+
+fn steal_share(before: Ticks, after: Ticks) -> f64 {
+    let total = after.total.saturating_sub(before.total);
+    if total == 0 { 0.0 } else { after.steal.saturating_sub(before.steal) as f64 / total as f64 }
+}
+
+/// May lie a little below 0 where clocks of different precision cross, so that the errors of many rounds cancel.
+fn foreign_share(machine_ns: u64, ours_ns: u64, available_ns: f64) -> f64 {
+    if available_ns > 0.0 { (machine_ns as f64 - ours_ns as f64) / available_ns } else { 0.0 }
+}
+
+fn online(stat: &str) -> Vec<usize> {
+    stat.lines().filter_map(|line| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok()).collect()
+}
+
+/// `cpuN user nice system idle iowait irq softirq steal guest guest_nice`; guest time is part of user time.
+fn ticks(stat: &str, cpus: &[usize]) -> Ticks {
+    stat.lines().fold(Ticks::default(), |sum, line| {
+        let mut words = line.split_whitespace();
+        let cpu =
+            words.next().and_then(|word| word.strip_prefix("cpu")).and_then(|number| number.parse().ok());
+        if !cpu.is_some_and(|cpu: usize| cpus.contains(&cpu)) {
+            return sum;
+        }
+        let fields: Vec<u64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
+        let of = |places: &[usize]| places.iter().filter_map(|field| fields.get(*field)).sum::<u64>();
+        Ticks {
+            busy: sum.busy + of(&[0, 1, 2, 5, 6]),
+            interrupts: sum.interrupts + of(&[5, 6]),
+            steal: sum.steal + fields.get(7).copied().unwrap_or(0),
+            total: sum.total + fields.iter().sum::<u64>(),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const STAT: &str =
+        "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 10 0 5 80 0 0 1 4 0 0\ncpu1 20 0 10 60 0 0 0 10 7 0\nintr 5\n";
+
+    #[test]
+    fn only_our_cores_count() {
+        assert_eq!(online(STAT), [0, 1]);
+        assert_eq!(ticks(STAT, &[1]), Ticks { busy: 30, interrupts: 0, steal: 10, total: 100 });
+        assert_eq!(ticks(STAT, &[0, 1]), Ticks { busy: 46, interrupts: 1, steal: 14, total: 200 });
+    }
+
+    #[test]
+    fn shares_are_shares() {
+        let at = |steal, total| Ticks { steal, total, ..Ticks::default() };
+        let (before, after) = (at(1, 100), at(6, 200));
+        assert!((steal_share(before, after) - 0.05).abs() < 1e-12);
+        assert_eq!(steal_share(after, after), 0.0);
+        let available = 2e9;
+        assert!((foreign_share(1_500_000_000, 1_400_000_000, available) - 0.05).abs() < 1e-9);
+        assert!(foreign_share(5, 10, available) < 0.0, "errors of many rounds cancel");
+    }
+
+    #[test]
+    fn others_are_seen_by_processor_where_no_group_counts_the_machine() {
+        let watch = Monitor::new(&[1], &[], &nowhere());
+        let at = Instant::now();
+        let moment = |seconds, busy, ours_ns| Snapshot {
+            at: at + Duration::from_secs(seconds),
+            ticks: Ticks::default(),
+            all: Used { cores: 1, machine: Some(MachineTime { ns: busy, off_ns: 20_000_000 }), ours_ns },
+            sides: None,
+            ended_ns: 0,
+        };
+        let seen = watch.between(&moment(0, 5, 5), &moment(1, 700_000_005, 500_000_005));
+        assert!((seen.reading.foreign_share.unwrap() - 0.2).abs() < 1e-9);
+        assert!((seen.foreign_off - 0.02).abs() < 1e-9);
+    }
+
+    fn nowhere() -> Hierarchy {
+        Hierarchy::parse("", "", std::path::Path::new("/nowhere"))
+    }
+
+    /// What is seen over two seconds of cores that were busy for these shares of them, as `/proc/stat` would show it. The first core is
+    /// the servers', the others are the generator's.
+    fn seen_over_two_seconds(busy: &[f64], ours: Ours) -> Disturbance {
+        let (proc, cpus) = (tempfile::tempdir().unwrap(), (0..busy.len()).collect::<Vec<_>>());
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let imitate = |seconds: f64| {
+            let line = |(cpu, share): (usize, &f64)| {
+                let ticks = (share * seconds * per_second).round();
+                format!("cpu{cpu} {ticks} 0 0 1000 0 0 0 0 0 0\n")
+            };
+            let text: Vec<String> = busy.iter().enumerate().map(line).collect();
+            fs::write(proc.path().join("stat"), text.concat()).unwrap();
+        };
+        let watch = Monitor::under(proc.path(), &cpus, &cpus[1..], &nowhere());
+        let at = Instant::now();
+        imitate(0.0);
+        let before = watch.moment_of(at, Ours::default());
+        imitate(2.0);
+        watch.between(&before, &watch.moment_of(at + Duration::from_secs(2), ours))
+    }
+
+    /// CPU time of ours in seconds.
+    fn ours(servers_s: f64, generator_s: f64) -> Ours {
+        let ns = |seconds: f64| (seconds * 1e9).round() as u64;
+        Ours { servers_ns: ns(servers_s), generator_ns: ns(generator_s), ended_ns: 0 }
+    }
+
+    #[track_caller]
+    fn assert_share(seen: &Disturbance, share: f64, of: &str) {
+        let read = seen.reading.foreign_share.unwrap();
+        assert!((read - share).abs() < 1e-9 && seen.foreign_of == of, "{seen:?}");
+    }
+
+    /// A busy loop has half of the servers' core; of all sixteen that is 3 %.
+    #[test]
+    fn a_loop_on_the_servers_only_core_is_seen_however_many_the_generator_has() {
+        let mut busy = [0.6; 16];
+        busy[0] = 1.0;
+        let seen = seen_over_two_seconds(&busy, ours(1.0, 18.0));
+        assert_share(&seen, 0.5, "the servers' cores");
+    }
+
+    #[test]
+    fn with_a_core_each_a_loop_on_either_reads_no_less_than_over_both() {
+        assert_share(&seen_over_two_seconds(&[1.0, 0.6], ours(1.0, 1.2)), 0.5, "the servers' cores");
+        assert_share(&seen_over_two_seconds(&[0.4, 1.0], ours(0.8, 1.0)), 0.5, "the generator's cores");
+        let both = seen_over_two_seconds(&[0.9, 0.9], ours(1.2, 1.2));
+        assert_share(&both, 0.3, "our cores");
+    }
+
+    /// Two ticks in two seconds are 1 %.
+    #[test]
+    fn sides_that_the_clock_cannot_tell_apart_are_read_together() {
+        let seen = seen_over_two_seconds(&[0.5, 0.5], ours(0.98, 1.0));
+        assert_share(&seen, 0.005, "our cores");
+        let seen = seen_over_two_seconds(&[0.5, 0.5], ours(0.94, 1.0));
+        assert_share(&seen, 0.03, "the servers' cores");
+    }
+
+    /// A kernel that counts it as nobody's does not count it as ours, either.
+    #[test]
+    fn what_the_kernel_does_for_the_network_is_no_others_time_on_a_side() {
+        let watch = Monitor::under(Path::new("/nowhere"), &[0, 1], &[1], &nowhere());
+        let stat = "cpu0 50 0 20 10 0 3 17 0\ncpu1 40 0 20 40 0 0 0 0\n";
+        let ns = |cpus: &[usize], interrupts| watch.machine(None, stat, cpus, interrupts).unwrap().ns;
+        assert_eq!((ns(&[0], true), ns(&[0], false)), (90 * watch.tick_ns, 70 * watch.tick_ns));
+        assert_eq!(ns(&[1], true), ns(&[1], false));
+        let precise = watch.machine(Some(&[10, 20, 30]), stat, &[0, 2], true);
+        assert_eq!(precise, Some(MachineTime { ns: 40, off_ns: 0 }));
+        assert_ne!(
+            watch.machine(Some(&[10]), stat, &[0, 1], true).unwrap().off_ns,
+            0,
+            "a processor is missing"
+        );
+    }
+
+    #[test]
+    fn what_has_ended_is_on_no_side() {
+        let ended = Ours { ended_ns: 10_000_000, ..ours(1.0, 1.2) };
+        assert_share(&seen_over_two_seconds(&[1.0, 0.6], ended), 0.25, "our cores");
+    }
+
+    #[test]
+    fn sides_are_told_apart_only_where_each_has_cores_of_its_own() {
+        let sides = |servers: &[usize], generator: &[usize]| {
+            Some(Sides { servers: servers.to_vec(), generator: generator.to_vec() })
+        };
+        assert_eq!(Sides::of(&[0, 2, 1, 3], &[1, 3]), sides(&[0, 2], &[1, 3]));
+        assert_eq!(Sides::of(&[], &[0, 1]), None, "nobody is pinned");
+        assert_eq!(Sides::of(&[0, 1], &[0, 1]), None);
+        assert_eq!(Sides::of(&[0, 1], &[1, 2]), None, "the generator runs elsewhere as well");
+        assert_eq!(Sides::of(&[0, 1, 1], &[1]), None, "a core of both");
+        assert_eq!(Sides::of(&[0, 1], &[]), None);
+    }
+
+    /// Burns CPU time on a core of this machine, as seen by a watch without groups.
+    #[test]
+    fn another_programs_time_is_seen_without_groups() {
+        let watch = Monitor::new(&[], &[], &nowhere());
+        assert_eq!(watch.blind(), None);
+        let before = watch.moment(0).all.machine.unwrap();
+        let mut other = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let grown = |now: MachineTime| now.ns - before.ns >= 200_000_000;
+        let start = Instant::now();
+        let seen = loop {
+            let seen = watch.moment(0).all.machine.is_some_and(grown);
+            if seen || start.elapsed().as_secs() > 60 {
+                break seen;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(seen);
+    }
+
+    #[test]
+    fn a_watch_that_sees_nothing_says_so() {
+        let watch = Monitor::new(&[100_000], &[], &nowhere());
+        assert_eq!(watch.blind().unwrap().code, "foreign-cpu-unknown");
+        let seen = watch.between(&watch.moment(0), &watch.moment(0));
+        assert_eq!(seen.reading.foreign_share, None);
+    }
+
+    #[test]
+    fn this_machine_can_be_read() {
+        let watch = Monitor::new(&[], &[], &Hierarchy::detect());
+        let before = watch.moment(0);
+        let seen = watch.between(&before, &watch.moment(0));
+        assert!((0.0..=1.0).contains(&seen.reading.steal_share));
+    }
+}

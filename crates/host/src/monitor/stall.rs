@@ -1,0 +1,228 @@
+//! Stalls: how long processors of ours stood still, whoever had taken them.
+//!
+//! Owns: threads that ask to be woken again and again, and how late they were. Must not know: how much is too much.
+//!
+//! A hypervisor that rations a virtual machine lets its processors stand still for milliseconds at a time, and need not count that as
+//! steal. From inside, a real-time thread is then woken late, as `cyclictest` (rt-tests) and jHiccup measure it. Where it was woken in
+//! time and waited for another thread or for the kernel, the kernel counts that wait (`/proc/thread-self/schedstat`): that is no stall.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use thread_priority::{RealtimeThreadSchedulePolicy, ThreadSchedulePolicy};
+
+use crate::affinity::{pin, schedule};
+use crate::process::tree::schedstat_of;
+
+/// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much. Waking it takes some 16 us in a virtual
+/// machine, most of it the timer's, so that more often would cost the contenders more than it shows.
+const PERIOD: Duration = Duration::from_millis(4);
+/// So often woken, a thread reads anew how long it has waited and run: each time it is a microsecond or so, and reading costs more.
+const FRESH: u64 = 25;
+/// A thread that is woken later than this found its processor standing still; timers themselves are late by less.
+const TOLERANCE: Duration = Duration::from_millis(1);
+
+/// Watches processors for as long as it lives.
+#[derive(Debug)]
+pub struct Stalls {
+    /// By processor.
+    watched: Vec<(usize, Arc<Disturbance>)>,
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// How long each processor had stood still up to a moment.
+#[derive(Debug, Clone)]
+pub struct Stalled {
+    at: Instant,
+    stalled_ns: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Disturbance {
+    stalled_ns: AtomicU64,
+    longest_ns: AtomicU64,
+    /// CPU time of the thread that looks.
+    used_ns: AtomicU64,
+}
+
+impl Stalls {
+    /// Begins to watch these processors.
+    ///
+    /// # Errors
+    /// When real-time threads are not allowed here (`CAP_SYS_NICE`), or one may not run on one of the processors, or the kernel does not
+    /// count for how long it waits.
+    pub fn watch(cpus: &[usize]) -> io::Result<Self> {
+        let (tell, told) = channel();
+        let mut stalls = Self { watched: Vec::new(), over: Arc::default(), threads: Vec::new() };
+        for cpu in cpus.iter().copied() {
+            let seen = Arc::<Disturbance>::default();
+            let (own, over, tell) = (Arc::clone(&seen), Arc::clone(&stalls.over), tell.clone());
+            let thread = std::thread::Builder::new().name(format!("stalls-{cpu}"));
+            stalls.threads.push(thread.spawn(move || watch(cpu, &own, &over, tell))?);
+            stalls.watched.push((cpu, seen));
+        }
+        // Else whoever listens would wait for one more.
+        drop(tell);
+        told.into_iter().collect::<io::Result<Vec<()>>>().map(|_| stalls)
+    }
+
+    /// How long each has stood still so far.
+    pub fn read(&self) -> Stalled {
+        let stalled_ns =
+            self.watched.iter().map(|(_, seen)| seen.stalled_ns.load(Ordering::Relaxed)).collect();
+        Stalled { at: Instant::now(), stalled_ns }
+    }
+
+    /// The longest time for which one of them stood still, in nanoseconds.
+    pub fn longest_ns(&self) -> u64 {
+        self.watched.iter().map(|(_, seen)| seen.longest_ns.load(Ordering::Relaxed)).max().unwrap_or(0)
+    }
+
+    /// CPU time that looking has taken so far on those of the processors that are among `cpus`, in nanoseconds; known anew ten times a
+    /// second.
+    pub fn used_ns(&self, cpus: &[usize]) -> u64 {
+        let there = self.watched.iter().filter(|(cpu, _)| cpus.contains(cpu));
+        there.map(|(_, seen)| seen.used_ns.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Drop for Stalls {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // One that panicked has nothing more to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Stalled {
+    /// The share of the time since `before` for which the processor stood still that did so longest, 0 to 1.
+    pub fn share_since(&self, before: &Self) -> f64 {
+        let since =
+            self.stalled_ns.iter().zip(&before.stalled_ns).map(|(now, then)| now.saturating_sub(*then));
+        let elapsed_ns = self.at.duration_since(before.at).as_nanos().max(1);
+        // A stall that began before may be longer than the time since.
+        (since.max().unwrap_or(0) as f64 / elapsed_ns as f64).min(1.0)
+    }
+}
+
+fn watch(cpu: usize, seen: &Disturbance, over: &AtomicBool, tell: Sender<io::Result<()>>) {
+    let ready = pin(&[cpu]).and_then(|()| go_first()).and_then(|()| ran_and_waited());
+    let begun = ready.as_ref().ok().copied();
+    // Nobody hears it where another one could not begin.
+    let _ = tell.send(ready.map(drop));
+    drop(tell);
+    let Some(mut before) = begun else { return };
+    let mut now = Instant::now();
+    for woken in 1_u64.. {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        let due = now + PERIOD;
+        std::thread::sleep(PERIOD);
+        now = Instant::now();
+        let late = now.saturating_duration_since(due);
+        if late <= TOLERANCE && woken % FRESH != 0 {
+            continue;
+        }
+        let counted = ran_and_waited().unwrap_or(before);
+        seen.used_ns.store(counted.0, Ordering::Relaxed);
+        if let Some(stall) = stood_still(late, counted.1.saturating_sub(before.1)) {
+            let ns = stall.as_nanos() as u64;
+            seen.stalled_ns.fetch_add(ns, Ordering::Relaxed);
+            seen.longest_ns.fetch_max(ns, Ordering::Relaxed);
+        }
+        before = counted;
+    }
+}
+
+/// For how long the calling thread has run, in nanoseconds, and has waited for a processor after it was woken.
+fn ran_and_waited() -> io::Result<(u64, Duration)> {
+    let counted = schedstat_of(Path::new("/proc/thread-self"));
+    let counted =
+        counted.ok_or_else(|| io::Error::other("the kernel does not count what threads wait (schedstat)"));
+    counted.map(|(used_ns, waited_ns)| (used_ns, Duration::from_nanos(waited_ns)))
+}
+
+/// For how long the processor of a thread stood still that was so late and had waited for others for so long, if it did.
+fn stood_still(late: Duration, waited: Duration) -> Option<Duration> {
+    Some(late.saturating_sub(waited)).filter(|stall| *stall > TOLERANCE)
+}
+
+/// Makes the calling thread a real-time one: no usual thread keeps it waiting.
+fn go_first() -> io::Result<()> {
+    schedule(ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo))
+}
+
+#[cfg(test)]
+mod tests {
+    use thread_priority::{ThreadPriority, set_thread_priority_and_policy, thread_native_id};
+
+    use super::*;
+
+    /// Whoever tests may not run on all processors there are.
+    fn watched() -> Option<Stalls> {
+        match Stalls::watch(&[0]) {
+            Ok(stalls) => Some(stalls),
+            Err(error) => {
+                eprintln!("SKIPPED: no real-time thread on processor 0 here: {error}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_thread_waits_for_others_is_no_stall() {
+        let Some(stalls) = watched() else { return };
+        let before = stalls.read();
+        let hog = std::thread::spawn(|| {
+            pin(&[0]).unwrap();
+            let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+            set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Max, policy).unwrap();
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(300) {
+                std::hint::spin_loop();
+            }
+        });
+        hog.join().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        // The machine may stall by itself, but not for the most of it.
+        let share = stalls.read().share_since(&before);
+        assert!(share < 0.4, "{share}: {stalls:?}");
+        assert!(stalls.used_ns(&[0]) > 0 && stalls.used_ns(&[1]) == 0, "{stalls:?}");
+    }
+
+    #[test]
+    fn a_stall_is_a_lateness_that_is_no_wait() {
+        let us = Duration::from_micros;
+        assert_eq!(stood_still(us(5_000), us(20)), Some(us(4_980)));
+        assert_eq!(stood_still(us(60_000), us(59_900)), None);
+        assert_eq!(stood_still(TOLERANCE, Duration::ZERO), None);
+        assert_eq!(stood_still(us(1), us(5)), None);
+    }
+
+    #[test]
+    fn the_share_is_that_of_the_processor_that_stood_still_longest() {
+        let at = Instant::now();
+        let stalled = |ns, stalled_ns: [u64; 2]| Stalled {
+            at: at + Duration::from_nanos(ns),
+            stalled_ns: stalled_ns.to_vec(),
+        };
+        let before = stalled(0, [5, 100]);
+        assert!((stalled(1_000, [25, 110]).share_since(&before) - 0.02).abs() < 1e-12);
+        assert_eq!(stalled(10, [25, 110]).share_since(&before), 1.0);
+        assert_eq!(before.share_since(&before), 0.0);
+    }
+
+    #[test]
+    fn a_processor_that_is_not_there_cannot_be_watched() {
+        assert!(Stalls::watch(&[0, 100_000]).is_err());
+    }
+}

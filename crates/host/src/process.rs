@@ -1,0 +1,552 @@
+//! One start of a contender or service: from the command to the last process gone.
+//!
+//! Owns: ports and sockets handed over, replacement of placeholders, readiness, freezing, usage, the end.
+//! Must not know: the schedule, parity, the record.
+
+pub mod instructions;
+pub mod keeper;
+pub mod ports;
+pub mod ready;
+pub mod run;
+pub mod tree;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use deadheat_load::Address;
+use deadheat_record::{Ending, Limits, Listen};
+use rustix::process::{Pid, Signal};
+
+use crate::cgroup::Cgroup;
+use crate::clock::Clock;
+use crate::process::instructions::Instructions;
+use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, in_words, now_ns};
+use crate::process::run::{LeftBehind, RunId};
+
+/// How long a contender may take to end by itself after TERM.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a stopped tree may take to stop.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// How long is waited between two tries to reach what starts, at least and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
+/// How many of the log's last lines are shown when a contender fails.
+const TAIL_LINES: usize = 12;
+
+/// Why a contender is not up, with what it said last.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// The command could not be run at all.
+    #[error("{name} could not be started: {reason}")]
+    Spawn {
+        /// Who.
+        name: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The fixed port is in use.
+    #[error("{name}: port {port} is taken{holder}; end that process, or let {name} listen on $PORT")]
+    PortTaken {
+        /// Who.
+        name: String,
+        /// The port.
+        port: u16,
+        /// ` by PID (command)`, or nothing where it cannot be told.
+        holder: String,
+    },
+    /// It ended before it answered.
+    #[error("{name} ended with {status} before it answered{tail}")]
+    Exited {
+        /// Who.
+        name: String,
+        /// In words.
+        status: String,
+        /// Its last lines, ready to be printed.
+        tail: String,
+    },
+    /// It did not answer in time.
+    #[error("{name} did not answer within {patience_s} s: {last}{tail}")]
+    NotReady {
+        /// Who.
+        name: String,
+        /// How long was waited, in seconds.
+        patience_s: f64,
+        /// What the last try met.
+        last: String,
+        /// Its last lines, ready to be printed.
+        tail: String,
+    },
+    /// It answered in time, and never as the contract demands.
+    #[error("{name} gave no right answer within {patience_s} s: {wrong}{tail}")]
+    NotRight {
+        /// Who.
+        name: String,
+        /// How long was waited, in seconds.
+        patience_s: f64,
+        /// What was wrong with its last answer.
+        wrong: String,
+        /// Its last lines, ready to be printed.
+        tail: String,
+    },
+    /// A person stopped the race meanwhile.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What is to be started.
+#[derive(Debug, Clone)]
+pub struct ProcessSpec<'a> {
+    /// For messages and the log.
+    pub name: &'a str,
+    /// The shell command with placeholders.
+    pub command: &'a str,
+    /// Where it runs.
+    pub folder: &'a Path,
+    /// Added to the environment, with placeholders.
+    pub env: &'a BTreeMap<String, String>,
+    /// Where it will listen.
+    pub listen: &'a Listen,
+    /// Cores that it may run on; empty for all.
+    pub cpus: &'a [usize],
+    /// What its tree is held to.
+    pub limits: &'a Limits,
+    /// How it is ended, with placeholders.
+    pub ending: &'a Ending,
+    /// Its log file.
+    pub log: PathBuf,
+    /// Values of the placeholders that do not depend on the start: `dataset`, `work`, `study`, `NAME.port`.
+    pub values: &'a BTreeMap<String, String>,
+    /// Folder for unix sockets.
+    pub sockets: &'a Path,
+    /// Whether its instructions are counted, which costs it a little at every switch between threads.
+    pub count: bool,
+}
+
+/// Why what was started is not ready yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotYet {
+    /// It does not answer: why, in words.
+    Silent(String),
+    /// It answers: what is wrong with that, in words.
+    Wrong(String),
+}
+
+/// A contender or service that was started and has not been stopped: a tree of processes.
+pub trait Process {
+    /// Its name in messages.
+    fn name(&self) -> &str;
+    /// Where it listens.
+    fn address(&self) -> &Address;
+    /// Its log file.
+    fn log(&self) -> &Path;
+    /// How its first process ended, once it has.
+    fn ended(&self) -> Option<ExitStatus>;
+    /// How long ago its first process began.
+    fn age(&self) -> Duration;
+    /// All its living processes.
+    fn processes(&self) -> Vec<Pid>;
+    /// Stops every thread of the tree.
+    ///
+    /// # Errors
+    /// When the group does not freeze, or the tree does not stop, within two seconds.
+    fn freeze(&self) -> io::Result<()>;
+    /// Lets the tree run again.
+    ///
+    /// # Errors
+    /// When the group cannot be written to.
+    fn thaw(&self) -> io::Result<()>;
+    /// CPU time that the tree has used so far, in nanoseconds, and where it was read. It never falls.
+    fn cpu_ns(&self) -> (u64, &'static str);
+    /// The part of that CPU time in user mode and the part in the kernel, in nanoseconds, read at the same place; none where they
+    /// are not told apart. Without a group, a later reading may be lower by a few clock ticks.
+    fn cpu_split(&self) -> Option<(u64, u64)>;
+    /// The counter of the tree's instructions; none where it was not asked for, and where they cannot be counted.
+    fn instructions(&self) -> Option<Arc<Instructions>>;
+    /// Context switches of each living thread of the tree, voluntary and involuntary.
+    fn switches(&self) -> BTreeMap<i32, (u64, u64)>;
+    /// Proportional set size of the tree, in bytes.
+    fn pss_bytes(&self) -> Option<u64>;
+    /// Asks for the end of the tree; does not wait.
+    fn ask_to_stop(&mut self);
+    /// Ends the tree and returns when nothing is left of it.
+    fn stop(self: Box<Self>);
+
+    /// How its first process ended, in words, once it has.
+    fn exited(&self) -> Option<String> {
+        self.ended().map(in_words)
+    }
+
+    /// The log's last lines, indented, with a heading; empty when it said nothing.
+    fn tail(&self) -> String {
+        tail(self.log())
+    }
+}
+
+/// Asks again and again until there is an answer in which `wrong` finds nothing. Also gives how long after the start of its
+/// first process that answer had come: what deadheat does before, to make groups and to start the process at all, is no
+/// part of it, nor is looking at the answer.
+///
+/// # Errors
+/// When it exits first, when `patience` is over, or when `stopped` says so.
+pub fn wait_ready<T>(
+    process: &dyn Process,
+    clock: &dyn Clock,
+    patience: Duration,
+    stopped: &dyn Fn() -> bool,
+    mut ask: impl FnMut(Duration) -> Result<T, String>,
+    mut wrong: impl FnMut(&T) -> Option<String>,
+) -> Result<(T, Duration), StartError> {
+    loop {
+        let left = patience.saturating_sub(process.age());
+        let asked = ask(left.max(Duration::from_millis(1)));
+        let took = process.age();
+        let last = match asked.map(|answer| (wrong(&answer), answer)) {
+            Ok((None, answer)) => return Ok((answer, took)),
+            Ok((Some(wrong), _)) => NotYet::Wrong(wrong),
+            Err(reason) => NotYet::Silent(reason),
+        };
+        if let Some(status) = process.exited() {
+            return Err(StartError::Exited { name: process.name().into(), status, tail: process.tail() });
+        }
+        if stopped() {
+            return Err(StartError::Interrupted);
+        }
+        if process.age() >= patience {
+            return Err(not_yet(process, patience, last));
+        }
+        clock.sleep(pause(process.age()));
+    }
+}
+
+fn not_yet(process: &dyn Process, patience: Duration, last: NotYet) -> StartError {
+    let (name, patience_s, tail) = (process.name().to_owned(), patience.as_secs_f64(), process.tail());
+    match last {
+        NotYet::Silent(last) => StartError::NotReady { name, patience_s, last, tail },
+        NotYet::Wrong(wrong) => StartError::NotRight { name, patience_s, wrong, tail },
+    }
+}
+
+/// A tree of processes on this machine, with a keeper that ends it when deadheat dies.
+#[derive(Debug)]
+pub struct LocalProcess {
+    name: String,
+    address: Address,
+    log: PathBuf,
+    keeper: Child,
+    stdin: Option<ChildStdin>,
+    group: Option<Cgroup>,
+    /// Of its whole tree, where it was asked for and they can be counted.
+    instructions: Option<Arc<Instructions>>,
+    /// Reads what the keeper says, until it ends.
+    listener: Option<JoinHandle<()>>,
+    exited: Arc<Mutex<Option<ExitStatus>>>,
+    /// When its first process began, as the keeper's clock tells it.
+    begun_ns: u64,
+    /// The highest reading of its CPU time where the group does not count it.
+    most_cpu_ns: AtomicU64,
+}
+
+impl LocalProcess {
+    /// Starts it; returns as soon as its first process runs.
+    ///
+    /// # Errors
+    /// When a fixed port is taken or the process cannot be made.
+    pub fn start(start: &ProcessSpec<'_>, run: &RunId) -> Result<Self, StartError> {
+        let spawn_error = |reason: String| StartError::Spawn { name: start.name.into(), reason };
+        let (address, listen_values) = listen_at(start, run)?;
+        let mut values = start.values.clone();
+        values.extend(listen_values.iter().cloned());
+        let mut env: Vec<(String, String)> =
+            start.env.iter().map(|(k, v)| (k.clone(), fill(v, &values))).collect();
+        for (name, value) in &values {
+            env.push((name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
+        }
+        env.push((RUN_VARIABLE.into(), run.to_string()));
+        let order = KeeperOrder {
+            command: fill(start.command, &values),
+            folder: start.folder.into(),
+            env,
+            log: start.log.clone(),
+            cpus: if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec(),
+            group: run.next_group(),
+            room: run.groups_in(),
+            limits: start.limits.clone(),
+            ending: Ending {
+                command: start.ending.command.as_ref().map(|command| fill(command, &values)),
+                ..start.ending.clone()
+            },
+            grace_ms: start.ending.grace_ns.map_or(GRACE.as_millis() as u64, |ns| ns / 1_000_000),
+        };
+        Self::keep(start, &order, address, run.left_behind()).map_err(|error| spawn_error(error.to_string()))
+    }
+
+    fn keep(
+        start: &ProcessSpec<'_>,
+        order: &KeeperOrder,
+        address: Address,
+        left: &LeftBehind,
+    ) -> io::Result<Self> {
+        let (name, count) = (start.name, start.count);
+        let mut keeper = Command::new("/proc/self/exe")
+            .arg(KEEPER_COMMAND)
+            .env(
+                RUN_VARIABLE,
+                order.env.iter().find(|(key, _)| key == RUN_VARIABLE).map_or("", |(_, value)| value),
+            )
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group_of_its_own()
+            .spawn()?;
+        let mut stdin = keeper.stdin.take().ok_or_else(|| io::Error::other("no pipe to the keeper"))?;
+        let stdout = keeper.stdout.take().ok_or_else(|| io::Error::other("no pipe from the keeper"))?;
+        stdin.write_all(format!("{}\n", serde_json::to_string(order)?).as_bytes())?;
+        let exited = Arc::new(Mutex::new(None));
+        let (first, started) = mpsc::channel();
+        let (sink, left, who) = (Arc::clone(&exited), left.clone(), name.to_owned());
+        let listener = std::thread::Builder::new().name("keeper".into());
+        let listener = listener.spawn(move || {
+            if let Some(pids) = listen_to(stdout, &sink, &first) {
+                left.note(&who, &pids);
+            }
+        })?;
+        let mut running = Self {
+            name: name.into(),
+            address,
+            log: order.log.clone(),
+            keeper,
+            stdin: Some(stdin),
+            group: None,
+            instructions: None,
+            listener: Some(listener),
+            exited,
+            begun_ns: now_ns(),
+            most_cpu_ns: AtomicU64::new(0),
+        };
+        running.let_begin(&started, count)?;
+        Ok(running)
+    }
+
+    /// Watches its first process before that becomes the contender, lets it, and hears when it did.
+    fn let_begin(&mut self, told: &mpsc::Receiver<Message>, count: bool) -> io::Result<()> {
+        loop {
+            match told.recv() {
+                Ok(Message::Staged { pid }) => {
+                    let first = Pid::from_raw(pid).filter(|_| count);
+                    self.instructions = first.and_then(Instructions::of).map(Arc::new);
+                    self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(b"begin\n"))?;
+                }
+                Ok(Message::Started { group, at_ns, .. }) => {
+                    (self.group, self.begun_ns) = (group, at_ns);
+                    return Ok(());
+                }
+                Ok(Message::Failed { reason }) => return Err(io::Error::other(reason)),
+                Ok(_) | Err(_) => return Err(io::Error::other("its keeper ended at once")),
+            }
+        }
+    }
+
+    fn stop_by_signal(&self) -> io::Result<()> {
+        let start = Instant::now();
+        loop {
+            let all = self.processes();
+            if tree::all_stopped(&all) {
+                return Ok(());
+            }
+            if start.elapsed() > STOP_PATIENCE {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{} does not stop", self.name)));
+            }
+            tree::signal(&all, Signal::STOP);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.ask_to_stop();
+        let _ = self.keeper.wait();
+        let _ = self.listener.take().map(JoinHandle::join);
+        if let Address::Unix(path) = &self.address {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Process for LocalProcess {
+    fn age(&self) -> Duration {
+        Duration::from_nanos(now_ns().saturating_sub(self.begun_ns))
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn log(&self) -> &Path {
+        &self.log
+    }
+
+    fn ended(&self) -> Option<ExitStatus> {
+        self.exited.lock().ok().and_then(|status| *status)
+    }
+
+    fn processes(&self) -> Vec<Pid> {
+        match &self.group {
+            Some(group) => group.processes(),
+            None => tree::descendants(Pid::from_child(&self.keeper)),
+        }
+    }
+
+    fn freeze(&self) -> io::Result<()> {
+        let Some(group) = &self.group else { return self.stop_by_signal() };
+        group.freeze()
+    }
+
+    fn thaw(&self) -> io::Result<()> {
+        match &self.group {
+            Some(group) => group.thaw(),
+            None => {
+                tree::signal(&self.processes(), Signal::CONT);
+                Ok(())
+            }
+        }
+    }
+
+    fn cpu_ns(&self) -> (u64, &'static str) {
+        let grouped = self.group.as_ref().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
+        grouped.unwrap_or_else(|| {
+            let now = tree::cpu_ns(Pid::from_child(&self.keeper));
+            (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
+        })
+    }
+
+    fn cpu_split(&self) -> Option<(u64, u64)> {
+        match self.group.as_ref().filter(|group| group.cpu_ns().is_some()) {
+            Some(group) => group.cpu_split(),
+            None => tree::cpu_split(Path::new(tree::PROC), Pid::from_child(&self.keeper)),
+        }
+    }
+
+    fn instructions(&self) -> Option<Arc<Instructions>> {
+        self.instructions.clone()
+    }
+
+    fn switches(&self) -> BTreeMap<i32, (u64, u64)> {
+        tree::switches(Path::new(tree::PROC), &self.processes())
+    }
+
+    fn pss_bytes(&self) -> Option<u64> {
+        tree::pss_bytes(&self.processes())
+    }
+
+    fn ask_to_stop(&mut self) {
+        drop(self.stdin.take());
+    }
+
+    fn stop(mut self: Box<Self>) {
+        self.finish();
+    }
+}
+
+impl Drop for LocalProcess {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Puts the keeper out of reach of the terminal's signals.
+trait ProcessGroup {
+    fn process_group_of_its_own(&mut self) -> &mut Self;
+}
+
+impl ProcessGroup for Command {
+    fn process_group_of_its_own(&mut self) -> &mut Self {
+        std::os::unix::process::CommandExt::process_group(self, 0)
+    }
+}
+
+/// Reads the keeper's messages until it ends: those of the start are handed on, an exit is noted. Gives the processes that could
+/// not be ended, where there are any.
+fn listen_to(
+    stdout: impl io::Read,
+    exited: &Mutex<Option<ExitStatus>>,
+    start: &mpsc::Sender<Message>,
+) -> Option<Vec<i32>> {
+    let mut immortal = None;
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        let Ok(message) = serde_json::from_str::<Message>(&line) else { continue };
+        match message {
+            Message::Exited { raw } => {
+                if let Ok(mut slot) = exited.lock() {
+                    *slot = Some(ExitStatus::from_raw(raw));
+                }
+            }
+            Message::Staged { .. } | Message::Started { .. } | Message::Failed { .. } => {
+                let _ = start.send(message);
+            }
+            Message::Gone { left } => immortal = Some(left).filter(|left| !left.is_empty()),
+        }
+    }
+    immortal
+}
+
+/// How long is waited before the next try to reach what began so long ago: half a percent of that, so that all starts are timed
+/// about as precisely, and the slower one is, the less it is kept from its work.
+fn pause(age: Duration) -> Duration {
+    (age / 200).clamp(PAUSES.0, PAUSES.1)
+}
+
+/// Chooses the port or socket, and the values by which the contender learns of it.
+fn listen_at(start: &ProcessSpec<'_>, run: &RunId) -> Result<(Address, Vec<(String, String)>), StartError> {
+    let tcp = |port: u16| {
+        let address = Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        (address, vec![("port".to_owned(), port.to_string())])
+    };
+    match start.listen {
+        Listen::FreePort => ports::free().map(tcp).map_err(|error| StartError::Spawn {
+            name: start.name.into(),
+            reason: format!("no free port on the loopback: {error}"),
+        }),
+        Listen::Port(port) if ports::is_free(*port) => Ok(tcp(*port)),
+        Listen::Port(port) => {
+            let holder = ports::holder(*port)
+                .map_or_else(String::new, |(pid, command)| format!(" by {pid} ({command})"));
+            Err(StartError::PortTaken { name: start.name.into(), port: *port, holder })
+        }
+        Listen::Socket => {
+            let path = start.sockets.join(run.next_socket());
+            let _ = fs::remove_file(&path);
+            let value = path.to_string_lossy().into_owned();
+            Ok((Address::Unix(path), vec![("socket".to_owned(), value)]))
+        }
+    }
+}
+
+/// Replaces `{name}` for the names in `values`; everything else stays as it is.
+pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
+    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+/// The last lines of a log, indented, with a heading; empty when there is nothing in it.
+pub fn tail(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(16 * 1024)..]).into_owned();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return format!("\n  it printed nothing ({})", log.display());
+    }
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    format!("\n  its last lines ({}):\n    | {}", log.display(), last.join("\n    | "))
+}
+
+#[cfg(test)]
+mod tests;

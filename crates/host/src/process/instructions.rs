@@ -1,0 +1,203 @@
+//! Instructions that a process and everybody who descends from it have retired, where the processor counts them.
+//!
+//! Owns: the counter, and how many instructions a request takes. Must not know: whose they are.
+
+use std::sync::{Arc, Mutex};
+
+use perf_event::events::{Event, Hardware};
+use perf_event::{Builder, Counter};
+use rustix::process::{Pid, getpid};
+
+/// Counts from when it is opened, for a process and for all threads and processes that it, or one of those, starts from then on.
+#[derive(Debug)]
+pub struct Instructions {
+    counter: Mutex<Counter>,
+    source: &'static str,
+}
+
+/// What had been counted at one moment, and for how much of the time (in nanoseconds) the counter was at work: a processor has few,
+/// which are shared out in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    count: u64,
+    enabled_ns: u64,
+    running_ns: u64,
+}
+
+impl Reading {
+    /// What was counted since then; what was not counted is taken to be like what was. None where nothing was.
+    fn since(self, then: Self) -> Option<f64> {
+        let of = |part: fn(&Self) -> u64| part(&self).saturating_sub(part(&then)) as f64;
+        let (count, enabled, running) =
+            (of(|one| one.count), of(|one| one.enabled_ns), of(|one| one.running_ns));
+        (count > 0.0 && running > 0.0).then(|| count * (enabled / running).max(1.0))
+    }
+}
+
+/// Whether this process may count instructions here, its own at least.
+pub fn can_be_counted() -> bool {
+    Instructions::of(getpid()).is_some()
+}
+
+impl Instructions {
+    /// None where no processor counts them (that of most virtual machines does not), or where `kernel.perf_event_paranoid` keeps us
+    /// from it. Those of the kernel are counted as well, unless it allows the ones in user mode only.
+    pub fn of(pid: Pid) -> Option<Self> {
+        let of = |with_kernel| open(pid, Hardware::INSTRUCTIONS, with_kernel).ok();
+        let all = of(true).map(|counter| (counter, "instructions"));
+        let (counter, source) = all.or_else(|| Some((of(false)?, "instructions:u")))?;
+        Some(Self { counter: Mutex::new(counter), source })
+    }
+
+    fn read(&self) -> Option<Reading> {
+        reading(&mut *self.counter.lock().ok()?)
+    }
+}
+
+fn reading(counter: &mut Counter) -> Option<Reading> {
+    let found = counter.read_full().ok()?;
+    let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).ok();
+    let (enabled_ns, running_ns) = (ns(found.time_enabled()?)?, ns(found.time_running()?)?);
+    Some(Reading { count: found.count(), enabled_ns, running_ns })
+}
+
+fn open(pid: Pid, event: impl Event, with_kernel: bool) -> std::io::Result<Counter> {
+    let mut builder = Builder::new(event);
+    builder.observe_pid(pid.as_raw_nonzero().get()).inherit(true).exclude_kernel(!with_kernel);
+    let mut counter = builder.build()?;
+    counter.enable()?;
+    Ok(counter)
+}
+
+/// Instructions per request of a load, from a mark to its end.
+#[derive(Debug)]
+pub struct PerRequest {
+    counter: Option<Arc<Instructions>>,
+    from: Option<(Reading, u64)>,
+}
+
+impl PerRequest {
+    /// From now on, unless another mark is set.
+    pub fn of(counter: Option<Arc<Instructions>>) -> Self {
+        let mut own = Self { counter, from: None };
+        own.mark(0);
+        own
+    }
+
+    /// From now on, with so many requests completed so far.
+    pub fn mark(&mut self, completions: u64) {
+        self.from = self.counter.as_ref().and_then(|counter| Some((counter.read()?, completions)));
+    }
+
+    /// How many until now, with so many requests completed, and what was counted, as `perf` names it; none where they were not.
+    pub fn until(&self, completions: u64) -> Option<(f64, &'static str)> {
+        let (counter, (then, before)) = (self.counter.as_ref()?, self.from?);
+        let requests = completions.checked_sub(before).filter(|requests| *requests > 0)?;
+        Some((counter.read()?.since(then)? / requests as f64, counter.source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+
+    use perf_event::events::Software;
+
+    use super::*;
+    use crate::process::tree;
+
+    /// A shell that waits for a word before it does this, and for another one before it ends.
+    fn waiting(command: &str) -> Child {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("read go; {command}; echo done; read end")]).stdin(Stdio::piped());
+        shell.stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn go_on(shell: &mut Child) {
+        shell.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        let mut said = String::new();
+        BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "done\n");
+    }
+
+    fn end(mut shell: Child) {
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+    }
+
+    /// What every kernel counts by the same means: nanoseconds on a processor.
+    fn clock(pid: Pid) -> Counter {
+        open(pid, Software::TASK_CLOCK, true).or_else(|_| open(pid, Software::TASK_CLOCK, false)).unwrap()
+    }
+
+    fn may_count() -> bool {
+        open(getpid(), Software::TASK_CLOCK, false).is_ok()
+    }
+
+    #[test]
+    fn what_was_not_counted_is_taken_to_be_like_what_was() {
+        let at = |count, enabled_ns, running_ns| Reading { count, enabled_ns, running_ns };
+        assert_eq!(at(70, 9, 9).since(at(20, 4, 4)), Some(50.0));
+        // Only what was shared out in between counts: half of the time before is no half of the time after.
+        assert_eq!(at(21, 12, 11).since(at(1, 2, 1)), Some(20.0));
+        assert_eq!(at(21, 22, 11).since(at(1, 2, 1)), Some(40.0));
+        assert_eq!([at(1, 9, 1).since(at(1, 2, 1)), at(1, 2, 1).since(at(5, 9, 9))], [None; 2]);
+    }
+
+    #[test]
+    fn requests_before_the_mark_are_none() {
+        assert!(PerRequest::of(None).until(10).is_none());
+        if !may_count() {
+            return assert!(!can_be_counted());
+        }
+        let mut shell = waiting("i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done");
+        let counter = Mutex::new(clock(Pid::from_child(&shell)));
+        let mut own = PerRequest::of(Some(Arc::new(Instructions { counter, source: "ns" })));
+        own.mark(1_000);
+        assert_eq!(own.until(1_000), None);
+        go_on(&mut shell);
+        let (each, source) = own.until(1_010).unwrap();
+        assert!(each > 1e5 && source == "ns", "{each} ns in each of ten");
+        let fewer = own.until(1_100).unwrap().0;
+        assert!(fewer < each / 2.0, "{fewer} of a hundred, {each} of ten");
+        end(shell);
+    }
+
+    /// Nearly all of it is of a child and of a grandchild.
+    #[test]
+    fn descendants_are_counted_also_once_they_have_ended() {
+        if !may_count() {
+            return assert!(!can_be_counted());
+        }
+        let burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let mut shell = waiting(&format!("(sh -c '{burn}'; {burn}; :)"));
+        let pid = Pid::from_child(&shell);
+        let mut counter = clock(pid);
+        let before = reading(&mut counter).unwrap();
+        go_on(&mut shell);
+        let counted = reading(&mut counter).unwrap().since(before).unwrap();
+        // The shell has waited for both by now: what they used is in its own times.
+        let used = tree::cpu_split(Path::new(tree::PROC), pid).unwrap();
+        end(shell);
+        let used_ns = (used.0 + used.1) as f64;
+        assert!(counted > 5e7, "{counted} ns of burning");
+        assert!((counted - used_ns).abs() < used_ns / 4.0 + 4e7, "{counted} {used_ns}");
+    }
+
+    #[test]
+    fn a_process_that_is_gone_has_no_counter() {
+        let mut shell = waiting(":");
+        let pid = Pid::from_child(&shell);
+        let counter = Instructions::of(pid).map(Arc::new);
+        assert_eq!(counter.is_some(), can_be_counted());
+        let own = PerRequest::of(counter);
+        go_on(&mut shell);
+        let counted = own.until(1);
+        assert_eq!(counted.is_some(), can_be_counted());
+        assert!(counted.is_none_or(|(each, source)| each > 1e3 && source.starts_with("instructions")));
+        end(shell);
+        assert!(Instructions::of(pid).is_none());
+    }
+}

@@ -1,0 +1,383 @@
+//! The keeper: a small process between deadheat and each contender, so that a contender's whole tree ends with
+//! deadheat however deadheat ends.
+//!
+//! It adopts every orphan of the contender (child subreaper), sees deadheat's end as the end of its standard input,
+//! ends the tree (thaw, TERM, then KILL until nothing is left) and removes the control group. The contender itself
+//! carries a parent-death signal, so that it also ends with its keeper.
+//! Must not know: what the contender is measured for.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use deadheat_record::{Ending, Limits};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, wait,
+};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::affinity;
+use crate::cgroup::{Cgroup, Hierarchy};
+use crate::process::tree;
+
+/// The hidden subcommand under which the program is its own keeper.
+pub const KEEPER_COMMAND: &str = "__keeper";
+/// The hidden subcommand that prepares a process and then becomes the contender.
+pub const STAGE_COMMAND: &str = "__stage";
+/// Names the run in the environment of everything that it starts: `PID:START_TICKS` of deadheat.
+pub const RUN_VARIABLE: &str = "DEADHEAT_RUN";
+/// What the names of control groups begin with.
+pub const CGROUP_PREFIX: &str = "deadheat-";
+
+/// How long a killed tree may take to disappear.
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a keeper keeps, given as one line of JSON on its standard input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeeperOrder {
+    /// The shell command.
+    pub command: String,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// Added to the environment.
+    pub env: Vec<(String, String)>,
+    /// Its standard output and error.
+    pub log: PathBuf,
+    /// Cores that it may run on; empty for all.
+    pub cpus: Vec<usize>,
+    /// Name of its control group.
+    pub group: String,
+    /// Where groups of version 2 are made, unless in this program's own.
+    pub room: Option<PathBuf>,
+    /// What the group is held to.
+    pub limits: Limits,
+    /// How it is asked to end; a signal that is not known is TERM.
+    pub ending: Ending,
+    /// How long it may then take to end by itself.
+    pub grace_ms: u64,
+}
+
+/// What a keeper says on its standard output, one line of JSON each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Message {
+    /// The process that will be the contender is there, and waits for a line on the keeper's standard input to begin: whoever
+    /// wants to watch it from its first moment can.
+    Staged {
+        /// It.
+        pid: i32,
+    },
+    /// The contender runs.
+    Started {
+        /// Its first process.
+        pid: i32,
+        /// When the shell with its command began, as [`now_ns`] tells it: the start of a contender, and nothing of what is ours.
+        at_ns: u64,
+        /// Its control group, where one could be made.
+        group: Option<Cgroup>,
+    },
+    /// It could not be started.
+    Failed {
+        /// What the system said.
+        reason: String,
+    },
+    /// Its first process ended.
+    Exited {
+        /// As the kernel gives it: see [`ExitStatus`].
+        raw: i32,
+    },
+    /// Nothing is left of it.
+    Gone {
+        /// Processes that could not be ended, which should never be.
+        left: Vec<i32>,
+    },
+}
+
+/// The keeper's whole life. Returns its exit status.
+pub fn keep() -> u8 {
+    match keep_one() {
+        Ok(()) => 0,
+        Err(error) => {
+            say(&Message::Failed { reason: error.to_string() });
+            1
+        }
+    }
+}
+
+fn keep_one() -> io::Result<()> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let mut order: KeeperOrder = serde_json::from_str(&line)?;
+    set_child_subreaper(Some(getpid()))?;
+    let signals = signals()?;
+    let mut hierarchy = Hierarchy::detect();
+    if let Some(room) = &order.room {
+        hierarchy = hierarchy.based(room);
+    }
+    let group = hierarchy.make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
+    let (child, begun_ns) = match begin(&order, group.as_ref()) {
+        Ok(begun) => begun,
+        Err(error) => {
+            let _ = group.as_ref().map(Cgroup::remove);
+            return Err(error);
+        }
+    };
+    let pid = Pid::from_child(&child).as_raw_nonzero().get();
+    if let Some(at_ns) = begun_ns {
+        say(&Message::Started { pid, at_ns, group: group.clone() });
+        wait_for_the_end(&child, signals)?;
+    } else {
+        // What never began need not be asked to end.
+        order.ending = Ending::default();
+    }
+    let left = end_tree(group.as_ref(), &order);
+    if let Some(group) = &group {
+        let _ = group.remove();
+    }
+    say(&Message::Gone { left: left.iter().map(|pid| pid.as_raw_nonzero().get()).collect() });
+    Ok(())
+}
+
+fn say(message: &Message) {
+    let Ok(mut text) = serde_json::to_string(message) else { return };
+    text.push('\n');
+    // Nobody may be listening any more; the work goes on all the same.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Two sockets that become readable: one when the end is asked for (TERM, INT, HUP), one when a child ended.
+struct Signals {
+    end: UnixStream,
+    child: UnixStream,
+}
+
+fn signals() -> io::Result<Signals> {
+    let readable_at = |signals: &[Signal]| -> io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        for signal in signals {
+            signal_hook::low_level::pipe::register(signal.as_raw(), theirs.try_clone()?)?;
+        }
+        Ok(ours)
+    };
+    Ok(Signals {
+        end: readable_at(&[Signal::TERM, Signal::INT, Signal::HUP])?,
+        child: readable_at(&[Signal::CHILD])?,
+    })
+}
+
+/// Starts the contender through the stage, and lets it begin when we are told to. Also gives the moment at which it did; none
+/// where nobody is there any more who would tell: then the stage ends.
+fn begin(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Option<u64>)> {
+    let spawned_ns = now_ns();
+    let (child, mut stage) = spawn(order, group)?;
+    say(&Message::Staged { pid: Pid::from_child(&child).as_raw_nonzero().get() });
+    if io::stdin().lock().read_line(&mut String::new()).unwrap_or(0) == 0 {
+        return Ok((child, None));
+    }
+    // A stage that has failed before does not hear it.
+    let _ = stage.write_all(b"\n");
+    Ok((child, Some(begun_ns(stage).unwrap_or(spawned_ns))))
+}
+
+/// Starts the stage, which enters the group and pins itself. Also gives the socket by which it is let begin, and by which it tells
+/// when it did.
+fn spawn(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, UnixStream)> {
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
+    let stage =
+        Stage { group: group.cloned(), cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg(STAGE_COMMAND)
+        .arg(serde_json::to_string(&stage)?)
+        .arg(&order.command)
+        .current_dir(&order.folder)
+        .envs(order.env.iter().map(|(name, value)| (name, value)))
+        .stdin(OwnedFd::from(theirs))
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group(0);
+    // With the command goes our copy of the stage's end: the other one is closed when the stage becomes the contender, or fails to.
+    Ok((command.spawn()?, ours))
+}
+
+/// The moment that the stage tells before it becomes the contender; none where it did not come to that. It hears no more.
+fn begun_ns(mut stage: UnixStream) -> Option<u64> {
+    stage.shutdown(Shutdown::Write).ok()?;
+    let mut told = String::new();
+    stage.read_to_string(&mut told).ok()?;
+    told.parse().ok()
+}
+
+/// This moment on the clock that all processes share and nobody sets, in nanoseconds.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Returns when standard input ends or a signal asks for the end; says when the contender exits before.
+fn wait_for_the_end(child: &Child, mut signals: Signals) -> io::Result<()> {
+    let pid = Pid::from_child(child);
+    let stdin = io::stdin();
+    loop {
+        let mut fds = [
+            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.end.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.child.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other?,
+        };
+        let [input, end, ended] = fds.map(|fd| !fd.revents().is_empty());
+        if ended {
+            let _ = signals.child.read(&mut [0_u8; 64]);
+            if let Some((_, status)) = reap().into_iter().find(|(one, _)| *one == pid) {
+                say(&Message::Exited { raw: status.into_raw() });
+            }
+        }
+        if end || (input && io::stdin().lock().read(&mut [0_u8; 64])? == 0) {
+            return Ok(());
+        }
+    }
+}
+
+/// Reaps every child that has ended.
+fn reap() -> Vec<(Pid, ExitStatus)> {
+    let mut ended = Vec::new();
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        ended.push((pid, ExitStatus::from_raw(status.as_raw())));
+    }
+    ended
+}
+
+/// An exit status as a person says it.
+pub fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".into(),
+    }
+}
+
+/// The command that asks for the end, in the contender's folder and environment; none where it cannot be run.
+fn ask_to_end(order: &KeeperOrder) -> Option<Child> {
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log).ok()?;
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(order.ending.command.as_ref()?).current_dir(&order.folder);
+    shell.envs(order.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
+    shell.stdout(log.try_clone().ok()?).stderr(log).spawn().ok()
+}
+
+fn signal_of(ending: &Ending) -> Signal {
+    match ending.signal.as_deref() {
+        Some("INT") => Signal::INT,
+        Some("QUIT") => Signal::QUIT,
+        Some("HUP") => Signal::HUP,
+        Some("USR1") => Signal::USR1,
+        Some("USR2") => Signal::USR2,
+        _ => Signal::TERM,
+    }
+}
+
+/// Ends everything that is in the group or descends from the keeper. Returns what could not be ended.
+fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Vec<Pid> {
+    let members = || {
+        let mut all = tree::descendants(getpid());
+        all.extend(group.map(Cgroup::processes).unwrap_or_default());
+        // Who is in both is asked once: to many programs a second request means: at once.
+        all.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
+        all.dedup();
+        all
+    };
+    let _ = group.map(Cgroup::thaw);
+    // Whoever has a command for its end may take a signal amiss.
+    if ask_to_end(order).is_none() {
+        tree::signal(&members(), signal_of(&order.ending));
+    }
+    tree::signal(&members(), Signal::CONT);
+    wait_until_empty(&members, Duration::from_millis(order.grace_ms));
+    let start = Instant::now();
+    loop {
+        reap();
+        let left = members();
+        if left.is_empty() || start.elapsed() > KILL_PATIENCE {
+            return left;
+        }
+        // Frozen first, so that nothing forks away from under the signals.
+        let _ = group.map(Cgroup::freeze);
+        tree::signal(&members(), Signal::KILL);
+        let _ = group.map(Cgroup::kill);
+        let _ = group.map(Cgroup::thaw);
+        wait_until_empty(&members, Duration::from_millis(50));
+    }
+}
+
+fn wait_until_empty(members: &dyn Fn() -> Vec<Pid>, patience: Duration) {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(500);
+    loop {
+        reap();
+        if members().is_empty() || start.elapsed() >= patience {
+            return;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// What the stage does before it becomes the contender.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stage {
+    group: Option<Cgroup>,
+    cpus: Vec<usize>,
+    keeper: i32,
+}
+
+/// Enters the group, pins itself, asks to die with the keeper, waits for its word on its standard input, tells it there what time it
+/// is, and becomes the contender, which has no standard input. Only returns on failure, with what went wrong.
+pub fn stage(arguments: &[OsString]) -> io::Error {
+    match prepare(arguments).and_then(|command| wait_for_a_word().map(|()| command)) {
+        Ok(command) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg("-c").arg(command).stdin(Stdio::null());
+            // The keeper knows another moment, a little before, should it not hear of this one.
+            let _ = rustix::io::write(io::stdin().as_fd(), now_ns().to_string().as_bytes());
+            shell.exec()
+        }
+        Err(error) => error,
+    }
+}
+
+fn wait_for_a_word() -> io::Result<()> {
+    loop {
+        match rustix::io::read(io::stdin().as_fd(), &mut [0_u8; 1]) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => return Err(io::Error::other("nobody let it begin")),
+            other => return other.map(drop).map_err(io::Error::from),
+        }
+    }
+}
+
+fn prepare(arguments: &[OsString]) -> io::Result<&OsString> {
+    let [text, command] = arguments else { return Err(io::Error::other("the stage takes two arguments")) };
+    let stage: Stage = serde_json::from_str(&text.to_string_lossy())?;
+    if let Some(group) = &stage.group {
+        group.enter()?;
+    }
+    affinity::pin(&stage.cpus)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(stage.keeper) {
+        return Err(io::Error::other("the keeper is gone"));
+    }
+    Ok(command)
+}

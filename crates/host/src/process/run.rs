@@ -1,0 +1,196 @@
+//! This run of deadheat among all processes, and what earlier runs left behind.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use deadheat_record::Finding;
+
+use crate::cgroup::Hierarchy;
+use crate::process::keeper::{CGROUP_PREFIX, RUN_VARIABLE};
+use crate::process::tree;
+
+/// How long a group that was left frozen gets to die of what waits for it.
+const THAW_PATIENCE: Duration = Duration::from_millis(200);
+
+/// One run of deadheat: its process and when that started, so that a reused process number is not taken for it.
+#[derive(Debug)]
+pub struct RunId {
+    pid: i32,
+    start_ticks: u64,
+    number: AtomicU64,
+    immortal: LeftBehind,
+    room: Mutex<Option<PathBuf>>,
+}
+
+/// What could not be ended, noted by whoever was told so.
+#[derive(Debug, Clone, Default)]
+pub struct LeftBehind(Arc<Mutex<Vec<Finding>>>);
+
+impl LeftBehind {
+    /// Notes that processes of a contender or service live on.
+    pub fn note(&self, name: &str, pids: &[i32]) {
+        let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
+        let pids = pids.join(" ");
+        let finding = Finding::warn(
+            "not-ended",
+            format!(
+                "what {name} started could not be ended and takes its share of the machine: process {pids}"
+            ),
+            format!(
+                "end it: kill -9 {pids}; if that does nothing, it waits for a device (`ps` shows state D)"
+            ),
+        );
+        if let Ok(mut all) = self.0.lock() {
+            all.push(finding.about(name));
+        }
+    }
+}
+
+impl RunId {
+    /// The calling process.
+    pub fn current() -> Self {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Self {
+            pid,
+            start_ticks: tree::start_ticks(pid).unwrap_or(0),
+            number: AtomicU64::new(0),
+            immortal: LeftBehind::default(),
+            room: Mutex::default(),
+        }
+    }
+
+    /// Lets control groups of version 2 be made in this folder from now on, instead of this process's own.
+    pub fn make_groups_in(&self, folder: Option<&Path>) {
+        if let Ok(mut room) = self.room.lock() {
+            *room = folder.map(Path::to_path_buf);
+        }
+    }
+
+    /// Where control groups of version 2 are made, unless it is this process's own.
+    pub fn groups_in(&self) -> Option<PathBuf> {
+        self.room.lock().ok().and_then(|room| room.clone())
+    }
+
+    /// Where those are noted that could not be ended.
+    pub fn left_behind(&self) -> &LeftBehind {
+        &self.immortal
+    }
+
+    /// What could not be ended since this was last asked.
+    pub fn take_left_behind(&self) -> Vec<Finding> {
+        self.immortal.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
+    }
+
+    /// A number that this run has not used yet.
+    pub fn next_number(&self) -> u64 {
+        self.number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A name for a unix socket that no run of this moment has used yet: runs of the same study share a folder. Short, as
+    /// a socket's path may have no more than some hundred bytes.
+    pub fn next_socket(&self) -> String {
+        format!("{}-{}.sock", self.pid, self.next_number())
+    }
+
+    /// A name for a control group that this run has not used yet.
+    pub fn next_group(&self) -> String {
+        format!("{CGROUP_PREFIX}{}-{}-{}", self.pid, self.start_ticks, self.next_number())
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.pid, self.start_ticks)
+    }
+}
+
+/// Whether the run that is written as `PID:START_TICKS` (or `PID-START_TICKS-...`) still lives.
+fn lives(run: &str) -> bool {
+    let mut words = run.split([':', '-']);
+    let pid = words.next().and_then(|word| word.parse::<i32>().ok());
+    let ticks = words.next().and_then(|word| word.parse::<u64>().ok());
+    pid.is_some_and(|pid| tree::start_ticks(pid).is_some_and(|now| Some(now) == ticks))
+}
+
+/// Processes and control groups of runs that are over: each is named, empty groups are removed.
+pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
+    let abandoned = |folder: &std::path::PathBuf| {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        !lives(name.trim_start_matches(CGROUP_PREFIX))
+    };
+    let groups: Vec<_> = hierarchy.folders_named(CGROUP_PREFIX).into_iter().filter(abandoned).collect();
+    // A frozen process cannot die: what was left frozen is let run, so that what was to die with its keeper does.
+    groups.iter().for_each(|folder| Hierarchy::thaw_abandoned(folder));
+    if !groups.is_empty() {
+        std::thread::sleep(THAW_PATIENCE);
+    }
+    let left: Vec<(i32, String)> = tree::with_environment(RUN_VARIABLE)
+        .into_iter()
+        .filter(|(_, run)| !run.is_empty() && !lives(run))
+        .collect();
+    let mut findings: Vec<Finding> = left
+        .iter()
+        .map(|(pid, _)| {
+            let command = tree::command_line(*pid).unwrap_or_default();
+            Finding::warn(
+                "leftover-process",
+                format!("process {pid} (`{command}`) is left over from an earlier run of deadheat and takes its share of the machine"),
+                format!("end it: kill -9 {pid}"),
+            )
+        })
+        .collect();
+    for folder in groups {
+        if std::fs::remove_dir(&folder).is_ok() {
+            continue;
+        }
+        findings.push(Finding::warn(
+            "leftover-cgroup",
+            format!(
+                "control group {} is left over from an earlier run of deadheat and not empty",
+                folder.display()
+            ),
+            format!("end the processes listed in {}/cgroup.procs, then rmdir it", folder.display()),
+        ));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_run_lives_and_others_do_not() {
+        let run = RunId::current();
+        assert!(lives(&run.to_string()));
+        assert!(lives(run.next_group().trim_start_matches(CGROUP_PREFIX)));
+        assert_ne!(run.next_group(), run.next_group());
+        assert!(!lives("999999999:1"));
+        assert!(!lives(&format!("{}:1", std::process::id())), "same number, another start");
+        assert!(!lives("nonsense"));
+    }
+
+    #[test]
+    fn runs_of_one_moment_share_no_socket() {
+        let run = |pid| RunId { pid, ..RunId::current() };
+        let (one, two) = (run(11), run(12));
+        let names = [one.next_socket(), one.next_socket(), two.next_socket(), two.next_socket()];
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{names:?}");
+    }
+
+    #[test]
+    fn a_leftover_process_is_named() {
+        let mut child =
+            std::process::Command::new("sleep").arg("31").env(RUN_VARIABLE, "999999999:5").spawn().unwrap();
+        let nowhere = Hierarchy::parse("", "", std::path::Path::new("/nowhere"));
+        // A process that was just made shows its words a moment later.
+        let named = (0..10_000)
+            .any(|_| leftovers(&nowhere).iter().any(|finding| finding.message.contains("sleep 31")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(named);
+    }
+}

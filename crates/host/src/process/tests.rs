@@ -1,0 +1,118 @@
+//! Owns: tests of single starts, on keepers that do nothing. Must not know the schedule.
+
+use super::*;
+use crate::clock::SystemClock;
+
+#[test]
+fn what_a_keeper_could_not_end_is_told() {
+    let heard = |left: &[i32]| {
+        let (first, _started) = mpsc::channel();
+        let said = [Message::Exited { raw: 9 }, Message::Gone { left: left.into() }]
+            .map(|message| serde_json::to_string(&message).unwrap());
+        let exited = Mutex::new(None);
+        let immortal = listen_to(said.join("\n").as_bytes(), &exited, &first);
+        assert_eq!(exited.into_inner().unwrap().map(in_words).as_deref(), Some("signal 9"));
+        immortal
+    };
+    assert_eq!(heard(&[]), None);
+    let run = RunId::current();
+    run.left_behind().note("bun", &heard(&[71, 72]).unwrap());
+    let told = run.take_left_behind();
+    assert_eq!((told.len(), told[0].code.as_str()), (1, "not-ended"));
+    assert!(told[0].remedy.contains("kill -9 71 72"), "{told:?}");
+    assert_eq!(run.take_left_behind(), []);
+}
+
+/// What has begun so long ago and lives on, with a keeper that does nothing.
+fn begun(ago: Duration) -> LocalProcess {
+    let mut keeper = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    LocalProcess {
+        name: "bun".into(),
+        address: Address::Unix("/nowhere/at/all".into()),
+        log: "/nowhere/at/all.log".into(),
+        stdin: keeper.stdin.take(),
+        keeper,
+        group: None,
+        instructions: None,
+        listener: None,
+        exited: Arc::default(),
+        begun_ns: now_ns() - ago.as_nanos() as u64,
+        most_cpu_ns: AtomicU64::new(0),
+    }
+}
+
+#[test]
+fn a_start_is_timed_from_when_its_process_began() {
+    let (old, tries) = (Duration::from_secs(5), std::cell::Cell::new(0));
+    let answers = |_| {
+        tries.set(tries.get() + 1);
+        if tries.get() < 3 { Err("refused".to_owned()) } else { Ok(7) }
+    };
+    let (value, took) =
+        wait_ready(&begun(old), &SystemClock::start(), 2 * old, &|| false, answers, |_| None).unwrap();
+    assert_eq!((value, tries.get()), (7, 3));
+    assert!(took >= old, "{took:?}");
+    let late = wait_ready(
+        &begun(old),
+        &SystemClock::start(),
+        old,
+        &|| false,
+        |_| Err::<(), _>("refused".to_owned()),
+        |()| None,
+    );
+    assert!(matches!(late, Err(StartError::NotReady { last, .. }) if last == "refused"));
+}
+
+#[test]
+fn a_wrong_answer_is_none_yet() {
+    let (old, mut asked) = (Duration::from_secs(5), 0);
+    let statuses = |_| {
+        asked += 1;
+        Ok([404, 500, 200, 404][asked - 1])
+    };
+    let wrong = |status: &u16| (*status != 200).then(|| format!("status {status} instead of 200"));
+    let (status, _) =
+        wait_ready(&begun(old), &SystemClock::start(), 2 * old, &|| false, statuses, wrong).unwrap();
+    assert_eq!((status, asked), (200, 3));
+    let never = wait_ready(&begun(old), &SystemClock::start(), old, &|| false, |_| Ok(404), wrong)
+        .unwrap_err()
+        .to_string();
+    assert!(never.starts_with("bun gave no right answer within 5 s: status 404 instead of 200"), "{never}");
+}
+
+/// From 20 ms on a start is known to 1 %, and in the first half of a minute there are some thousand tries at the most.
+#[test]
+fn tries_are_dense_where_starts_are_fast_and_few_where_they_are_slow() {
+    let (mut age, mut tries) = (Duration::from_millis(1), 0);
+    while age < Duration::from_secs(30) {
+        let pause = pause(age);
+        assert!(age < Duration::from_millis(20) || pause <= age / 100, "{pause:?} at {age:?}");
+        assert!(pause >= Duration::from_micros(200), "{pause:?} at {age:?}");
+        age += pause;
+        tries += 1;
+    }
+    assert!(tries < 7_000, "{tries}");
+}
+
+#[test]
+fn placeholders_are_replaced_and_nothing_else() {
+    let values = BTreeMap::from([("port".into(), "81".into()), ("db.port".into(), "90".into())]);
+    assert_eq!(
+        fill("a {port} ${PORT} {db.port} {x} '{print $1}'", &values),
+        "a 81 ${PORT} 90 {x} '{print $1}'"
+    );
+}
+
+#[test]
+fn a_silent_log_is_said_to_be_silent() {
+    assert!(tail(Path::new("/nowhere/at/all")).contains("printed nothing"));
+}
+
+#[test]
+fn only_the_last_lines_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    fs::write(&log, (0..50).map(|n| format!("line {n}\n")).collect::<String>()).unwrap();
+    let text = tail(&log);
+    assert!(text.contains("line 49") && text.contains("line 38") && !text.contains("line 37"));
+}

@@ -1,0 +1,318 @@
+//! A process tree as `/proc` shows it: members, CPU time, context switches, memory, signals.
+//!
+//! Owns: reading `/proc`. Must not know: contenders and control groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Where processes are found.
+pub const PROC: &str = "/proc";
+
+/// Every process with its parent, as `proc` lists them at this moment.
+fn parents(proc: &Path) -> BTreeMap<i32, i32> {
+    let Ok(entries) = fs::read_dir(proc) else { return BTreeMap::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| Some((pid, stat(proc, pid)?.parent))).collect()
+}
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Debug, Clone, Copy)]
+struct Stat {
+    state: char,
+    parent: i32,
+    /// CPU time of all its threads, ended ones too.
+    own: Ticks,
+    /// CPU time of its children that have ended and been waited for.
+    children: Ticks,
+}
+
+/// CPU time in clock ticks.
+#[derive(Debug, Clone, Copy)]
+struct Ticks {
+    user: u64,
+    system: u64,
+}
+
+impl Ticks {
+    fn ns(self) -> u64 {
+        (self.user + self.system) * tick_ns()
+    }
+}
+
+fn stat(proc: &Path, pid: i32) -> Option<Stat> {
+    let text = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
+    // The name in parentheses may hold anything; what counts begins after the last one.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        own: Ticks { user: ticks(11)?, system: ticks(12)? },
+        children: Ticks { user: ticks(13)?, system: ticks(14)? },
+    })
+}
+
+/// All living descendants of `ancestor`, without itself; zombies are left out.
+pub fn descendants(ancestor: Pid) -> Vec<Pid> {
+    let proc = Path::new(PROC);
+    let living = |pid: &i32| stat(proc, *pid).is_some_and(|stat| stat.state != 'Z');
+    below(proc, ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
+}
+
+/// All descendants of `ancestor`, without itself, zombies among them.
+fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
+    let parents = parents(proc);
+    let mut inside: BTreeSet<i32> = BTreeSet::from([ancestor.as_raw_nonzero().get()]);
+    loop {
+        let more: Vec<i32> = parents
+            .iter()
+            .filter(|(pid, parent)| inside.contains(parent) && !inside.contains(pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        inside.extend(more);
+    }
+    inside.remove(&ancestor.as_raw_nonzero().get());
+    inside.into_iter().collect()
+}
+
+/// Sends a signal to each; those that are gone are passed over.
+pub fn signal(pids: &[Pid], signal: Signal) {
+    for pid in pids {
+        let _ = kill_process(*pid, signal);
+    }
+}
+
+/// Whether every living thread leader of `pids` is stopped.
+pub fn all_stopped(pids: &[Pid]) -> bool {
+    pids.iter()
+        .filter_map(|pid| stat(Path::new(PROC), pid.as_raw_nonzero().get()))
+        .all(|stat| matches!(stat.state, 'T' | 't' | 'Z'))
+}
+
+/// CPU time of everything below `ancestor`, in nanoseconds. What lives is read precisely, from `schedstat`; what threads
+/// and processes have used that have ended, in clock ticks, so that a later reading may be lower by a few of them.
+pub fn cpu_ns(ancestor: Pid) -> u64 {
+    let proc = Path::new(PROC);
+    // Whoever is adopted and waited for by the ancestor itself is counted there.
+    let ended = stat(proc, ancestor.as_raw_nonzero().get()).map_or(0, |stat| stat.children.ns());
+    ended + below(proc, ancestor).into_iter().filter_map(used_ns).sum::<u64>()
+}
+
+/// CPU time of everything below `ancestor` in user mode and in the kernel, in nanoseconds; in clock ticks, so that a later
+/// reading may be lower by a few of them. `proc` is `/proc`.
+pub fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
+    let ended = stat(proc, ancestor.as_raw_nonzero().get())?.children;
+    let each = below(proc, ancestor).into_iter().filter_map(|pid| stat(proc, pid));
+    let all = each
+        .flat_map(|stat| [stat.own, stat.children])
+        .fold(ended, |sum, one| Ticks { user: sum.user + one.user, system: sum.system + one.system });
+    Some((all.user * tick_ns(), all.system * tick_ns()))
+}
+
+/// Context switches of every living thread of `pids`, voluntary and involuntary, by thread. `proc` is `/proc`.
+pub fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
+    let tasks = |pid: &Pid| fs::read_dir(proc.join(format!("{}/task", pid.as_raw_nonzero()))).ok();
+    let tasks = pids.iter().filter_map(tasks).flatten().flatten();
+    tasks
+        .filter_map(|task| {
+            let thread = task.file_name().to_str()?.parse().ok()?;
+            let text = fs::read_to_string(task.path().join("status")).ok()?;
+            let count =
+                |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+            Some((thread, (count("voluntary_ctxt_switches:")?, count("nonvoluntary_ctxt_switches:")?)))
+        })
+        .collect()
+}
+
+/// CPU time of this process's children that have ended, with all of theirs, in nanoseconds; in clock ticks.
+pub fn ended_ns() -> u64 {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    stat(Path::new(PROC), own).map_or(0, |stat| stat.children.ns())
+}
+
+/// CPU time of a process with its ended threads and the children that it has waited for, in nanoseconds.
+fn used_ns(pid: i32) -> Option<u64> {
+    // The coarse reading first: what is used between the two is not taken for an ended thread's.
+    let stat = stat(Path::new(PROC), pid)?;
+    Some(schedstat(pid).0.max(stat.own.ns()) + stat.children.ns())
+}
+
+fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// CPU time and run delay of all living threads of a process, in nanoseconds.
+pub fn schedstat(pid: i32) -> (u64, u64) {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
+    tasks
+        .flatten()
+        .filter_map(|task| schedstat_of(&task.path()))
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// CPU time and run delay of one thread, in nanoseconds; `task` is its folder in `/proc`.
+pub fn schedstat_of(task: &Path) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(task.join("schedstat")).ok()?;
+    let mut words = text.split_whitespace().map(str::parse::<u64>);
+    Some((words.next()?.ok()?, words.next()?.ok()?))
+}
+
+/// Proportional set size summed over `pids`, in bytes; none when no process could be read.
+pub fn pss_bytes(pids: &[Pid]) -> Option<u64> {
+    let each: Vec<u64> = pids.iter().filter_map(|pid| pss_of(pid.as_raw_nonzero().get())).collect();
+    (!each.is_empty()).then(|| each.iter().sum())
+}
+
+fn pss_of(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// The command line of a process, words joined by spaces.
+pub fn command_line(pid: i32) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words: Vec<_> =
+        bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
+    Some(words.join(" "))
+}
+
+/// When a process started, in clock ticks since boot: tells a process from a later one with the same number.
+pub fn start_ticks(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Processes whose environment holds `NAME=...`, with the value.
+pub fn with_environment(name: &str) -> Vec<(i32, String)> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| {
+        let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let value = bytes
+            .split(|byte| *byte == 0)
+            .filter_map(|pair| std::str::from_utf8(pair).ok())
+            .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+        Some((pid, value.to_owned()))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::getpid;
+
+    #[test]
+    fn a_child_is_found_stopped_and_measured() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(descendants(getpid()).contains(&pid));
+        signal(&[pid], Signal::STOP);
+        while !all_stopped(&[pid]) {
+            std::thread::yield_now();
+        }
+        assert!(pss_bytes(&[pid]).unwrap() > 0);
+        assert!((0..10_000).any(|_| command_line(pid.as_raw_nonzero().get()).unwrap().contains("sleep 30")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!descendants(getpid()).contains(&pid));
+    }
+
+    #[test]
+    fn our_own_times_are_read() {
+        let pid = getpid().as_raw_nonzero().get();
+        assert!(schedstat(pid).0 > 0);
+        assert!(start_ticks(pid).unwrap() > 0);
+    }
+
+    /// A keeper (7) that has waited for one that it adopted, its child (8), that one's child (9), and a stranger (10).
+    fn imitated() -> tempfile::TempDir {
+        let proc = tempfile::tempdir().unwrap();
+        let stat = |pid: i32, parent: i32, ticks: &str| {
+            let text = format!("{pid} (a) b) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 20 0 1 0 5\n");
+            fs::create_dir_all(proc.path().join(format!("{pid}/task"))).unwrap();
+            fs::write(proc.path().join(format!("{pid}/stat")), text).unwrap();
+        };
+        stat(7, 1, "1000 1000 5 1");
+        stat(8, 7, "100 30 20 3");
+        stat(9, 8, "7 2 0 0");
+        stat(10, 1, "9999 9999 9999 9999");
+        proc
+    }
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).unwrap()
+    }
+
+    #[test]
+    fn user_mode_and_kernel_are_told_apart_with_what_has_ended() {
+        let proc = imitated();
+        let split = (132 * tick_ns(), 36 * tick_ns());
+        assert_eq!(cpu_split(proc.path(), pid(7)), Some(split), "not the keeper's own, and not a stranger's");
+        assert_eq!(cpu_split(proc.path(), pid(6)), None, "a keeper that is gone");
+    }
+
+    #[test]
+    fn switches_are_those_of_every_thread() {
+        let proc = imitated();
+        let thread = |path: &str, text: &str| {
+            let folder = proc.path().join(path);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("status"), text).unwrap();
+        };
+        let told = |voluntary, involuntary| {
+            format!(
+                "Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
+            )
+        };
+        thread("8/task/8", &told(12, 3));
+        thread("8/task/11", &told(400, 0));
+        thread("9/task/9", &told(1, 70));
+        thread("10/task/10", &told(5, 5));
+        // Ended between the listing and the reading, as far as anybody can tell.
+        thread("9/task/12", "");
+        let seen = switches(proc.path(), &[pid(8), pid(9), pid(99)]);
+        assert_eq!(seen, BTreeMap::from([(8, (12, 3)), (9, (1, 70)), (11, (400, 0))]));
+    }
+
+    #[test]
+    fn what_an_ended_thread_used_stays_counted() {
+        let own_ns = || used_ns(getpid().as_raw_nonzero().get()).unwrap();
+        let before = own_ns();
+        let burn = || {
+            let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_nsec;
+            while used() < 300_000_000 {}
+        };
+        std::thread::spawn(burn).join().unwrap();
+        assert!(own_ns() >= before + 250_000_000, "the thread is gone, what it used is not");
+    }
+
+    #[test]
+    fn what_an_ended_child_used_stays_counted() {
+        let before = cpu_ns(getpid());
+        // Until it has used 0.3 s in user mode.
+        let burn = "while read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user _ < /proc/self/stat; do test $user -ge 30 && exit; done";
+        let status = std::process::Command::new("sh").args(["-c", burn]).status().unwrap();
+        assert!(status.success());
+        assert!(cpu_ns(getpid()) >= before + 250_000_000);
+    }
+
+    #[test]
+    fn an_environment_is_found() {
+        let mut child =
+            std::process::Command::new("sleep").arg("30").env("DEADHEAT_TREE_TEST", "x y").spawn().unwrap();
+        let pid = Pid::from_child(&child).as_raw_nonzero().get();
+        // A process that was just made shows its words a moment later.
+        assert!((0..10_000).any(|_| with_environment("DEADHEAT_TREE_TEST").contains(&(pid, "x y".into()))));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,335 @@
+//! A made-up machine, load generator and clock: whole races in milliseconds, with everything that was asked of them written down.
+//!
+//! Owns: contenders that are nothing but a service time and a fate. Must not know: what a race makes of them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::cgroup::delegation::DelegatedGroup;
+use deadheat_host::clock::Clock;
+use deadheat_host::monitor::Monitor;
+use deadheat_host::monitor::awake::Awake;
+use deadheat_host::process::instructions::Instructions;
+use deadheat_host::process::{Process, ProcessSpec, StartError};
+use deadheat_host::{Host, LimitsError};
+use deadheat_load::{
+    Address, Answer, LoadSession, OpenError, RatePiece, SessionConfig, SessionError, SliceOrder, Tally,
+};
+use deadheat_record::{Finding, Plan};
+use rustix::process::Pid;
+
+use crate::ask::{LoadGenerator, NoAnswer, Question};
+
+/// What a contender is like.
+#[derive(Debug, Clone)]
+pub(crate) struct Character {
+    /// Work on one request, in microseconds.
+    pub service_us: f64,
+    /// The slice (of all that it has borne, warm-ups included) in which it dies.
+    pub dies_in_slice: Option<usize>,
+    /// The body that it answers with.
+    pub body: &'static str,
+    /// Whether its command cannot be started.
+    pub cannot_start: bool,
+    /// From when it is started until it answers.
+    pub start: Duration,
+}
+
+impl Character {
+    /// One that works for so long on each request, and does nothing wrong.
+    pub(crate) fn taking_us(service_us: f64) -> Self {
+        Self { service_us, dies_in_slice: None, body: "ok", cannot_start: false, start: Duration::ZERO }
+    }
+}
+
+/// What is written down and what may be moved, shared by all fakes of a race.
+pub(crate) struct World {
+    /// What was asked for, in order: `start a`, `ask a b`, `open a`, `thaw a`, `slice a 100`, `freeze a`, `stop a`.
+    pub calls: RefCell<Vec<String>>,
+    /// The character of each contender, by name.
+    pub characters: RefCell<BTreeMap<String, Character>>,
+    /// How many slices of load there were.
+    pub slices: Cell<usize>,
+    now: Cell<Duration>,
+    /// Where a person asks for the end: in this slice.
+    pub interrupted_in_slice: Cell<Option<usize>>,
+    /// By port: who listens there, and since when it lives.
+    places: RefCell<Vec<(String, Duration)>>,
+    awake: RefCell<BTreeMap<String, bool>>,
+    borne: RefCell<BTreeMap<String, usize>>,
+    used_ns: RefCell<BTreeMap<String, u64>>,
+    proc: tempfile::TempDir,
+}
+
+impl World {
+    /// A world of these contenders.
+    pub(crate) fn of(characters: &[(&str, Character)]) -> Rc<Self> {
+        let proc = tempfile::tempdir().unwrap();
+        std::fs::write(
+            proc.path().join("stat"),
+            "cpu0 0 0 0 1000 0 0 0 0 0 0\ncpu1 0 0 0 1000 0 0 0 0 0 0\n",
+        )
+        .unwrap();
+        let characters = characters.iter().map(|(name, one)| ((*name).to_owned(), one.clone())).collect();
+        Rc::new(Self {
+            calls: RefCell::default(),
+            characters: RefCell::new(characters),
+            slices: Cell::new(0),
+            now: Cell::new(Duration::from_secs(1)),
+            interrupted_in_slice: Cell::new(None),
+            places: RefCell::default(),
+            awake: RefCell::default(),
+            borne: RefCell::default(),
+            used_ns: RefCell::default(),
+            proc,
+        })
+    }
+
+    fn note(&self, call: String) {
+        self.calls.borrow_mut().push(call);
+    }
+
+    fn character(&self, name: &str) -> Character {
+        // The null server: it takes no time to speak of.
+        self.characters.borrow().get(name).cloned().unwrap_or_else(|| Character::taking_us(1.0))
+    }
+
+    /// Whether a person has asked for the end.
+    pub(crate) fn stopped(&self) -> bool {
+        self.interrupted_in_slice.get().is_some_and(|at| self.slices.get() >= at)
+    }
+
+    fn at(&self, address: &Address) -> (String, Duration) {
+        let Address::Tcp(address) = address else { panic!("fakes listen on ports") };
+        self.places.borrow()[usize::from(address.port())].clone()
+    }
+}
+
+/// The clock: it goes on only while something waits or is loaded.
+pub(crate) struct FakeClock(pub Rc<World>);
+
+impl Clock for FakeClock {
+    fn now(&self) -> Duration {
+        self.0.now.get()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        1_700_000_000_000 + self.0.now.get().as_millis() as u64
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.0.now.set(self.0.now.get() + duration);
+    }
+}
+
+/// The machine.
+pub(crate) struct FakeHost(pub Rc<World>);
+
+impl Host for FakeHost {
+    fn start(&self, spec: &ProcessSpec<'_>) -> Result<Box<dyn Process>, StartError> {
+        let (world, name) = (&self.0, spec.name.to_owned());
+        world.note(format!("start {name}"));
+        if world.character(&name).cannot_start {
+            return Err(StartError::Spawn { name, reason: "no such file".into() });
+        }
+        let mut places = world.places.borrow_mut();
+        places.push((name.clone(), world.now.get()));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, places.len() as u16 - 1));
+        world.awake.borrow_mut().insert(name.clone(), true);
+        let process = FakeProcess {
+            world: Rc::clone(world),
+            name,
+            address: Address::Tcp(address),
+            log: spec.log.clone(),
+            begun: world.now.get(),
+        };
+        Ok(Box::new(process))
+    }
+
+    fn pin(&self, _: &[usize]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn keep_awake(&self, _: u32, _: &[usize]) -> io::Result<Awake> {
+        Err(io::Error::other("a made-up machine never sleeps"))
+    }
+
+    fn hold_to_limits(&self, _: &Plan) -> Result<Option<DelegatedGroup>, LimitsError> {
+        Ok(None)
+    }
+
+    fn monitor(&self, cpus: &[usize], generator: &[usize]) -> Monitor {
+        let nowhere = Hierarchy::parse("", "", Path::new("/nowhere"));
+        Monitor::under(self.0.proc.path(), cpus, generator, &nowhere)
+    }
+
+    fn take_left_behind(&self) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+struct FakeProcess {
+    world: Rc<World>,
+    name: String,
+    address: Address,
+    log: PathBuf,
+    begun: Duration,
+}
+
+impl Process for FakeProcess {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn log(&self) -> &Path {
+        &self.log
+    }
+
+    fn ended(&self) -> Option<ExitStatus> {
+        let borne = self.world.borne.borrow().get(&self.name).copied().unwrap_or(0);
+        let fate = self.world.character(&self.name).dies_in_slice?;
+        (borne >= fate).then(|| ExitStatus::from_raw(9))
+    }
+
+    fn age(&self) -> Duration {
+        self.world.now.get() - self.begun
+    }
+
+    fn processes(&self) -> Vec<Pid> {
+        Vec::new()
+    }
+
+    fn freeze(&self) -> io::Result<()> {
+        self.world.note(format!("freeze {}", self.name));
+        self.world.awake.borrow_mut().insert(self.name.clone(), false);
+        Ok(())
+    }
+
+    fn thaw(&self) -> io::Result<()> {
+        self.world.note(format!("thaw {}", self.name));
+        self.world.awake.borrow_mut().insert(self.name.clone(), true);
+        Ok(())
+    }
+
+    fn cpu_ns(&self) -> (u64, &'static str) {
+        (self.world.used_ns.borrow().get(&self.name).copied().unwrap_or(0), "made up")
+    }
+
+    fn cpu_split(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn instructions(&self) -> Option<Arc<Instructions>> {
+        None
+    }
+
+    fn switches(&self) -> BTreeMap<i32, (u64, u64)> {
+        BTreeMap::new()
+    }
+
+    fn pss_bytes(&self) -> Option<u64> {
+        Some(1 << 20)
+    }
+
+    fn ask_to_stop(&mut self) {}
+
+    fn stop(self: Box<Self>) {
+        self.world.note(format!("stop {}", self.name));
+        self.world.awake.borrow_mut().remove(&self.name);
+    }
+}
+
+/// The load generator.
+pub(crate) struct FakeGenerator(pub Rc<World>);
+
+impl LoadGenerator for FakeGenerator {
+    fn ask(
+        &self,
+        addresses: &[&Address],
+        _: &Question,
+        _: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Option<Vec<Result<Answer, NoAnswer>>> {
+        let asked: Vec<(String, Duration)> = addresses.iter().map(|one| self.0.at(one)).collect();
+        let names: Vec<&str> = asked.iter().map(|(name, _)| name.as_str()).collect();
+        self.0.note(format!("ask {}", names.join(" ")));
+        let answer = |(name, begun): &(String, Duration)| {
+            let character = self.0.character(name);
+            if self.0.now.get() - *begun < character.start {
+                return Err(NoAnswer { reason: "connection refused".into(), timed_out: false });
+            }
+            let body = character.body.as_bytes().to_vec();
+            Ok(Answer { status: 200, headers: Vec::new(), body, keep_alive: true })
+        };
+        (!stopped()).then(|| asked.iter().map(answer).collect())
+    }
+
+    fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError> {
+        let (name, _) = self.0.at(&config.address);
+        self.0.note(format!("open {name}"));
+        Ok(Box::new(FakeSession { world: Rc::clone(&self.0), name }))
+    }
+}
+
+struct FakeSession {
+    world: Rc<World>,
+    name: String,
+}
+
+impl LoadSession for FakeSession {
+    fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError> {
+        let (world, length) = (&self.world, order.limit.duration.unwrap());
+        world.note(format!("slice {} {}", self.name, length.as_millis()));
+        let awake: Vec<String> =
+            world.awake.borrow().iter().filter(|(_, awake)| **awake).map(|(name, _)| name.clone()).collect();
+        assert_eq!(awake, [self.name.as_str()], "only who is loaded is awake");
+        world.slices.set(world.slices.get() + 1);
+        *world.borne.borrow_mut().entry(self.name.clone()).or_default() += 1;
+        // A little luck, which is the same in every run: up to 1 % either way.
+        let luck = 1.0 + 0.02 * ((world.slices.get() * 7_919 % 101) as f64 / 100.0 - 0.5);
+        let service_ns = world.character(&self.name).service_us * 1e3 * luck;
+        let length_ns = length.as_nanos() as u64;
+        let due = match order.pacer.due_times() {
+            Some(times) => times.take_while(|ns| *ns < length_ns).count() as u64,
+            None => (length_ns as f64 / service_ns) as u64,
+        };
+        // What cannot be answered in time queues up, and is answered after the last was due.
+        let elapsed_ns = length_ns.max((due as f64 * service_ns) as u64);
+        world.now.set(world.now.get() + Duration::from_nanos(elapsed_ns));
+        *world.used_ns.borrow_mut().entry(self.name.clone()).or_default() += (due as f64 * service_ns) as u64;
+        let mut tally = Tally {
+            due,
+            completions: due,
+            in_time: due,
+            loading_ns: length_ns,
+            rates: vec![RatePiece { counted: due, first_ns: 0, last_ns: elapsed_ns }],
+            elapsed_ns,
+            wall_ns: elapsed_ns,
+            cpu_ns: elapsed_ns / 10,
+            ..Tally::default()
+        };
+        tally.outcomes.ok = due;
+        for tenth in 0..10 {
+            let waited_ns = (elapsed_ns - length_ns) / 10 * (tenth + 1);
+            tally.latency.record_many(service_ns as u64 + waited_ns, (due / 10).max(1));
+        }
+        Ok(tally)
+    }
+
+    fn set_handicap(&self, _: Duration) -> Result<(), SessionError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,337 @@
+//! Owns: whole races on fakes, with the order of everything that is asked of the machine. Must not know: real processes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use deadheat_record::{
+    BodyRule, Contender, Journal, Limits, Listen, Method, Metric, Objective, Pinning, Plan, Probe, Record,
+    ScenarioPlan, Shape, Share, Slices, StatusRule, Traffic, Typed, read,
+};
+
+use super::*;
+use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
+
+const MS: u64 = 1_000_000;
+
+/// A closed race of these contenders: slices of 100 ms, two rounds, at least three epochs and at most six.
+fn plan(folder: &Path, names: &[&str]) -> Plan {
+    let contender = |name: &&str| Contender {
+        name: (*name).into(),
+        command: format!("exec {name}"),
+        folder: folder.into(),
+        env: BTreeMap::new(),
+        listen: Listen::FreePort,
+        services: Vec::new(),
+        version: None,
+        measures: BTreeMap::new(),
+        artefact_bytes: None,
+        collector: None,
+    };
+    let probe = Probe {
+        name: "root".into(),
+        method: "GET".into(),
+        path: "/".into(),
+        paths: Vec::new(),
+        request_headers: BTreeMap::new(),
+        request_body: String::new(),
+        status: StatusRule::Success,
+        headers: BTreeMap::new(),
+        agree_headers: Vec::new(),
+        body: BodyRule { json: Vec::new(), volatile: Vec::new(), exact: None, agree: true },
+        under_load: true,
+    };
+    let scenario = ScenarioPlan {
+        name: "steady".into(),
+        shape: Shape::Closed { connections: 4 },
+        requests: vec![Share { probe: "root".into(), weight: 1 }],
+        limits: Limits::default(),
+        metrics: vec![Metric::Throughput],
+        slices: None,
+        sweep: None,
+        ladder: None,
+        traffic: Traffic::default(),
+    };
+    Plan {
+        study: "made-up".into(),
+        title: None,
+        folder: folder.into(),
+        work: folder.join("work"),
+        dataset: None,
+        services: Vec::new(),
+        contenders: names.iter().map(contender).collect(),
+        skipped: Vec::new(),
+        probes: vec![probe],
+        scenarios: vec![scenario],
+        method: Method {
+            profile: "quick".into(),
+            seed: 7,
+            metric: Metric::Throughput,
+            baseline: names[0].into(),
+            all_pairs: names.len() > 2,
+            alpha: 0.025,
+            margin: 0.03,
+            looks: vec![4, 6],
+            slice_ns: 100 * MS,
+            settle_ns: 0,
+            rounds: 2,
+            pilot_ns: 0,
+            warmup_ns: (200 * MS, 200 * MS),
+            warmup_requests: 10,
+            wake_ns: 0,
+            cpu_latency_us: None,
+            budget_ns: None,
+            collectors_ns: 0,
+            ready_ns: Method::READY_NS,
+            timeout_ns: Method::TIMEOUT_NS,
+        },
+        pinning: Pinning { server_cpus: vec![0], load_cpus: vec![1] },
+        claims: Vec::new(),
+        edge_hit_rate: None,
+        typed: Typed::default(),
+    }
+}
+
+fn machine() -> deadheat_record::Machine {
+    let document = include_str!("../../../record/tests/fixtures/example.json");
+    serde_json::from_str::<deadheat_record::Document>(document).unwrap().record.machine
+}
+
+struct Silence;
+
+impl Observer for Silence {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// Races what a record says, in a world.
+fn race(
+    world: &Rc<World>,
+    record: Record,
+    journal: Journal,
+    folder: &Path,
+) -> (Result<Finish, RaceError>, Record) {
+    let (host, generator) = (FakeHost(Rc::clone(world)), FakeGenerator(Rc::clone(world)));
+    let clock = FakeClock(Rc::clone(world));
+    let stopped = || world.stopped();
+    let mut race = Race {
+        record,
+        journal,
+        logs: folder.join("logs"),
+        stopped: &stopped,
+        observer: &mut Silence,
+        place: Place { host: &host, generator: &generator, clock: &clock },
+    };
+    let finish = race.go();
+    (finish, race.record)
+}
+
+/// Races a plan from its beginning.
+fn raced(world: &Rc<World>, plan: Plan, folder: &Path) -> (Finish, Record) {
+    let mut journal = Journal::create(&folder.join("race.jsonl")).unwrap();
+    let record = Record::new("0.0.0".into(), 1_700_000_000_000, plan, machine());
+    journal.append(&record.header()).unwrap();
+    let (finish, record) = race(world, record, journal, folder);
+    (finish.unwrap(), record)
+}
+
+fn codes(record: &Record) -> Vec<&str> {
+    record
+        .findings
+        .iter()
+        .map(|(_, finding)| finding.code.as_str())
+        .filter(|code| *code != "processors-sleep")
+        .collect()
+}
+
+#[test]
+fn a_race_of_two_that_differ_is_decided_at_its_first_look() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+    let (finish, record) = raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
+    assert_eq!(finish, Finish::Done);
+    assert_eq!(record.end_of("steady"), Some(End::Decided));
+    assert_eq!(record.epochs_of("steady").count(), 4, "the first look");
+    assert_eq!(record.racing("steady"), [0, 1]);
+}
+
+#[test]
+fn an_epoch_has_its_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(100.0))]);
+    raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
+    let calls = world.calls.borrow();
+    // The second start of any contender after the pilot's begins the first epoch.
+    let starts: Vec<usize> = (0..calls.len())
+        .filter(|at| calls[*at].starts_with("start a") || calls[*at].starts_with("start b"))
+        .collect();
+    let epoch: Vec<&str> = calls[starts[2]..starts[4]].iter().map(String::as_str).collect();
+    let kinds: Vec<&str> = epoch.iter().map(|call| call.split(' ').next().unwrap()).collect();
+    let names = |kind: &str| epoch.iter().filter(|call| call.starts_with(kind)).count();
+    // Each starts, answers and is frozen; then all are compared, twice, since they are loaded with that.
+    assert_eq!(kinds[..6], ["start", "ask", "freeze", "start", "ask", "freeze"], "{epoch:?}");
+    assert_eq!(kinds[6..12], ["thaw", "thaw", "ask", "ask", "freeze", "freeze"], "{epoch:?}");
+    assert_eq!((epoch[8], epoch[9]), ("ask a b", "ask a b"));
+    // Connections, in plan order; each contender runs only while its own are opened.
+    assert_eq!(epoch[12..18], ["thaw a", "open a", "freeze a", "thaw b", "open b", "freeze b"]);
+    // Warm-ups of two slices each, then two rounds in mirrored order.
+    assert_eq!(kinds[18..26], ["thaw", "slice", "slice", "freeze", "thaw", "slice", "slice", "freeze"]);
+    let rounds: Vec<&str> = epoch[26..].iter().copied().filter(|call| call.starts_with("slice")).collect();
+    assert_eq!(rounds.len(), 4, "{epoch:?}");
+    assert_eq!((rounds[0], rounds[1]), (rounds[3], rounds[2]), "mirrored: {rounds:?}");
+    assert_eq!(kinds[kinds.len() - 2..], ["stop", "stop"]);
+    assert_eq!((names("start"), names("stop"), names("open")), (2, 2, 2));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order() {
+    let calls = |seed| {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(101.0))]);
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        plan.method.seed = seed;
+        raced(&world, plan, folder.path());
+        let calls = world.calls.borrow().clone();
+        calls
+    };
+    assert_eq!(calls(7), calls(7));
+    assert_ne!(calls(7), calls(8));
+}
+
+#[test]
+fn who_dies_in_the_middle_is_out_and_the_others_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mortal = Character { dies_in_slice: Some(9), ..Character::taking_us(100.0) };
+    let world =
+        World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(130.0)), ("c", mortal)]);
+    let (finish, record) = raced(&world, plan(folder.path(), &["a", "b", "c"]), folder.path());
+    assert_eq!(finish, Finish::Done);
+    assert_eq!(record.racing("steady"), [0, 1]);
+    assert_eq!(record.end_of("steady"), Some(End::Decided));
+    let (_, out) = record.findings.iter().find(|(_, one)| one.code == "contender-out").unwrap();
+    assert!(out.message.contains("ended with signal 9"), "{out:?}");
+    let calls = world.calls.borrow();
+    let count = |kind: &str| calls.iter().filter(|call| call.starts_with(kind)).count();
+    assert_eq!(count("start "), count("stop "), "whatever was started is stopped");
+}
+
+#[test]
+fn one_of_two_that_cannot_start_ends_the_race() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = Character { cannot_start: true, ..Character::taking_us(100.0) };
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", missing)]);
+    let (finish, record) = raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
+    assert_eq!(finish, Finish::TooFew);
+    assert_eq!(record.end_of("steady"), Some(End::Stopped));
+    assert_eq!(codes(&record), ["contender-out"]);
+    assert_eq!(world.slices.get(), 0, "nothing was loaded");
+}
+
+#[test]
+fn who_answers_otherwise_is_out_before_anything_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = Character { body: "no", ..Character::taking_us(50.0) };
+    let world =
+        World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(130.0)), ("c", other)]);
+    let (finish, record) = raced(&world, plan(folder.path(), &["a", "b", "c"]), folder.path());
+    assert_eq!((finish, record.racing("steady")), (Finish::Done, vec![0, 1]));
+    let calls = world.calls.borrow();
+    assert!(!calls.iter().any(|call| call.starts_with("slice c")), "{calls:?}");
+}
+
+#[test]
+fn a_budget_ends_a_race_that_is_not_decided() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(103.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    // An epoch takes 0.8 s: two warm-ups of 0.2 s, and four slices.
+    plan.method.budget_ns = Some(2_000 * MS);
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    assert_eq!(record.end_of("steady"), Some(End::Budget));
+    assert_eq!(record.epochs_of("steady").count(), 2);
+    assert!(record.epochs_of("steady").all(|epoch| epoch.took_ns == 800 * MS));
+}
+
+#[test]
+fn an_interrupted_round_counts_for_nothing_and_the_race_goes_on_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+    // In the middle of the second epoch's rounds.
+    world.interrupted_in_slice.set(Some(22));
+    let (finish, record) = raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
+    assert_eq!(finish, Finish::Interrupted);
+    let held = record.epochs_of("steady").count();
+    assert!((1..4).contains(&held), "{held}");
+    let calls = world.calls.borrow().clone();
+    let count = |calls: &[String], kind: &str| calls.iter().filter(|call| call.starts_with(kind)).count();
+    assert_eq!(count(&calls, "start "), count(&calls, "stop "), "nothing lives on");
+    // What is on disk is what was held, and the race goes on from there.
+    let path = folder.path().join("race.jsonl");
+    let mut again = read(&path).unwrap();
+    assert_eq!(again.epochs_of("steady").count(), held);
+    world.interrupted_in_slice.set(None);
+    let mut journal = Journal::resume(&path).unwrap();
+    let resumed = Line::Resumed { unix_ms: 1_700_000_100_000 };
+    journal.append(&resumed).unwrap();
+    again.apply(resumed);
+    let (finish, record) = race(&world, again, journal, folder.path());
+    assert_eq!(finish.unwrap(), Finish::Done);
+    assert_eq!(record.end_of("steady"), Some(End::Decided));
+    assert_eq!(record.epochs_of("steady").count(), 4);
+    assert_eq!(record.pilots.len(), 1, "a pilot is held once");
+}
+
+#[test]
+fn a_peak_is_found_near_what_each_can_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(125.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    let objective = Objective { quantile: 0.99, limit_ns: 10 * MS };
+    plan.scenarios[0].shape = Shape::Peak { connections: 4, objective };
+    plan.scenarios[0].metrics = vec![Metric::Peak];
+    plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000 * MS, rounds: 12 });
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));
+    for epoch in record.epochs_of("steady") {
+        for (part, capacity) in epoch.contenders.iter().zip([10_000.0, 8_000.0]) {
+            let found = part.peak.unwrap().found().unwrap();
+            assert!((found / capacity - 1.0_f64).abs() < 0.05, "{found} of {capacity}");
+        }
+    }
+}
+
+#[test]
+fn starts_are_timed_until_the_first_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let starting = |ms| Character { start: Duration::from_millis(ms), ..Character::taking_us(100.0) };
+    let world = World::of(&[("a", starting(50)), ("b", starting(80))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.scenarios[0].shape = Shape::Starts { starts: 5 };
+    plan.scenarios[0].metrics = vec![Metric::ColdStart];
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    assert_eq!((record.epochs_of("steady").count(), world.slices.get()), (5, 0));
+    for epoch in record.epochs_of("steady") {
+        for (part, ms) in epoch.contenders.iter().zip([50.0, 80.0]) {
+            let took = part.cold_start_ns as f64 / 1e6;
+            // Asked for every half percent of the time so far.
+            assert!((1.0..1.02).contains(&(took / ms)), "{took} ms");
+        }
+    }
+}
+
+#[test]
+fn a_rate_is_kept_by_those_that_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(200.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.scenarios[0].shape = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
+    plan.scenarios[0].metrics = vec![Metric::Cpu];
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));
+    let rounds: Vec<_> = record.epochs_of("steady").flat_map(|epoch| &epoch.rounds).collect();
+    assert!(
+        rounds.iter().all(|round| round.slices[0].completions == round.slices[1].completions),
+        "the same arrivals"
+    );
+}

@@ -1,0 +1,121 @@
+//! A study as a person wrote it: `study.toml` read into typed data, with every mistake named where it stands.
+//!
+//! Owns: the format, its defaults, what may be written where, and how mistakes are shown.
+//! Must not know: flags, the plan's method, the machine; nothing is started and nothing is written here.
+
+mod asked;
+mod check;
+mod collector;
+mod complaint;
+mod contract;
+#[cfg(test)]
+mod documented;
+mod fields;
+mod generator;
+mod limits;
+mod model;
+mod objective;
+mod parts;
+mod placeholder;
+mod services;
+mod traffic;
+mod values;
+mod words;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use complaint::{Complaint, StudyError};
+pub use contract::{AGREE_HEADERS, CONNECTIONS};
+pub use model::{Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Service, Study, Sweep};
+pub use objective::objective;
+pub use values::{is_token, path_problem};
+pub use words::{nearest, one_of, shown};
+
+use fields::{Fields, Reading};
+
+/// The file's name inside a study's folder.
+pub const FILE_NAME: &str = "study.toml";
+
+/// Keys and tables of the file.
+const TABLES: &[&str] = &[
+    "name",
+    "title",
+    "machine_matches",
+    "dataset",
+    "service",
+    "contender",
+    "probe",
+    "scenario",
+    "claim",
+    "generator",
+];
+
+/// The study file that `path` means: the file itself, or `study.toml` in the folder.
+pub fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
+}
+
+/// Reads and checks a study; `path` is a folder with a `study.toml`, or the file itself.
+///
+/// # Errors
+/// When the file cannot be read, or when anything in it is wrong: all mistakes that could be found, at once.
+pub fn load(path: &Path) -> Result<Study, StudyError> {
+    let file = file_of(path);
+    let unreadable = |source| StudyError::Unreadable { path: file.clone(), source };
+    let bytes = fs::read(&file).map_err(unreadable)?;
+    let absolute = std::path::absolute(&file).map_err(unreadable)?;
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    let shown_path = file.display().to_string();
+    let text = String::from_utf8(bytes).map_err(|error| StudyError::not_utf8(&shown_path, &error))?;
+    parse(&text, &shown_path, folder)
+}
+
+/// Reads and checks the text of a study that lives in `folder`; `path` is what complaints call the file.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(text: &str, path: &str, folder: &Path) -> Result<Study, StudyError> {
+    let (document, syntax) = toml::de::DeTable::parse_recoverable(text);
+    let reading = Reading::new(text, folder);
+    if !syntax.is_empty() {
+        syntax.iter().for_each(|error| reading.complain(Complaint::of_syntax(error, text)));
+        return Err(reading.into_error(path));
+    }
+    let study = read(&document, &reading);
+    check::check(&study, &reading);
+    if reading.is_clean() { Ok(study) } else { Err(reading.into_error(path)) }
+}
+
+fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &Reading<'_>) -> Study {
+    let top = Fields::open(reading, document.get_ref(), 0..0, "a study", TABLES);
+    let dataset = top.table("dataset", "[dataset]", parts::DATASET).map(|fields| parts::dataset(&fields));
+    top.some_tables("contender", "command = \"node server.mjs\"");
+    top.some_tables("probe", "path = \"/\"");
+    Study {
+        name: parts::study_name(&top),
+        source: deadheat_record::Source::Study(reading.folder().to_owned()),
+        title: top.text("title").map(toml::Spanned::into_inner),
+        machine_matches: top.flag("machine_matches").is_some_and(toml::Spanned::into_inner),
+        folder: reading.folder().to_owned(),
+        dataset,
+        services: top.tables("service", "[[service]]", parts::SERVICE).iter().map(parts::service).collect(),
+        contenders: top
+            .tables("contender", "[[contender]]", parts::CONTENDER)
+            .iter()
+            .map(parts::contender)
+            .collect(),
+        probes: top.tables("probe", "[[probe]]", contract::PROBE).iter().map(contract::probe).collect(),
+        scenarios: top
+            .tables("scenario", "[[scenario]]", contract::SCENARIO)
+            .iter()
+            .map(contract::scenario)
+            .collect(),
+        claims: top.tables("claim", "[[claim]]", contract::CLAIM).iter().map(contract::claim).collect(),
+        generators: top
+            .tables("generator", "[[generator]]", generator::GENERATOR)
+            .iter()
+            .map(generator::generator)
+            .collect(),
+    }
+}

@@ -1,0 +1,176 @@
+//! What single values may be: names, places to listen, header names, patterns, JSON paths, JSON values.
+
+use std::ops::Range;
+
+use deadheat_record::JsonPath;
+use deadheat_record::Listen;
+use regex::Regex;
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::complaint::Complaint;
+use super::fields::{Fields, Reading, number, whole};
+use super::words::shown;
+
+/// Longest name that still fits into a table and a file's name.
+const NAME_LENGTH: usize = 60;
+
+/// A name that flags, tables and log files can carry.
+pub(super) fn name(reading: &Reading<'_>, name: &Spanned<String>) {
+    let text = name.get_ref();
+    let problem = if text.trim() != text {
+        "begins or ends with a space"
+    } else if text.chars().count() > NAME_LENGTH {
+        "is longer than 60 characters"
+    } else if text.contains(',') {
+        "has a comma in it, which separates names in --only"
+    } else if text.chars().any(char::is_control) {
+        "has a control character in it"
+    } else {
+        return;
+    };
+    let complaint = Complaint::new(name.span(), format!("the name `{}` {problem}", shown(text)), "this name");
+    reading.complain(complaint);
+}
+
+/// A service's name, which becomes a part of placeholders and environment variables.
+pub(super) fn service_name(reading: &Reading<'_>, name: &Spanned<String>) {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !name.get_ref().bytes().all(plain) {
+        let title = format!("the service's name `{}` cannot stand in `{{NAME.port}}`", shown(name.get_ref()));
+        let complaint = Complaint::new(name.span(), title, "this name");
+        reading.complain(complaint.help("use letters, digits, `_` and `-` only"));
+    }
+}
+
+/// `port = N`, `socket = true`, or a free port where neither is given.
+pub(super) fn listen(fields: &Fields<'_, '_>) -> Spanned<Listen> {
+    let port = fields.whole("port", 1, 65_535);
+    let socket = fields.flag("socket").filter(|socket| *socket.get_ref());
+    match (port, socket) {
+        (Some(port), Some(socket)) => {
+            let title = "`port` and `socket = true` exclude each other";
+            let complaint =
+                Complaint::new(socket.span(), title, "a socket here").also(port.span(), "and a port here");
+            fields
+                .complain(complaint.help("keep the one where it listens; with neither it gets a free port"));
+            Spanned::new(socket.span(), Listen::Socket)
+        }
+        (Some(port), None) => Spanned::new(port.span(), Listen::Port(*port.get_ref() as u16)),
+        (None, Some(socket)) => Spanned::new(socket.span(), Listen::Socket),
+        (None, None) => Spanned::new(fields.span(), Listen::FreePort),
+    }
+}
+
+/// Whether `text` is a token as HTTP defines it: a method or a header's name.
+pub fn is_token(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+/// A header's name must be a token.
+pub(super) fn header_name(reading: &Reading<'_>, name: &str, place: Range<usize>) {
+    if !is_token(name) {
+        let title = format!("`{}` is no name of a header", shown(name));
+        let complaint = Complaint::new(place, title, "this header");
+        reading.complain(complaint.help("for example: \"cache-control\""));
+    }
+}
+
+/// A header's value must not begin a new line.
+pub(super) fn header_value(reading: &Reading<'_>, value: &Spanned<String>) {
+    if value.get_ref().chars().any(|character| character.is_control() && character != '\t') {
+        let title = "a header's value cannot hold line breaks or control characters";
+        reading.complain(Complaint::new(
+            value.span(),
+            title,
+            format!("found \"{}\"", shown(value.get_ref())),
+        ));
+    }
+}
+
+/// A method such as GET.
+pub(super) fn method(reading: &Reading<'_>, method: &Spanned<String>) {
+    let (text, upper) = (method.get_ref(), method.get_ref().to_uppercase());
+    let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    if !is_token(text) {
+        let title = format!("`{}` is no HTTP method", shown(text));
+        reading.complain(
+            Complaint::new(method.span(), title, "this method").help("for example: method = \"GET\""),
+        );
+    } else if *text != upper && usual.contains(&upper.as_str()) {
+        let title = format!("HTTP methods are case-sensitive: `{text}` is not `{upper}`");
+        reading.complain(Complaint::new(method.span(), title, "this method").meant(Some(&upper)));
+    }
+}
+
+/// Why `path` cannot stand in a request line; none where it can.
+pub fn path_problem(path: &str) -> Option<&'static str> {
+    if !path.starts_with('/') {
+        return Some("it must begin with `/`");
+    }
+    if path.contains('#') {
+        return Some("what follows `#` never reaches a server");
+    }
+    let sendable = |byte: u8| (0x21..0x7f).contains(&byte);
+    (!path.bytes().all(sendable))
+        .then_some("spaces and letters beyond ASCII must be percent-encoded, such as %20")
+}
+
+/// A request's path and query.
+pub(super) fn path(reading: &Reading<'_>, path: &Spanned<String>) {
+    if let Some(problem) = path_problem(path.get_ref()).filter(|_| !path.get_ref().is_empty()) {
+        let title = format!("`{}` is no path that can be requested: {problem}", shown(path.get_ref()));
+        let complaint = Complaint::new(path.span(), title, "this path");
+        reading.complain(complaint.help("path and query only, for example: path = \"/api/items?limit=10\""));
+    }
+}
+
+/// A regular expression.
+pub(super) fn pattern(reading: &Reading<'_>, pattern: &Spanned<String>) {
+    let Err(error) = Regex::new(pattern.get_ref()) else { return };
+    let message = error.to_string();
+    let last = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let title = format!("the pattern is no regular expression: {last}");
+    let complaint = Complaint::new(pattern.span(), title, "this pattern");
+    reading
+        .complain(complaint.help("write it in single quotes, so that backslashes stay: pattern = '^\\d+$'"));
+}
+
+/// A JSON path.
+pub(super) fn json_path(reading: &Reading<'_>, path: &str, place: Range<usize>) {
+    if let Err(error) = JsonPath::parse(path) {
+        let label = format!("{} at character {}", error.reason, error.at);
+        let complaint = Complaint::new(place, format!("`{}` is no JSON path", shown(path)), label);
+        reading.complain(
+            complaint.help("for example: $.region, $.items[0].id, $.items[*].id or $[\"odd name\"]"),
+        );
+    }
+}
+
+/// A value of the file as JSON has it; complains about dates and about numbers that JSON lacks.
+pub(super) fn json(reading: &Reading<'_>, found: &Spanned<DeValue<'_>>) -> Value {
+    let value = match found.get_ref() {
+        DeValue::String(text) => Some(Value::from(text.as_ref())),
+        DeValue::Boolean(flag) => Some(Value::from(*flag)),
+        value @ DeValue::Integer(_) => whole(value).map(Value::from),
+        value @ DeValue::Float(_) => number(value).map(Value::from),
+        DeValue::Array(items) => Some(items.iter().map(|item| json(reading, item)).collect()),
+        DeValue::Table(members) => {
+            let members =
+                members.iter().map(|(key, value)| (key.get_ref().to_string(), json(reading, value)));
+            Some(Value::Object(members.collect()))
+        }
+        DeValue::Datetime(_) => None,
+    };
+    value.unwrap_or_else(|| {
+        let complaint = Complaint::new(
+            found.span(),
+            "this value cannot stand in an answer",
+            "JSON has neither dates nor nan, inf or integers beyond 64 bits",
+        );
+        reading.complain(complaint.help("write a date as the string that the answer holds"));
+        Value::Null
+    })
+}

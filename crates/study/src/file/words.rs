@@ -1,0 +1,86 @@
+//! Words as they are shown and compared: strings of a study are data, and a near miss deserves its right word.
+
+/// How many characters of a found string are shown.
+const SHOWN_LENGTH: usize = 60;
+
+/// `text` fit to be shown: control characters and changes of the writing direction are escaped, long texts are cut.
+pub fn shown(text: &str) -> String {
+    let mut out: String = text.chars().take(SHOWN_LENGTH).map(escaped).collect();
+    if text.chars().nth(SHOWN_LENGTH).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+fn escaped(character: char) -> String {
+    let turns =
+        matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if character.is_control() || turns { character.escape_default().collect() } else { character.into() }
+}
+
+/// The candidate that was probably meant by `word`: at most a third of its letters differ, or it differs in case only.
+pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let word = word.to_lowercase();
+    let allowed = (word.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&word, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edits between two words, a swap of neighbours counting as one; `_`, `-` and a plural s count as nothing.
+fn distance(word: &str, candidate: &str) -> usize {
+    let plain = |word: &str| word.replace(['_', '-'], "");
+    let (word, candidate) = (plain(word), plain(candidate));
+    if word.strip_suffix('s') == Some(candidate.as_str()) {
+        return 0;
+    }
+    strsim::damerau_levenshtein(&word, &candidate)
+}
+
+/// `a`, `b` or `c`, each in backticks.
+pub fn one_of<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| format!("`{}`", shown(word))).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => "none".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_do_not_reach_the_terminal() {
+        assert_eq!(shown("a\u{1b}[31mb\n\u{202e}ü"), "a\\u{1b}[31mb\\n\\u{202e}ü");
+        assert_eq!(shown(&"x".repeat(70)).chars().count(), 61);
+    }
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        let words = ["command", "folder", "connections", "rate"];
+        for (word, wanted) in [
+            ("comand", Some("command")),
+            ("Folder", Some("folder")),
+            ("conections", Some("connections")),
+            ("rates", Some("rate")),
+            ("arte", Some("rate")),
+            ("xyz", None),
+            ("cwd", None),
+        ] {
+            assert_eq!(nearest(word, words), wanted, "{word}");
+        }
+        assert_eq!(nearest("under-load", ["under_load"]), Some("under_load"));
+    }
+
+    #[test]
+    fn lists_read_like_a_sentence() {
+        assert_eq!(one_of(["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(one_of(["a"]), "`a`");
+        assert_eq!(one_of([]), "none");
+    }
+}

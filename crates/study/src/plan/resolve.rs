@@ -1,0 +1,414 @@
+//! The one step from what was typed to the plan: selection, then scenarios, then method, then cores.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::mem::discriminant;
+use std::time::Duration;
+
+use deadheat_load::Rate;
+use deadheat_record as record;
+use deadheat_record::{
+    Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share, Slices, Source, Traffic, Typed,
+};
+use toml::Spanned;
+
+use super::metrics::{in_reach, in_room, metrics};
+use super::places::Places;
+use super::profiles::{Profile, QUICK};
+use super::scaled::scale;
+use super::sweep::points;
+use super::topology::Topology;
+use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
+use crate::file::{self, Contender, Study, nearest, one_of, shown};
+use crate::prepare::Skipped;
+
+/// The scenario of a study that has none.
+const STEADY: &str = "steady";
+const ALPHA: f64 = 0.025;
+const MARGIN: f64 = 0.03;
+const READY: Duration = Duration::from_nanos(Method::READY_NS);
+/// For so long is a contender loaded once more after it was frozen while others warmed up: docs/src/method.md has figures.
+const WAKE: Duration = Duration::from_millis(300);
+/// The first seconds of a contender, where they are what is measured.
+const FIRST: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_nanos(Method::TIMEOUT_NS);
+
+/// What the plan is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be measured: at least two contenders.
+    Race,
+    /// To be checked for parity: one is enough.
+    Check,
+}
+
+/// What comes neither from the study nor from the command line.
+#[derive(Debug)]
+pub struct Setting {
+    /// The machine's cores.
+    pub topology: Topology,
+    /// Where things are kept.
+    pub places: Places,
+    /// For the race's random orders, unless `--seed` is given.
+    pub seed: u64,
+    /// Within how many microseconds idle processors are to wake up, unless `--cpu-latency` is given.
+    pub cpu_latency_us: Option<u32>,
+}
+
+/// The plan, and what is to be said about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// What will be done.
+    pub plan: Plan,
+    /// Warnings about the machine and about contenders that were left out.
+    pub findings: Vec<Finding>,
+}
+
+/// A seed that differs from process to process; below 2^32, so that every JSON reader keeps it whole.
+pub fn fresh_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 32
+}
+
+/// Makes the plan. `skipped` are the contenders that cannot run here.
+///
+/// # Errors
+/// When a name is not the study's, when too few contenders are left, or when cores are divided wrongly.
+pub fn resolve(
+    study: &Study,
+    skipped: &[Skipped],
+    choices: &Choices,
+    purpose: Purpose,
+    setting: &Setting,
+) -> Result<Resolved, UsageError> {
+    let (contenders, left_out) = contenders(study, skipped, &choices.selection, purpose)?;
+    let (pinning, mut findings) = match purpose {
+        Purpose::Race => {
+            let machine = &choices.machine;
+            setting.topology.divide(machine.server_cpus.as_ref(), machine.load_cpus.as_ref())?
+        }
+        Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
+    };
+    let cores = setting.topology.spread(&pinning.server_cpus);
+    let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
+    let method = method(choices, &contenders, &left_out, &scenarios, setting)?;
+    findings.extend(left_out.iter().map(|skipped| skipped.finding()));
+    findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
+    let work = setting.places.work(study);
+    let plan = Plan {
+        study: study.name.clone(),
+        title: study.title.clone(),
+        folder: study.folder.clone(),
+        dataset: setting.places.dataset(study, &work),
+        work,
+        services: services(study, &contenders),
+        skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
+        contenders: contenders.into_iter().map(planned).collect(),
+        probes: study.probes.iter().map(|probe| probe.contract.clone()).collect(),
+        scenarios,
+        method,
+        pinning,
+        claims: study.claims.iter().map(file::Claim::published).collect(),
+        edge_hit_rate: choices.method.hit_rate,
+        typed: typed(study, choices),
+    };
+    Ok(Resolved { plan, findings })
+}
+
+/// What was typed instead of what the scenarios of a study say; the one scenario of commands says all of it.
+fn typed(study: &Study, choices: &Choices) -> Typed {
+    let Choices { load, method, .. } = choices;
+    if study.source == Source::AdHoc {
+        return Typed::default();
+    }
+    Typed {
+        connections: load.connections,
+        rate_per_s: load.rate,
+        objective: load.slo,
+        metrics: method.metric.iter().copied().map(Metric::from).collect(),
+        slice_ns: method.slice.map(nanos),
+        measured_ns: method.measure.map(nanos),
+    }
+}
+
+/// An error if one of the names typed with `option` is not among `known`.
+fn all_known(option: &str, kind: &str, names: &[String], known: &[&str]) -> Result<(), UsageError> {
+    let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let problem = format!("{option}: there is no {kind} `{}`", shown(unknown));
+    let meant =
+        nearest(unknown, known.iter().copied()).map(|word| format!("did you mean `{}`? ", shown(word)));
+    let all = one_of(known.iter().copied());
+    Err(UsageError::new(problem, format!("{}the {kind}s: {all}", meant.unwrap_or_default())))
+}
+
+fn contenders<'s>(
+    study: &'s Study,
+    skipped: &'s [Skipped],
+    selection: &Selection,
+    purpose: Purpose,
+) -> Result<(Vec<&'s Contender>, Vec<&'s Skipped>), UsageError> {
+    let known: Vec<&str> =
+        study.contenders.iter().map(|contender| contender.name.get_ref().as_str()).collect();
+    all_known("--only", "contender", &selection.only, &known)?;
+    all_known("--baseline", "contender", selection.baseline.as_slice(), &known)?;
+    let wanted = |name: &str| selection.only.is_empty() || selection.only.iter().any(|only| only == name);
+    let left_out: Vec<&Skipped> = skipped.iter().filter(|skipped| wanted(&skipped.name)).collect();
+    let runs = |name: &str| wanted(name) && !left_out.iter().any(|skipped| skipped.name == name);
+    let chosen: Vec<&Contender> =
+        study.contenders.iter().filter(|contender| runs(contender.name.get_ref())).collect();
+    let fewest = if purpose == Purpose::Race { 2 } else { 1 };
+    if chosen.len() >= fewest {
+        return Ok((chosen, left_out));
+    }
+    let problem = match (purpose, chosen.len()) {
+        (Purpose::Race, 1) => "one contender only: there is nothing to compare it with",
+        _ => "no contender is left",
+    };
+    let reasons: Vec<String> =
+        left_out.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.why())).collect();
+    let remedy = match (reasons.is_empty(), selection.only.is_empty()) {
+        (false, _) => format!("left out were\n    {}", reasons.join("\n    ")),
+        (true, false) => format!("name two or more with --only; the contenders: {}", one_of(known)),
+        (true, true) => "add another [[contender]] to the study".into(),
+    };
+    Err(UsageError::new(problem, remedy))
+}
+
+fn planned(contender: &Contender) -> record::Contender {
+    record::Contender {
+        name: contender.name.get_ref().clone(),
+        command: contender.command.get_ref().clone(),
+        folder: contender.folder.clone(),
+        env: plain(&contender.env),
+        listen: contender.listen.get_ref().clone(),
+        services: contender.services.iter().map(|name| name.get_ref().clone()).collect(),
+        version: None,
+        measures: plain(&contender.measures),
+        artefact_bytes: None,
+        collector: contender
+            .collector
+            .as_ref()
+            .map(|one| record::Collector { kind: one.kind, env: plain(&one.env) }),
+    }
+}
+
+/// The services that the chosen contenders use, in the study's order.
+fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
+    let used =
+        |name: &String| contenders.iter().flat_map(|c| &c.services).any(|service| service.get_ref() == name);
+    let service = |service: &file::Service| record::Service {
+        name: service.name.get_ref().clone(),
+        command: service.command.get_ref().clone(),
+        folder: service.folder.clone(),
+        env: plain(&service.env),
+        listen: service.listen.get_ref().clone(),
+        ready: service.ready.as_ref().map(|command| command.get_ref().clone()),
+        ending: service.ending.clone(),
+    };
+    study.services.iter().filter(|service| used(service.name.get_ref())).map(service).collect()
+}
+
+fn plain(
+    env: &std::collections::BTreeMap<String, Spanned<String>>,
+) -> std::collections::BTreeMap<String, String> {
+    env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone())).collect()
+}
+
+fn scenarios(
+    study: &Study,
+    choices: &Choices,
+    cores: &[usize],
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<ScenarioPlan>, UsageError> {
+    let Choices { selection, load, .. } = choices;
+    if study.scenarios.is_empty() {
+        all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
+        let shape = Shape::Closed { connections: file::CONNECTIONS };
+        let asked = Asked { shape: &shape, metrics: &[], traffic: &Traffic::default() };
+        return Ok(vec![scenario(STEADY, &asked, all_probes(study), Limits::default(), choices)?]);
+    }
+    let known: Vec<&str> = study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
+    all_known("--scenario", "scenario", &selection.scenario, &known)?;
+    let wanted = |name: &String| selection.scenario.is_empty() || selection.scenario.contains(name);
+    let mut plans = Vec::new();
+    for one in study.scenarios.iter().filter(|scenario| wanted(scenario.name.get_ref())) {
+        let requests = match &one.requests {
+            Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
+            None => all_probes(study),
+        };
+        let asked = Asked { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
+        let mut planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
+        // With another kind of load, rates say nothing of the work.
+        planned.ladder = one.ladder.clone().filter(|_| matches!(planned.shape, Shape::Closed { .. }));
+        match &one.sweep {
+            Some(sweep) => plans.extend(points(&planned, sweep, load, cores, findings)?),
+            None => plans.push(planned),
+        }
+    }
+    Ok(plans)
+}
+
+/// What a scenario of the study asks for, before anything that was typed.
+struct Asked<'s> {
+    shape: &'s Shape,
+    metrics: &'s [Metric],
+    traffic: &'s Traffic,
+}
+
+fn scenario(
+    name: &str,
+    asked: &Asked<'_>,
+    requests: Vec<Share>,
+    limits: Limits,
+    choices: &Choices,
+) -> Result<ScenarioPlan, UsageError> {
+    let Choices { load, method, .. } = choices;
+    let shape = reshaped(asked.shape, load);
+    let is_as_asked = discriminant(&shape) == discriminant(asked.shape);
+    // What the study asks of another kind of load says nothing about this one.
+    let metrics = metrics(name, &shape, &method.metric, if is_as_asked { asked.metrics } else { &[] })?;
+    let mut traffic = asked.traffic.clone();
+    traffic.stages.take_if(|_| load.rate.is_some() || !is_as_asked);
+    traffic.cold &= is_as_asked;
+    let profile = method.profile.map_or(&QUICK, Profile::of);
+    let slices = match staged(&traffic) {
+        // All that a contender does first is one slice.
+        _ if traffic.cold => Slices { slice_ns: nanos(method.measure.unwrap_or(FIRST)), rounds: 1 },
+        Some(whole) => profile.slices(&shape, &metrics, Some(whole), method.measure),
+        None => profile.slices(&shape, &metrics, method.slice, method.measure),
+    };
+    let slices = Some(slices).filter(|_| shape.is_load());
+    in_room(name, method.measure, slices, staged(&traffic).is_some())?;
+    in_reach(name, &shape, &metrics, slices)?;
+    Ok(ScenarioPlan {
+        name: name.into(),
+        shape,
+        requests,
+        limits,
+        metrics,
+        slices,
+        sweep: None,
+        ladder: None,
+        traffic,
+    })
+}
+
+/// How long a rate in stages takes, which a slice must have room for.
+fn staged(traffic: &Traffic) -> Option<Duration> {
+    let rate = traffic.stages.as_deref()?.parse::<Rate>().ok()?;
+    Some(rate.as_stages().iter().map(|stage| stage.duration).sum())
+}
+
+fn all_probes(study: &Study) -> Vec<Share> {
+    study.probes_under_load().map(|probe| Share { probe: probe.contract.name.clone(), weight: 1 }).collect()
+}
+
+/// The shape with what was typed instead of what it says.
+fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
+    if !shape.is_load() {
+        return shape.clone();
+    }
+    let connections = load.connections.unwrap_or(shape.connections());
+    if let Some(objective) = load.slo {
+        return Shape::Peak { connections, objective };
+    }
+    match (shape, load.rate) {
+        (Shape::Peak { objective, .. }, None) => Shape::Peak { connections, objective: *objective },
+        (Shape::Peak { .. }, Some(rate_per_s)) => Shape::Open { connections, rate_per_s, poisson: true },
+        (Shape::Closed { .. }, None) => Shape::Closed { connections },
+        (Shape::Closed { .. }, Some(rate_per_s)) => Shape::Open { connections, rate_per_s, poisson: true },
+        (Shape::Open { rate_per_s, poisson, .. }, rate) => {
+            Shape::Open { connections, rate_per_s: rate.unwrap_or(*rate_per_s), poisson: *poisson }
+        }
+        (Shape::Starts { .. } | Shape::Measure { .. }, _) => shape.clone(),
+    }
+}
+
+fn method(
+    choices: &Choices,
+    contenders: &[&Contender],
+    left_out: &[&Skipped],
+    scenarios: &[ScenarioPlan],
+    setting: &Setting,
+) -> Result<Method, UsageError> {
+    let MethodChoices {
+        profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, collectors, ..
+    } = &choices.method;
+    let profile = profile.map_or(&QUICK, Profile::of);
+    watchable(*collectors, contenders)?;
+    // Every scenario says its own; these are the first one's.
+    let metric = scenarios.first().and_then(|one| one.metrics.first().copied()).unwrap_or(Metric::Throughput);
+    let slices: Vec<Slices> = scenarios.iter().filter_map(|one| one.slices).collect();
+    let longest_ns = slices.iter().map(Slices::measured_ns).max().unwrap_or(0);
+    let Slices { slice_ns, rounds } = slices.first().copied().unwrap_or(Slices { slice_ns: 0, rounds: 0 });
+    let given = choices.selection.baseline.as_ref();
+    let looks = epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range));
+    let longer_warmup = warmup.unwrap_or_default().saturating_sub(profile.warmup.1);
+    let loaded = Duration::from_nanos(longest_ns).saturating_add(longer_warmup);
+    let usual_budget = profile.budget_for(contenders.len(), loaded, &looks);
+    Ok(Method {
+        profile: profile.name.into(),
+        seed: typed_seed.unwrap_or(setting.seed),
+        metric,
+        baseline: baseline(given, contenders, left_out)?,
+        all_pairs: contenders.len() > 2 && given.is_none(),
+        alpha: alpha.unwrap_or(ALPHA),
+        margin: margin.unwrap_or(MARGIN),
+        looks,
+        slice_ns,
+        settle_ns: 0,
+        rounds,
+        // A warm-up that was chosen needs no pilot to find it.
+        pilot_ns: warmup.map_or(nanos(profile.pilot), |_| 0),
+        warmup_ns: warmup
+            .map_or((nanos(profile.warmup.0), nanos(profile.warmup.1)), |one| (nanos(one), nanos(one))),
+        warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
+        wake_ns: nanos(WAKE),
+        cpu_latency_us: choices.machine.cpu_latency.map_or(setting.cpu_latency_us, |typed| typed.0),
+        budget_ns: budget.or(usual_budget).map(nanos),
+        collectors_ns: nanos(collectors.unwrap_or(profile.collectors)),
+        ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
+        timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),
+    })
+}
+
+/// An error if collectors are to be watched and none is known.
+fn watchable(collectors: Option<Duration>, contenders: &[&Contender]) -> Result<(), UsageError> {
+    if collectors.is_none_or(|time| time.is_zero()) || contenders.iter().any(|one| one.collector.is_some()) {
+        return Ok(());
+    }
+    let problem = "--collectors: of no contender is it known whose garbage collector it has";
+    let all = record::CollectorKind::ALL.map(record::CollectorKind::word);
+    let remedy = format!("say `collector` in the study's [[contender]]: {}", one_of(all));
+    Err(UsageError::new(problem, remedy))
+}
+
+fn baseline(
+    given: Option<&String>,
+    contenders: &[&Contender],
+    left_out: &[&Skipped],
+) -> Result<String, UsageError> {
+    let Some(name) = given else {
+        return Ok(contenders.first().map(|contender| contender.name.get_ref().clone()).unwrap_or_default());
+    };
+    if contenders.iter().any(|contender| contender.name.get_ref() == name) {
+        return Ok(name.clone());
+    }
+    match left_out.iter().find(|skipped| skipped.name == *name) {
+        Some(skipped) => Err(UsageError::new(
+            format!("--baseline {}: it cannot run here: {}", shown(name), skipped.reason),
+            &skipped.remedy,
+        )),
+        None => Err(UsageError::new(
+            format!("--baseline {} is not among those chosen by --only", shown(name)),
+            "add it to --only, or choose another baseline",
+        )),
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

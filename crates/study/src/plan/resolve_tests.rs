@@ -1,0 +1,384 @@
+//! What resolution promises, on a study with services, a dataset and two scenarios.
+
+use std::path::Path;
+
+use super::*;
+use crate::choices::{CpuLatency, MetricWord, ProfileWord};
+use crate::values::{CpuList, EpochRange};
+
+const STUDY: &str = "
+name = \"s\"
+[dataset]
+command = \"make {output}\"
+output = \"d.db\"
+[[service]]
+name = \"db\"
+command = \"db {port}\"
+[[service]]
+name = \"idle\"
+command = \"idle {port}\"
+[[contender]]
+name = \"a\"
+command = \"a {db.port}\"
+services = [\"db\"]
+env = { N = 1 }
+[[contender]]
+name = \"b\"
+command = \"b\"
+port = 8081
+[[contender]]
+name = \"c\"
+command = \"c\"
+[[probe]]
+name = \"p\"
+path = \"/p\"
+[[probe]]
+name = \"q\"
+path = \"/q\"
+[[probe]]
+name = \"odd\"
+path = \"/odd\"
+under_load = false
+[[scenario]]
+name = \"closed\"
+requests = [\"p\", { probe = \"q\", weight = 3 }]
+[[scenario]]
+name = \"open\"
+rate = 500
+arrivals = \"constant\"
+connections = 8
+";
+
+fn study() -> Study {
+    file::parse(STUDY, "study.toml", Path::new("/s"))
+        .unwrap_or_else(|error| panic!("{}", error.render(false)))
+}
+
+fn setting() -> Setting {
+    let places = Places { cache: None, temporary: "/tmp".into(), memory: None, user: 1, process: 2 };
+    Setting {
+        topology: Topology::read(Path::new("/nowhere"), &[0, 1]),
+        places,
+        seed: 42,
+        cpu_latency_us: Some(0),
+    }
+}
+
+fn resolved(choices: &Choices) -> Result<Plan, UsageError> {
+    resolve(&study(), &[], choices, Purpose::Race, &setting()).map(|resolved| resolved.plan)
+}
+
+fn selecting(change: impl Fn(&mut Selection)) -> Choices {
+    let mut choices = Choices::default();
+    change(&mut choices.selection);
+    choices
+}
+
+fn skipped(name: &str) -> Skipped {
+    Skipped { name: name.into(), reason: "no bun".into(), remedy: "npm ci".into() }
+}
+
+#[test]
+fn a_study_resolves_into_a_plan() {
+    let plan = resolved(&Choices::default()).unwrap();
+    assert_eq!((plan.folder.as_path(), plan.work.as_path()), (Path::new("/s"), Path::new("/s/work")));
+    assert_eq!(plan.dataset.as_deref(), Some(Path::new("/s/work/d.db")));
+    assert_eq!(plan.contenders.len(), 3);
+    assert_eq!(plan.contenders[0].env["N"], "1");
+    assert_eq!(plan.contenders[0].folder, Path::new("/s"));
+    assert_eq!(plan.contenders[1].listen, record::Listen::Port(8081));
+    assert_eq!(plan.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>(), ["db"]);
+    let share = |probe: &str, weight| Share { probe: probe.into(), weight };
+    assert_eq!(plan.scenarios[0].requests, [share("p", 1), share("q", 3)]);
+    assert_eq!(plan.scenarios[1].requests, [share("p", 1), share("q", 1)], "all that are under load");
+    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 8, rate_per_s: 500.0, poisson: false });
+    assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![0], vec![1]));
+}
+
+#[test]
+fn the_quick_profile_is_the_default() {
+    let method = resolved(&Choices::default()).unwrap().method;
+    assert_eq!(method.profile, "quick");
+    assert_eq!((method.baseline.as_str(), method.all_pairs, method.seed), ("a", true, 42));
+    assert_eq!((method.slice_ns, method.rounds, method.settle_ns), (100_000_000, 30, 0));
+    assert_eq!(method.looks, [4, 6, 8, 10, 12]);
+    assert_eq!((method.warmup_ns, method.wake_ns), ((1_000_000_000, 5_000_000_000), 300_000_000));
+    assert_eq!(method.cpu_latency_us, Some(0), "what suits the machine");
+    assert_eq!(method.budget_ns, Some(180_000_000_000));
+    assert_eq!(method.collectors_ns, 0, "no pass");
+    assert_eq!((method.alpha, method.margin), (0.025, 0.03));
+    let budget = |contenders| QUICK.budget_for(contenders, QUICK.measured, QUICK.looks).unwrap().as_secs();
+    assert_eq!([2, 5, 7].map(budget), [180, 180, 252]);
+}
+
+#[test]
+fn a_budget_has_room_for_the_first_look_and_exactly_so_many_epochs_have_none() {
+    let budget_s = |fewest, most, warmup: Option<u64>| {
+        let mut choices = Choices::default();
+        choices.method.warmup = warmup.map(Duration::from_secs);
+        choices.method.epochs = Some(EpochRange { fewest, most });
+        resolved(&choices).unwrap().method.budget_ns.map(|budget| budget / 1_000_000_000)
+    };
+    assert_eq!(budget_s(4, 12, None), Some(180));
+    // Three contenders, each measured for 4 s at the rate of one scenario, and 6 s beside.
+    assert_eq!(
+        budget_s(20, 40, None),
+        Some(20 * 3 * (4 + 6)),
+        "the first look takes more than three minutes"
+    );
+    let longer = budget_s(20, 40, Some(30));
+    assert_eq!(longer, Some(20 * 3 * (4 + 6 + 25)), "a warm-up of 30 s, and not of at most 5");
+    assert_eq!(budget_s(20, 40, Some(2)), budget_s(20, 40, None), "a short one");
+    assert_eq!(budget_s(16, 16, None), None);
+}
+
+#[test]
+fn a_collector_and_how_it_logs_are_in_the_plan() {
+    let text = STUDY
+        .replace(
+            "command = \"b\"",
+            "command = \"b\"\ncollector = { kind = \"v8\", env = { X = \"{study}\" } }",
+        )
+        .replace("command = \"c\"", "command = \"c\"\ncollector = \"go\"");
+    let study = file::parse(&text, "study.toml", Path::new("/s"))
+        .unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let mut choices = Choices::default();
+    choices.method.profile = Some(ProfileWord::Full);
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    let told =
+        |index: usize| plan.contenders[index].collector.as_ref().map(|one| (one.kind, one.env.clone()));
+    let env =
+        |name: &str, value: &str| std::collections::BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    assert_eq!(told(0), None);
+    assert_eq!(told(1), Some((record::CollectorKind::V8, env("X", "{study}"))));
+    assert_eq!(told(2), Some((record::CollectorKind::Go, env("GODEBUG", "gctrace=1"))));
+    assert_eq!(plan.method.collectors_ns, 5_000_000_000);
+    choices.method.collectors = Some(Duration::from_secs(3));
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    assert_eq!(plan.method.collectors_ns, 3_000_000_000);
+    let error = resolved(&choices).unwrap_err();
+    assert!(error.problem.starts_with("--collectors: "), "{error}");
+}
+
+#[test]
+fn what_was_typed_comes_first() {
+    let method = MethodChoices {
+        metric: vec![MetricWord::P99],
+        profile: Some(ProfileWord::Full),
+        epochs: Some(EpochRange { fewest: 10, most: 10 }),
+        budget: Some(Duration::from_secs(1)),
+        margin: Some(0.01),
+        alpha: Some(0.05),
+        seed: Some(7),
+        slice: None,
+        warmup: Some(Duration::from_secs(3)),
+        measure: Some(Duration::from_secs(8)),
+        collectors: None,
+        hit_rate: Some(0.9),
+    };
+    let mut choices = Choices { method, ..Choices::default() };
+    choices.load.rate = Some(2_000.0);
+    choices.load.connections = Some(9);
+    choices.machine.server_cpus = Some(CpuList(vec![1]));
+    choices.machine.cpu_latency = Some(CpuLatency(None));
+    let plan = resolved(&choices).unwrap();
+    assert_eq!((plan.method.looks, plan.method.seed, plan.method.slice_ns), (vec![10], 7, 1_000_000_000));
+    assert_eq!((plan.method.rounds, plan.method.budget_ns), (8, Some(1_000_000_000)));
+    assert_eq!((plan.method.pilot_ns, plan.method.warmup_ns), (0, (3_000_000_000, 3_000_000_000)));
+    assert_eq!((plan.edge_hit_rate, plan.method.cpu_latency_us), (Some(0.9), None));
+    assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: true });
+    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: false });
+    assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));
+    let typed = Typed {
+        connections: Some(9),
+        rate_per_s: Some(2_000.0),
+        metrics: vec![Metric::P99],
+        measured_ns: Some(8_000_000_000),
+        ..Typed::default()
+    };
+    assert_eq!(plan.typed, typed, "so that it can be typed again");
+}
+
+#[test]
+fn every_scenario_has_metrics_and_slices_of_its_own() {
+    let plan = resolved(&Choices::default()).unwrap();
+    let of = |index: usize| (plan.scenarios[index].metrics.clone(), plan.scenarios[index].slices.unwrap());
+    assert_eq!(of(0), (vec![Metric::Throughput], Slices { slice_ns: 100_000_000, rounds: 30 }));
+    assert_eq!(of(1), (vec![Metric::P50, Metric::P99], Slices { slice_ns: 1_000_000_000, rounds: 4 }));
+    let typed = |metric: MetricWord, rate: Option<f64>, scenario: &str| {
+        let method = MethodChoices { metric: vec![metric], ..MethodChoices::default() };
+        let mut choices = Choices { method, ..Choices::default() };
+        (choices.load.rate, choices.selection.scenario) = (rate, vec![scenario.into()]);
+        resolved(&choices).map(|plan| plan.scenarios[0].metrics.clone())
+    };
+    assert_eq!(typed(MetricWord::Cpu, Some(100.0), "closed"), Ok(vec![Metric::Cpu]));
+    assert_eq!(typed(MetricWord::P50, None, "closed"), Ok(vec![Metric::P50]));
+    let error = typed(MetricWord::Throughput, None, "open").unwrap_err();
+    assert!(error.problem.contains("scenario `open`"), "{error}");
+}
+
+#[test]
+fn a_sweep_is_one_scenario_for_each_value() {
+    let text = format!("{STUDY}[[scenario]]\nname = \"more\"\nsweep = {{ connections = [1, 64] }}\n");
+    let study = file::parse(&text, "study.toml", Path::new("/s"))
+        .unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let mut choices = selecting(|s| s.scenario = vec!["more".into()]);
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    let names: Vec<&str> = plan.scenarios.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["more/connections=1", "more/connections=64"]);
+    assert_eq!(plan.scenarios[1].shape, Shape::Closed { connections: 64 });
+    let point = record::SweepPoint { of: "more".into(), axis: record::Axis::Connections, value: 64.0 };
+    assert_eq!(plan.scenarios[1].sweep, Some(point));
+    choices.load.connections = Some(8);
+    let error = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap_err();
+    assert!(error.problem.contains("`more` sweeps over connections"), "{error}");
+}
+
+#[test]
+fn sweeps_go_over_cores_and_quotas() {
+    let sweep = |axis: &str, machine: fn(&mut Choices)| {
+        let text = format!("{STUDY}[[scenario]]\nname = \"more\"\nsweep = {{ {axis} }}\n");
+        let study = file::parse(&text, "study.toml", Path::new("/s"))
+            .unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let mut choices = selecting(|s| s.scenario = vec!["more".into()]);
+        machine(&mut choices);
+        let setting = Setting { topology: Topology::read(Path::new("/nowhere"), &[0, 1, 2]), ..setting() };
+        resolve(&study, &[], &choices, Purpose::Race, &setting).unwrap()
+    };
+    let quotas = sweep("cpus = [0.5, 1]", |_| ());
+    let limits: Vec<Option<f64>> = quotas.plan.scenarios.iter().map(|one| one.limits.cpus).collect();
+    assert_eq!(limits, [Some(0.5), Some(1.0)]);
+    assert_eq!(quotas.plan.scenarios[0].name, "more/cpus=0.5");
+    let own = sweep("cores = [1, 2, 64]", |choices| {
+        choices.machine.server_cpus = Some(CpuList(vec![0, 1]));
+        choices.machine.load_cpus = Some(CpuList(vec![2]));
+    });
+    let cpusets: Vec<&[usize]> = own.plan.scenarios.iter().map(|one| &one.limits.cpuset[..]).collect();
+    assert_eq!(cpusets, [&[0][..], &[0, 1]]);
+    assert!(own.findings.iter().any(|finding| finding.code == "fewer-cores"), "{:?}", own.findings);
+    let most = sweep("cores = [32, 64]", |choices| {
+        choices.machine.server_cpus = Some(CpuList(vec![0, 1]));
+        choices.machine.load_cpus = Some(CpuList(vec![2]));
+    });
+    assert_eq!(most.plan.scenarios.len(), 1, "all the cores there are");
+    assert_eq!(most.plan.scenarios[0].limits.cpuset, [0, 1]);
+}
+
+/// Four processors on two cores are the contenders', however the kernel numbers siblings; two more are the generator's.
+#[test]
+fn a_sweep_over_cores_takes_one_thread_of_each_first() {
+    for (siblings, expected) in [
+        (["0-1", "0-1", "2-3", "2-3"], [&[0, 2][..], &[0, 1, 2]]),
+        (["0,2", "1,3", "0,2", "1,3"], [&[0, 1][..], &[0, 1, 2]]),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        for (cpu, list) in siblings.into_iter().chain(["4-5", "4-5"]).enumerate() {
+            let folder = root.path().join(format!("cpu{cpu}/topology"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("thread_siblings_list"), list).unwrap();
+        }
+        let text = format!("{STUDY}[[scenario]]\nname = \"more\"\nsweep = {{ cores = [2, 3] }}\n");
+        let study = file::parse(&text, "study.toml", Path::new("/s")).unwrap();
+        let mut choices = selecting(|s| s.scenario = vec!["more".into()]);
+        choices.machine.server_cpus = Some(CpuList(vec![0, 1, 2, 3]));
+        let setting = Setting { topology: Topology::read(root.path(), &[0, 1, 2, 3, 4, 5]), ..setting() };
+        let plan = resolve(&study, &[], &choices, Purpose::Race, &setting).unwrap().plan;
+        let cpusets: Vec<&[usize]> = plan.scenarios.iter().map(|one| &one.limits.cpuset[..]).collect();
+        assert_eq!(cpusets, expected, "{siblings:?}");
+    }
+}
+
+#[test]
+fn an_objective_looks_for_the_peak() {
+    let objective = record::Objective { quantile: 0.99, limit_ns: 5_000_000 };
+    let mut choices = Choices::default();
+    choices.load.slo = Some(objective);
+    let plan = resolved(&choices).unwrap();
+    for (scenario, connections) in plan.scenarios.iter().zip([64, 8]) {
+        assert_eq!(scenario.shape, Shape::Peak { connections, objective });
+        assert_eq!(scenario.metrics, [Metric::Peak]);
+        assert_eq!(scenario.slices, Some(Slices { slice_ns: 1_000_000_000, rounds: 10 }));
+    }
+}
+
+#[test]
+fn selections_keep_the_studys_order() {
+    let plan = resolved(&selecting(|s| s.only = vec!["c".into(), "b".into()])).unwrap();
+    let names: Vec<&str> = plan.contenders.iter().map(|contender| contender.name.as_str()).collect();
+    assert_eq!(names, ["b", "c"]);
+    assert_eq!((plan.method.baseline.as_str(), plan.method.all_pairs), ("b", false));
+    assert!(plan.services.is_empty(), "none of them uses a service");
+    let plan = resolved(&selecting(|s| s.scenario = vec!["open".into()])).unwrap();
+    assert_eq!(plan.scenarios.len(), 1);
+    let plan = resolved(&selecting(|s| s.baseline = Some("c".into()))).unwrap();
+    assert_eq!((plan.method.baseline.as_str(), plan.method.all_pairs), ("c", false));
+}
+
+#[test]
+fn unknown_names_are_told_with_the_right_ones() {
+    let told = |choices: &Choices| resolved(choices).unwrap_err().to_string();
+    let only = told(&selecting(|s| s.only = vec!["a".into(), "x\u{1b}".into()]));
+    assert_eq!(only, "--only: there is no contender `x\\u{1b}`\n  the contenders: `a`, `b` or `c`");
+    let scenario = told(&selecting(|s| s.scenario = vec!["opne".into()]));
+    assert!(scenario.contains("did you mean `open`?"), "{scenario}");
+    let baseline = told(&selecting(|s| {
+        s.only = vec!["a".into(), "b".into()];
+        s.baseline = Some("c".into());
+    }));
+    assert!(baseline.contains("not among those chosen by --only"), "{baseline}");
+    assert!(told(&selecting(|s| s.only = vec!["a".into()])).contains("one contender only"));
+}
+
+#[test]
+fn who_is_skipped_is_named() {
+    let left_out = [skipped("a")];
+    let resolve = |choices: &Choices| resolve(&study(), &left_out, choices, Purpose::Race, &setting());
+    let Resolved { plan, findings } = resolve(&Choices::default()).unwrap();
+    assert_eq!(plan.skipped, [("a".to_owned(), "no bun: npm ci".to_owned())]);
+    assert_eq!((plan.method.baseline.as_str(), plan.method.all_pairs), ("b", false));
+    assert_eq!((findings[0].code.as_str(), findings[0].remedy.as_str()), ("skipped", "npm ci"));
+    let error = resolve(&selecting(|s| s.baseline = Some("a".into()))).unwrap_err();
+    assert_eq!(
+        (error.problem.as_str(), error.remedy.as_str()),
+        ("--baseline a: it cannot run here: no bun", "npm ci")
+    );
+    let error = resolve(&selecting(|s| s.only = vec!["a".into(), "b".into()])).unwrap_err();
+    assert!(error.remedy.contains("a: no bun: npm ci"), "{error}");
+}
+
+#[test]
+fn one_contender_is_enough_for_a_check() {
+    let choices = selecting(|s| s.only = vec!["c".into()]);
+    let resolved = resolve(&study(), &[], &choices, Purpose::Check, &setting()).unwrap();
+    assert_eq!(resolved.plan.contenders.len(), 1);
+    assert!(resolved.plan.pinning.server_cpus.is_empty());
+}
+
+#[test]
+fn seeds_differ_and_fit_into_json() {
+    let seeds: Vec<u64> = (0..4).map(|_| fresh_seed()).collect();
+    assert!(seeds.iter().all(|seed| *seed < 1 << 32));
+    assert!(seeds.windows(2).any(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn rates_in_stages_and_cold_loads_have_slices_of_their_own() {
+    let more = "[[scenario]]\nname = \"spike\"\nrate = \"100:1s,400:500ms,100:1s\"\nmetrics = [\"cpu\"]\n\
+                [[scenario]]\nname = \"cold\"\nwarm_up = false\nzipf = 1.0\n";
+    let study = file::parse(&format!("{STUDY}{more}"), "study.toml", Path::new("/s")).unwrap();
+    let planned = |choices: &Choices| {
+        let plan = resolve(&study, &[], choices, Purpose::Race, &setting()).unwrap().plan;
+        (plan.scenarios[2].clone(), plan.scenarios[3].clone())
+    };
+    let (spike, cold) = planned(&Choices::default());
+    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: 160.0, poisson: true });
+    assert_eq!(spike.traffic.stages.as_deref(), Some("100:1s,400:500ms,100:1s"));
+    assert_eq!(spike.slices, Some(Slices { slice_ns: 2_500_000_000, rounds: 4 }));
+    assert_eq!(cold.slices, Some(Slices { slice_ns: 10_000_000_000, rounds: 1 }));
+    assert_eq!(cold.traffic, Traffic { zipf: Some(1.0), stages: None, cold: true });
+    let mut choices = Choices::default();
+    choices.load.rate = Some(700.0);
+    let (spike, cold) = planned(&choices);
+    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: 700.0, poisson: true });
+    assert_eq!((spike.traffic.stages, cold.traffic.cold), (None, false), "another load was typed");
+}

@@ -1,0 +1,88 @@
+//! A sweep as scenarios: one for each of its values.
+
+use deadheat_record::{Axis, Finding, Limits, ScenarioPlan, Shape, SweepPoint};
+
+use crate::choices::{LoadChoices, UsageError};
+use crate::file::{Sweep, shown};
+
+/// The points of a sweep of `scenario`, in the order of its values. A sweep over cores takes the first of `cores`, which are the
+/// contenders'. Of one over cores or quotas, points that need more than those are left out, and a finding says so.
+///
+/// # Errors
+/// When the setting that it goes over was typed.
+pub(super) fn points(
+    scenario: &ScenarioPlan,
+    sweep: &Sweep,
+    load: &LoadChoices,
+    cores: &[usize],
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<ScenarioPlan>, UsageError> {
+    let axis = sweep.axis.word();
+    if sweep.axis == Axis::Connections && load.connections.is_some() {
+        let problem = format!("--connections: scenario `{}` sweeps over {axis}", shown(&scenario.name));
+        return Err(UsageError::new(
+            problem,
+            "leave the option out, or choose other scenarios with --scenario",
+        ));
+    }
+    let point = |value: &f64| ScenarioPlan {
+        name: format!("{}/{axis}={value}", scenario.name),
+        shape: shape(&scenario.shape, sweep.axis, *value),
+        limits: limits(&scenario.limits, sweep.axis, *value, cores),
+        sweep: Some(SweepPoint { of: scenario.name.clone(), axis: sweep.axis, value: *value }),
+        ..scenario.clone()
+    };
+    let values = within(sweep, cores);
+    if values.len() < sweep.values.len() {
+        findings.push(fewer_cores(&scenario.name, cores.len()));
+    }
+    Ok(values.iter().map(point).collect())
+}
+
+/// The values that the machine has cores for; all cores where there is none.
+fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
+    // Without a division of the cores nothing is raced, and any value will do.
+    if sweep.axis == Axis::Connections || cores.is_empty() {
+        return sweep.values.clone();
+    }
+    let count = cores.len() as f64;
+    let fit: Vec<f64> = sweep.values.iter().copied().filter(|value| *value <= count).collect();
+    if fit.is_empty() { vec![count] } else { fit }
+}
+
+fn fewer_cores(scenario: &str, count: usize) -> Finding {
+    let message = format!(
+        "{}: only {count} {} the contenders' here, so that larger values of its sweep are left out",
+        shown(scenario),
+        if count == 1 { "core is" } else { "cores are" }
+    );
+    Finding::warn(
+        "fewer-cores",
+        message,
+        "give them more with --server-cpus, or use a machine with more cores",
+    )
+}
+
+fn shape(shape: &Shape, axis: Axis, value: f64) -> Shape {
+    let connections = if axis == Axis::Connections { value as u32 } else { shape.connections() };
+    match shape {
+        Shape::Closed { .. } => Shape::Closed { connections },
+        Shape::Open { rate_per_s, poisson, .. } => {
+            Shape::Open { connections, rate_per_s: *rate_per_s, poisson: *poisson }
+        }
+        Shape::Peak { objective, .. } => Shape::Peak { connections, objective: *objective },
+        Shape::Starts { .. } | Shape::Measure { .. } => shape.clone(),
+    }
+}
+
+fn limits(limits: &Limits, axis: Axis, value: f64, cores: &[usize]) -> Limits {
+    match axis {
+        Axis::Connections => limits.clone(),
+        Axis::Cores => {
+            let mut cpuset: Vec<usize> = cores.iter().copied().take(value as usize).collect();
+            cpuset.sort_unstable();
+            Limits { cpuset, ..limits.clone() }
+        }
+        Axis::Cpus => Limits { cpus: Some(value), ..limits.clone() },
+    }
+}

@@ -1,0 +1,277 @@
+//! Which cores belong to whom: whole cores only, so that server and generator never share one.
+//!
+//! Owns: the machine's cores as this process may use them, and how they are divided. Must not know: how a process is
+//! bound to its cores.
+
+use std::fs;
+use std::path::Path;
+
+use deadheat_record::{Finding, Pinning};
+
+use crate::choices::UsageError;
+use crate::values::CpuList;
+
+/// At most so many cores drive the load: they outrun any server on as many.
+const MOST_LOAD_CORES: usize = 4;
+
+/// Logical processors that this process may run on, grouped by the core that they share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    /// In the order of their first processor.
+    cores: Vec<Vec<usize>>,
+}
+
+impl Topology {
+    /// The machine's, limited to what this process may use.
+    pub fn of_machine() -> Self {
+        Self::read(Path::new("/sys/devices/system/cpu"), &allowed())
+    }
+
+    /// Reads `cpuN/topology/thread_siblings_list` below `root`; where that cannot be read, each processor is a core.
+    pub fn read(root: &Path, allowed: &[usize]) -> Self {
+        let mut cores: Vec<Vec<usize>> = Vec::new();
+        for &cpu in allowed {
+            if cores.iter().any(|core| core.contains(&cpu)) {
+                continue;
+            }
+            let file = root.join(format!("cpu{cpu}/topology/thread_siblings_list"));
+            let siblings = fs::read_to_string(file).ok().and_then(|text| CpuList::parse(text.trim()).ok());
+            let mut core = siblings.map_or_else(Vec::new, |CpuList(siblings)| siblings);
+            core.retain(|sibling| allowed.contains(sibling));
+            cores.push(if core.contains(&cpu) { core } else { vec![cpu] });
+        }
+        Self { cores }
+    }
+
+    /// All logical processors, in order.
+    pub fn cpus(&self) -> Vec<usize> {
+        let mut cpus = self.cores.concat();
+        cpus.sort_unstable();
+        cpus
+    }
+
+    /// These processors with one of each core first, then each core's second: two threads of one core are no two cores. Where no
+    /// two of them share a core, their order stays.
+    pub fn spread(&self, cpus: &[usize]) -> Vec<usize> {
+        let siblings_before = |place: &usize| {
+            let core = self.cores.iter().find(|core| core.contains(&cpus[*place]));
+            cpus[..*place].iter().filter(|cpu| core.is_some_and(|core| core.contains(cpu))).count()
+        };
+        let mut order: Vec<usize> = (0..cpus.len()).collect();
+        order.sort_by_key(siblings_before);
+        order.into_iter().map(|place| cpus[place]).collect()
+    }
+
+    /// Divides the cores as typed, else by default: with one core nothing is pinned; with two, one each; with more
+    /// the first half is the servers', and of the rest at most four drive the load.
+    ///
+    /// # Errors
+    /// When a list names a processor that is not there, or both name the same one, or one takes all cores.
+    pub fn divide(
+        &self,
+        server: Option<&CpuList>,
+        load: Option<&CpuList>,
+    ) -> Result<(Pinning, Vec<Finding>), UsageError> {
+        self.existing("--server-cpus", server)?;
+        self.existing("--load-cpus", load)?;
+        let pinning = match (server, load) {
+            (None, None) => return Ok(self.by_default()),
+            (Some(CpuList(server)), Some(CpuList(load))) => {
+                Pinning { server_cpus: server.clone(), load_cpus: load.clone() }
+            }
+            (Some(CpuList(server)), None) => {
+                let load = self.beside(server, "--server-cpus", MOST_LOAD_CORES)?;
+                Pinning { server_cpus: server.clone(), load_cpus: load }
+            }
+            (None, Some(CpuList(load))) => {
+                let server = self.beside(load, "--load-cpus", usize::MAX)?;
+                Pinning { server_cpus: server, load_cpus: load.clone() }
+            }
+        };
+        let findings = self.shared(&pinning)?;
+        Ok((pinning, findings))
+    }
+
+    fn existing(&self, option: &str, list: Option<&CpuList>) -> Result<(), UsageError> {
+        let cpus = self.cpus();
+        let missing = list.into_iter().flat_map(|CpuList(list)| list).find(|cpu| !cpus.contains(cpu));
+        let Some(missing) = missing else { return Ok(()) };
+        let problem = format!("{option}: core {missing} does not exist or may not be used by this process");
+        Err(UsageError::new(problem, format!("the cores that may be used: {}", listed(&cpus))))
+    }
+
+    fn by_default(&self) -> (Pinning, Vec<Finding>) {
+        if self.cores.len() < 2 {
+            let remedy = "race on a machine with two cores or more; figures from this one hold for it alone";
+            let message = "one core only: servers and load generator share it, nothing is pinned";
+            let findings = vec![Finding::warn("shared-cores", message, remedy)];
+            return (Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, findings);
+        }
+        let (server, load) = self.cores.split_at(self.cores.len() / 2);
+        let load = &load[..load.len().min(MOST_LOAD_CORES)];
+        (Pinning { server_cpus: sorted(server), load_cpus: sorted(load) }, Vec::new())
+    }
+
+    /// Processors of the cores that `taken` does not touch.
+    fn beside(&self, taken: &[usize], option: &str, most: usize) -> Result<Vec<usize>, UsageError> {
+        let free = self.cores.iter().filter(|core| !core.iter().any(|cpu| taken.contains(cpu)));
+        let free: Vec<Vec<usize>> = free.take(most).cloned().collect();
+        if free.is_empty() {
+            let problem = format!("{option} {}: no whole core is left for the other side", listed(taken));
+            return Err(UsageError::new(problem, "leave a core to the other side, or give both lists"));
+        }
+        Ok(sorted(&free))
+    }
+
+    fn shared(&self, pinning: &Pinning) -> Result<Vec<Finding>, UsageError> {
+        let (server, load) = (&pinning.server_cpus, &pinning.load_cpus);
+        if let Some(both) = server.iter().find(|cpu| load.contains(cpu)) {
+            let problem = format!("core {both} is in --server-cpus and in --load-cpus");
+            return Err(UsageError::new(
+                problem,
+                "a core belongs either to the servers or to the load generator",
+            ));
+        }
+        let touches = |core: &&Vec<usize>, list: &[usize]| core.iter().any(|cpu| list.contains(cpu));
+        let split = self.cores.iter().filter(|core| touches(core, server) && touches(core, load));
+        let finding = |core: &Vec<usize>| {
+            let message = format!(
+                "cores {} are siblings on one core, and servers and generator share it",
+                listed(core)
+            );
+            Finding::warn("shared-siblings", message, "give whole cores to --server-cpus and --load-cpus")
+        };
+        Ok(split.map(finding).collect())
+    }
+}
+
+/// Logical processors that this process may run on.
+fn allowed() -> Vec<usize> {
+    rustix::thread::sched_getaffinity(None).map_or_else(|_| vec![0], |set| listed_in(&set))
+}
+
+fn listed_in(set: &rustix::thread::CpuSet) -> Vec<usize> {
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Whether these processors are fewer than the system's first process may use: somebody chose them for this one, as by `taskset`. A
+/// container's first process has all of the container's.
+pub fn is_narrowed(cpus: &[usize]) -> bool {
+    // As our own, these are only processors that are online, whatever the first process was allowed at boot.
+    let first = rustix::thread::sched_getaffinity(rustix::process::Pid::from_raw(1));
+    first.is_ok_and(|all| is_narrower(cpus, &listed_in(&all)))
+}
+
+fn is_narrower(cpus: &[usize], all: &[usize]) -> bool {
+    all.iter().any(|cpu| !cpus.contains(cpu))
+}
+
+fn sorted(cores: &[Vec<usize>]) -> Vec<usize> {
+    let mut cpus = cores.concat();
+    cpus.sort_unstable();
+    cpus
+}
+
+/// `0,2,3`.
+fn listed(cpus: &[usize]) -> String {
+    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine whose cores have these processors.
+    fn machine(cores: &[&[usize]]) -> Topology {
+        let root = tempfile::tempdir().unwrap();
+        let all: Vec<usize> = cores.concat();
+        for core in cores {
+            for cpu in *core {
+                let folder = root.path().join(format!("cpu{cpu}/topology"));
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(folder.join("thread_siblings_list"), format!("{}\n", listed(core))).unwrap();
+            }
+        }
+        let mut all = all;
+        all.sort_unstable();
+        Topology::read(root.path(), &all)
+    }
+
+    fn parts(
+        topology: &Topology,
+        server: Option<&str>,
+        load: Option<&str>,
+    ) -> Result<(Vec<usize>, Vec<usize>, usize), String> {
+        let list = |text: Option<&str>| text.map(|text| CpuList::parse(text).unwrap());
+        let divided = topology.divide(list(server).as_ref(), list(load).as_ref());
+        divided
+            .map(|(pinning, findings)| (pinning.server_cpus, pinning.load_cpus, findings.len()))
+            .map_err(|e| e.problem)
+    }
+
+    #[test]
+    fn cores_are_divided_by_default() {
+        for (cores, server, load, findings) in [
+            (vec![&[0][..]], vec![], vec![], 1),
+            (vec![&[0, 1][..]], vec![], vec![], 1),
+            (vec![&[0][..], &[1]], vec![0], vec![1], 0),
+            (vec![&[0, 2][..], &[1, 3]], vec![0, 2], vec![1, 3], 0),
+            (vec![&[0][..], &[1], &[2]], vec![0], vec![1, 2], 0),
+            (vec![&[0, 4][..], &[1, 5], &[2, 6], &[3, 7]], vec![0, 1, 4, 5], vec![2, 3, 6, 7], 0),
+        ] {
+            assert_eq!(parts(&machine(&cores), None, None), Ok((server, load, findings)), "{cores:?}");
+        }
+    }
+
+    #[test]
+    fn the_generator_takes_four_cores_at_the_most() {
+        let singles: Vec<Vec<usize>> = (0..16).map(|cpu| vec![cpu]).collect();
+        let cores: Vec<&[usize]> = singles.iter().map(Vec::as_slice).collect();
+        assert_eq!(parts(&machine(&cores), None, None), Ok(((0..8).collect(), (8..12).collect(), 0)));
+        assert_eq!(parts(&machine(&cores), Some("0"), None), Ok((vec![0], (1..5).collect(), 0)));
+        assert_eq!(parts(&machine(&cores), None, Some("0")), Ok(((1..16).collect(), vec![0], 0)));
+    }
+
+    #[test]
+    fn lists_are_checked() {
+        let topology = machine(&[&[0, 2], &[1, 3]]);
+        assert_eq!(
+            parts(&topology, Some("0"), Some("2")),
+            Ok((vec![0], vec![2], 1)),
+            "siblings are a warning"
+        );
+        assert_eq!(parts(&topology, Some("0"), None), Ok((vec![0], vec![1, 3], 0)));
+        let problem = |server, load| parts(&topology, server, load).unwrap_err();
+        assert_eq!(problem(Some("0,1"), Some("1")), "core 1 is in --server-cpus and in --load-cpus");
+        assert!(problem(Some("9"), None).contains("core 9 does not exist"));
+        assert!(problem(None, Some("0,1")).contains("no whole core is left"));
+    }
+
+    /// Kernels number siblings either way.
+    #[test]
+    fn one_thread_of_each_core_comes_first() {
+        let near = machine(&[&[0, 1], &[2, 3], &[4, 5], &[6, 7]]);
+        assert_eq!(near.spread(&[0, 1, 2, 3]), [0, 2, 1, 3]);
+        assert_eq!(near.spread(&[1, 2, 3]), [1, 2, 3]);
+        let far = machine(&[&[0, 4], &[1, 5], &[2, 6], &[3, 7]]);
+        assert_eq!(far.spread(&[0, 1, 4, 5]), [0, 1, 4, 5]);
+        assert_eq!(far.spread(&[0, 4, 7]), [0, 7, 4]);
+        let single = machine(&[&[0], &[1], &[2]]);
+        assert_eq!(single.spread(&[0, 1, 2]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn processors_are_chosen_where_the_first_process_has_more() {
+        assert!(is_narrower(&[1], &[0, 1, 2, 3]) && is_narrower(&[0, 1, 2], &[0, 1, 2, 3]));
+        assert!(!is_narrower(&[0, 1, 2, 3], &[0, 1, 2, 3]) && !is_narrower(&[1], &[]));
+    }
+
+    #[test]
+    fn processors_that_are_not_allowed_do_not_count() {
+        let root = tempfile::tempdir().unwrap();
+        let topology = Topology::read(root.path(), &[3, 5]);
+        assert_eq!(topology.cpus(), [3, 5], "without the kernel's lists each processor is a core");
+        assert!(!allowed().is_empty());
+        assert!(!Topology::of_machine().cpus().is_empty());
+    }
+}

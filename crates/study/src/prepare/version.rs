@@ -1,0 +1,101 @@
+//! Version commands: what is raced should be known, yet a race does not fail for want of it. A race that goes on asks
+//! them again.
+
+use std::time::Duration;
+
+use deadheat_record::{Contender, Finding, Plan};
+
+use super::Progress;
+use crate::file::Study;
+use deadheat_host::command::{self, ShellCommand};
+
+/// A version command that takes longer is given up.
+const LIMIT: Duration = Duration::from_secs(10);
+/// So much of its first line is kept.
+const LENGTH: usize = 200;
+
+/// A contender whose version is not the one that its plan has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The contender.
+    pub name: String,
+    /// What the plan has.
+    pub then: String,
+    /// What its version command says.
+    pub now: String,
+}
+
+/// Asks each contender of the plan for its version.
+pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for index in 0..plan.contenders.len() {
+        let planned = &plan.contenders[index];
+        let name = &planned.name;
+        let asked = study.contenders.iter().find(|contender| contender.name.get_ref() == name);
+        let Some(command) = asked.and_then(|contender| contender.version.as_ref()) else { continue };
+        match ask(command.get_ref(), planned, plan, LIMIT) {
+            Ok(version) => plan.contenders[index].version = Some(version),
+            Err(reason) => {
+                let message = format!("the version of {name} is not known: {reason}");
+                let remedy = "mend `version` of that [[contender]]: it prints one line and exits with 0";
+                findings.push(Finding::warn("no-version", message, remedy).about(name));
+            }
+        }
+    }
+    findings
+}
+
+/// Asks again for the versions that the plan has, but for contenders that are `out`. What cannot be told is told so, and
+/// is no change.
+pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Progress<'_>) -> Vec<Changed> {
+    let mut changed = Vec::new();
+    for planned in plan.contenders.iter().filter(|one| !out.contains(&one.name)) {
+        let (name, Some(then)) = (&planned.name, &planned.version) else { continue };
+        match again(study, planned, plan) {
+            Ok(now) if now == *then => {}
+            Ok(now) => changed.push(Changed { name: name.clone(), then: then.clone(), now }),
+            Err(reason) => {
+                progress(&format!("note: whether {name} is still of version {then} is not known: {reason}"));
+            }
+        }
+    }
+    changed
+}
+
+/// The version of a contender that is started as the plan has it. The study may have changed since: of another command it
+/// would tell the version of another program.
+fn again(study: &Study, planned: &Contender, plan: &Plan) -> Result<String, String> {
+    let asked = study.contenders.iter().find(|contender| *contender.name.get_ref() == planned.name);
+    let asked = asked.ok_or("the study does not have it any more")?;
+    if *asked.command.get_ref() != planned.command {
+        return Err("the study starts it by another command now".into());
+    }
+    let command = asked.version.as_ref().ok_or("the study does not say how to ask for it any more")?;
+    ask(command.get_ref(), planned, plan, LIMIT)
+}
+
+/// Runs a version command where the contender is started, with its environment; the error says why there is no answer.
+pub(super) fn ask(
+    command: &str,
+    contender: &Contender,
+    plan: &Plan,
+    limit: Duration,
+) -> Result<String, String> {
+    let log = plan.work.join("logs").join(command::log_name("version", &contender.name));
+    let order = ShellCommand::new(command, &contender.folder, &contender.env, &command::values(plan), log);
+    match order.run_within(limit) {
+        Err(error) => Err(format!("`{}` could not be run: {error}", order.shown())),
+        Ok(None) => Err(format!("`{}` took over {} s", order.shown(), limit.as_secs_f64())),
+        Ok(Some(status)) if !status.success() => {
+            Err(format!("`{}` {}", order.shown(), command::ended(status)))
+        }
+        Ok(Some(_)) => {
+            first_line(&order.output()).ok_or_else(|| format!("`{}` printed nothing", order.shown()))
+        }
+    }
+}
+
+fn first_line(output: &str) -> Option<String> {
+    let line = output.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(command::printable(line).chars().take(LENGTH).collect())
+}
