@@ -2,6 +2,7 @@
 //! a race can be resumed from the record alone.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -172,17 +173,20 @@ impl Ending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusRule {
-    /// Any from 200 to 399.
+    /// Any from 200 to 299.
     Success,
     /// Exactly one of these.
     OneOf(Vec<u16>),
 }
 
 impl StatusRule {
+    /// The statuses that are right where a contract names none. A redirect is not among them: its body is not what was asked for.
+    pub const SUCCESS: RangeInclusive<u16> = 200..=299;
+
     /// Whether the rule allows `status`.
     pub fn allows(&self, status: u16) -> bool {
         match self {
-            Self::Success => (200..400).contains(&status),
+            Self::Success => Self::SUCCESS.contains(&status),
             Self::OneOf(list) => list.contains(&status),
         }
     }

@@ -198,7 +198,6 @@ fn expected(expected: &Expectation, status: u16) -> String {
         return match expected.status {
             StatusRule::Set(set) => format!("status {set}"),
             StatusRule::Exact(code) => format!("status {code}"),
-            StatusRule::Success => "status 200-399".into(),
             StatusRule::Any => "any status".into(),
         };
     }
