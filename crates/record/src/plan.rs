@@ -52,6 +52,18 @@ pub struct Plan {
     pub typed: Typed,
 }
 
+impl Plan {
+    /// The name of the plan where commands were raced. With the number of the process, it also ends the name of their work folder.
+    pub const AD_HOC: &str = "ad-hoc";
+
+    /// Whether commands were raced and not a study. A study can have the same name, but its work folder has another.
+    pub fn is_ad_hoc(&self) -> bool {
+        let folder = self.work.file_name().unwrap_or_default().to_string_lossy();
+        let has_number = folder.rsplit_once('-').is_some_and(|(name, _)| name.ends_with(Self::AD_HOC));
+        self.study == Self::AD_HOC && has_number
+    }
+}
+
 /// Options of load and method that were typed instead of what a study's scenarios say. The scenarios have them already: they are
 /// kept so that the same can be typed again. What is absent was not typed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

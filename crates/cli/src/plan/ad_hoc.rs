@@ -11,8 +11,6 @@ use toml::Spanned;
 use crate::flags::{AdHoc, UsageError};
 use crate::study::{self, Contender, Probe, Study, shown};
 
-/// What the plan calls such a study.
-const STUDY_NAME: &str = "ad-hoc";
 /// What the plan calls its only probe.
 const PROBE_NAME: &str = "url";
 /// How much of a command serves as its contender's name.
@@ -27,7 +25,7 @@ pub(crate) fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageErro
     let contenders =
         names.into_iter().zip(&ad_hoc.commands).map(|(name, command)| contender(name, command, folder));
     Ok(Study {
-        name: STUDY_NAME.into(),
+        name: record::Plan::AD_HOC.into(),
         source: Source::AdHoc,
         title: None,
         folder: folder.to_owned(),
