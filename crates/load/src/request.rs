@@ -42,8 +42,6 @@ impl Expectation {
 pub enum StatusRule {
     /// Every code.
     Any,
-    /// 200 to 399.
-    Success,
     /// This code and no other.
     Exact(u16),
     /// The codes of this set.
@@ -55,7 +53,6 @@ impl StatusRule {
     pub fn admits(self, status: u16) -> bool {
         match self {
             StatusRule::Any => true,
-            StatusRule::Success => (200..400).contains(&status),
             StatusRule::Exact(wanted) => wanted == status,
             StatusRule::Set(set) => set.contains(status),
         }
@@ -257,10 +254,6 @@ mod tests {
     fn status_rules() {
         for (rule, status, right) in [
             (StatusRule::Any, 599, true),
-            (StatusRule::Success, 199, false),
-            (StatusRule::Success, 200, true),
-            (StatusRule::Success, 399, true),
-            (StatusRule::Success, 400, false),
             (StatusRule::Exact(404), 404, true),
             (StatusRule::Exact(404), 200, false),
             (StatusRule::Set([200, 404].into_iter().collect()), 404, true),

@@ -256,6 +256,9 @@ pub struct LoadFault {
     pub outcome: String,
     /// Why, in words.
     pub cause: String,
+    /// The operating system's number of the error, as in `errno`; absent where the cause is none of its errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_error: Option<i32>,
     /// How many.
     pub count: u64,
 }

@@ -135,4 +135,20 @@ pub struct MachineDetails {
     /// `net.core.somaxconn`: connections that can wait to be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_backlog: Option<u64>,
+    /// For which memory the kernel uses huge pages by itself: `always`, `madvise` (where a program asks for it) or `never`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transparent_huge_pages: Option<String>,
+    /// `kernel.randomize_va_space`: how far each start of a program has addresses of its own. 0 not at all, 1 all but the heap, 2 all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_randomization: Option<u8>,
+    /// What the kernel does about each known vulnerability of the processor, in its own words, by the vulnerability's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mitigations: Option<BTreeMap<String, String>>,
+    /// Version of the processor's microcode, as the kernel writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub microcode: Option<String>,
+    /// `kernel.numa_balancing`: whether the kernel moves memory towards the processors that use it. 0 not at all, 1 between memory nodes,
+    /// 2 between fast and slow memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numa_balancing: Option<u8>,
 }

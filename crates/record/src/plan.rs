@@ -2,6 +2,7 @@
 //! a race can be resumed from the record alone.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -49,6 +50,18 @@ pub struct Plan {
     /// What was typed beside the study. Absent in older records, and where commands were raced: their one scenario says it.
     #[serde(default, skip_serializing_if = "Typed::is_nothing")]
     pub typed: Typed,
+}
+
+impl Plan {
+    /// The name of the plan where commands were raced. With the number of the process, it also ends the name of their work folder.
+    pub const AD_HOC: &str = "ad-hoc";
+
+    /// Whether commands were raced and not a study. A study can have the same name, but its work folder has another.
+    pub fn is_ad_hoc(&self) -> bool {
+        let folder = self.work.file_name().unwrap_or_default().to_string_lossy();
+        let has_number = folder.rsplit_once('-').is_some_and(|(name, _)| name.ends_with(Self::AD_HOC));
+        self.study == Self::AD_HOC && has_number
+    }
 }
 
 /// Options of load and method that were typed instead of what a study's scenarios say. The scenarios have them already: they are
@@ -172,17 +185,20 @@ impl Ending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusRule {
-    /// Any from 200 to 399.
+    /// Any from 200 to 299.
     Success,
     /// Exactly one of these.
     OneOf(Vec<u16>),
 }
 
 impl StatusRule {
+    /// The statuses that are right where a contract names none. A redirect is not among them: its body is not what was asked for.
+    pub const SUCCESS: RangeInclusive<u16> = 200..=299;
+
     /// Whether the rule allows `status`.
     pub fn allows(&self, status: u16) -> bool {
         match self {
-            Self::Success => (200..400).contains(&status),
+            Self::Success => Self::SUCCESS.contains(&status),
             Self::OneOf(list) => list.contains(&status),
         }
     }

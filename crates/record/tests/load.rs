@@ -16,7 +16,7 @@ fn validator() -> jsonschema::Validator {
 fn records_fit_the_schema_and_read_back() {
     let mut full = open();
     full.findings.push(Finding::warn("errors", "1 of 20,000 requests failed", "look"));
-    full.faults.push(LoadFault { outcome: "read".into(), cause: "closed".into(), count: 1 });
+    full.faults.push(LoadFault { outcome: "read".into(), cause: "closed".into(), os_error: None, count: 1 });
     full.mismatches.push(LoadMismatch {
         request: "GET /".into(),
         expected: "status 200-399".into(),

@@ -6,13 +6,10 @@ use deadheat_record::{Method, Objective, Plan, Probe, ScenarioPlan, Shape, Typed
 
 use crate::number::quantile;
 
-/// What the plan calls a study that was typed.
-const TYPED: &str = "ad-hoc";
-
 /// One line for a POSIX shell. Files that commands and studies name are looked for from the folder where it is run.
 pub(crate) fn command(plan: &Plan) -> String {
     let mut words = Words(vec!["deadheat".into(), "race".into()]);
-    if plan.study == TYPED {
+    if plan.is_ad_hoc() {
         typed(plan, &mut words)
     } else {
         study(plan, &mut words)

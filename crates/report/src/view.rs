@@ -3,9 +3,8 @@
 //! Owns the View's shape and the order in which it is derived. Must not know terminals, pages or files.
 
 use deadheat_record::{
-    Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, HistogramError, LadderResult,
-    Limits, Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Shape,
-    SweepResult,
+    Comparison, ContenderResult, ContenderSummary, Difference, Finding, HistogramError, LadderResult, Limits,
+    Machine, Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Shape, SweepResult,
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
@@ -220,7 +219,7 @@ fn scenario_view(
         gates: gates.into_iter().map(findings::Reading::shown).collect(),
         edge_cache: edge::of(record, scenario).map_err(damaged)?,
         collectors: collector::of(record, name),
-        ended: ended(record.end_of(name)).into(),
+        ended: record.end_of(name),
     };
     let margin = record.plan.method.margin;
     let metric = |Standing { metric, order, letters }: Standing| {
@@ -262,17 +261,6 @@ fn standing(metric: Metric, results: &[ContenderResult], comparisons: &[Comparis
     let order = results::order(results, metric, &in_metric);
     let letters = compare::letters(results, &order, &in_metric);
     Standing { metric, order, letters }
-}
-
-fn ended(end: Option<End>) -> &'static str {
-    match end {
-        Some(End::Decided) => "decided",
-        Some(End::Maximum) => "maximum",
-        Some(End::Budget) => "budget",
-        Some(End::Stopped) => "stopped",
-        Some(End::Unavailable) => "unavailable",
-        None => "unfinished",
-    }
 }
 
 /// Everybody in the plan and those that were left out of it.

@@ -7,8 +7,8 @@ mod fixture;
 mod load_fixture;
 
 use deadheat_record::{
-    Change, CompareDocument, EncodedHistogram, Epoch, Finding, LoadRecord, Metric, Objective, PeakEnd,
-    PeakSeen, Record, Service, Severity, Shape, VerdictWord,
+    Change, CompareDocument, EncodedHistogram, Epoch, Finding, LoadRecord, MachineDetails, Metric, Objective,
+    PeakEnd, PeakSeen, Record, Service, Severity, Shape, VerdictWord,
 };
 use deadheat_report::comparison::{Asked, CODES, CompareError, FailIf, Named, json, loads, markdown, races};
 use deadheat_report::{Style, terminal};
@@ -53,11 +53,13 @@ fn fits_the_schema(document: &CompareDocument) {
     let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
     assert_eq!(value["schema"], "deadheat.compare/1");
+    assert_eq!(&serde_json::from_value::<CompareDocument>(value).unwrap(), document);
 }
 
 fn of<'a>(document: &'a CompareDocument, contender: &str, metric: &str) -> &'a Change {
     let all = document.scenarios.iter().flat_map(|one| &one.changes);
-    let found: Vec<&Change> = all.filter(|one| one.contender == contender && one.metric == metric).collect();
+    let found: Vec<&Change> =
+        all.filter(|one| one.contender == contender && one.metric.word() == metric).collect();
     assert_eq!(found.len(), 1, "{contender} {metric}");
     found[0]
 }
@@ -203,6 +205,61 @@ fn what_differs_is_found() {
         ending: Default::default(),
     };
     expect(|new| new.plan.services.push(service), "different-services", Warn);
+}
+
+#[test]
+fn settings_of_a_machine_are_compared_where_both_records_know_them() {
+    let details = |spectre: &str| MachineDetails {
+        transparent_huge_pages: Some("madvise".into()),
+        address_randomization: Some(2),
+        mitigations: Some([("mds", "Not affected"), ("spectre_v2", spectre)].map(owned).into()),
+        microcode: Some("0xf6".into()),
+        numa_balancing: Some(0),
+        memory_nodes: Some(vec![vec![0], vec![1]]),
+        ..MachineDetails::default()
+    };
+    let known = details("Mitigation: Retpolines");
+    let differ = |old: &MachineDetails, new: &MachineDetails| {
+        let (mut then, mut now) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
+        (then.machine.details, now.machine.details) = (old.clone(), new.clone());
+        let document = compared(&then, &now);
+        assert!(!document.is_invalid());
+        let mut found = document.findings.into_iter().filter(|one| one.code != "measured-apart");
+        let first = found.next().map(|one| (one.code, one.severity, one.message));
+        assert_eq!(found.next(), None);
+        first
+    };
+    let warned = |message: &str| Some(("different-machine".into(), Severity::Warn, message.into()));
+    assert_eq!(differ(&known, &known), None);
+    for (change, message) in [
+        (
+            MachineDetails { transparent_huge_pages: Some("always".into()), ..known.clone() },
+            "transparent huge pages madvise then, always now",
+        ),
+        (
+            MachineDetails { address_randomization: Some(0), ..known.clone() },
+            "kernel.randomize_va_space 2 then, 0 now",
+        ),
+        (
+            details("Vulnerable"),
+            "mitigations spectre_v2 (Mitigation: Retpolines) then, spectre_v2 (Vulnerable) now",
+        ),
+        (MachineDetails { microcode: Some("0xf8".into()), ..known.clone() }, "microcode 0xf6 then, 0xf8 now"),
+        (MachineDetails { numa_balancing: Some(1), ..known.clone() }, "kernel.numa_balancing 0 then, 1 now"),
+    ] {
+        assert_eq!(differ(&known, &change), warned(message));
+        assert_eq!(differ(&MachineDetails::default(), &change), None, "a record of before knows none of it");
+    }
+    let newer =
+        [("mds", "Not affected"), ("spectre_v2", "Mitigation: Retpolines"), ("vmscape", "Vulnerable")];
+    let newer = MachineDetails { mitigations: Some(newer.map(owned).into()), ..known.clone() };
+    assert_eq!(differ(&known, &newer), None, "a vulnerability that one kernel does not know");
+    let small = |numa| MachineDetails { numa_balancing: Some(numa), memory_nodes: None, ..known.clone() };
+    assert_eq!(differ(&small(0), &small(1)), None, "there are no nodes to move memory between");
+}
+
+fn owned((name, text): (&str, &str)) -> (String, String) {
+    (name.into(), text.into())
 }
 
 #[test]
@@ -442,10 +499,7 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
         assert_eq!(of(&document, "limit", word).verdict, VerdictWord::Equivalent);
         let holds: Vec<bool> = document.conditions.iter().map(|one| one.holds).collect();
         assert_eq!(holds, [true, true, false]);
-        assert_eq!(
-            (document.conditions[0].of.len(), document.conditions[0].of[0].metric.as_str()),
-            (1, word)
-        );
+        assert_eq!((document.conditions[0].of.len(), document.conditions[0].of[0].metric.word()), (1, word));
         assert_eq!(findings(&document), [("measured-apart", Severity::Warn)]);
         let text = terminal::comparison(&document, &WIDE);
         assert!(
@@ -557,7 +611,7 @@ fn two_loads_are_held_side_by_side_and_nothing_follows() {
     };
     let document = two_loads(&closed(), &new);
     let one = &document.scenarios[0].changes[0];
-    assert_eq!((one.metric.as_str(), one.low, one.verdict), ("throughput", None, VerdictWord::Inconclusive));
+    assert_eq!((one.metric.word(), one.low, one.verdict), ("throughput", None, VerdictWord::Inconclusive));
     assert!((one.ratio.unwrap() - 10_000.0 / 19_994.0).abs() < 1e-12);
     assert!(document.scenarios[0].changes.iter().all(|one| one.verdict == VerdictWord::Inconclusive));
     assert_eq!(findings(&document), [("one-run-each", Severity::Warn)], "another port is no other load");

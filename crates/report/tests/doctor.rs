@@ -74,6 +74,9 @@ fn a_laptop_on_which_everything_is_wrong() {
         "swap-in-use",
         "no-freezer",
         "no-io-uring",
+        "huge-pages",
+        "fixed-addresses",
+        "numa-balancing",
         "open-files",
         "few-ports",
         "listen-backlog",
@@ -177,6 +180,24 @@ fn limits_are_where_they_are_said_to_be() {
         with(&|record| record.machine.details.memory_available_bytes = Some(1 << 20)),
         one("little-memory", Warn)
     );
+    for (pages, expected) in [("never", vec![]), ("madvise", vec![]), ("always", one("huge-pages", Warn))] {
+        let found = with(&|record| record.machine.details.transparent_huge_pages = Some(pages.into()));
+        assert_eq!(found, expected, "{pages}");
+    }
+    for (level, expected) in [(0, one("fixed-addresses", Warn)), (1, vec![]), (2, vec![])] {
+        assert_eq!(with(&|record| record.machine.details.address_randomization = Some(level)), expected);
+    }
+    for (mode, nodes, expected) in [
+        (1, vec![(0..8).collect()], vec![]),
+        (0, vec![vec![0, 1, 4, 5], vec![2, 3, 6, 7]], vec![]),
+        (1, vec![vec![0, 1, 4, 5], vec![2, 3, 6, 7]], one("numa-balancing", Warn)),
+    ] {
+        let found = with(&|record| {
+            record.machine.details.numa_balancing = Some(mode);
+            record.machine.details.memory_nodes = Some(nodes.clone());
+        });
+        assert_eq!(found, expected, "{mode} {nodes:?}");
+    }
     assert_eq!(
         with(&|record| record.machine.details = MachineDetails::default()),
         [],

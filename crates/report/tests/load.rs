@@ -63,10 +63,11 @@ fn an_open_load_that_was_too_much() {
         },
         status: BTreeMap::from([(200, 8_950), (503, 50)]),
         faults: vec![
-            LoadFault { outcome: "timeout".into(), cause: "time was up".into(), count: 90 },
+            LoadFault { outcome: "timeout".into(), cause: "time was up".into(), os_error: None, count: 90 },
             LoadFault {
                 outcome: "read".into(),
                 cause: "Connection reset by peer (os error 104)".into(),
+                os_error: Some(104),
                 count: 10,
             },
         ],
@@ -136,7 +137,12 @@ fn no_answer_at_all() {
         outcomes: Outcomes { timeout: 64, ..Outcomes::default() },
         status: BTreeMap::new(),
         littles_law: None,
-        faults: vec![LoadFault { outcome: "timeout".into(), cause: "time was up".into(), count: 64 }],
+        faults: vec![LoadFault {
+            outcome: "timeout".into(),
+            cause: "time was up".into(),
+            os_error: None,
+            count: 64,
+        }],
         hdr: EncodedHistogram::encode(&load_fixture::empty()).unwrap(),
         ..closed()
     };

@@ -93,6 +93,27 @@ fn what_was_typed_beside_a_study_is_typed_again() {
 }
 
 #[test]
+fn a_study_is_raced_again_by_its_folder_whatever_its_name() {
+    let again = |work: &str| {
+        let mut record = two().record();
+        record.plan.study = Plan::AD_HOC.into();
+        record.plan.work = work.into();
+        document(&record).unwrap().reproduce
+    };
+    for work in ["studies/trending/work", "/tmp/deadheat-1000-0a1b2c3d"] {
+        let command = again(work);
+        assert!(command.starts_with("deadheat race studies/trending --only node,bun "), "{work}: {command}");
+    }
+    for work in ["/home/a/.cache/deadheat/ad-hoc-77", "/tmp/deadheat-1000-ad-hoc-77"] {
+        let command = again(work);
+        assert!(
+            command.starts_with("deadheat race --url ") && command.contains(" -n node "),
+            "{work}: {command}"
+        );
+    }
+}
+
+#[test]
 fn every_gate_says_what_it_read_and_what_is_over_a_limit_is_a_finding() {
     let noisy = Race { steal_share: 0.02, ..two() };
     for (race, state) in [(two(), GateWord::Pass), (noisy, GateWord::Warn)] {

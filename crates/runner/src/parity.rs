@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer, Expectation, Prepared, RequestError, Sample, digest, request_bytes};
-use deadheat_record::{Difference, Probe};
+use deadheat_load::{
+    Address, Answer, Expectation, Prepared, RequestError, Sample, StatusSet, digest, request_bytes,
+};
+use deadheat_record::{Difference, Probe, StatusRule};
 
 use crate::ask::{NoAnswer, Question};
 use crate::compare::{BodyDifference, Rules, RulesError};
@@ -340,13 +342,11 @@ fn sample(probe: &Probe) -> impl Iterator<Item = Probe> {
 }
 
 /// What the contract says of statuses, as the engine has it.
-fn allowed(rule: &deadheat_record::StatusRule) -> deadheat_load::StatusRule {
+fn allowed(rule: &StatusRule) -> deadheat_load::StatusRule {
     match rule {
-        deadheat_record::StatusRule::OneOf(list) if list.len() == 1 => {
-            deadheat_load::StatusRule::Exact(list[0])
-        }
-        deadheat_record::StatusRule::Success => deadheat_load::StatusRule::Success,
-        deadheat_record::StatusRule::OneOf(_) => deadheat_load::StatusRule::Any,
+        StatusRule::OneOf(list) if list.len() == 1 => deadheat_load::StatusRule::Exact(list[0]),
+        StatusRule::OneOf(list) => deadheat_load::StatusRule::Set(list.iter().copied().collect()),
+        StatusRule::Success => deadheat_load::StatusRule::Set(StatusSet::range(StatusRule::SUCCESS)),
     }
 }
 
@@ -413,10 +413,10 @@ fn wrong_by_contract(probe: &Probe, rules: &Rules, answer: &Answer) -> Vec<BodyD
     let mut found = Vec::new();
     if !probe.status.allows(answer.status) {
         let expected = match &probe.status {
-            deadheat_record::StatusRule::Success => "200 to 399".to_owned(),
-            deadheat_record::StatusRule::OneOf(list) => {
-                list.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ")
+            StatusRule::Success => {
+                format!("{} to {}", StatusRule::SUCCESS.start(), StatusRule::SUCCESS.end())
             }
+            StatusRule::OneOf(list) => list.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
         };
         found.push(plain("status", &expected, &answer.status.to_string()));
     }

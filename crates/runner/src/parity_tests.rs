@@ -1,7 +1,7 @@
 //! Owns: tests of parity, on answers made up and on small servers. Must not know the schedule.
 
 use super::*;
-use deadheat_record::{BodyRule, StatusRule};
+use deadheat_record::BodyRule;
 
 fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
     let json = json
@@ -62,6 +62,29 @@ fn all_differences_of_all_contenders_are_listed() {
         row("d", "answer", "contract"),
     ];
     assert_eq!(found, expected);
+}
+
+/// Also under load, where most paths of a probe with many of them were not asked before.
+#[test]
+fn a_redirect_is_right_only_where_the_contract_names_it() {
+    let named = |statuses: &[u16]| StatusRule::OneOf(statuses.to_vec());
+    for (status, code, right) in [
+        (StatusRule::Success, 204, true),
+        (StatusRule::Success, 301, false),
+        (StatusRule::Success, 399, false),
+        (named(&[301]), 301, true),
+        (named(&[200, 301]), 301, true),
+        (named(&[200, 301]), 500, false),
+    ] {
+        let probe = Probe { status: status.clone(), ..probe(&[]) };
+        let found = run(&probe, vec![answer(code, Some("public"), "{}")]);
+        assert_eq!(found.is_empty(), right, "{status:?} {code}: {found:?}");
+        assert_eq!(allowed(&status).admits(code), right, "{status:?} {code} under load");
+    }
+    let moved = answer(301, Some("public"), "{}").unwrap();
+    let probe = Probe { status: StatusRule::Success, ..probe(&[]) };
+    let wrong = wrong_by_contract(&probe, &Rules::new(&probe.body).unwrap(), &moved);
+    assert_eq!((wrong[0].expected.as_str(), wrong[0].got.as_str()), ("200 to 299", "301"));
 }
 
 #[test]

@@ -286,8 +286,9 @@ fn as_begun(
         return Err(refused(problem, "race the study again; that makes the dataset anew"));
     }
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
-        let problem = format!("the race was begun on another machine: {other}");
-        return Err(refused(problem, "race anew without --resume, or go on where it was begun"));
+        let problem = format!("the race was begun on another machine, or with other settings of it: {other}");
+        let remedy = "race anew without --resume, or go on where it was begun, with the settings of then";
+        return Err(refused(problem, remedy));
     }
     let changed = changed_versions(record, console)?;
     if changed.is_empty() {

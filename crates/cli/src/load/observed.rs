@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use deadheat_load::{BodyRule, Expectation, Fault, Mismatch, Outcome, StatusRule, Tally};
+use deadheat_load::{BodyRule, Cause, Expectation, Fault, Mismatch, Outcome, StatusRule, Tally};
 use deadheat_record::{
     ArrivalsWord, Ceiling, EncodedHistogram, Generator, HistogramError, LOAD_SCHEMA, LittlesLaw, LoadFault,
     LoadLimits, LoadMismatch, LoadRecord, LoadShape, LoadTimes, Outcomes, Sent,
@@ -178,7 +178,11 @@ fn fault(fault: &Fault) -> LoadFault {
         Outcome::Protocol => "protocol",
         Outcome::Cut => "cut",
     };
-    LoadFault { outcome: outcome.into(), cause: fault.cause.to_string(), count: fault.count }
+    let os_error = match fault.cause {
+        Cause::System(number) => Some(number),
+        Cause::Answer(_) | Cause::Closed | Cause::Time | Cause::Tls(_) => None,
+    };
+    LoadFault { outcome: outcome.into(), cause: fault.cause.to_string(), os_error, count: fault.count }
 }
 
 fn mismatch(one: &Mismatch, wires: &[Wire]) -> LoadMismatch {
@@ -198,7 +202,6 @@ fn expected(expected: &Expectation, status: u16) -> String {
         return match expected.status {
             StatusRule::Set(set) => format!("status {set}"),
             StatusRule::Exact(code) => format!("status {code}"),
-            StatusRule::Success => "status 200-399".into(),
             StatusRule::Any => "any status".into(),
         };
     }
@@ -222,5 +225,18 @@ fn generator(plan: &LoadPlan, loaded: &Loaded) -> Generator {
         spin_share: of_wall(tally.spin_ns),
         run_delay_share: tally.run_delay_ns.and_then(of_wall),
         run_delay_mean_ns: tally.run_delay_ns.zip(tally.runs).and_then(|(ns, runs)| ns.checked_div(runs)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_system_keeps_its_number() {
+        let kept = |cause| fault(&Fault { outcome: Outcome::Connect, cause, count: 3 });
+        let files = kept(Cause::System(24));
+        assert_eq!((files.outcome.as_str(), files.os_error, files.count), ("connect", Some(24), 3));
+        assert_eq!(kept(Cause::Time).os_error, None);
     }
 }

@@ -49,7 +49,31 @@ pub(super) fn details(tree: &Tree<'_>) -> MachineDetails {
         open_files_most: open_files.map(|(_, hard)| hard),
         ports: ports(tree),
         listen_backlog: tree.number("proc/sys/net/core/somaxconn"),
+        transparent_huge_pages: chosen(tree, "sys/kernel/mm/transparent_hugepage/enabled"),
+        address_randomization: tree.number("proc/sys/kernel/randomize_va_space"),
+        mitigations: mitigations(tree),
+        microcode: tree
+            .text(&format!("{CPU}/cpu0/microcode/version"))
+            .or_else(|| tree.field("proc/cpuinfo", "microcode")),
+        numa_balancing: tree.number("proc/sys/kernel/numa_balancing"),
     }
+}
+
+/// The word in brackets of a file that lists all that there are: `always [madvise] never`.
+fn chosen(tree: &Tree<'_>, path: &str) -> Option<String> {
+    let text = tree.text(path)?;
+    let word = |word: &str| Some(word.strip_prefix('[')?.strip_suffix(']')?.to_owned());
+    text.split_whitespace().find_map(word)
+}
+
+/// One file for each vulnerability that the kernel knows.
+fn mitigations(tree: &Tree<'_>) -> Option<BTreeMap<String, String>> {
+    let folder = format!("{CPU}/vulnerabilities");
+    let names = fs::read_dir(tree.path(&folder)).ok()?.flatten();
+    let one = |name: String| Some((name.clone(), tree.text(&format!("{folder}/{name}"))?));
+    let all: BTreeMap<String, String> =
+        names.filter_map(|entry| entry.file_name().into_string().ok()).filter_map(one).collect();
+    (!all.is_empty()).then_some(all)
 }
 
 fn governors(tree: &Tree<'_>) -> Option<BTreeMap<String, Vec<usize>>> {

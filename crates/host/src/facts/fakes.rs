@@ -51,6 +51,12 @@ fn a_laptop_with_two_threads_per_core_that_saves_power() {
         ("proc/sys/kernel/io_uring_disabled".into(), "0"),
         ("proc/sys/kernel/perf_event_paranoid".into(), "4"),
         ("proc/pressure/cpu".into(), "some avg10=0.00 avg60=0.00 avg300=0.00 total=0"),
+        ("sys/kernel/mm/transparent_hugepage/enabled".into(), "always [madvise] never"),
+        ("proc/sys/kernel/randomize_va_space".into(), "2"),
+        ("proc/sys/kernel/numa_balancing".into(), "0"),
+        (format!("{CPU}/cpu0/microcode/version"), "0xf6"),
+        (format!("{CPU}/vulnerabilities/meltdown"), "Not affected"),
+        (format!("{CPU}/vulnerabilities/spectre_v2"), "Mitigation: Retpolines; IBPB: conditional"),
         ("sys/bus/event_source/devices/cpu_core/type".into(), "4"),
         (format!("{CPU}/intel_pstate/no_turbo"), "0"),
         ("sys/devices/system/clocksource/clocksource0/current_clocksource".into(), "hpet"),
@@ -92,13 +98,23 @@ fn a_laptop_with_two_threads_per_core_that_saves_power() {
     assert_eq!((found.hardware_counters, found.pressure), (Some(true), Some(true)));
     assert_eq!(found.allowed_cpus, Some(vec![0, 1, 2, 3]));
     assert_eq!(found.clock_sources.unwrap(), ["tsc", "hpet", "acpi_pm"]);
+    assert_eq!(found.transparent_huge_pages.as_deref(), Some("madvise"));
+    assert_eq!((found.address_randomization, found.numa_balancing), (Some(2), Some(0)));
+    assert_eq!(found.microcode.as_deref(), Some("0xf6"), "of the processor, where it has a file");
+    let mitigations =
+        [("meltdown", "Not affected"), ("spectre_v2", "Mitigation: Retpolines; IBPB: conditional")];
+    let mitigations = mitigations.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    assert_eq!(found.mitigations, Some(BTreeMap::from(mitigations)));
 }
 
 #[test]
 fn a_server_with_two_sockets_that_runs_at_full_speed() {
     let root = tree(&[
-        ("proc/cpuinfo", "processor : 0|flags : fpu||processor : 1|"),
+        ("proc/cpuinfo", "processor : 0|microcode : 0x1000065|flags : fpu||processor : 1|"),
         ("proc/meminfo", "MemTotal: 100 kB|SwapTotal: 0 kB|SwapFree: 0 kB"),
+        ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never"),
+        ("proc/sys/kernel/randomize_va_space", "0"),
+        ("proc/sys/kernel/numa_balancing", "1"),
         ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance"),
         ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance"),
         ("sys/devices/system/cpu/cpufreq/boost", "0"),
@@ -117,6 +133,9 @@ fn a_server_with_two_sockets_that_runs_at_full_speed() {
     assert_eq!((found.on_battery, found.throttle_events), (None, None), "a mouse feeds no machine");
     assert_eq!(found.open_files, Some(u64::MAX));
     assert_eq!(found.pressure, Some(false));
+    assert_eq!(found.transparent_huge_pages.as_deref(), Some("always"));
+    assert_eq!((found.address_randomization, found.numa_balancing), (Some(0), Some(1)));
+    assert_eq!((found.microcode.as_deref(), found.mitigations), (Some("0x1000065"), None));
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn chunked_close_delimited_and_interim_answers_are_ok() {
 fn head_answers_have_no_body() {
     let server = Server::start(|stream, _| say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"));
     let bytes = request_bytes("HEAD", "/", "test", &[], b"").unwrap();
-    let expect = Expectation { status: StatusRule::Success, body: BodyRule::Length(0) };
+    let expect = Expectation { status: StatusRule::Exact(200), body: BodyRule::Length(0) };
     let requests = Arc::new(Requests::one(Prepared { bytes, head: true, expect }));
     assert_eq!(run(SessionConfig { requests, ..config(server.at(), 2) }, &closed(20)).outcomes.ok, 20);
 }

@@ -87,7 +87,21 @@ fn details() -> MachineDetails {
         open_files_most: Some(524_288),
         ports: Some((32_768, 60_999)),
         listen_backlog: Some(4_096),
+        transparent_huge_pages: Some("madvise".into()),
+        address_randomization: Some(2),
+        mitigations: Some(mitigations("Mitigation: Retpolines; IBPB: conditional")),
+        microcode: Some("0xf6".into()),
+        numa_balancing: Some(0),
     }
+}
+
+fn mitigations(spectre: &str) -> BTreeMap<String, String> {
+    let all = [
+        ("meltdown", "Not affected"),
+        ("spectre_v1", "Mitigation: usercopy/swapgs barriers"),
+        ("spectre_v2", spectre),
+    ];
+    all.map(|(name, text)| (name.to_owned(), text.to_owned())).into()
 }
 
 /// The same after a race of the built-in server with itself, whose epochs differ by so much.
@@ -141,6 +155,10 @@ pub(crate) fn laptop() -> DoctorRecord {
         open_files_most: Some(1_024),
         ports: Some((50_000, 50_999)),
         listen_backlog: Some(128),
+        transparent_huge_pages: Some("always".into()),
+        address_randomization: Some(0),
+        mitigations: Some(mitigations("Vulnerable")),
+        numa_balancing: Some(1),
         ..details()
     };
     DoctorRecord {

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | `measured-apart` | no reference: what the machine did between the records is in every ratio | |
 //! | `same-record` | | both files hold the same race |
-//! | `different-machine` | | another processor, number of processors, memory or hypervisor |
+//! | `different-machine` | other transparent huge pages, address randomization, mitigations, microcode or NUMA balancing | another processor, number of processors, memory or hypervisor |
 //! | `different-system` | another kernel, distribution, clock source, governor, kind of control groups or limit on waking up | |
 //! | `different-cores` | as many cores, but others | another number of cores for contenders or generator |
 //! | `different-load` | | another shape, number of connections, rate, or other requests |
@@ -25,7 +25,11 @@
 //!
 //! What a record's own report says is invalid stays invalid here, under its own code.
 
-use deadheat_record::{Finding, Limits, Machine, Probe, Record, ScenarioPlan, Severity, Shape, Slices};
+use std::collections::BTreeMap;
+
+use deadheat_record::{
+    Finding, Limits, Machine, MachineDetails, Probe, Record, ScenarioPlan, Severity, Shape, Slices,
+};
 
 use super::races::Both;
 use super::{Asked, Match, names, shape};
@@ -151,29 +155,66 @@ fn measured_apart(both: &Both<'_>) -> Option<Finding> {
     Some(Finding::warn("measured-apart", message, remedy))
 }
 
-/// What makes another machine of it: processor, number of processors, memory or hypervisor, each as it was then and is
-/// now; none if it is the same one.
+/// What makes another machine of it, each as it was then and is now: processor, number of processors, memory or hypervisor, and
+/// settings that change how fast the same processor is. None if it is the same one.
 pub fn other_machine(then: &Machine, now: &Machine) -> Option<String> {
+    unlike(hardware(then, now).into_iter().chain(settings(&then.details, &now.details)))
+}
+
+fn hardware(then: &Machine, now: &Machine) -> [Unlike; 5] {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let memory = |machine: &Machine| machine.memory_bytes.unwrap_or(0);
     let (most, least) = (memory(then).max(memory(now)), memory(then).min(memory(now)));
     let same_memory = (most - least) as f64 <= SAME_MEMORY * most as f64;
     let shown = |machine: &Machine| if same_memory { String::new() } else { bytes(memory(machine)) };
-    unlike([
+    [
         ("processor", text(&then.cpu_model), text(&now.cpu_model)),
         ("logical processors", then.cpus.to_string(), now.cpus.to_string()),
         ("shared cores", format!("{:?}", then.siblings), format!("{:?}", now.siblings)),
         ("memory", shown(then), shown(now)),
         ("hypervisor", text(&then.hypervisor), text(&now.hypervisor)),
-    ])
+    ]
+}
+
+/// Only what both records know: earlier versions of deadheat did not read these.
+fn settings(then: &MachineDetails, now: &MachineDetails) -> Vec<Unlike> {
+    let has_nodes = |details: &MachineDetails| details.memory_nodes.as_ref().is_some_and(|all| all.len() > 1);
+    let balancing = |details: &MachineDetails| details.numa_balancing.filter(|_| has_nodes(details));
+    let number = |value: Option<u8>| value.map(|value| value.to_string());
+    let [then_known, now_known] = [then, now].map(|details| {
+        [
+            ("microcode", details.microcode.clone()),
+            ("transparent huge pages", details.transparent_huge_pages.clone()),
+            ("kernel.randomize_va_space", number(details.address_randomization)),
+            ("kernel.numa_balancing", number(balancing(details))),
+        ]
+    });
+    let both = then_known.into_iter().zip(now_known);
+    let both = both.filter_map(|((what, then), (_, now))| Some((what, then?, now?)));
+    both.chain(mitigations(then, now)).collect()
+}
+
+/// Of the vulnerabilities that both kernels know, those against which they do not do the same.
+fn mitigations(then: &MachineDetails, now: &MachineDetails) -> Option<Unlike> {
+    let (then, now) = (then.mitigations.as_ref()?, now.mitigations.as_ref()?);
+    let differ = then.keys().filter(|name| now.get(*name).is_some_and(|text| *text != then[*name]));
+    let differ: Vec<&String> = differ.collect();
+    let told = |all: &BTreeMap<String, String>| {
+        let one = |name: &&String| format!("{name} ({})", all[*name]);
+        differ.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    Some(("mitigations", told(then), told(now)))
 }
 
 fn machine(then: &Machine, now: &Machine) -> Option<Finding> {
-    Some(Finding::invalid(
-        "different-machine",
-        other_machine(then, now)?,
-        "race both revisions on one machine, at best in one race",
-    ))
+    let message = other_machine(then, now)?;
+    Some(if unlike(hardware(then, now)).is_some() {
+        let remedy = "race both revisions on one machine, at best in one race";
+        Finding::invalid("different-machine", message, remedy)
+    } else {
+        let remedy = "give the machine the same settings for both races, or race both revisions in one race";
+        Finding::warn("different-machine", message, remedy)
+    })
 }
 
 fn system(old: &Record, new: &Record) -> Option<Finding> {

@@ -19,6 +19,9 @@
 //! | `no-freezer` | idle servers are stopped by signals | |
 //! | `processors-sleep` | idle processors cannot be kept awake, or `--cpu-latency any` lets them sleep | |
 //! | `no-io-uring` | the generator must do with epoll | |
+//! | `huge-pages` | the kernel gives huge pages to programs that did not ask for them | |
+//! | `fixed-addresses` | programs have the same addresses at each start | |
+//! | `numa-balancing` | the kernel moves memory between several nodes | |
 //! | `open-files` | under 4,096 | under 128 |
 //! | `few-ports` | under 10,000 | |
 //! | `listen-backlog` | under 256 | |
@@ -35,7 +38,7 @@ use super::proof;
 use crate::number::{bytes, interval, percent, ratio, time_ns, whole};
 
 /// Every code that this part gives; those of the race of a server with itself come to them.
-pub const CODES: [&str; 28] = [
+pub const CODES: [&str; 31] = [
     "one-core",
     "shared-siblings",
     "cpu-quota",
@@ -52,6 +55,9 @@ pub const CODES: [&str; 28] = [
     "no-freezer",
     "processors-sleep",
     "no-io-uring",
+    "huge-pages",
+    "fixed-addresses",
+    "numa-balancing",
     "open-files",
     "few-ports",
     "listen-backlog",
@@ -95,7 +101,14 @@ const NOT_PASSED_ON: [&str; 4] = ["few-epochs", "too-noisy", "not-pinned", "shar
 pub(super) fn of(record: &DoctorRecord) -> Vec<Finding> {
     let known = |one: &&Finding| one.code.starts_with("leftover-") || one.code == "processors-sleep";
     let noted: Vec<Finding> = record.findings.iter().filter(known).cloned().collect();
-    let groups = [cores(record), frequency(record), platform(record), limits(record), disturbance(record)];
+    let groups = [
+        cores(record),
+        frequency(record),
+        platform(record),
+        memory(record),
+        limits(record),
+        disturbance(record),
+    ];
     let mut all: Vec<Finding> = noted.into_iter().chain(groups.into_iter().flatten()).collect();
     if let Some(floor) = &record.floor {
         all.extend(of_floor(record, floor));
@@ -287,6 +300,38 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
         };
         let message = "io_uring cannot be used: the generator does with epoll, at a lower ceiling";
         findings.push(Finding::warn("no-io-uring", message, remedy));
+    }
+    findings
+}
+
+/// How the kernel lays out the memory of programs, and moves it. Mitigations and microcode are shown and not judged: they are no fault,
+/// and matter where two machines are compared.
+fn memory(record: &DoctorRecord) -> Vec<Finding> {
+    let details = &record.machine.details;
+    let mut findings = Vec::new();
+    if details.transparent_huge_pages.as_deref() == Some("always") {
+        findings.push(Finding::warn(
+            "huge-pages",
+            "the kernel makes huge pages for programs that did not ask for them, at times of its own: a server's memory and \
+             latency depend on how far it has come",
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        ));
+    }
+    if details.address_randomization == Some(0) {
+        findings.push(Finding::warn(
+            "fixed-addresses",
+            "a program has the same addresses at each start: what they do to its speed is in every epoch alike, and no interval \
+             covers it",
+            "sudo sysctl -w kernel.randomize_va_space=2",
+        ));
+    }
+    let nodes = details.memory_nodes.as_ref().map_or(1, Vec::len);
+    if details.numa_balancing.is_some_and(|mode| mode > 0) && nodes > 1 {
+        findings.push(Finding::warn(
+            "numa-balancing",
+            format!("the kernel moves memory between {nodes} memory nodes while servers run, and interrupts them for it"),
+            "sudo sysctl -w kernel.numa_balancing=0",
+        ));
     }
     findings
 }

@@ -87,7 +87,7 @@ fn heading(record: &DoctorRecord, style: &Style) -> Vec<String> {
 /// Labels and texts; what the machine lacks is said.
 fn facts(machine: &Machine, record: &DoctorRecord) -> Vec<(&'static str, String)> {
     let details = &machine.details;
-    vec![
+    let mut all = vec![
         ("processor", processor(machine)),
         ("cores", cores(record)),
         ("frequency", frequency(details)),
@@ -104,7 +104,9 @@ fn facts(machine: &Machine, record: &DoctorRecord) -> Vec<(&'static str, String)
         ("groups", groups(machine, details)),
         ("kernel", kernel(details)),
         ("limits", limits(details)),
-    ]
+    ];
+    all.extend(protection(details).map(|text| ("protection", text)));
+    all
 }
 
 fn known(text: &Option<String>, otherwise: &str) -> String {
@@ -118,7 +120,10 @@ fn processor(machine: &Machine) -> String {
         cores if cores == machine.cpus => "one thread on each core".into(),
         cores => format!("{cores} cores"),
     };
-    format!("{}: {} logical online, {threads}", known(&machine.cpu_model, "model unknown"), machine.cpus)
+    let microcode = machine.details.microcode.as_ref();
+    let microcode = microcode.map_or_else(String::new, |version| format!("; microcode {}", plain(version)));
+    let model = known(&machine.cpu_model, "model unknown");
+    format!("{model}: {} logical online, {threads}{microcode}", machine.cpus)
 }
 
 fn cores(record: &DoctorRecord) -> String {
@@ -186,10 +191,16 @@ fn memory(machine: &Machine, details: &MachineDetails) -> String {
     let nodes = match details.memory_nodes.as_ref().map(Vec::len) {
         None => "nodes not told".into(),
         Some(1) => "1 node".into(),
-        Some(nodes) => format!("{nodes} nodes"),
+        Some(nodes) => match details.numa_balancing {
+            None => format!("{nodes} nodes"),
+            Some(0) => format!("{nodes} nodes, not balanced"),
+            Some(_) => format!("{nodes} nodes, balanced"),
+        },
     };
+    let pages = details.transparent_huge_pages.as_ref();
+    let pages = pages.map_or_else(String::new, |word| format!("; transparent huge pages {}", plain(word)));
     format!(
-        "{}, {} available; {swap}; {nodes}",
+        "{}, {} available; {swap}; {nodes}{pages}",
         size(machine.memory_bytes),
         size(details.memory_available_bytes)
     )
@@ -247,6 +258,27 @@ fn limits(details: &MachineDetails) -> String {
         .listen_backlog
         .map_or_else(|| "backlog not told".into(), |backlog| format!("backlog {}", whole(backlog)));
     format!("{files}; {ports}; {backlog}")
+}
+
+/// What the kernel does against attacks, as far as it costs time; none where nothing is known of it.
+fn protection(details: &MachineDetails) -> Option<String> {
+    let addresses = details.address_randomization.map(|level| match level {
+        0 => "addresses the same at each start",
+        1 => "addresses random but for the heap",
+        _ => "addresses random",
+    });
+    let mitigations = details.mitigations.as_ref().map(|all| {
+        let affected = all.iter().filter(|(_, text)| *text != "Not affected");
+        let (mitigated, open): (Vec<_>, Vec<_>) = affected.partition(|(_, text)| text.contains("Mitigation"));
+        let names = |of: &[(&String, &String)]| {
+            let names: Vec<String> = of.iter().map(|(name, _)| plain(name)).collect();
+            if names.is_empty() { "none".into() } else { names.join(", ") }
+        };
+        let open = if open.is_empty() { String::new() } else { format!("; not mitigated: {}", names(&open)) };
+        format!("mitigated: {}{open}", names(&mitigated))
+    });
+    let parts: Vec<String> = addresses.map(str::to_owned).into_iter().chain(mitigations).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn disturbance(noise: &Noise, machine: &Machine) -> Vec<(&'static str, String)> {

@@ -67,6 +67,13 @@ const LITTLE_OPEN: Limits = Limits { warn: 0.05, invalid: 0.05 };
 /// As for a contender in a race.
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
 
+/// The process has as many open files as it may have.
+const EMFILE: i32 = 24;
+/// All processes together have as many open files as there may be.
+const ENFILE: i32 = 23;
+/// No port is free.
+const EADDRNOTAVAIL: i32 = 99;
+
 /// A lag up to this is the grain of the histograms, whose steps are 512 ns at the bottom, whatever the latency.
 const GRAIN_NS: f64 = 1_024.0;
 /// Over less time than this, in seconds, shares of CPU time are the grain of the scheduler and the start of threads.
@@ -249,16 +256,14 @@ fn connections_exhausted(record: &LoadRecord) -> Option<Finding> {
 fn connections_failed(record: &LoadRecord) -> Option<Finding> {
     let worst = record.unopened.iter().max_by_key(|fault| fault.count)?;
     let failed: u64 = record.unopened.iter().map(|fault| fault.count).sum();
-    // As the operating system's messages end.
-    let remedy = [
-        ("(os error 24)", "allow this process more open files (ulimit -n), or lower --max-connections"),
-        ("(os error 23)", "allow this machine more open files (fs.file-max), or lower --max-connections"),
-        (
-            "(os error 99)",
-            "give this machine more ports (net.ipv4.ip_local_port_range), or lower --max-connections",
-        ),
-    ];
-    let own = remedy.iter().find(|(end, _)| worst.cause.ends_with(end)).map(|(_, remedy)| *remedy);
+    let remedy = match worst.os_error {
+        Some(EMFILE) => "allow this process more open files (ulimit -n), or lower --max-connections",
+        Some(ENFILE) => "allow this machine more open files (fs.file-max), or lower --max-connections",
+        Some(EADDRNOTAVAIL) => {
+            "give this machine more ports (net.ipv4.ip_local_port_range), or lower --max-connections"
+        }
+        _ => "let the server take more connections at a time, or lower --max-connections",
+    };
     Some(Finding::warn(
         "connections-failed",
         format!(
@@ -267,7 +272,7 @@ fn connections_failed(record: &LoadRecord) -> Option<Finding> {
             worst.cause,
             whole(record.connections_used)
         ),
-        own.unwrap_or("let the server take more connections at a time, or lower --max-connections"),
+        remedy,
     ))
 }
 

@@ -29,7 +29,8 @@ fn with(record: LoadRecord, change: impl FnOnce(&mut LoadRecord)) -> LoadRecord 
 
 fn unopened(errno: i32) -> LoadRecord {
     let cause = std::io::Error::from_raw_os_error(errno).to_string();
-    with(open(), |record| record.unopened = vec![LoadFault { outcome: "connect".into(), cause, count: 3 }])
+    let fault = LoadFault { outcome: "connect".into(), cause, os_error: Some(errno), count: 3 };
+    with(open(), |record| record.unopened = vec![fault])
 }
 
 fn lag(ns: u64) -> LoadRecord {
@@ -237,5 +238,17 @@ fn connections_that_failed_say_why_and_what_helps() {
         let [finding] = findings(&unopened(errno)).try_into().unwrap();
         assert!(finding.message.contains(&format!("os error {errno}")), "{}", finding.message);
         assert!(finding.remedy.contains(remedy), "{}", finding.remedy);
+    }
+}
+
+#[test]
+fn what_helps_follows_from_the_number_of_the_error_and_not_from_its_words() {
+    for (os_error, remedy) in [(Some(24), "ulimit -n"), (None, "server")] {
+        for cause in ["zu viele offene Dateien", "the server's page says (os error 24)"] {
+            let fault = LoadFault { outcome: "connect".into(), cause: cause.into(), os_error, count: 3 };
+            let [finding] =
+                findings(&with(open(), |record| record.unopened = vec![fault])).try_into().unwrap();
+            assert!(finding.remedy.contains(remedy), "{cause}: {}", finding.remedy);
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use deadheat_record::Axis;
+use deadheat_record::{Axis, StatusRule};
 
 use super::{TABLES, collector, contract, generator, parts};
 
@@ -39,4 +39,11 @@ fn every_key_is_in_the_book() {
         let read: BTreeSet<&str> = keys.iter().copied().collect();
         assert_eq!(told(heading), read, "{heading}");
     }
+}
+
+#[test]
+fn the_book_names_the_statuses_that_are_right_by_default() {
+    let row = REFERENCE.lines().find(|line| line.starts_with("| `status` |")).unwrap();
+    let range = StatusRule::SUCCESS;
+    assert!(row.contains(&format!("Default: any of {} to {},", range.start(), range.end())), "{row}");
 }

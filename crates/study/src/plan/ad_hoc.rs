@@ -43,8 +43,6 @@ impl AdHoc {
     }
 }
 
-/// What the plan calls such a study.
-const STUDY_NAME: &str = "ad-hoc";
 /// What the plan calls its only probe.
 const PROBE_NAME: &str = "url";
 /// How much of a command serves as its contender's name.
@@ -59,7 +57,7 @@ pub fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageError> {
     let contenders =
         names.into_iter().zip(&ad_hoc.commands).map(|(name, command)| contender(name, command, folder));
     Ok(Study {
-        name: STUDY_NAME.into(),
+        name: record::Plan::AD_HOC.into(),
         source: Source::AdHoc,
         title: None,
         folder: folder.to_owned(),

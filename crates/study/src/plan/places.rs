@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_record::Source;
+use deadheat_record::{Plan, Source};
 use jiff::Zoned;
 use sha2::{Digest, Sha256};
 
@@ -43,7 +43,7 @@ impl Places {
     /// path is too long for unix sockets, a folder below `/tmp` that stays the same for the same study and user.
     pub fn work(&self, study: &Study) -> PathBuf {
         if study.source == Source::AdHoc {
-            let name = format!("ad-hoc-{}", self.process);
+            let name = format!("{}-{}", Plan::AD_HOC, self.process);
             let cached = self.cache.as_ref().map(|cache| cache.join("deadheat").join(&name));
             let short = || self.temporary.join(format!("deadheat-{}-{name}", self.user));
             return cached.filter(|path| fits(path)).unwrap_or_else(short);

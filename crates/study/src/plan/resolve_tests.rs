@@ -347,6 +347,33 @@ fn who_is_skipped_is_named() {
 }
 
 #[test]
+fn a_study_may_have_the_name_that_commands_are_given() {
+    let of = |study: &Study, places: Places| {
+        let setting = Setting { places, ..setting() };
+        resolve(study, &[], &Choices::default(), Purpose::Race, &setting).unwrap().plan
+    };
+    let commands = crate::flags::AdHoc {
+        commands: vec!["a".into(), "b".into()],
+        names: Vec::new(),
+        path: "/".into(),
+        method: "GET".into(),
+        headers: Vec::new(),
+        body: None,
+    };
+    let commands = super::super::study_of(&commands, Path::new("/here")).unwrap();
+    let long = format!("/{}", "x".repeat(90));
+    let elsewhere = Source::Study(long.as_str().into());
+    let named = Study { name: Plan::AD_HOC.into(), ..study() };
+    for cache in [None, Some("/home/a/.cache".into()), Some(long.as_str().into())] {
+        let places = || Places { cache: cache.clone(), ..setting().places };
+        assert!(of(&commands, places()).is_ad_hoc(), "{cache:?}");
+        assert!(!of(&named, places()).is_ad_hoc(), "{cache:?}");
+        let far = Study { folder: long.as_str().into(), source: elsewhere.clone(), ..named.clone() };
+        assert!(!of(&far, places()).is_ad_hoc(), "{cache:?}");
+    }
+}
+
+#[test]
 fn one_contender_is_enough_for_a_check() {
     let choices = selecting(|s| s.only = vec!["c".into()]);
     let resolved = resolve(&study(), &[], &choices, Purpose::Check, &setting()).unwrap();
