@@ -242,7 +242,7 @@ fn e_quantiles() {
 fn f_following_epochs() {
     let columns = ["profile", "noise", "one pair %", "six pairs %", "epochs"];
     heading(
-        &format!("Races said to have epochs that follow each other, s_d 11.7 %, {RACES} races a figure"),
+        &format!("Races with the warning `serial-correlation`, s_d 11.7 %, {RACES} races a figure"),
         &columns,
     );
     for (name, referee) in [("full", &*FULL), ("quick", &*QUICK)] {
@@ -264,13 +264,13 @@ fn f_following_epochs() {
 #[ignore = "over a minute in release: make simulate"]
 fn g_records_compared() {
     heading(
-        &format!("Two records of one truth compared by a reference, {RACES} pairs of records a figure"),
+        &format!("Two records with the same true ratio, compared through their baselines, {RACES} pairs of records a figure"),
         &[
             "profile",
             "noise",
             "s_d %",
             "false claims % at alpha, at 0 / 3 / 10 %",
-            "at half of it, as is done",
+            "at half of alpha, as `deadheat compare` does",
             "epochs at 0 / 3 / 10 %",
         ],
     );
