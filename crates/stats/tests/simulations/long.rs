@@ -264,7 +264,9 @@ fn f_following_epochs() {
 #[ignore = "over a minute in release: make simulate"]
 fn g_records_compared() {
     heading(
-        &format!("Two records with the same true ratio, compared through their baselines, {RACES} pairs of records a figure"),
+        &format!(
+            "Two records with the same true ratio, compared through their baselines, {RACES} pairs of records a figure"
+        ),
         &[
             "profile",
             "noise",
