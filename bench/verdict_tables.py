@@ -18,17 +18,17 @@ def read(path: Path) -> list[dict]:
 
 
 def tables(lines: list[dict]) -> str:
-    """All tables, one below the other."""
+    """All tables, one below the other, each under its heading."""
     by_kind: dict[str, list[dict]] = {}
     for line in lines:
         by_kind.setdefault(line["kind"], []).append(line)
-    parts = [of_figures(by_kind), of_races(by_kind), of_servers(by_kind), of_planted(by_kind), of_methods(by_kind), of_seven(by_kind)]
-    return "\n\n".join(part for part in parts if part)
+    parts = [(heading, table(by_kind)) for heading, table in TABLES.items()]
+    return "\n\n".join(f"### {heading}\n\n{part}" for heading, part in parts if part)
 
 
 def of_figures(by_kind: dict[str, list[dict]]) -> str:
     """What was to be reached, beside what was: claims where nothing differs, finds where something does."""
-    rows = ["| figure | to reach | seen | with those set apart |", "|---|---|---|---|"]
+    rows = ["| tested | goal | result | result with the races set apart |", "|---|---|---|---|"]
     for kind, (what, limit, seen) in FIGURES.items():
         lines = by_kind.get(kind, [])
         # A kind that was set apart is called by its own name and, after a comma, why.
@@ -58,12 +58,12 @@ def near_misses(lines: list[dict]) -> str:
     """How many were called alike with an interval within half a per cent, and how many named the wrong side."""
     alike = [line for line in lines if line["verdict"] == "equivalent"]
     within = sum(line["low"] >= 0.995 and line["high"] <= 1.005 for line in alike)
-    return f"{within} within 0.5 %, wrong direction {sum(line['verdict'] == 'faster' for line in lines)}, of {len(lines)}"
+    return f"{within} of {len(lines)}, wrong direction {sum(line['verdict'] == 'faster' for line in lines)}"
 
 
 def of_races(by_kind: dict[str, list[dict]]) -> str:
     """How often each verdict was given, and how long it took."""
-    rows = ["| races | held | " + " | ".join(VERDICTS) + " | pooled ratio | median s | longest s |", "|---|" + "---|" * 10]
+    rows = ["| kind | races | " + " | ".join(VERDICTS) + " | pooled ratio | median s | longest s |", "|---|" + "---|" * 10]
     for kind, lines in by_kind.items():
         if "verdict" not in lines[0]:
             continue
@@ -80,7 +80,7 @@ def of_races(by_kind: dict[str, list[dict]]) -> str:
 def of_servers(by_kind: dict[str, list[dict]]) -> str:
     """How noisy races of each server were."""
     alike = by_kind.get("aa", [])
-    rows = ["| server | A/A races | median s_d % | claims | mean epochs |", "|---|---|---|---|---|"]
+    rows = ["| server | races against itself | median s_d, % | claims | mean epochs |", "|---|---|---|---|---|"]
     for server in dict.fromkeys(line["server"] for line in alike):
         lines = [line for line in alike if line["server"] == server]
         spreads = [100 * line["sd_log_ratio"] for line in lines if line["sd_log_ratio"] is not None]
@@ -94,7 +94,7 @@ def of_planted(by_kind: dict[str, list[dict]]) -> str:
     """How much more work each server's valid races show together, with two standard errors: what was planted in them."""
     kinds = [kind for kind in ("planted-1", "planted-1-narrow", "planted-3", "planted-5") if kind in by_kind]
     servers = list(dict.fromkeys(line["server"] for kind in kinds for line in by_kind[kind]))
-    rows = ["| really planted, %, +- two standard errors | " + " | ".join(servers) + " |", "|---|" + "---|" * len(servers)]
+    rows = ["| kind | " + " | ".join(servers) + " |", "|---|" + "---|" * len(servers)]
     for kind in kinds:
         rows.append(f"| {kind} | " + " | ".join(more_work(by_kind[kind], server) for server in servers) + " |")
     return "\n".join(rows) if kinds else ""
@@ -114,7 +114,7 @@ def of_methods(by_kind: dict[str, list[dict]]) -> str:
     alike, planted = by_kind.get("wrk-aa", []), by_kind.get("wrk-3", [])
     if not alike and not planted:
         return ""
-    rows = ["| method | machine time, median s | false claims, the same twice | found of 3 % | wrong direction |", "|---|---|---|---|---|"]
+    rows = ["| method | machine time, median s | false claims, same server twice | 3 % planted: found | wrong direction |", "|---|---|---|---|---|"]
     for name, rule in RULES.items():
         said = [[rule(*line["rates"]) for line in lines] for lines in (alike, planted)]
         rows.append(row_of_method(f"wrk 5 x 20 s each: {name}", alike + planted, *said))
@@ -132,7 +132,7 @@ def row_of_method(name: str, lines: list[dict], alike: list[str], planted: list[
 
 def of_seven(by_kind: dict[str, list[dict]]) -> str:
     """Letters and times of races of seven, beside those of two."""
-    rows = ["| server | letters, four alike and three slower by 10, 20, 30 % | took s | s an epoch and contender | the same with two |",
+    rows = ["| server | letters: four alike, three slower by 10, 20, 30 % | race, s | epoch, s per contender | the same in a race of two |",
             "|---|---|---|---|---|"]
     for line in by_kind.get("seven", []):
         letters = " ".join(text or "-" for text in line["letters"].values())
@@ -183,15 +183,23 @@ def quantile_of_t(freedom: float) -> float:
 
 
 FIGURES = {
-    "aa": ("A/A: faster or slower", "at most 3 of 60", claims),
-    "planted-3": ("planted 3 %: found, and when", "36 of 40, wrong direction 0; median 120 s", timed_finds),
-    "planted-5": ("planted 5 %: found", "39 of 40, wrong direction 0", finds),
-    "planted-1": ("planted 1 %: equivalent within 0.5 %, wrong direction", "0, 0", near_misses),
-    "planted-1-narrow": ("planted 1 %, asked for 0.5 %: equivalent, wrong direction", "0, 0", near_misses),
-    "foreign": ("foreign busy loop on either core: faster or slower", "0 of 20", claims),
-    "tail": ("p99 at a common rate, 20 % planted in 2 % of requests: found", "10 of 10, wrong direction 0", finds),
-    "tail-aa": ("p99 at a common rate, A/A: faster or slower", "at most 1 of 20", claims),
+    "aa": ("same server twice: faster or slower", "at most 3 of 60", claims),
+    "planted-3": ("3 % planted: found, and when", "36 of 40, wrong direction 0; median 120 s", timed_finds),
+    "planted-5": ("5 % planted: found", "39 of 40, wrong direction 0", finds),
+    "planted-1": ("1 % planted: equivalent, with an interval within 0.5 %", "0, wrong direction 0", near_misses),
+    "planted-1-narrow": ("1 % planted, with a margin of 0.5 %: equivalent", "0, wrong direction 0", near_misses),
+    "foreign": ("busy loop of another program on either core: faster or slower", "0 of 20", claims),
+    "tail": ("p99 at the same rate, 20 % planted in 2 % of requests: found", "10 of 10, wrong direction 0", finds),
+    "tail-aa": ("p99 at the same rate, same server twice: faster or slower", "at most 1 of 20", claims),
     "tail-aa-slow": ("the same with a p99 of 10 ms: faster or slower", "0 of 6", claims),
     "idle": ("one side collects garbage whenever it is idle: faster or slower", "0 of 10", claims),
 }
 RULES = {"the larger mean": by_mean, "CV < 5 % and min over max": by_range, "t test over runs": by_t}
+TABLES = {
+    "Goals and results": of_figures,
+    "Verdicts for each kind of race": of_races,
+    "Noise of each server": of_servers,
+    "Work really planted, in %, +- two standard errors": of_planted,
+    "deadheat and wrk": of_methods,
+    "Races of seven contenders": of_seven,
+}

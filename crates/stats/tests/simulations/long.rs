@@ -29,7 +29,7 @@ fn two_contenders(name: &str, referee: &Referee, seed: u64) {
             "noise",
             "s_d %",
             "false claims % (same)",
-            "told apart % at 3 / 5 / 10 %",
+            "found % at 3 / 5 / 10 %",
             "equivalent % (same)",
             "covered % at 0 / 3 / 5 / 10 %",
             "epochs at 0 / 3 / 5 / 10 %",
@@ -77,9 +77,9 @@ fn seven_contenders(setup: fn(Noise, f64, &[f64]) -> Setup, noises: &[Noise], sp
         "profile",
         "noise",
         "s_d %",
-        "false claims % in the family, all the same",
-        "the same, two ahead",
-        "of those told apart %",
+        "false claims %, all the same",
+        "false claims %, two ahead",
+        "found %, two ahead",
         "covered %, a pair",
         "covered %, all pairs",
         "epochs",
@@ -242,7 +242,7 @@ fn e_quantiles() {
 fn f_following_epochs() {
     let columns = ["profile", "noise", "one pair %", "six pairs %", "epochs"];
     heading(
-        &format!("Races said to have epochs that follow each other, s_d 11.7 %, {RACES} races a figure"),
+        &format!("Races with the warning `serial-correlation`, s_d 11.7 %, {RACES} races a figure"),
         &columns,
     );
     for (name, referee) in [("full", &*FULL), ("quick", &*QUICK)] {
@@ -264,13 +264,15 @@ fn f_following_epochs() {
 #[ignore = "over a minute in release: make simulate"]
 fn g_records_compared() {
     heading(
-        &format!("Two records of one truth compared by a reference, {RACES} pairs of records a figure"),
+        &format!(
+            "Two records with the same true ratio, compared through their baselines, {RACES} pairs of records a figure"
+        ),
         &[
             "profile",
             "noise",
             "s_d %",
             "false claims % at alpha, at 0 / 3 / 10 %",
-            "at half of it, as is done",
+            "at half of alpha, as `deadheat compare` does",
             "epochs at 0 / 3 / 10 %",
         ],
     );
