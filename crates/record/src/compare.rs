@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Metric, Severity, Shape, VerdictWord};
+use crate::{Finding, Severity, Shape, VerdictWord};
 
 /// The schema of [`CompareDocument`]. Keys are stable within the number.
 pub const COMPARE_SCHEMA: &str = "deadheat.compare/1";
@@ -89,8 +89,7 @@ pub struct Change {
     pub new_version: Option<String>,
     /// `throughput`, `cpu`, `p50`, `p99`; `peak`, `cold_start` and `measure` where these are measured; of loads the percentiles that
     /// both have.
-    #[schemars(with = "String")]
-    pub metric: ComparedMetric,
+    pub metric: String,
     /// Whether more of it is better.
     pub more_is_better: bool,
     /// Whether the new record's race asked for this metric. Conditions that name no metric speak of these.
@@ -119,46 +118,6 @@ pub struct Change {
     pub detectable_ratio: Option<f64>,
 }
 
-/// What two records are compared in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum ComparedMetric {
-    /// A metric that races compare, too.
-    Race(Metric),
-    /// A percentile of latency that only two lone loads are compared in.
-    Load(LoadPercentile),
-}
-
-/// A percentile of latency that no race compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LoadPercentile {
-    /// The 90th.
-    #[serde(rename = "p90")]
-    P90,
-    /// The 99.9th.
-    #[serde(rename = "p99_9")]
-    P99_9,
-}
-
-impl ComparedMetric {
-    /// As it is written in options and documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Race(metric) => metric.word(),
-            Self::Load(LoadPercentile::P90) => "p90",
-            Self::Load(LoadPercentile::P99_9) => "p99_9",
-        }
-    }
-
-    /// Whether the higher value is the better one.
-    pub fn more_is_better(self) -> bool {
-        match self {
-            Self::Race(metric) => metric.more_is_better(),
-            Self::Load(_) => false,
-        }
-    }
-}
-
 /// A condition of `--fail-if`, and whether it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionResult {
@@ -181,8 +140,7 @@ pub struct ConditionPlace {
     /// The contender.
     pub contender: String,
     /// The metric.
-    #[schemars(with = "String")]
-    pub metric: ComparedMetric,
+    pub metric: String,
 }
 
 impl ConditionResult {

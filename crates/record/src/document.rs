@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Axis, CollectorResult, ConditionResult, EdgeCache, End, Finding, LadderResult, Machine, Metric, Outcomes,
+    Axis, CollectorResult, ConditionResult, EdgeCache, Finding, LadderResult, Machine, Metric, Outcomes,
     Record, Severity, Shape, Throttling,
 };
 
@@ -365,35 +365,7 @@ pub struct ScenarioResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<CollectorResult>,
     /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
-    #[serde(with = "ended")]
-    #[schemars(with = "String")]
-    pub ended: Option<End>,
-}
-
-/// The end of a scenario as a word; none is `unfinished`.
-mod ended {
-    use serde::de::{Deserialize, Deserializer, IntoDeserializer, value::StringDeserializer};
-    use serde::ser::{Serialize, Serializer};
-
-    use crate::End;
-
-    const UNFINISHED: &str = "unfinished";
-
-    pub(super) fn serialize<S: Serializer>(end: &Option<End>, to: S) -> Result<S::Ok, S::Error> {
-        match end {
-            Some(end) => end.serialize(to),
-            None => to.serialize_str(UNFINISHED),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<End>, D::Error> {
-        let word = String::deserialize(from)?;
-        if word == UNFINISHED {
-            return Ok(None);
-        }
-        let word: StringDeserializer<D::Error> = word.into_deserializer();
-        End::deserialize(word).map(Some)
-    }
+    pub ended: String,
 }
 
 /// The Universal Scalability Law fitted to a contender's rates over a sweep: a diagnostic, never a verdict.

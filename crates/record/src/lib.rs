@@ -38,8 +38,8 @@ pub use audit::{
 pub use claim::Claim;
 pub use collector::{Collector, CollectorKind, CollectorPass, CollectorResult, Pauses};
 pub use compare::{
-    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedMetric, ComparedRecord, ComparedScenario,
-    ConditionPlace, ConditionResult, LoadPercentile, compare_schema_json,
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, ConditionPlace,
+    ConditionResult, compare_schema_json,
 };
 pub use doctor::{
     BusyProcess, DOCTOR_SCHEMA, DoctorCeiling, DoctorMode, DoctorRecord, Noise, NoiseFloor, Plant, Proof,

@@ -48,7 +48,7 @@ pub(crate) fn of(
             invalid_codes(scenario, metric, race_findings)
         ),
     };
-    if comparisons.iter().any(|one| one.provisional) && scenario.ended.is_none() {
+    if comparisons.iter().any(|one| one.provisional) && scenario.ended == "unfinished" {
         return format!("so far: {sentence}");
     }
     sentence

@@ -219,7 +219,7 @@ fn scenario_view(
         gates: gates.into_iter().map(findings::Reading::shown).collect(),
         edge_cache: edge::of(record, scenario).map_err(damaged)?,
         collectors: collector::of(record, name),
-        ended: record.end_of(name),
+        ended: ended(record.end_of(name)).into(),
     };
     let margin = record.plan.method.margin;
     let metric = |Standing { metric, order, letters }: Standing| {
@@ -261,6 +261,17 @@ fn standing(metric: Metric, results: &[ContenderResult], comparisons: &[Comparis
     let order = results::order(results, metric, &in_metric);
     let letters = compare::letters(results, &order, &in_metric);
     Standing { metric, order, letters }
+}
+
+fn ended(end: Option<End>) -> &'static str {
+    match end {
+        Some(End::Decided) => "decided",
+        Some(End::Maximum) => "maximum",
+        Some(End::Budget) => "budget",
+        Some(End::Stopped) => "stopped",
+        Some(End::Unavailable) => "unavailable",
+        None => "unfinished",
+    }
 }
 
 /// Everybody in the plan and those that were left out of it.

@@ -10,7 +10,7 @@ use deadheat_record::{
     Comparison, Document, End, Epoch, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan,
     Severity, Shape, Throttling, VerdictWord,
 };
-use deadheat_report::{CODES, Style, document, json, terminal, view};
+use deadheat_report::{CODES, document, json};
 use fixture::{Race, Racer};
 use serde_json::Value;
 
@@ -67,31 +67,6 @@ fn documents_fit_the_schema_and_read_back() {
         assert_eq!(errors, Vec::<String>::new());
         assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document);
     }
-}
-
-#[test]
-fn how_a_scenario_ended_is_one_word_in_the_document() {
-    for (end, word, shown) in [
-        (Some(End::Decided), "decided", "6 epochs, decided"),
-        (Some(End::Maximum), "maximum", "6 epochs, the most planned"),
-        (Some(End::Budget), "budget", "6 epochs, time budget used up"),
-        (Some(End::Stopped), "stopped", "6 epochs, stopped"),
-        (Some(End::Unavailable), "unavailable", "6 epochs, nothing to compare"),
-        (None, "unfinished", "6 epochs, unfinished"),
-    ] {
-        let record = Race { end, ..two() }.record();
-        let text = json(&document(&record).unwrap()).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(value["scenarios"][0]["ended"], word);
-        assert_eq!(serde_json::from_str::<Document>(&text).unwrap().scenarios[0].ended, end);
-        let style = Style { color: false, width: 160, unicode: true };
-        let seen = terminal::render(&view(&record).unwrap(), &style);
-        assert!(seen.contains(shown), "{seen}");
-    }
-    let unknown = serde_json::json!("tired");
-    let mut value = serde_json::to_value(document(&two().record()).unwrap()).unwrap();
-    value["scenarios"][0]["ended"] = unknown;
-    assert!(serde_json::from_value::<Document>(value).is_err());
 }
 
 #[test]

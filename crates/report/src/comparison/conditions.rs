@@ -4,13 +4,12 @@
 //! race was about; and where it speaks of what could not be compared. When it holds is said by `stats`.
 
 use deadheat_record::{
-    Change, ComparedMetric, ComparedScenario, Comparison, ConditionPlace, ConditionResult, Metric, Record,
-    VerdictWord,
+    Change, ComparedScenario, Comparison, ConditionPlace, ConditionResult, Metric, Record, VerdictWord,
 };
 use deadheat_stats::interval::LogInterval;
 use deadheat_stats::{Compared, Direction, Verdict};
 
-use super::FailIf;
+use super::{FailIf, metric_word};
 use crate::{ScenarioView, View};
 
 /// What the conditions say of a comparison of two records.
@@ -21,7 +20,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
         .collect();
     let mut results = all(&places, conditions);
     for (result, condition) in results.iter_mut().zip(conditions) {
-        let named = condition.metric.map(ComparedMetric::Race);
+        let named = condition.metric.map(metric_word);
         let is_meant = |one: &Change| named.is_none_or(|metric| one.metric == metric);
         let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
         // Where a race was about the metric; all of them where none was.
@@ -33,7 +32,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
             let place = |one: &Change| ConditionPlace {
                 scenario: scenario.name.clone(),
                 contender: one.contender.clone(),
-                metric: one.metric,
+                metric: one.metric.clone(),
             };
             result.unknown.extend(scenario.changes.iter().filter(lacks).map(place));
         }
@@ -68,7 +67,7 @@ fn not_compared(record: &Record, scenario: &ScenarioView, named: Option<Metric>)
     let place = |metric: Metric, contender: &String| ConditionPlace {
         scenario: name.clone(),
         contender: contender.clone(),
-        metric: ComparedMetric::Race(metric),
+        metric: metric_word(metric).into(),
     };
     missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
 }
@@ -77,7 +76,7 @@ fn not_compared(record: &Record, scenario: &ScenarioView, named: Option<Metric>)
 struct Place<'a> {
     scenario: &'a str,
     contender: &'a str,
-    metric: ComparedMetric,
+    metric: &'a str,
     asked: bool,
     compared: Compared,
 }
@@ -85,7 +84,7 @@ struct Place<'a> {
 fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
     let result = |one: &FailIf| {
         let speaks = |place: &&Place<'_>| match one.metric {
-            Some(metric) => place.metric == ComparedMetric::Race(metric),
+            Some(metric) => place.metric == metric_word(metric),
             None => place.asked,
         };
         let held = places.iter().filter(speaks).filter(|place| one.condition.holds(&place.compared));
@@ -93,7 +92,7 @@ fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
             .map(|place| ConditionPlace {
                 scenario: place.scenario.into(),
                 contender: place.contender.into(),
-                metric: place.metric,
+                metric: place.metric.into(),
             })
             .collect();
         ConditionResult { condition: one.text.clone(), holds: !of.is_empty(), of, unknown: Vec::new() }
@@ -103,14 +102,13 @@ fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
 
 fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
     let compared = compared(one.verdict, one.negligible, (one.low, one.high), one.more_is_better);
-    Place { scenario, contender: &one.contender, metric: one.metric, asked: one.asked, compared }
+    Place { scenario, contender: &one.contender, metric: &one.metric, asked: one.asked, compared }
 }
 
 fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
     let ends = (one.low, one.high);
     let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
-    let metric = ComparedMetric::Race(one.metric);
-    Place { scenario, contender: &one.contender, metric, asked: true, compared }
+    Place { scenario, contender: &one.contender, metric: metric_word(one.metric), asked: true, compared }
 }
 
 fn compared(

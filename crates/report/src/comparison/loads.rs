@@ -3,8 +3,8 @@
 //! Owns what of two loads is held side by side, and why nothing follows from it. Must not know how it is shown.
 
 use deadheat_record::{
-    ArrivalsWord, COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedMetric, ComparedRecord,
-    ComparedScenario, Finding, LoadPercentile, LoadRecord, LoadShape, Metric, Severity, Shape, VerdictWord,
+    ArrivalsWord, COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
+    Finding, LoadRecord, LoadShape, Severity, Shape, VerdictWord,
 };
 
 use super::Named;
@@ -65,16 +65,10 @@ fn shape(load: &LoadRecord) -> Shape {
 
 /// What both have, in the order in which it is read.
 fn changes(then: &LoadRecord, now: &LoadRecord, verdict: VerdictWord) -> Vec<Change> {
-    use ComparedMetric::{Load, Race};
-    let throughput = (Race(Metric::Throughput), then.throughput_rps, now.throughput_rps);
+    let throughput = ("throughput", then.throughput_rps, now.throughput_rps);
     let times = |load: &LoadRecord| {
         let all = load.latency_ns;
-        [
-            (Race(Metric::P50), all.p50),
-            (Load(LoadPercentile::P90), all.p90),
-            (Race(Metric::P99), all.p99),
-            (Load(LoadPercentile::P99_9), all.p99_9),
-        ]
+        [("p50", all.p50), ("p90", all.p90), ("p99", all.p99), ("p99_9", all.p99_9)]
     };
     let both = times(then).into_iter().zip(times(now));
     let ns = |value: Option<u64>| value.map(|ns| ns as f64);
@@ -87,8 +81,8 @@ fn changes(then: &LoadRecord, now: &LoadRecord, verdict: VerdictWord) -> Vec<Cha
             old_contender: then.url.clone(),
             old_version: None,
             new_version: None,
-            metric,
-            more_is_better: metric.more_is_better(),
+            metric: metric.into(),
+            more_is_better: metric == "throughput",
             asked: true,
             old: Some(old),
             new: Some(new),

@@ -3,8 +3,8 @@
 //! Owns the families over which the error rate is shared, and which findings take a comparison away.
 
 use deadheat_record::{
-    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedMetric, ComparedRecord, ComparedScenario,
-    Finding, HistogramError, Metric, Record, Severity, VerdictWord,
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, Finding,
+    HistogramError, Metric, Record, Severity, VerdictWord,
 };
 use deadheat_stats::holm::Holm;
 use deadheat_stats::verdict::rule_on;
@@ -341,7 +341,7 @@ fn change(
         old_contender: then.name.clone(),
         old_version: then.version.clone(),
         new_version: now.version.clone(),
-        metric: ComparedMetric::Race(metric),
+        metric: metric_word(metric).into(),
         more_is_better: metric.more_is_better(),
         asked: false,
         old: mean(&old.levels).and_then(|ln| finite(ln.exp())),

@@ -2,7 +2,7 @@
 //!
 //! Owns sentences, labels and units. Must not know terminals or Markdown: names stand in sentences as `name` writes them.
 
-use deadheat_record::{Change, ComparedMetric, Metric, Shape, VerdictWord};
+use deadheat_record::{Change, Shape, VerdictWord};
 
 use crate::number::{interval, percent, quantile, ratio, ratio_decimals, three_digits, time_ns, whole};
 use crate::text::plain;
@@ -26,25 +26,23 @@ pub(crate) fn shape(shape: &Shape) -> String {
 }
 
 /// A metric as a table names it. Latencies of a closed load are those of a server at saturation.
-pub(crate) fn label(metric: ComparedMetric, of: &Shape) -> String {
+pub(crate) fn label(metric: &str, of: &Shape) -> String {
     match (metric, of) {
-        (ComparedMetric::Race(Metric::Throughput), _) => "throughput".into(),
-        (ComparedMetric::Race(Metric::Cpu), _) => "CPU/req".into(),
-        (ComparedMetric::Race(Metric::Peak), _) => "peak rate".into(),
-        (ComparedMetric::Race(Metric::ColdStart), _) => "cold start".into(),
-        (ComparedMetric::Race(Metric::Measure), _) => "measured".into(),
-        (latency, Shape::Closed { .. }) => format!("{} at saturation", latency.word().replace('_', ".")),
-        (latency, _) => latency.word().replace('_', "."),
+        ("throughput", _) => "throughput".into(),
+        ("cpu", _) => "CPU/req".into(),
+        ("peak", _) => "peak rate".into(),
+        ("cold_start", _) => "cold start".into(),
+        ("measure", _) => "measured".into(),
+        (other, Shape::Closed { .. }) => format!("{} at saturation", other.replace('_', ".")),
+        (other, _) => other.replace('_', "."),
     }
 }
 
 /// A value in its unit.
-pub(crate) fn value(metric: ComparedMetric, value: Option<f64>) -> String {
+pub(crate) fn value(metric: &str, value: Option<f64>) -> String {
     match value {
         None => "?".into(),
-        Some(value) if matches!(metric, ComparedMetric::Race(Metric::Throughput | Metric::Peak)) => {
-            format!("{}/s", three_digits(value))
-        }
+        Some(value) if matches!(metric, "throughput" | "peak") => format!("{}/s", three_digits(value)),
         Some(value) => time_ns(value),
     }
 }
@@ -77,13 +75,13 @@ pub(crate) fn sentence(
     let who = name(&one.contender);
     let decimals = ratio_decimals(one.low, one.high);
     let times = one.ratio.map_or_else(|| "?".into(), |value| ratio(value, decimals));
-    let what = match one.metric {
-        ComparedMetric::Race(Metric::Throughput) => "throughput".into(),
-        ComparedMetric::Race(Metric::Cpu) => "CPU time per request".into(),
-        ComparedMetric::Race(Metric::Peak) => "peak rate".into(),
-        ComparedMetric::Race(Metric::ColdStart) => "cold start".into(),
-        ComparedMetric::Race(Metric::Measure) => "measured value".into(),
-        latency => format!("{} latency", latency.word().replace('_', ".")),
+    let what = match one.metric.as_str() {
+        "throughput" => "throughput".into(),
+        "cpu" => "CPU time per request".into(),
+        "peak" => "peak rate".into(),
+        "cold_start" => "cold start".into(),
+        "measure" => "measured value".into(),
+        other => format!("{} latency", other.replace('_', ".")),
     };
     let against = reference.map_or_else(String::new, |one| format!(" against {}", name(one)));
     let within = interval(one.low, one.high);

@@ -2,7 +2,7 @@
 //!
 //! Owns which columns there are and which of them matter most.
 
-use deadheat_record::{Comparison, ContenderResult, End, Metric, Shape, VerdictWord};
+use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
 
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, collector, edge, findings, indented, quota};
@@ -81,13 +81,11 @@ pub(crate) fn load(shape: &Shape) -> String {
 
 /// How many epochs count, how many more were left out, and why it ended.
 pub(super) fn lasted(scenario: &ScenarioView) -> String {
-    let end = match scenario.result.ended {
-        Some(End::Decided) => "decided",
-        Some(End::Maximum) => "the most planned",
-        Some(End::Budget) => "time budget used up",
-        Some(End::Stopped) => "stopped",
-        Some(End::Unavailable) => "nothing to compare",
-        None => "unfinished",
+    let end = match scenario.result.ended.as_str() {
+        "maximum" => "the most planned".into(),
+        "budget" => "time budget used up".into(),
+        "unavailable" => "nothing to compare".into(),
+        other => plain(other),
     };
     let counted = scenario.counted;
     let epochs = if counted == 1 { "epoch" } else { "epochs" };
