@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use deadheat_analysis::compare::FailIf;
 use deadheat_record::{Metric, Objective};
-use deadheat_report::comparison::FailIf;
 use thiserror::Error;
 
 pub(crate) use audit::AuditFlags;

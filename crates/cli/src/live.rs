@@ -5,9 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use deadheat_analysis::ScenarioView;
 use deadheat_record::{Difference, Record};
 use deadheat_report::live::{LiveRow, LiveState, lines, plain_line};
-use deadheat_report::{ScenarioView, Style, terminal};
+use deadheat_report::{Style, terminal};
 use deadheat_runner::{Event, Observer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -70,7 +71,7 @@ impl Live {
 
     /// Takes over how a scenario stands; nothing of another one stays.
     fn stand(&mut self, record: &Record, scenario: &str) {
-        let Ok(view) = deadheat_report::view(record) else { return };
+        let Ok(view) = deadheat_analysis::view(record) else { return };
         let Some(one) = view.scenarios.iter().find(|one| one.result.name == scenario) else { return };
         let looks = looks(record, scenario);
         let contenders = record.racing(scenario).into_iter().map(|index| &record.plan.contenders[index].name);
@@ -102,9 +103,9 @@ impl Live {
 
     fn refresh_json(&mut self, record: &Record) {
         let Some(path) = &self.json else { return };
-        let written = deadheat_report::document(record)
-            .and_then(|document| deadheat_report::json(&document))
+        let written = deadheat_analysis::document(record)
             .map_err(|error| error.to_string())
+            .and_then(|document| deadheat_report::json(&document).map_err(|error| error.to_string()))
             .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
         if let Err(error) = written {
             self.trouble = Some(format!("{}: {error}", path.display()));

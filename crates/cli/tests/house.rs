@@ -15,9 +15,10 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("stats", vec![]),
         ("load", vec![]),
         ("record", vec![]),
-        ("runner", vec!["load", "record", "stats"]),
-        ("report", vec!["record", "stats"]),
-        ("cli", vec!["load", "record", "report", "runner", "stats"]),
+        ("analysis", vec!["record", "stats"]),
+        ("runner", vec!["analysis", "load", "record", "stats"]),
+        ("report", vec!["analysis", "record"]),
+        ("cli", vec!["analysis", "load", "record", "report", "runner", "stats"]),
         ("testkit", vec![]),
     ])
 }

@@ -27,7 +27,6 @@ mod peak;
 mod plan;
 mod readings;
 mod scenario;
-mod series;
 
 pub use any::{AnyRecord, read_any, read_audit};
 pub use audit::{
@@ -69,8 +68,7 @@ pub use plan::{
     Service, Shape, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
-pub use scenario::{Axis, Contest, Rung, Slices, SweepPoint};
-pub use series::{PairedEpoch, Values};
+pub use scenario::{Axis, Rung, Slices, SweepPoint};
 
 /// The schema that this version reads and writes. Keys are stable within the number.
 pub const SCHEMA: &str = "deadheat.record/1";

@@ -6,11 +6,12 @@ mod ladder;
 mod scenario;
 mod sweep;
 
+use deadheat_analysis::number::{percent, three_digits, time_ns};
+use deadheat_analysis::series;
 use deadheat_record::{AuditRecord, CollectorResult, Comparison, Document, Finding, Machine, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
-use crate::number::{percent, three_digits, time_ns};
 use crate::terminal::verdict;
 use crate::text::plain;
 
@@ -59,7 +60,7 @@ fn table(titles: &[&str], rules: &str, rows: impl IntoIterator<Item = Vec<String
 
 /// Whom the others of a scenario are compared with.
 fn baseline<'d>(document: &'d Document, scenario: &str) -> Option<&'d str> {
-    let (one, _) = document.record.pairs(scenario).into_iter().next()?;
+    let (one, _) = series::pairs(&document.record, scenario).into_iter().next()?;
     document.record.plan.contenders.get(one).map(|one| one.name.as_str())
 }
 

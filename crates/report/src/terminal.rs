@@ -16,7 +16,9 @@ mod scenario;
 mod sweep;
 mod table;
 
-use crate::View;
+use deadheat_analysis::View;
+use deadheat_analysis::number::percent;
+
 use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
 
@@ -71,7 +73,7 @@ pub fn render(view: &View, style: &Style) -> String {
 fn heading(view: &View, style: &Style) -> Vec<String> {
     let title = view.title.as_ref().map(|title| format!(": {}", plain(title))).unwrap_or_default();
     let state = if view.complete { "" } else { ", unfinished" };
-    let margin = crate::number::percent(view.margin);
+    let margin = percent(view.margin);
     let about = format!(
         "{} profile, seed {}, margin {margin}, alpha {}{state}",
         plain(&view.profile),

@@ -2,10 +2,9 @@
 //!
 //! Owns: which figure goes there under which name and unit. Must not know files.
 
+use deadheat_analysis::number::{interval, three_digits};
 use deadheat_record::{ContenderResult, Document, Figure, Metric, ScenarioResult};
 use serde_json::{Map, Value, json};
-
-use crate::number::{interval, three_digits};
 
 /// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`,
 /// `latency-p99` (nanoseconds), `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure`

@@ -4,11 +4,13 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
+use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
+use deadheat_analysis::{AnalysisError, document, view};
 use deadheat_record::{
     AuditRecord, Claim, ClaimHere, ClaimVerdict, GeneratorAudit, Metric, Record, Shape, VerdictWord,
 };
-use deadheat_report::audit::{add_generator, add_race, json, markdown, published_connections, self_test};
-use deadheat_report::{ReportError, Style, document, terminal, view};
+use deadheat_report::audit::{json, markdown};
+use deadheat_report::{Style, terminal};
 use fixture::{Race, Racer};
 use serde_json::Value;
 
@@ -338,7 +340,7 @@ fn an_invalid_race_tests_nothing_and_another_studys_record_is_refused() {
     let before = self_test("trending", None, 1, &[claim("bun/node", "throughput_ratio", 0.5)]);
     let mut audit = before.clone();
     let refused = add_race(&mut audit, "x", &record, &view(&record).unwrap()).unwrap_err();
-    assert!(matches!(refused, ReportError::OtherStudy { .. }), "{refused}");
+    assert!(matches!(refused, AnalysisError::OtherStudy { .. }), "{refused}");
     assert_eq!(audit, before, "nothing of it is filled in");
 }
 

@@ -6,13 +6,14 @@ mod fixture;
 #[path = "../../record/tests/load_fixture/mod.rs"]
 mod load_fixture;
 
+use deadheat_analysis::compare::{Asked, CODES, Claim, CompareError, Condition, FailIf, Named, loads, races};
+use deadheat_analysis::series::rates;
 use deadheat_record::{
     Change, CompareDocument, EncodedHistogram, Epoch, Finding, LoadRecord, Metric, Objective, PeakEnd,
     PeakSeen, Record, Service, Severity, Shape, VerdictWord,
 };
-use deadheat_report::comparison::{Asked, CODES, CompareError, FailIf, Named, json, loads, markdown, races};
+use deadheat_report::comparison::{json, markdown};
 use deadheat_report::{Style, terminal};
-use deadheat_stats::{Claim, Condition};
 use fixture::{Race, Racer};
 use load_fixture::{closed, open};
 use serde_json::Value;
@@ -108,7 +109,7 @@ fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
     let (old, new) = (race(10_000.0, 1.0, 3).record(), later(&race(10_300.0, 1.0, 4)));
     let levels = |record: &Record| -> Vec<f64> {
         let mean = |epoch: &deadheat_record::Epoch| {
-            let mut logs: Vec<f64> = epoch.rates(1).iter().map(|rate| rate.ln()).collect();
+            let mut logs: Vec<f64> = rates(epoch, 1).iter().map(|rate| rate.ln()).collect();
             logs.sort_by(f64::total_cmp);
             logs[2..8].iter().sum::<f64>() / 6.0
         };

@@ -6,11 +6,14 @@ mod fixture;
 
 use std::path::Path;
 
+use deadheat_analysis::document;
+use deadheat_analysis::gates::race::CODES;
+use deadheat_analysis::series::rates;
 use deadheat_record::{
     Comparison, Document, End, Epoch, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan,
     Severity, Shape, Throttling, VerdictWord,
 };
-use deadheat_report::{CODES, document, json};
+use deadheat_report::json;
 use fixture::{Race, Racer};
 use serde_json::Value;
 
@@ -95,10 +98,10 @@ fn results_are_sums_means_and_medians_of_the_record() {
     for (epoch, periods) in held.epochs.iter_mut().zip(1..) {
         epoch.contenders[1].throttled = Some(Throttling { periods, ns: 1_000 });
     }
-    let result = deadheat_report::document(&held).unwrap().scenarios.remove(0).results.remove(1);
+    let result = document(&held).unwrap().scenarios.remove(0).results.remove(1);
     assert_eq!(result.throttled, Some(Throttling { periods: 21, ns: 6_000 }));
     assert_eq!((result.rss_bytes, result.peak_rss_bytes), (Some(61 << 20), Some(70 << 20)));
-    let epochs = record.epochs.iter().map(|epoch| epoch.rates(1).iter().sum::<f64>() / 10.0);
+    let epochs = record.epochs.iter().map(|epoch| rates(epoch, 1).iter().sum::<f64>() / 10.0);
     assert!((result.throughput_rps.unwrap() - epochs.sum::<f64>() / 6.0).abs() < 1e-6);
     assert_eq!(QUANTILES.len(), 7);
     assert!(result.latency_ns.p99.is_some() && result.latency_ns.p99_99.is_none());
@@ -375,7 +378,7 @@ fn who_was_told_apart_stands_on_the_right_side() {
             slice.rate_per_s = slice.rate_per_s.map(|rate| rate * 0.3);
         }
     }
-    let scenario = deadheat_report::document(&record).unwrap().scenarios.remove(0);
+    let scenario = document(&record).unwrap().scenarios.remove(0);
     let mean = |index: usize| scenario.results[index].throughput_rps.unwrap();
     assert!(mean(1) < mean(0), "{} {}", mean(0), mean(1));
     let ranked: Vec<(&str, &str)> =
@@ -395,7 +398,7 @@ fn a_slice_without_an_answer_is_not_left_out() {
             slice.rate_per_s = Some(0.0);
         }
     }
-    let scenario = deadheat_report::document(&record).unwrap().scenarios.remove(0);
+    let scenario = document(&record).unwrap().scenarios.remove(0);
     let pair = &scenario.comparisons[0];
     assert!(
         (pair.ratio.unwrap() - 1.0).abs() < 0.01 && (pair.total_ratio.unwrap() - 0.9).abs() < 0.01,

@@ -6,8 +6,9 @@ mod fixture;
 
 use std::collections::BTreeMap;
 
+use deadheat_analysis::document;
 use deadheat_record::{Axis, Document, Record, Rung, Shape, SweepPoint};
-use deadheat_report::{document, svg};
+use deadheat_report::svg;
 use fixture::{Race, Racer, behind_a_cache, joined};
 
 /// Two contenders under five loads: a ladder of two rungs, a sweep over four numbers of connections.

@@ -4,13 +4,13 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
+use deadheat_analysis::compare::{Asked, Claim, Condition, FailIf, Named, races};
+use deadheat_analysis::document;
+use deadheat_analysis::gates::race::CODES;
 use deadheat_record::{
     CgroupKind, ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling,
     Metric, Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
 };
-use deadheat_report::comparison::{Asked, FailIf, Named, races};
-use deadheat_report::{CODES, document};
-use deadheat_stats::{Claim, Condition};
 use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
 

@@ -4,11 +4,12 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
+use deadheat_analysis::{document, view};
 use deadheat_record::{
     Axis, CollectorKind, CollectorPass, ContenderEpoch, ExternalReading, Metric, Objective, Pauses, PeakEnd,
     PeakSeen, Record, Rung, Shape, SweepPoint, Throttling,
 };
-use deadheat_report::{Style, bencher, csv, document, markdown, terminal, view};
+use deadheat_report::{Style, bencher, csv, markdown, terminal};
 use fixture::{Race, Racer, behind_a_cache, joined};
 
 const WIDE: Style = Style { color: false, width: 160, unicode: true };

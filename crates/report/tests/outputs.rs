@@ -6,13 +6,12 @@ mod fixture;
 
 use std::time::Instant;
 
+use deadheat_analysis::{document, view};
 use deadheat_record::{
     Collector, CollectorKind, CollectorPass, Document, ExternalReading, Finding, GateWord, Method, Metric,
     Objective, Pauses, Plan, Record, Typed, Usage,
 };
-use deadheat_report::{
-    Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
-};
+use deadheat_report::{Style, bencher, benchmark_action, csv, html, json, markdown, svg, terminal};
 use fixture::{Race, Racer, joined};
 
 fn two() -> Race {

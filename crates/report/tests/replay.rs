@@ -17,13 +17,16 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use deadheat_analysis::compare::{Asked, Named, loads, races};
+use deadheat_analysis::doctor::conclude;
+use deadheat_analysis::gates::load::findings;
+use deadheat_analysis::{document, view};
 use deadheat_record::{
     AnyRecord, CompareDocument, DoctorRecord, Document, LoadRecord, Metric, Record, read_any, read_audit,
 };
-use deadheat_report::comparison::{self, Asked, Named};
 use deadheat_report::{
-    BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, csv, doctor, document, html,
-    html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal, view,
+    BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, comparison, csv, doctor, html,
+    html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal,
 };
 use fixture::{Race, Racer, behind_a_cache, difference};
 use sha2::{Digest, Sha256};
@@ -83,13 +86,13 @@ fn compared(outputs: &mut Outputs, name: &str, document: &CompareDocument) {
 }
 
 fn loaded(outputs: &mut Outputs, name: &str, record: LoadRecord) {
-    let record = LoadRecord { findings: load::findings(&record), ..record };
+    let record = LoadRecord { findings: findings(&record), ..record };
     in_terminals(outputs, name, |style| load::summary(&record, style));
     outputs.insert(format!("{name}/findings.txt"), format!("{:#?}", record.findings));
 }
 
 fn examined(outputs: &mut Outputs, name: &str, mut record: DoctorRecord) {
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     in_terminals(outputs, name, |style| doctor::summary(&record, style));
     outputs.insert(format!("{name}/findings.txt"), format!("{:#?}", record.findings));
 }
@@ -118,7 +121,7 @@ fn kept(outputs: &mut Outputs) {
             outputs.insert(format!("{name}/with-audit.html"), html_with_audit(&document, &audited).unwrap());
             outputs.insert(format!("{name}/with-audit.md"), markdown_with_audit(&document, &audited));
             let named = Named { file: file.into(), record: &*record };
-            let itself = comparison::races(&named, &named, &Asked::default()).unwrap();
+            let itself = races(&named, &named, &Asked::default()).unwrap();
             compared(outputs, &format!("{name}/against-itself"), &itself);
         }
     }
@@ -148,7 +151,7 @@ fn fixtures(outputs: &mut Outputs) {
     loaded(outputs, "fixtures/load-open", load_fixture::open());
     let named = |file: &str, record| Named { file: file.into(), record };
     let (closed, open) = (load_fixture::closed(), load_fixture::open());
-    let loads = comparison::loads(&named("old.json", &closed), &named("new.json", &open));
+    let loads = loads(&named("old.json", &closed), &named("new.json", &open));
     compared(outputs, "fixtures/loads-compared", &loads);
     examined(outputs, "fixtures/doctor-calm", doctor_fixture::calm());
     examined(outputs, "fixtures/doctor-laptop", doctor_fixture::laptop());

@@ -4,10 +4,11 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
+use deadheat_analysis::view;
 use deadheat_record::{
     Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint, VerdictWord,
 };
-use deadheat_report::{Style, terminal, view};
+use deadheat_report::{Style, terminal};
 use fixture::{Race, Racer, difference, joined};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
@@ -245,7 +246,7 @@ fn peak_rates_under_an_objective() {
         PeakSeen { end: PeakEnd::Below, rate_per_s: 100.0, low_per_s: None, high_per_s: None, trials: 5 };
     let mut later = record.clone();
     later.epochs[2].contenders[1].peak = Some(below);
-    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let scenario = deadheat_analysis::document(&later).unwrap().scenarios.remove(0);
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     // With it, fewer count than a first look takes.
     let warned = |code| (code, deadheat_record::Severity::Warn);
@@ -253,12 +254,12 @@ fn peak_rates_under_an_objective() {
     assert!(scenario.findings[0].message.starts_with("in epoch 3: "), "{:?}", scenario.findings);
     assert_eq!(scenario.comparisons[0].verdict, VerdictWord::Invalid, "the good epochs alone would judge it");
     later.epochs[2].contenders[1].peak = Some(PeakSeen { end: PeakEnd::GaveUp, ..below });
-    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let scenario = deadheat_analysis::document(&later).unwrap().scenarios.remove(0);
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     assert_eq!(told, [warned("few-epochs"), warned("peak-not-found")]);
     assert!(scenario.findings[1].message.starts_with("epoch 3 is left out"), "{:?}", scenario.findings);
     later.epochs[2].contenders[1].peak = Some(PeakSeen { end: PeakEnd::Generator, ..below });
-    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let scenario = deadheat_analysis::document(&later).unwrap().scenarios.remove(0);
     let told = &scenario.findings[0];
     assert_eq!((told.code.as_str(), told.severity), ("peak-not-found", deadheat_record::Severity::Invalid));
     assert!(told.message.ends_with("too much for the generator"), "{told:?}");

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use deadheat_analysis::judge::{AskError, Bench};
+use deadheat_analysis::series;
 use deadheat_load::Tally;
 use deadheat_record::{
     Difference, End, Epoch, Finding, Handicap, Journal, LaterCeiling, Line, Pilot, PilotContender, Plan,
@@ -28,7 +30,6 @@ use crate::external::{Watch, processors_sleep};
 use crate::field::{Gate, fresh_logs, stop_all};
 use crate::handicap;
 use crate::instructions::PerRequest;
-use crate::judge::{AskError, Bench};
 use crate::limits;
 use crate::parity::{Contract, ContractError};
 use crate::room::Room;
@@ -474,7 +475,7 @@ impl Race<'_> {
             }
         }
         let epochs = self.record.epochs_of(name).count();
-        if epochs > 0 && self.record.contests(name).is_empty() {
+        if epochs > 0 && series::contests(&self.record, name).is_empty() {
             return Ok(Some(End::Unavailable));
         }
         let looks = leg.gate.plan.method_of(leg.scenario).looks;

@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use deadheat_analysis::judge::Bench;
 use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape};
 use serde_json::Value;
 
@@ -15,7 +16,6 @@ use crate::contender::{Running, Start, StartError};
 use crate::epoch::{Broken, Course, dropped};
 use crate::events::{Event, Observer};
 use crate::field::{Until, stop_all};
-use crate::judge::Bench;
 use crate::parity::Asked;
 use crate::race::{Leg, Race, RaceError, Stop};
 use crate::schedule;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use deadheat_analysis::compare::{FailIf, other_machine};
 use deadheat_record::{
     ConditionResult, Document, Finding, Journal, Line, Plan, Record, Severity, VerdictWord,
 };
-use deadheat_report::comparison::{FailIf, other_machine};
 use deadheat_report::terminal;
 use deadheat_runner::{
     Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms, usual_cpu_latency_us,
@@ -68,7 +68,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let record = race.record;
     let trouble = live.finish();
     let finish = finish?;
-    let view = deadheat_report::view(&record)?;
+    let view = deadheat_analysis::view(&record)?;
     console.result(&terminal::render(&view, &console.output));
     let conditions = told(&record, &view, &flags.fail_if, console);
     let asked = status_of(&conditions);
@@ -95,7 +95,7 @@ fn written(
     if flags.json.is_none() && flags.html.is_none() {
         return Ok(());
     }
-    let document = Document { conditions, ..deadheat_report::document(record)? };
+    let document = Document { conditions, ..deadheat_analysis::document(record)? };
     if let Some(to) = &flags.json {
         write(to, "--json", &deadheat_report::json(&document)?, console)?;
     }
@@ -107,7 +107,7 @@ fn written(
 
 /// The exit status but for conditions: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
 /// interrupted.
-fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 {
+fn status(finish: &Finish, record: &Record, view: &deadheat_analysis::View) -> u8 {
     match finish {
         Finish::Interrupted => 130,
         Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
@@ -118,7 +118,7 @@ fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 
 }
 
 /// Whether a comparison of a race is invalid, or a scenario in which it left nobody to compare.
-pub(super) fn is_invalid(view: &deadheat_report::View) -> bool {
+pub(super) fn is_invalid(view: &deadheat_analysis::View) -> bool {
     view.scenarios.iter().map(|scenario| &scenario.result).any(|result| {
         let unfit = |one: &Finding| one.severity == Severity::Invalid;
         match &result.comparisons[..] {

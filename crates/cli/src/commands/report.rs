@@ -56,13 +56,13 @@ fn audit_of(flags: &ReportFlags, record: &Record) -> Result<Option<AuditRecord>,
 fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), Failure> {
     let audit = audit_of(flags, record)?;
     if !flags.writes() {
-        console.result(&terminal::render(&deadheat_report::view(record)?, &console.output));
+        console.result(&terminal::render(&deadheat_analysis::view(record)?, &console.output));
         if let Some(audit) = &audit {
             console.result(&format!("\n{}", terminal::audit(audit, &console.output)));
         }
         return Ok(());
     }
-    let document = deadheat_report::document(record)?;
+    let document = deadheat_analysis::document(record)?;
     if let Some(to) = &flags.json {
         write(to, "--json", &deadheat_report::json(&document)?, console)?;
     }

@@ -7,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use deadheat_analysis::View;
 use deadheat_record::{Comparison, ContenderResult, Finding, Journal, Machine, Pinning, Record};
-use deadheat_report::View;
 use deadheat_runner::{Event, Finish, Hierarchy, Observer, Race, RunId, unix_ms, usual_cpu_latency_us};
 
 use crate::commands::Failure;
@@ -165,7 +165,7 @@ impl Arena<'_> {
             )
             .into());
         }
-        let view = deadheat_report::view(&record)?;
+        let view = deadheat_analysis::view(&record)?;
         let interrupted = finish == Finish::Interrupted;
         Ok(Ended { record, view, took_s: start.elapsed().as_secs_f64(), interrupted })
     }

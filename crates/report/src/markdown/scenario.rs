@@ -2,13 +2,15 @@
 //!
 //! Owns which figures are shown of which kind of scenario. Must not know how numbers come about.
 
+use deadheat_analysis::number::{
+    bytes, interval, quantile, ratio, ratio_decimals, seldom, three_digits, time_ns, whole,
+};
 use deadheat_record::{
     Comparison, ContenderResult, Document, EdgeCache, EdgeUser, Figure, Metric, ScenarioResult, Shape,
 };
 
 use super::{baseline, collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
-use crate::number::{bytes, interval, quantile, ratio, ratio_decimals, seldom, three_digits, time_ns, whole};
 use crate::quota::{self, Told};
 use crate::terminal::{behind, instructions, kept_up, metric_title, over};
 

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::ops::Range;
 
+use deadheat_analysis::number::three_digits;
 use deadheat_record::Document;
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
@@ -14,7 +15,6 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
 use crate::html::escaped;
-use crate::number::three_digits;
 use crate::text::{plain, shorten_end};
 
 /// Pixels from left to right.
@@ -306,7 +306,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::number::time_ns;
+    use deadheat_analysis::number::time_ns;
 
     #[test]
     fn ticks_from_zero_are_round_and_few() {

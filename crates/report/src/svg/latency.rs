@@ -3,6 +3,7 @@
 //! Owns those drawings. Must not know where latencies come from, and not the model of the cache: its numbers are the
 //! document's.
 
+use deadheat_analysis::number::{percent, quantile, time_ns};
 use deadheat_record::{ContenderResult, Document, EdgeCache, EdgeUser, ScenarioResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -11,7 +12,6 @@ use super::canvas::{
     Area, Axis, Drawn, Figure, MUTED, RULE, color_of, legend, log_ticks, of_powers, styled, tick,
 };
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::number::{percent, quantile, time_ns};
 
 /// The curves of a scenario; none where there are none.
 pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {

@@ -2,6 +2,7 @@
 //!
 //! Owns how epochs lie one over the other. Must not know how memory is read.
 
+use deadheat_analysis::number::{bytes, three_digits};
 use deadheat_record::{Document, ScenarioResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -9,7 +10,6 @@ use plotters::style::text_anchor::HPos;
 use super::canvas::{
     Area, Axis, Drawn, Figure, MUTED, Panels, across, between, color, styled, tick, write, zero_ticks,
 };
-use crate::number::{bytes, three_digits};
 
 const S: f64 = 1e9;
 const MIB: f64 = 1024.0 * 1024.0;

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
 use deadheat_record::{Comparison, Document, Metric, ScenarioResult, VerdictWord};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -12,7 +13,6 @@ use super::canvas::{
     Area, Axis, BAND, Drawn, Figure, INK, MUTED, ROUND, SERIES, WIDTH, across, of_powers, styled, write,
 };
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::number::{ends_nearby, interval, ratio, ratio_decimals};
 use crate::terminal::{metric_title, verdict};
 
 /// The comparisons of a scenario in one metric, as far as there is anything to draw.

@@ -2,11 +2,11 @@
 //!
 //! Owns which values go into a row. Must not know how rows are drawn.
 
+use deadheat_analysis::number::time_ns;
 use deadheat_record::{ContenderResult, Document, ScenarioResult};
 
 use super::canvas::{Area, Figure, color_of, tick, zero_ticks};
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::number::time_ns;
 
 /// CPU time per request, epoch by epoch.
 pub(super) fn cpu(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {

@@ -2,6 +2,7 @@
 //!
 //! Owns that drawing. Must not know how rates and laws come about.
 
+use deadheat_analysis::number::{interval_of, three_digits};
 use deadheat_record::{Document, Metric, SweepResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -9,7 +10,6 @@ use plotters::style::text_anchor::HPos;
 use super::canvas::{
     Area, Axis, Drawn, Figure, MUTED, color_of, legend, rates_over, styled, tick, write, zero_ticks,
 };
-use crate::number::{interval_of, three_digits};
 
 /// A contender's rate at one point.
 struct At<'d> {

@@ -2,6 +2,7 @@
 //!
 //! Owns where epochs stand one behind the other. Must not know what is derived from rates.
 
+use deadheat_analysis::number::{three_digits, time_ns};
 use deadheat_record::{Document, Epoch, Pilot, ScenarioResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -10,7 +11,6 @@ use super::canvas::{
     Area, Axis, BAD, Drawn, Figure, MUTED, Panels, RULE, WARM, color, color_of, legend, rates_over, styled,
     tick, write, zero_ticks,
 };
-use crate::number::{three_digits, time_ns};
 
 const S: f64 = 1e9;
 const FOOT: i32 = 64;

@@ -2,6 +2,7 @@
 //!
 //! Owns the order, the columns and which of them matter most. What comes from outside is escaped here, once.
 
+use deadheat_analysis::number::percent;
 use deadheat_record::{
     Change, CompareDocument, ComparedKind, ComparedScenario, ConditionPlace, ConditionResult,
 };
@@ -9,7 +10,6 @@ use deadheat_record::{
 use super::table::{self, Cell, Column};
 use super::{finding_lines, indented, verdict};
 use crate::comparison::{label, quotient, sentence, shape, value};
-use crate::number::percent;
 use crate::style::{Style, Tone};
 use crate::text::{plain, shorten_end, wrap};
 

@@ -2,9 +2,10 @@
 //!
 //! Owns where it stands and which of its columns give way. Must not know which figures there are.
 
+use deadheat_analysis::ScenarioView;
+
 use super::indented;
 use super::table::{self, Cell, Column};
-use crate::ScenarioView;
 use crate::quota::{TOLD, about};
 use crate::style::{Style, Tone};
 use crate::text::plain;

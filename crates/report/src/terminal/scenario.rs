@@ -2,17 +2,17 @@
 //!
 //! Owns which columns there are and which of them matter most.
 
+use deadheat_analysis::number::{
+    bytes, ends_nearby, interval, parts_ns, percent, quantile, ratio, ratio_decimals, seldom, three_digits,
+    time_ns, whole,
+};
+use deadheat_analysis::{MetricView, ScenarioView, View};
 use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
 
 use super::table::{self, Cell, Column};
 use super::{Bar, bar, collector, edge, findings, indented, quota};
-use crate::number::{
-    bytes, ends_nearby, interval, parts_ns, percent, ratio, ratio_decimals, seldom, three_digits, time_ns,
-    whole,
-};
 use crate::style::{Style, Tone};
 use crate::text::plain;
-use crate::{MetricView, ScenarioView, View};
 
 /// From this width on, the interval is drawn too.
 const DRAWN_FROM: usize = 100;
@@ -68,7 +68,7 @@ pub(crate) fn load(shape: &Shape) -> String {
         }
         Shape::Peak { connections, objective } => format!(
             "highest rate with {} of at most {}, {} connections",
-            crate::number::quantile(objective.quantile),
+            quantile(objective.quantile),
             time_ns(objective.limit_ns as f64),
             whole(u64::from(*connections))
         ),

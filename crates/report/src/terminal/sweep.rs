@@ -2,15 +2,15 @@
 //!
 //! Owns which columns there are. Must not know how a point's figures come about.
 
+use deadheat_analysis::{MetricView, ScenarioView, View};
 use deadheat_record::{Comparison, Figure, Metric, SweepResult};
 
 use super::scenario::{lasted, title, verdict_cell, versus};
 use super::table::{self, Cell, Column};
 use super::{collector, findings, indented};
 use crate::style::{Style, Tone};
-use crate::sweep::words;
+use crate::sweep;
 use crate::text::plain;
-use crate::{MetricView, ScenarioView, View};
 
 /// One point: its value and its scenario.
 type Point<'a> = (f64, &'a ScenarioView);
@@ -20,10 +20,10 @@ pub(super) fn lines(view: &View, sweep: &SweepResult, style: &Style) -> Vec<Stri
         Some((*value, view.scenarios.iter().find(|one| one.result.name == *name)?))
     };
     let points: Vec<Point<'_>> = sweep.points.iter().filter_map(of).collect();
-    let results: Vec<words::Point<'_>> =
+    let results: Vec<sweep::Point<'_>> =
         points.iter().map(|(value, point)| (*value, &point.result)).collect();
     let Some((_, first)) = points.first() else { return Vec::new() };
-    let kind = words::load_of(sweep, &first.result.shape);
+    let kind = sweep::load_of(sweep, &first.result.shape);
     let mut lines = indented(
         &format!("{}: {kind}, over {}", plain(&sweep.name), sweep.axis.word()),
         0,
@@ -31,7 +31,7 @@ pub(super) fn lines(view: &View, sweep: &SweepResult, style: &Style) -> Vec<Stri
         style,
     );
     for metric in &first.metrics {
-        for said in words::summaries(sweep, &results, metric.metric, first.baseline.as_deref()) {
+        for said in sweep::summaries(sweep, &results, metric.metric, first.baseline.as_deref()) {
             let which =
                 if first.metrics.len() > 1 { format!("{}: ", title(metric.metric)) } else { String::new() };
             lines.extend(indented(&(which + &plain(&said)), 0, Tone::Strong, style));
@@ -41,13 +41,13 @@ pub(super) fn lines(view: &View, sweep: &SweepResult, style: &Style) -> Vec<Stri
         lines.push(String::new());
         lines.extend(table::lines(columns(sweep, &points, metric.metric, style), 1, 2, style));
     }
-    let laws = sweep.fits.iter().map(|fit| plain(&words::law(sweep, fit)));
+    let laws = sweep.fits.iter().map(|fit| plain(&sweep::law(sweep, fit)));
     lines.extend(laws.flat_map(|law| indented(&law, 2, Tone::Quiet, style)));
-    let collectors = words::collectors(&results);
+    let collectors = sweep::collectors(&results);
     if !collectors.is_empty() {
         lines.extend(collector::lines(&collectors, sweep.axis.word(), style));
     }
-    let all = words::found(sweep, &results);
+    let all = sweep::found(sweep, &results);
     if !all.is_empty() {
         lines.push(String::new());
         lines.extend(findings::lines(&all, style));
@@ -80,7 +80,7 @@ impl Row<'_> {
 
     fn comparison(&self) -> Option<&Comparison> {
         let baseline = self.point.baseline.as_deref()?;
-        words::pair_of(&self.point.result, self.standing.metric, baseline, self.name())
+        sweep::pair_of(&self.point.result, self.standing.metric, baseline, self.name())
     }
 }
 
@@ -111,8 +111,8 @@ fn columns(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, style: &St
         column("rank", Some(6), true, &|row| {
             text(if many { row.standing.letters[row.index].clone() } else { String::new() })
         }),
-        column(title(metric), None, false, &|row| text(row.figure().map(words::figure).unwrap_or_default())),
-        column("95 %", Some(7), false, &|row| text(row.figure().and_then(words::within).unwrap_or_default())),
+        column(title(metric), None, false, &|row| text(row.figure().map(sweep::figure).unwrap_or_default())),
+        column("95 %", Some(7), false, &|row| text(row.figure().and_then(sweep::within).unwrap_or_default())),
         column(&against, Some(9), true, &|row| versus(row.comparison(), row.is_baseline())),
         column("verdict", None, true, &|row| verdict_cell(row.comparison())),
         column("epochs", Some(3), true, &|row| {

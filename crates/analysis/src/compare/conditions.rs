@@ -1,0 +1,135 @@
+//! Where the conditions of `--fail-if` hold.
+//!
+//! Owns what a condition speaks of: every contender in every scenario, in the metric that it names, else in what the
+//! race was about; and where it speaks of what could not be compared. When it holds is said by `stats`.
+
+use deadheat_record::{
+    Change, ComparedScenario, Comparison, ConditionPlace, ConditionResult, Metric, Record, VerdictWord,
+};
+use deadheat_stats::interval::LogInterval;
+use deadheat_stats::{Compared, Direction, Verdict};
+
+use super::{FailIf, metric_word};
+use crate::{ScenarioView, View, series};
+
+/// What the conditions say of a comparison of two records.
+pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let places: Vec<Place<'_>> = scenarios
+        .iter()
+        .flat_map(|scenario| scenario.changes.iter().map(|one| of_change(&scenario.name, one)))
+        .collect();
+    let mut results = all(&places, conditions);
+    for (result, condition) in results.iter_mut().zip(conditions) {
+        let named = condition.metric.map(metric_word);
+        let is_meant = |one: &Change| named.is_none_or(|metric| one.metric == metric);
+        let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
+        // Where a race was about the metric; all of them where none was.
+        let some_asked = changes.any(|one| is_meant(one) && one.asked);
+        let speaks = |one: &Change| is_meant(one) && (one.asked || named.is_some() && !some_asked);
+        let taken = |one: &Change| one.verdict == VerdictWord::Invalid;
+        let lacks = |one: &&Change| speaks(one) && (one.old.is_none() || one.new.is_none() || taken(one));
+        for scenario in scenarios {
+            let place = |one: &Change| ConditionPlace {
+                scenario: scenario.name.clone(),
+                contender: one.contender.clone(),
+                metric: one.metric.clone(),
+            };
+            result.unknown.extend(scenario.changes.iter().filter(lacks).map(place));
+        }
+    }
+    results
+}
+
+/// What the conditions say of a race: of every contender against the baseline. Where the metric that a condition names could not be
+/// compared, or one of those that the race was about where it names none, nobody can tell.
+pub fn of_race(record: &Record, view: &View, conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let mut places = Vec::new();
+    for scenario in &view.scenarios {
+        let against = |one: &&Comparison| Some(&one.baseline) == scenario.baseline.as_ref();
+        let comparisons = scenario.result.comparisons.iter().filter(against);
+        places.extend(comparisons.map(|one| of_comparison(&scenario.result.name, one)));
+    }
+    let mut results = all(&places, conditions);
+    for (result, condition) in results.iter_mut().zip(conditions) {
+        let of_scenario = |scenario| not_compared(record, scenario, condition.metric);
+        result.unknown = view.scenarios.iter().flat_map(of_scenario).collect();
+    }
+    results
+}
+
+/// Where a scenario was to compare the metric, or any where none is named, and cannot.
+fn not_compared(record: &Record, scenario: &ScenarioView, named: Option<Metric>) -> Vec<ConditionPlace> {
+    let name = &scenario.result.name;
+    let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index].name);
+    let others: Vec<&String> = racing.filter(|one| Some(*one) != scenario.baseline.as_ref()).collect();
+    let missing = series::metrics(record, name).into_iter().filter(|(_, can)| !can).map(|(metric, _)| metric);
+    let missing = missing.filter(|metric| named.is_none_or(|one| one == *metric));
+    let place = |metric: Metric, contender: &String| ConditionPlace {
+        scenario: name.clone(),
+        contender: contender.clone(),
+        metric: metric_word(metric).into(),
+    };
+    missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
+}
+
+/// One comparison, and where it stands.
+struct Place<'a> {
+    scenario: &'a str,
+    contender: &'a str,
+    metric: &'a str,
+    asked: bool,
+    compared: Compared,
+}
+
+fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let result = |one: &FailIf| {
+        let speaks = |place: &&Place<'_>| match one.metric {
+            Some(metric) => place.metric == metric_word(metric),
+            None => place.asked,
+        };
+        let held = places.iter().filter(speaks).filter(|place| one.condition.holds(&place.compared));
+        let of: Vec<ConditionPlace> = held
+            .map(|place| ConditionPlace {
+                scenario: place.scenario.into(),
+                contender: place.contender.into(),
+                metric: place.metric.into(),
+            })
+            .collect();
+        ConditionResult { condition: one.text.clone(), holds: !of.is_empty(), of, unknown: Vec::new() }
+    };
+    conditions.iter().map(result).collect()
+}
+
+fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
+    let compared = compared(one.verdict, one.negligible, (one.low, one.high), one.more_is_better);
+    Place { scenario, contender: &one.contender, metric: &one.metric, asked: one.asked, compared }
+}
+
+fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
+    let ends = (one.low, one.high);
+    let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
+    Place { scenario, contender: &one.contender, metric: metric_word(one.metric), asked: true, compared }
+}
+
+fn compared(
+    verdict: VerdictWord,
+    negligible: bool,
+    ends: (Option<f64>, Option<f64>),
+    more_is_better: bool,
+) -> Compared {
+    // An upper end that is not there beside a lower one is beyond a float.
+    let interval =
+        ends.0.map(|low| LogInterval { low: low.ln(), high: ends.1.map_or(f64::INFINITY, f64::ln) });
+    let direction = if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter };
+    Compared { verdict: verdict_of(verdict), negligible, interval, direction }
+}
+
+fn verdict_of(word: VerdictWord) -> Verdict {
+    match word {
+        VerdictWord::Faster => Verdict::Faster,
+        VerdictWord::Slower => Verdict::Slower,
+        VerdictWord::Equivalent => Verdict::Equivalent,
+        VerdictWord::Inconclusive => Verdict::Inconclusive,
+        VerdictWord::Invalid => Verdict::Invalid,
+    }
+}
