@@ -10,9 +10,10 @@ use deadheat_record::{
     Comparison, ContenderResult, ContenderSummary, Difference, End, Finding, LadderResult, Limits, Machine,
     Metric, Pinning, Ranked, Ranking, Record, ScenarioPlan, ScenarioResult, Shape, SweepResult,
 };
-use deadheat_stats::Referee;
+use deadheat_stats::Progress;
 
 use crate::gates::race as gates;
+use crate::judge::{AskError, Judge, Judged};
 use crate::results::{self, collector, comparisons, edge, ladder, sweep};
 use crate::{AnalysisError, series};
 
@@ -109,11 +110,11 @@ pub struct MetricView {
 /// rules allow.
 pub fn view(record: &Record) -> Result<View, AnalysisError> {
     let method = &record.plan.method;
-    let referee = Referee::new(comparisons::rules(method))?;
+    let judge = Judge::new(method)?;
     let race_findings = gates::of_race(record);
     let scenarios = record.plan.scenarios.iter();
     let scenarios: Vec<ScenarioView> = scenarios
-        .map(|scenario| scenario_view(record, scenario, &referee, &race_findings))
+        .map(|scenario| scenario_view(record, scenario, &judge, &race_findings))
         .collect::<Result<_, _>>()?;
     let results: Vec<&ScenarioResult> = scenarios.iter().map(|one| &one.result).collect();
     Ok(View {
@@ -125,7 +126,7 @@ pub fn view(record: &Record) -> Result<View, AnalysisError> {
         seed: method.seed,
         margin: method.margin,
         alpha: method.alpha,
-        max_epochs: referee.rules().max_epochs,
+        max_epochs: method.looks.last().copied().unwrap_or(0),
         machine: record.machine.clone(),
         pinning: record.plan.pinning.clone(),
         contenders: contenders(record),
@@ -143,25 +144,18 @@ pub fn view(record: &Record) -> Result<View, AnalysisError> {
 fn scenario_view(
     record: &Record,
     scenario: &ScenarioPlan,
-    referee: &Referee,
+    judge: &Judge,
     race_findings: &[Finding],
 ) -> Result<ScenarioView, AnalysisError> {
     let name = &scenario.name;
-    let own = match scenario.shape {
-        Shape::Starts { .. } => Some(Referee::new(comparisons::rules(&record.plan.method_of(scenario)))?),
-        _ => None,
-    };
-    let referee = own.as_ref().unwrap_or(referee);
     let damaged = |source| AnalysisError::Histogram { scenario: name.clone(), source };
-    let contests = series::contests(record, name);
     let mut results = results::of(record, name).map_err(damaged)?;
-    let epochs = comparisons::epoch_ratios(record, name, &contests).map_err(damaged)?;
-    let judgement = comparisons::judge(record, name, referee, &contests, &epochs)?;
-    let (findings, readings) = gates::of_scenario(record, scenario, &results, &contests, judgement.as_ref());
+    let judged = judged(record, scenario, judge)?;
+    let (findings, readings) = gates::of_scenario(record, scenario, &results, &judged);
     let invalid = |contender: &str, metric: Metric| {
         findings.iter().chain(race_findings).any(|one| one.takes(contender, Some(metric)))
     };
-    let comparisons = comparisons::all(record, &contests, &epochs, judgement.as_ref(), &invalid);
+    let comparisons = comparisons::all(record, &judged, &invalid);
     let rankings = record.plan.metrics(scenario).into_iter();
     let rankings: Vec<Standing> = rankings.map(|metric| standing(metric, &results, &comparisons)).collect();
     if let Some(first) = rankings.first() {
@@ -196,9 +190,27 @@ fn scenario_view(
         metrics.first().map(|first| (first.headline.clone(), first.order.clone())).unwrap_or_default();
     let baseline =
         series::pairs(record, name).first().map(|(one, _)| record.plan.contenders[*one].name.clone());
-    let counted = comparisons::counted(record, name, judgement.as_ref());
+    let counted = judged.counted(record, name);
     let limits = scenario.limits.clone();
     Ok(ScenarioView { result, limits, headline, order, metrics, baseline, counted })
+}
+
+/// What `judge`, who goes by the method of the race, says of a scenario; of one that has looks of its own its own judge says it.
+fn judged(record: &Record, scenario: &ScenarioPlan, judge: &Judge) -> Result<Judged, AnalysisError> {
+    let name = &scenario.name;
+    let own = match scenario.shape {
+        Shape::Starts { .. } => Some(Judge::new(&record.plan.method_of(scenario))?),
+        _ => None,
+    };
+    let progress = match record.end_of(name) {
+        Some(End::Decided | End::Maximum | End::Budget | End::Stopped | End::Unavailable) => Progress::Ended,
+        None => Progress::Interrupted,
+    };
+    own.as_ref().unwrap_or(judge).ask(record, name, progress).map_err(|error| match error {
+        AskError::Rules(source) => AnalysisError::Rules(source),
+        AskError::Judge(source) => AnalysisError::Judge { scenario: name.clone(), source },
+        AskError::Histogram(source) => AnalysisError::Histogram { scenario: name.clone(), source },
+    })
 }
 
 /// Who is how good in one metric.

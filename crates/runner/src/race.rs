@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use deadheat_analysis::judge::{AskError, Bench};
-use deadheat_analysis::series;
+use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_load::Tally;
 use deadheat_record::{
     Difference, End, Epoch, Finding, Handicap, Journal, LaterCeiling, Line, Pilot, PilotContender, Plan,
@@ -148,7 +147,7 @@ impl Race<'_> {
         // Services and contenders are gone before it is.
         let _room = self.room_for_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
-        let bench = Bench::new(&plan.method)?;
+        let judge = Judge::new(&plan.method).map_err(AskError::from)?;
         let mut gate = Gate {
             plan: &plan,
             run: self.run,
@@ -162,7 +161,7 @@ impl Race<'_> {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
-        match self.scenarios(&gate, &contract, &bench, &services, awake.as_ref())? {
+        match self.scenarios(&gate, &contract, &judge, &services, awake.as_ref())? {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
         }
@@ -223,7 +222,7 @@ impl Race<'_> {
         &mut self,
         gate: &Gate<'_>,
         contract: &Contract,
-        bench: &Bench,
+        judge: &Judge,
         services: &[Running],
         awake: Option<&Arc<Awake>>,
     ) -> Result<Finish, RaceError> {
@@ -232,7 +231,7 @@ impl Race<'_> {
                 continue;
             }
             let watch = self.watch_of(gate.plan, scenario)?.besides(awake.cloned());
-            let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
+            let leg = Leg { gate, contract, judge, services, watch: &watch, scenario, index };
             if self.scenario(&leg)? == Finish::Interrupted {
                 return Ok(Finish::Interrupted);
             }
@@ -464,8 +463,8 @@ impl Race<'_> {
 
     pub(crate) fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
         let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
-        let judgement = leg.bench.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
-        if let Some(judgement) = &judgement {
+        let judged = leg.judge.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
+        if let Some(judgement) = judged.decision() {
             // A race that went on after a look ends at one: elsewhere its last interval would be none that a verdict rests on.
             let at_a_look = judgement.look == judgement.pairs.first().map(|pair| pair.epochs);
             match judgement.next {
@@ -475,11 +474,11 @@ impl Race<'_> {
             }
         }
         let epochs = self.record.epochs_of(name).count();
-        if epochs > 0 && series::contests(&self.record, name).is_empty() {
+        if epochs > 0 && judged.contests.is_empty() {
             return Ok(Some(End::Unavailable));
         }
         let looks = leg.gate.plan.method_of(leg.scenario).looks;
-        if judgement.is_none() && leg.scenario.shape.is_load() && self.is_fruitless(name, &looks) {
+        if judged.decision().is_none() && leg.scenario.shape.is_load() && self.is_fruitless(name, &looks) {
             return Ok(Some(End::Unavailable));
         }
         if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
@@ -568,7 +567,7 @@ fn peaks(epoch: &Epoch) -> BTreeMap<usize, f64> {
 pub(crate) struct Leg<'a> {
     pub(crate) gate: &'a Gate<'a>,
     pub(crate) contract: &'a Contract,
-    pub(crate) bench: &'a Bench,
+    pub(crate) judge: &'a Judge,
     pub(crate) services: &'a [Running],
     pub(crate) watch: &'a Watch,
     pub(crate) scenario: &'a ScenarioPlan,

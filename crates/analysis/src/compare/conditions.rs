@@ -6,10 +6,11 @@
 use deadheat_record::{
     Change, ComparedScenario, Comparison, ConditionPlace, ConditionResult, Metric, Record, VerdictWord,
 };
+use deadheat_stats::Compared;
 use deadheat_stats::interval::LogInterval;
-use deadheat_stats::{Compared, Direction, Verdict};
 
 use super::{FailIf, metric_word};
+use crate::judge::{direction, verdict as verdict_of};
 use crate::{ScenarioView, View, series};
 
 /// What the conditions say of a comparison of two records.
@@ -112,7 +113,7 @@ fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
 }
 
 fn compared(
-    verdict: VerdictWord,
+    word: VerdictWord,
     negligible: bool,
     ends: (Option<f64>, Option<f64>),
     more_is_better: bool,
@@ -120,16 +121,5 @@ fn compared(
     // An upper end that is not there beside a lower one is beyond a float.
     let interval =
         ends.0.map(|low| LogInterval { low: low.ln(), high: ends.1.map_or(f64::INFINITY, f64::ln) });
-    let direction = if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter };
-    Compared { verdict: verdict_of(verdict), negligible, interval, direction }
-}
-
-fn verdict_of(word: VerdictWord) -> Verdict {
-    match word {
-        VerdictWord::Faster => Verdict::Faster,
-        VerdictWord::Slower => Verdict::Slower,
-        VerdictWord::Equivalent => Verdict::Equivalent,
-        VerdictWord::Inconclusive => Verdict::Inconclusive,
-        VerdictWord::Invalid => Verdict::Invalid,
-    }
+    Compared { verdict: verdict_of(word), negligible, interval, direction: direction(more_is_better) }
 }

@@ -8,14 +8,14 @@ use deadheat_record::{
 };
 use deadheat_stats::holm::Holm;
 use deadheat_stats::verdict::rule_on;
-use deadheat_stats::{Direction, ENDED_BY_ITSELF, Sample, Verdict, Welch};
+use deadheat_stats::{ENDED_BY_ITSELF, Sample, Verdict, Welch};
 
 use super::epochs::{Series, series};
 use super::{
     Asked, CompareError, FailIf, Match, Named, asked_metrics, comparability, conditions, index_of, measured,
     metric_word, names, old_name,
 };
-use crate::results::comparisons::word;
+use crate::judge::{direction, word};
 use crate::{AnalysisError, View, view};
 
 /// Both records with what was derived from each.
@@ -329,7 +329,7 @@ fn change(
 ) -> Change {
     let (old, new) = series;
     let (then, now) = (&both.old.plan.contenders[one.old], &both.new.plan.contenders[one.new]);
-    let direction = if metric.more_is_better() { Direction::MoreIsBetter } else { Direction::LessIsBetter };
+    let direction = direction(metric.more_is_better());
     let interval = judged.welch.map(|welch| welch.interval(judged.alpha));
     let ruling = interval.map(|interval| rule_on(judged.differs, &interval, judged.margin_ln, direction));
     let mean = |values: &[f64]| Sample::of(values).map(|sample| sample.mean);

@@ -38,9 +38,8 @@ mod metrics;
 mod scenario;
 
 use deadheat_record::{ContenderResult, Epoch, Finding, GateReading, Metric, Record, ScenarioPlan, Severity};
-use deadheat_stats::Judgement;
 
-use crate::series::Contest;
+use crate::judge::Judged;
 
 /// Every code that these gates give; the race may notice more.
 pub const CODES: [&str; 28] = [
@@ -84,10 +83,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) epochs: Vec<&'a Epoch>,
     /// One per contender that is in the race.
     pub(crate) results: &'a [ContenderResult],
-    /// What is compared.
-    pub(crate) contests: &'a [Contest],
-    /// What the referee says of the contests; none without any.
-    pub(crate) judgement: Option<&'a Judgement>,
+    /// What is compared, and what the judge says of it.
+    pub(crate) judged: &'a Judged,
 }
 
 impl Scene<'_> {
@@ -149,8 +146,7 @@ pub(crate) fn of_scenario(
     record: &Record,
     plan: &ScenarioPlan,
     results: &[ContenderResult],
-    contests: &[Contest],
-    judgement: Option<&Judgement>,
+    judged: &Judged,
 ) -> (Vec<Finding>, Vec<Reading>) {
     let epochs: Vec<&Epoch> = record.epochs_of(&plan.name).collect();
     let noted = record.findings.iter().filter(|(scenario, _)| scenario.as_ref() == Some(&plan.name));
@@ -158,7 +154,7 @@ pub(crate) fn of_scenario(
         epochs.iter().flat_map(|epoch| epoch.findings.iter().map(|one| (Some(epoch.number), one.clone())));
     let mut all: Vec<(Option<usize>, Finding)> =
         noted.map(|(_, one)| (None, one.clone())).chain(in_epochs).collect();
-    let scene = Scene { record, plan, epochs, results, contests, judgement };
+    let scene = Scene { record, plan, epochs, results, judged };
     let readings = scenario::all(&scene);
     let derived = readings.iter().filter_map(Reading::finding).chain(metrics::unavailable(&scene));
     all.extend(derived.map(|one| (None, one)));

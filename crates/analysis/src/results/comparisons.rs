@@ -1,80 +1,19 @@
-//! From a record's pairs to comparisons and letters, by way of the referee.
+//! From what the judge says of contests to comparisons, and to letters.
 //!
-//! Owns the translation between the record's words and those of `stats`. Must not know how a comparison is shown, and
-//! decides nothing itself.
+//! Owns where a finding takes a verdict away. Must not know how a comparison is shown.
 
-use deadheat_record::{
-    Comparison, ContenderResult, End, HistogramError, Method, Metric, Record, VerdictWord,
-};
-use deadheat_stats::{
-    Direction, EpochRatio, Hypothesis, Judgement, PairJudgement, Progress, Referee, Rules, Verdict,
-    compact_letters, epoch_log_ratio,
-};
+use deadheat_record::{Comparison, ContenderResult, Metric, Record, VerdictWord};
+use deadheat_stats::{EpochRatio, PairJudgement, Verdict, compact_letters};
 
-use crate::AnalysisError;
-use crate::series::{self, Contest, PairedEpoch};
-
-/// The referee's rules of a plan's method. The race must use the same to come to the same verdicts.
-pub(crate) fn rules(method: &Method) -> Rules {
-    Rules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed)
-}
-
-/// `[contest][epoch]`: what each epoch says of each contest.
-pub(crate) fn epoch_ratios(
-    record: &Record,
-    scenario: &str,
-    contests: &[Contest],
-) -> Result<Vec<Vec<EpochRatio>>, HistogramError> {
-    let paired = series::paired_epochs(record, scenario, contests)?;
-    let ratio =
-        |one: &PairedEpoch| Some(epoch_log_ratio(&one.baseline, &one.contender)?.coarse(one.resolution_ln));
-    Ok(paired.iter().map(|epochs| epochs.iter().filter_map(ratio).collect()).collect())
-}
-
-/// What the referee says of all contests; none when there are none.
-pub(crate) fn judge(
-    record: &Record,
-    scenario: &str,
-    referee: &Referee,
-    contests: &[Contest],
-    epochs: &[Vec<EpochRatio>],
-) -> Result<Option<Judgement>, AnalysisError> {
-    if epochs.is_empty() {
-        return Ok(None);
-    }
-    let progress = match record.end_of(scenario) {
-        Some(End::Decided | End::Maximum | End::Budget | End::Stopped | End::Unavailable) => Progress::Ended,
-        None => Progress::Interrupted,
-    };
-    let direction = |contest: &Contest| {
-        if contest.metric.more_is_better() { Direction::MoreIsBetter } else { Direction::LessIsBetter }
-    };
-    let family: Vec<Hypothesis<'_>> = contests
-        .iter()
-        .zip(epochs)
-        .map(|(contest, epochs)| Hypothesis { epochs, direction: direction(contest) })
-        .collect();
-    let judgement = referee.judge(&family, progress);
-    judgement.map(Some).map_err(|source| AnalysisError::Judge { scenario: scenario.into(), source })
-}
-
-/// How many epochs of a scenario count: each does for all contests or for none. Where nothing is compared, it does unless every round
-/// was left out.
-pub(crate) fn counted(record: &Record, scenario: &str, judgement: Option<&Judgement>) -> usize {
-    let pair = judgement.and_then(|all| all.pairs.first());
-    let undisturbed = || record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed()).count();
-    pair.map_or_else(undisturbed, |pair| pair.epochs)
-}
+use crate::judge::{Judged, word};
+use crate::series::Contest;
 
 /// One comparison per contest; invalid where a finding takes the number of either side away.
 pub(crate) fn all(
     record: &Record,
-    contests: &[Contest],
-    epochs: &[Vec<EpochRatio>],
-    judgement: Option<&Judgement>,
+    judged: &Judged,
     invalid: &dyn Fn(&str, Metric) -> bool,
 ) -> Vec<Comparison> {
-    let judged = judgement.map_or(&[][..], |all| &all.pairs);
     let name = |index: usize| record.plan.contenders[index].name.clone();
     let one = |((contest, judged), epochs): ((&Contest, &PairJudgement), &Vec<EpochRatio>)| {
         let (baseline, contender) = (name(contest.baseline), name(contest.contender));
@@ -101,7 +40,8 @@ pub(crate) fn all(
             epoch_ratios: epochs.iter().map(|epoch| epoch.trimmed().exp()).collect(),
         }
     };
-    contests.iter().zip(judged).zip(epochs).map(one).collect()
+    let pairs = judged.judgement.iter().flat_map(|all| &all.pairs);
+    judged.contests.iter().zip(pairs).zip(&judged.epochs).map(one).collect()
 }
 
 /// The letters of so many results in one metric, of which these are the comparisons; all empty unless every pair was
@@ -124,14 +64,4 @@ pub(crate) fn letters(
         .collect();
     // The order is a permutation and the pairs are of two, so that there are always letters.
     compact_letters(order, &told_apart).unwrap_or_else(|_| vec![String::new(); n])
-}
-
-pub(crate) fn word(verdict: Verdict) -> VerdictWord {
-    match verdict {
-        Verdict::Faster => VerdictWord::Faster,
-        Verdict::Slower => VerdictWord::Slower,
-        Verdict::Equivalent => VerdictWord::Equivalent,
-        Verdict::Inconclusive => VerdictWord::Inconclusive,
-        Verdict::Invalid => VerdictWord::Invalid,
-    }
 }

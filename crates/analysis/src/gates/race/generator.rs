@@ -336,7 +336,7 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
 /// load a slice has so many requests that this is nothing; at a rate it may have a few hundred.
 fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     let by_signal = scene.record.machine.cgroup == CgroupKind::None;
-    let is_cpu = scene.contests.iter().any(|contest| contest.metric == Metric::Cpu);
+    let is_cpu = scene.judged.contests.iter().any(|contest| contest.metric == Metric::Cpu);
     if !by_signal || !is_cpu || !matches!(scene.plan.shape, Shape::Open { .. }) {
         return None;
     }

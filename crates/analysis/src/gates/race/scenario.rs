@@ -6,12 +6,12 @@
 use deadheat_record::{
     ContenderResult, End, Epoch, Finding, Method, Metric, Record, Round, Severity, Shape, Slice,
 };
-use deadheat_stats::{FEWEST_SLOPES, STEADY, STEADY_ALPHA, climbs};
+use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::{Reading, Scene, generator};
+use crate::judge::climb;
 use crate::number::{percent, whole};
-use crate::results::comparisons;
-use crate::series;
+use crate::series::{self, Contest};
 
 /// A contender that uses less of its cores than this is not at its limit.
 const AT_LIMIT: f64 = 0.90;
@@ -101,7 +101,7 @@ pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
 /// Of the epochs that count: one in which nothing could be compared is no epoch of a look.
 fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
     let first = *scene.record.plan.method_of(scene.plan).looks.first()?;
-    let epochs = comparisons::counted(scene.record, &scene.plan.name, scene.judgement);
+    let epochs = scene.judged.counted(scene.record, &scene.plan.name);
     let left_out = match scene.epochs.len().saturating_sub(epochs) {
         0 => String::new(),
         more => format!(", {more} more left out"),
@@ -293,7 +293,7 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
     if paces.iter().filter(|epoch| epoch.len() > 1).count() < FEWEST_SLOPES {
         return None;
     }
-    let climb = climbs(&paces, STEADY, STEADY_ALPHA)?;
+    let climb = climb(scene.record, &scene.plan.name, contender)?;
     let (word, so) = if climb.change < 0.0 { ("slower", "") } else { ("faster", ": not yet warm") };
     let so = if climb.climbs { so } else { "" };
     // Its rate is given.
@@ -312,10 +312,10 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
 }
 
 fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
-    let noisy = scene.judgement?.too_noisy?;
+    let noisy = scene.judged.judgement.as_ref()?.too_noisy?;
     let margin = percent(scene.record.plan.method.margin);
     let of_several =
-        scene.contests.get(noisy.pair).filter(|_| scene.record.plan.metrics(scene.plan).len() > 1);
+        scene.judged.contests.get(noisy.pair).filter(|_| scene.record.plan.metrics(scene.plan).len() > 1);
     let metric = of_several.map_or_else(String::new, |contest| format!(" in {}", contest.metric.word()));
     let seen = match noisy.detectable_ratio {
         Some(ratio) => format!("by its first look this race can tell apart {}", percent(ratio - 1.0)),
@@ -355,8 +355,7 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading>
 }
 
 fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
-    let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
-    let slow = scene.contests.iter().zip(judged).filter(|(_, judged)| judged.intermittent);
+    let slow = pairs(scene).filter(|(_, judged)| judged.intermittent);
     slow.map(|(contest, judged)| {
         let name = |index: usize| &scene.record.plan.contenders[index].name;
         let shown =
@@ -380,12 +379,10 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
 /// Epochs that follow each other are fewer than they look, so that the interval is too narrow. All pairs are asked together, and
 /// the one that shows it most is told of.
 fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
-    let judged = scene.judgement.map_or(&[][..], |judgement| &judgement.pairs);
-    let read =
-        scene.contests.iter().zip(judged).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
+    let read = pairs(scene).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
     let (contest, serial) = read.max_by(|one, other| one.1.z.total_cmp(&other.1.z))?;
     let name = |index: usize| &scene.record.plan.contenders[index].name;
-    let follow = serial.is_significant(judged.len());
+    let follow = serial.is_significant(pairs(scene).count());
     let so = if follow { ": the interval is too narrow" } else { "" };
     Some(Reading {
         severity: follow.then_some(Severity::Warn),
@@ -400,6 +397,11 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
         ),
         remedy: "race again at another hour or on a machine whose speed does not drift; take a verdict near its limit for nothing",
     })
+}
+
+/// Every contest, with what the judge says of it.
+fn pairs<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = (&'a Contest, &'a PairJudgement)> {
+    scene.judged.contests.iter().zip(scene.judged.judgement.iter().flat_map(|all| &all.pairs))
 }
 
 /// Those that were left out, too.
