@@ -74,12 +74,10 @@ impl Judge {
 }
 
 impl Judged {
-    /// How many epochs of the scenario count: each does for all contests or for none. Where nothing is compared, each does unless every
-    /// round of it was left out.
+    /// How many epochs of the scenario count.
     pub fn counted(&self, record: &Record, scenario: &str) -> usize {
         let pair = self.judgement.as_ref().and_then(|all| all.pairs.first());
-        let undisturbed = || record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed()).count();
-        pair.map_or_else(undisturbed, |pair| pair.epochs)
+        series::counted(record, scenario, pair.map(|pair| pair.epochs))
     }
 
     /// What decides whether a race goes on; none before the first epoch that counts.

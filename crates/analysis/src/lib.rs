@@ -7,6 +7,7 @@
 
 pub mod audit;
 pub mod compare;
+mod derive;
 pub mod doctor;
 mod error;
 pub mod gates;
@@ -17,4 +18,8 @@ mod results;
 pub mod series;
 
 pub use error::AnalysisError;
-pub use report::{MetricView, ScenarioView, View, document, view};
+pub use report::{
+    Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, EpochFigures,
+    Figure, Fit, GateReading, GateWord, LadderResult, LadderStep, ParitySummary, Ranked, Ranking, Report,
+    ScenarioResult, SweepResult, schema_json,
+};

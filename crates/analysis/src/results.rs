@@ -11,11 +11,12 @@ pub(crate) mod sweep;
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Comparison, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, EpochFigures, Figure,
-    HistogramError, Metric, Outcomes, Quantiles, Record, Shape, Throttling, Usage, VerdictWord, curve,
+    ContenderEpoch, EncodedHistogram, Epoch, HistogramError, Metric, Outcomes, Quantiles, Record, Shape,
+    Throttling, Usage, VerdictWord, curve,
 };
 use deadheat_stats::Sample;
 
+use crate::report::{Comparison, ContenderResult, EpochFigures, Figure};
 use crate::series::{self, Values};
 
 /// One result per contender that is in the scenario, in plan order.

@@ -295,6 +295,13 @@ pub fn paired_epochs(
     Ok(series)
 }
 
+/// How many epochs of a scenario count, where its pairs rest on so many: each does for all contests or for none. Where nothing is
+/// compared, each does unless every round of it was left out.
+pub(crate) fn counted(record: &Record, scenario: &str, of_pairs: Option<usize>) -> usize {
+    let undisturbed = || record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed()).count();
+    of_pairs.unwrap_or_else(undisturbed)
+}
+
 /// What a scenario was to compare, and whether it can: a percentile needs at least [`BEYOND`] requests beyond it, of
 /// every contender, in the first epoch, and a peak must be found there. All can before that.
 pub fn metrics(record: &Record, scenario: &str) -> Vec<(Metric, bool)> {

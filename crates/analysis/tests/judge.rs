@@ -4,7 +4,7 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
-use deadheat_analysis::document;
+use deadheat_analysis::Report;
 use deadheat_analysis::judge::{Judge, word};
 use deadheat_record::{Metric, Record, Shape, VerdictWord};
 use deadheat_stats::{Next, Progress};
@@ -40,7 +40,7 @@ fn a_race_and_its_report_are_told_the_same() {
             let mut record = whole.clone();
             record.epochs.truncate(epochs);
             let judged = judge.ask(&record, SCENARIO, Progress::Running).unwrap();
-            let reported = document(&record).unwrap().scenarios.remove(0).comparisons;
+            let reported = Report::of(&record).unwrap().scenarios.remove(0).comparisons;
             let pairs = judged.judgement.iter().flat_map(|all| &all.pairs);
             let raced: Vec<_> =
                 pairs.map(|one| (word(one.verdict), one.ratio, one.low, one.high, one.epochs)).collect();

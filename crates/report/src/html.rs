@@ -5,7 +5,8 @@
 
 use std::io;
 
-use deadheat_record::{AuditRecord, Document};
+use deadheat_analysis::Report;
+use deadheat_record::AuditRecord;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
@@ -22,7 +23,7 @@ const TITLE: &str = "__DEADHEAT_TITLE__";
 #[derive(Serialize)]
 struct Embedded<'a> {
     #[serde(flatten)]
-    document: &'a Document,
+    document: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<&'a AuditRecord>,
 }
@@ -31,7 +32,7 @@ struct Embedded<'a> {
 ///
 /// # Errors
 /// None in practice: everything in a document can be written as JSON.
-pub fn html(document: &Document) -> Result<String, ReportError> {
+pub fn html(document: &Report) -> Result<String, ReportError> {
     page(document, None)
 }
 
@@ -39,11 +40,11 @@ pub fn html(document: &Document) -> Result<String, ReportError> {
 ///
 /// # Errors
 /// As [`html`].
-pub fn html_with_audit(document: &Document, audit: &AuditRecord) -> Result<String, ReportError> {
+pub fn html_with_audit(document: &Report, audit: &AuditRecord) -> Result<String, ReportError> {
     page(document, Some(audit))
 }
 
-fn page(document: &Document, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
+fn page(document: &Report, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
     let mut data = Vec::new();
     let embedded = Embedded { document, audit };
     embedded.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter)))?;

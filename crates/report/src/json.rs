@@ -1,6 +1,6 @@
 //! The JSON document of a race, as `race --json` writes it.
 
-use deadheat_record::Document;
+use deadheat_analysis::Report;
 
 use crate::ReportError;
 
@@ -8,6 +8,6 @@ use crate::ReportError;
 ///
 /// # Errors
 /// None in practice: everything in a document can be written as JSON.
-pub fn json(document: &Document) -> Result<String, ReportError> {
+pub fn json(document: &Report) -> Result<String, ReportError> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }

@@ -7,8 +7,8 @@ mod scenario;
 mod sweep;
 
 use deadheat_analysis::number::{percent, three_digits, time_ns};
-use deadheat_analysis::series;
-use deadheat_record::{AuditRecord, CollectorResult, Comparison, Document, Finding, Machine, Severity};
+use deadheat_analysis::{CollectorResult, Comparison, Report};
+use deadheat_record::{AuditRecord, Finding, Machine, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
@@ -16,16 +16,16 @@ use crate::terminal::verdict;
 use crate::text::plain;
 
 /// The whole race.
-pub fn markdown(document: &Document) -> String {
+pub fn markdown(document: &Report) -> String {
     race(document, None)
 }
 
 /// As [`markdown`], with an audit of the same study.
-pub fn markdown_with_audit(document: &Document, audit: &AuditRecord) -> String {
+pub fn markdown_with_audit(document: &Report, audit: &AuditRecord) -> String {
     race(document, Some(audit))
 }
 
-fn race(document: &Document, audit: Option<&AuditRecord>) -> String {
+fn race(document: &Report, audit: Option<&AuditRecord>) -> String {
     let plan = &document.record.plan;
     let title = plan.title.as_ref().map_or_else(|| code(&document.study), |title| text(title));
     let mut out = format!("## deadheat: {title}\n");
@@ -34,9 +34,7 @@ fn race(document: &Document, audit: Option<&AuditRecord>) -> String {
     }
     for one in &document.scenarios {
         // A sweep stands where its first point would.
-        let among =
-            document.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, name)| *name == one.name));
-        out += &match among {
+        out += &match document.sweep_of(&one.name) {
             None => scenario::section(document, one),
             Some(all) if all.points.first().is_some_and(|(_, first)| *first == one.name) => {
                 sweep::section(document, all)
@@ -56,12 +54,6 @@ fn table(titles: &[&str], rules: &str, rows: impl IntoIterator<Item = Vec<String
     let mut out = format!("\n| {} |\n|{rules}|\n", titles.join(" | "));
     rows.into_iter().for_each(|row| out += &format!("| {} |\n", row.join(" | ")));
     out
-}
-
-/// Whom the others of a scenario are compared with.
-fn baseline<'d>(document: &'d Document, scenario: &str) -> Option<&'d str> {
-    let (one, _) = series::pairs(&document.record, scenario).into_iter().next()?;
-    document.record.plan.contenders.get(one).map(|one| one.name.as_str())
 }
 
 /// What diagnostic passes saw; where there is an axis, its values stand beside the contenders.
@@ -114,7 +106,7 @@ fn published(audit: &AuditRecord) -> String {
     )
 }
 
-fn differences(document: &Document) -> String {
+fn differences(document: &Report) -> String {
     if document.parity.is_empty() {
         return String::new();
     }
@@ -145,7 +137,7 @@ fn findings(findings: &[Finding]) -> String {
     out
 }
 
-fn foot(document: &Document) -> String {
+fn foot(document: &Report) -> String {
     let method = &document.record.plan.method;
     format!(
         "\n<sub>Ratios are of epochs (fresh starts of every contender), at alpha {} for each scenario, margin {}; {}; {}; deadheat \

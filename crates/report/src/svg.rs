@@ -15,7 +15,7 @@ mod time;
 
 use std::collections::BTreeSet;
 
-use deadheat_record::Document;
+use deadheat_analysis::Report;
 
 use crate::ReportError;
 use canvas::Figure;
@@ -24,7 +24,7 @@ use canvas::Figure;
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn svg(document: &Document) -> Result<Vec<(String, String)>, ReportError> {
+pub fn svg(document: &Report) -> Result<Vec<(String, String)>, ReportError> {
     let mut taken = BTreeSet::new();
     let write = |figure: Figure<'_>| {
         let name = file(&figure.stem, &mut taken);
@@ -35,7 +35,7 @@ pub fn svg(document: &Document) -> Result<Vec<(String, String)>, ReportError> {
 }
 
 /// What is there to be drawn, in the page's order.
-fn figures(document: &Document) -> Vec<Figure<'_>> {
+fn figures(document: &Report) -> Vec<Figure<'_>> {
     let mut figures = Vec::new();
     for scenario in &document.scenarios {
         figures.extend(ratios::of(document, scenario));

@@ -3,15 +3,18 @@
 //! Owns what is said of all points together. Must not know how it is laid out: names stand as they are, renderings escape them.
 
 use deadheat_analysis::number::{percent, three_digits, time_ns, whole};
-use deadheat_record::{
-    Axis, CollectorResult, Comparison, Figure, Finding, Fit, Metric, ScenarioResult, Shape, SweepResult,
-    VerdictWord,
-};
+use deadheat_analysis::{CollectorResult, Figure, Fit, Report, ScenarioResult, SweepResult};
+use deadheat_record::{Axis, Finding, Metric, Shape, VerdictWord};
 
 use crate::terminal::{load, verdict};
 
 /// One point: its value and its scenario.
 pub(crate) type Point<'a> = (f64, &'a ScenarioResult);
+
+/// The points of a sweep, in plan order.
+pub(crate) fn points<'a>(report: &'a Report, sweep: &SweepResult) -> Vec<Point<'a>> {
+    sweep.points.iter().filter_map(|(value, name)| Some((*value, report.scenario(name)?))).collect()
+}
 
 /// The load of all points, without what differs between them.
 pub(crate) fn load_of(sweep: &SweepResult, shape: &Shape) -> String {
@@ -49,7 +52,7 @@ pub(crate) fn summaries(
     let said = |(baseline, contender): (&str, &str)| {
         let at = |wanted: &VerdictWord| {
             let has = |(value, point): &Point<'_>| {
-                let one = pair_of(point, metric, baseline, contender)?;
+                let one = point.pair(metric, baseline, contender)?;
                 (one.verdict == *wanted).then(|| value.to_string())
             };
             let values: Vec<String> = points.iter().filter_map(has).collect();
@@ -59,18 +62,6 @@ pub(crate) fn summaries(
         format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.word())
     };
     pairs.into_iter().map(said).collect()
-}
-
-/// How a pair stands in a metric at a point.
-pub(crate) fn pair_of<'a>(
-    point: &'a ScenarioResult,
-    metric: Metric,
-    baseline: &str,
-    contender: &str,
-) -> Option<&'a Comparison> {
-    let of_pair =
-        |one: &&Comparison| one.metric == metric && one.baseline == baseline && one.contender == contender;
-    point.comparisons.iter().find(of_pair)
 }
 
 /// The interval's half width on the log scale: `± 1.2 %`.

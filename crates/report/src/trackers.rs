@@ -3,7 +3,8 @@
 //! Owns: which figure goes there under which name and unit. Must not know files.
 
 use deadheat_analysis::number::{interval, three_digits};
-use deadheat_record::{ContenderResult, Document, Figure, Metric, ScenarioResult};
+use deadheat_analysis::{ContenderResult, Figure, Report, ScenarioResult};
+use deadheat_record::Metric;
 use serde_json::{Map, Value, json};
 
 /// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`,
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 ///
 /// # Errors
 /// None in practice.
-pub fn bencher(document: &Document) -> Result<String, serde_json::Error> {
+pub fn bencher(document: &Report) -> Result<String, serde_json::Error> {
     let mut all = Map::new();
     for (scenario, result, measured) in every(document) {
         let measures: Map<String, Value> = measured
@@ -41,7 +42,7 @@ pub const BENCHMARK_FILES: [&str; 2] = ["bigger-is-better.json", "smaller-is-bet
 ///
 /// # Errors
 /// None in practice.
-pub fn benchmark_action(document: &Document) -> Result<[String; 2], serde_json::Error> {
+pub fn benchmark_action(document: &Report) -> Result<[String; 2], serde_json::Error> {
     let of = |bigger: bool| -> Result<String, serde_json::Error> {
         let entries: Vec<Value> = every(document)
             .flat_map(|(scenario, result, measured)| {
@@ -66,7 +67,7 @@ fn entry(benchmark: &str, one: &Measured) -> Value {
 
 /// Every contender in every scenario with its figures, without those that a finding takes away: of the scenario or of the race, about it
 /// or about all.
-fn every(document: &Document) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult, Vec<Measured>)> {
+fn every(document: &Report) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult, Vec<Measured>)> {
     let all = document.scenarios.iter();
     let all = all.flat_map(|scenario| scenario.results.iter().map(move |one| (scenario, one)));
     all.map(move |(scenario, result)| {

@@ -6,12 +6,12 @@ mod fixture;
 
 use std::path::Path;
 
-use deadheat_analysis::document;
 use deadheat_analysis::gates::race::CODES;
 use deadheat_analysis::series::rates;
+use deadheat_analysis::{Comparison, Report};
 use deadheat_record::{
-    Comparison, Document, End, Epoch, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan,
-    Severity, Shape, Throttling, VerdictWord,
+    End, Epoch, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity, Shape,
+    Throttling, VerdictWord,
 };
 use deadheat_report::json;
 use fixture::{Race, Racer};
@@ -22,14 +22,14 @@ fn two() -> Race {
 }
 
 fn codes(record: &Record) -> Vec<(String, Severity)> {
-    let document = document(record).unwrap();
+    let document = Report::of(record).unwrap();
     let findings =
         document.scenarios.into_iter().flat_map(|scenario| scenario.findings).chain(document.findings);
     findings.map(|finding| (finding.code, finding.severity)).collect()
 }
 
 fn only(record: &Record) -> Comparison {
-    let mut document = document(record).unwrap();
+    let mut document = Report::of(record).unwrap();
     assert_eq!(document.scenarios[0].comparisons.len(), 1);
     document.scenarios.remove(0).comparisons.remove(0)
 }
@@ -43,7 +43,7 @@ fn expect(race: &Race, code: &str, severity: Severity) {
 #[test]
 fn the_example_document_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/fixtures/example.json");
-    let made = json(&document(&Race { rounds: 4, ..two() }.record()).unwrap()).unwrap();
+    let made = json(&Report::of(&Race { rounds: 4, ..two() }.record()).unwrap()).unwrap();
     if std::env::var_os("UPDATE_EXAMPLE").is_some() {
         std::fs::write(&path, &made).unwrap();
     }
@@ -57,25 +57,25 @@ fn the_example_document_is_current() {
 
 #[test]
 fn documents_fit_the_schema_and_read_back() {
-    let schema: Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&deadheat_analysis::schema_json().unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let unmeasured = Race { epochs: 0, end: None, ..two() };
     let alone = Race::of(vec![Racer::new("node", 11_400.0)]);
     for race in [two(), unmeasured, alone] {
         let record = race.record();
-        let document = document(&record).unwrap();
+        let document = Report::of(&record).unwrap();
         let text = json(&document).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert_eq!(errors, Vec::<String>::new());
-        assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document);
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), document);
     }
 }
 
 #[test]
 fn results_are_sums_means_and_medians_of_the_record() {
     let record = two().record();
-    let document = document(&record).unwrap();
+    let document = Report::of(&record).unwrap();
     let result = &document.scenarios[0].results[1];
     let parts: Vec<_> = record.epochs.iter().map(|epoch| &epoch.contenders[1]).collect();
     let completions: u64 = parts.iter().map(|part| part.completions).sum();
@@ -98,7 +98,7 @@ fn results_are_sums_means_and_medians_of_the_record() {
     for (epoch, periods) in held.epochs.iter_mut().zip(1..) {
         epoch.contenders[1].throttled = Some(Throttling { periods, ns: 1_000 });
     }
-    let result = document(&held).unwrap().scenarios.remove(0).results.remove(1);
+    let result = Report::of(&held).unwrap().scenarios.remove(0).results.remove(1);
     assert_eq!(result.throttled, Some(Throttling { periods: 21, ns: 6_000 }));
     assert_eq!((result.rss_bytes, result.peak_rss_bytes), (Some(61 << 20), Some(70 << 20)));
     let epochs = record.epochs.iter().map(|epoch| rates(epoch, 1).iter().sum::<f64>() / 10.0);
@@ -138,7 +138,7 @@ fn for_latency_and_cpu_less_is_better() {
 fn all_metrics_of_a_scenario_are_judged_together_and_ranked_apart() {
     let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
     let metrics = vec![Metric::Throughput, Metric::P99];
-    let scenario = document(&Race { racers, metrics, ..two() }.record()).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&Race { racers, metrics, ..two() }.record()).unwrap().scenarios.remove(0);
     assert_eq!(scenario.comparisons.len(), 6);
     assert!(
         scenario.comparisons.iter().all(|one| one.verdict == VerdictWord::Faster),
@@ -153,7 +153,7 @@ fn all_metrics_of_a_scenario_are_judged_together_and_ranked_apart() {
     }
     let alone = only(&Race { metrics: vec![Metric::P99], ..two() }.record());
     let with_another = Race { metrics: vec![Metric::P99, Metric::P50], epochs: 5, end: None, ..two() };
-    let pair = document(&with_another.record()).unwrap().scenarios.remove(0).comparisons;
+    let pair = Report::of(&with_another.record()).unwrap().scenarios.remove(0).comparisons;
     assert!((pair[0].alpha - alone.alpha / 2.0).abs() < 1e-12, "they share the error rate");
 }
 
@@ -162,7 +162,7 @@ fn a_metric_that_cannot_be_compared_is_said() {
     let racers = vec![Racer::new("a", 5_000.0), Racer::new("b", 9_000.0)];
     let race = |metrics: Vec<Metric>| Race { racers: racers.clone(), metrics, ..two() };
     expect(&race(vec![Metric::P50, Metric::P99]), "metric-unavailable", Severity::Warn);
-    let left = document(&race(vec![Metric::P50, Metric::P99]).record()).unwrap().scenarios.remove(0);
+    let left = Report::of(&race(vec![Metric::P50, Metric::P99]).record()).unwrap().scenarios.remove(0);
     assert_eq!((left.comparisons.len(), left.comparisons[0].metric), (1, Metric::P50));
     assert_eq!(left.rankings.len(), 2);
     expect(&race(vec![Metric::P99]), "metric-unavailable", Severity::Invalid);
@@ -174,7 +174,7 @@ fn an_invalid_finding_takes_the_verdicts_of_those_it_is_about() {
     let mut record = Race::of(racers).record();
     let finding = Finding::invalid("mismatch", "wrong answers", "look");
     record.findings.push((Some("closed-64".into()), finding.clone().about("bun")));
-    let scenario = document(&record).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&record).unwrap().scenarios.remove(0);
     for one in &scenario.comparisons {
         let about = one.baseline == "bun" || one.contender == "bun";
         assert_eq!(one.verdict == VerdictWord::Invalid, about, "{} {}", one.baseline, one.contender);
@@ -182,7 +182,7 @@ fn an_invalid_finding_takes_the_verdicts_of_those_it_is_about() {
     let letters: Vec<&str> = scenario.results.iter().map(|result| result.letters.as_str()).collect();
     assert_eq!(letters, ["b", "ab", "a"]);
     record.findings.push((None, finding));
-    let all = document(&record).unwrap().scenarios.remove(0).comparisons;
+    let all = Report::of(&record).unwrap().scenarios.remove(0).comparisons;
     assert!(all.iter().all(|one| one.verdict == VerdictWord::Invalid));
 }
 
@@ -244,7 +244,7 @@ fn gates_of_the_generator() {
     for part in served.epochs.iter_mut().map(|epoch| &mut epoch.contenders[1]) {
         part.usage.services_cpu_ns = Some(part.loaded_ns / 4);
     }
-    let result = document(&served).unwrap().scenarios.remove(0).results.remove(1);
+    let result = Report::of(&served).unwrap().scenarios.remove(0).results.remove(1);
     let alone = result.cpu_us_per_request.unwrap();
     assert!((result.services_share.unwrap() - 0.25).abs() < 1e-9);
     assert!((result.services_us_per_request.unwrap() / alone - 0.25 / 0.7).abs() < 1e-3);
@@ -272,7 +272,7 @@ fn gates_of_the_answers() {
     // Before the race itself asks for the first time, nobody is asked.
     for (epochs, readings) in [(3, 0), (4, 2)] {
         let race = Race { epochs, ..with(&|racer| racer.climb = 0.25) };
-        let scenario = document(&race.record()).unwrap().scenarios.remove(0);
+        let scenario = Report::of(&race.record()).unwrap().scenarios.remove(0);
         let read = scenario.gates.iter().filter(|gate| gate.code == "no-steady-state").count();
         let said = scenario.findings.iter().filter(|one| one.code == "no-steady-state").count();
         assert_eq!((read, said), (readings, readings / 2), "{epochs} epochs");
@@ -283,14 +283,14 @@ fn gates_of_the_answers() {
 fn gates_of_the_epochs() {
     expect(&Race { epochs: 4, ..two() }, "few-epochs", Severity::Warn);
     for (end, remedy) in [(None, "--resume"), (Some(End::Budget), "--budget")] {
-        let scenario = document(&Race { epochs: 4, end, ..two() }.record()).unwrap().scenarios.remove(0);
+        let scenario = Report::of(&Race { epochs: 4, end, ..two() }.record()).unwrap().scenarios.remove(0);
         let few = scenario.findings.iter().find(|one| one.code == "few-epochs").unwrap();
         let options: Vec<&str> = few.remedy.split([' ', ',']).filter(|one| one.starts_with("--")).collect();
         assert_eq!(options, [remedy], "what ended is not gone on with: {end:?}");
     }
     for end in [End::Unavailable, End::Maximum] {
         let few_of = |record: &Record| {
-            let findings = document(record).unwrap().scenarios.remove(0).findings;
+            let findings = Report::of(record).unwrap().scenarios.remove(0).findings;
             findings.into_iter().find(|one| one.code == "few-epochs").unwrap()
         };
         let few = few_of(&Race { epochs: 4, end: Some(end), ..two() }.record());
@@ -309,13 +309,13 @@ fn gates_of_the_epochs() {
     let mut record = two().record();
     record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));
     assert_eq!(codes(&record), [("few-epochs".to_owned(), Severity::Warn)]);
-    let said = document(&record).unwrap().scenarios.remove(0).findings.remove(0).message;
+    let said = Report::of(&record).unwrap().scenarios.remove(0).findings.remove(0).message;
     assert!(said.starts_with("5 of the 6 epochs of a first look measured, 1 more left out: "), "{said}");
     for (noise, more_helps) in [(0.1, true), (0.6, false)] {
         let noisy = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
         let race = Race { noise: (noise, 0.02), epochs: 6, end: Some(End::Budget), ..noisy };
         expect(&race, "too-noisy", Severity::Warn);
-        let findings = document(&race.record()).unwrap().scenarios.remove(0).findings;
+        let findings = Report::of(&race.record()).unwrap().scenarios.remove(0).findings;
         let said = findings.iter().find(|one| one.code == "too-noisy").unwrap();
         assert_eq!(
             said.remedy.contains("--epochs"),
@@ -340,13 +340,13 @@ fn a_stalling_contender_is_named() {
 fn what_a_record_may_not_hold_is_said() {
     let mut record = two().record();
     record.epochs[1].contenders[0].latency.0 = "damaged".into();
-    let error = document(&record).unwrap_err().to_string();
+    let error = Report::of(&record).unwrap_err().to_string();
     assert!(error.contains("closed-64") && error.contains("damaged"), "{error}");
     let mut record = two().record();
     record.plan.method.looks = vec![];
-    assert!(document(&record).unwrap_err().to_string().contains("no looks"));
+    assert!(Report::of(&record).unwrap_err().to_string().contains("no looks"));
     let record = Race { epochs: 31, rounds: 2, ..two() }.record();
-    assert!(document(&record).unwrap_err().to_string().contains("31 epochs"));
+    assert!(Report::of(&record).unwrap_err().to_string().contains("31 epochs"));
 }
 
 #[test]
@@ -356,10 +356,10 @@ fn what_follows_from_a_part_of_a_record_followed_from_the_whole() {
     record.plan.scenarios.push(plan);
     record.epochs.extend(other.epochs.into_iter().map(|epoch| Epoch { scenario: "other".into(), ..epoch }));
     record.ended.push(("other".into(), End::Decided));
-    let whole = document(&record).unwrap();
+    let whole = Report::of(&record).unwrap();
     assert_ne!(whole.scenarios[0].results, whole.scenarios[1].results);
     for one in &whole.scenarios {
-        let part = document(&record.clone().only(&[&one.name])).unwrap();
+        let part = Report::of(&record.clone().only(&[&one.name])).unwrap();
         assert_eq!(part.scenarios.as_slice(), std::slice::from_ref(one));
         assert!(part.reproduce.contains(&format!("--scenario {}", one.name)), "{}", part.reproduce);
     }
@@ -378,7 +378,7 @@ fn who_was_told_apart_stands_on_the_right_side() {
             slice.rate_per_s = slice.rate_per_s.map(|rate| rate * 0.3);
         }
     }
-    let scenario = document(&record).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&record).unwrap().scenarios.remove(0);
     let mean = |index: usize| scenario.results[index].throughput_rps.unwrap();
     assert!(mean(1) < mean(0), "{} {}", mean(0), mean(1));
     let ranked: Vec<(&str, &str)> =
@@ -398,7 +398,7 @@ fn a_slice_without_an_answer_is_not_left_out() {
             slice.rate_per_s = Some(0.0);
         }
     }
-    let scenario = document(&record).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&record).unwrap().scenarios.remove(0);
     let pair = &scenario.comparisons[0];
     assert!(
         (pair.ratio.unwrap() - 1.0).abs() < 0.01 && (pair.total_ratio.unwrap() - 0.9).abs() < 0.01,

@@ -5,11 +5,11 @@
 mod fixture;
 
 use deadheat_analysis::compare::{Asked, Claim, Condition, FailIf, Named, races};
-use deadheat_analysis::document;
 use deadheat_analysis::gates::race::CODES;
+use deadheat_analysis::{GateReading, GateWord, Report};
 use deadheat_record::{
-    CgroupKind, ContenderEpoch, EncodedHistogram, GateReading, GateWord, Handicap, HostReading, LaterCeiling,
-    Metric, Objective, PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
+    CgroupKind, ContenderEpoch, EncodedHistogram, Handicap, HostReading, LaterCeiling, Metric, Objective,
+    PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
 };
 use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
@@ -44,7 +44,7 @@ fn times(from_ns: u64, to_ns: u64, count: u64) -> EncodedHistogram {
 
 /// What is found, with the first words of the message and the contenders that it is about.
 fn found(record: &Record) -> Vec<(String, Severity, String)> {
-    let scenario = document(record).unwrap().scenarios.remove(0);
+    let scenario = Report::of(record).unwrap().scenarios.remove(0);
     let findings = scenario.findings.into_iter();
     findings
         .map(|finding| {
@@ -99,7 +99,7 @@ fn who_gets_faster_at_a_given_rate_is_not_warm() {
     };
     assert_eq!(found(&with(0.0)), []);
     assert_eq!(found(&with(0.02)), one("no-steady-state", Severity::Invalid, "b"));
-    let scenario = document(&with(0.02)).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&with(0.02)).unwrap().scenarios.remove(0);
     let said = &scenario.findings[0].message;
     assert!(said.contains("% faster, by its CPU time, at the end of an epoch"), "{said}");
 }
@@ -112,7 +112,7 @@ fn a_percentile_among_requests_without_an_answer_is_unknown() {
         record.epochs[2].contenders[1].outcomes.cut = lost;
         let own = record.epochs[2].rounds[0].slices.iter_mut().find(|slice| slice.contender == 1);
         own.unwrap().failed = lost;
-        let scenario = document(&record).unwrap().scenarios.remove(0);
+        let scenario = Report::of(&record).unwrap().scenarios.remove(0);
         let verdicts: Vec<VerdictWord> = scenario.comparisons.iter().map(|one| one.verdict).collect();
         (found(&record), verdicts)
     };
@@ -214,7 +214,7 @@ fn what_the_kernel_counted() {
     asked.plan.scenarios[0].limits.cpus = Some(1.0);
     parts(&mut asked, |part| part.throttled = Some(any));
     assert_eq!(found(&asked), [], "the scenario asked for it");
-    let gates = document(&asked).unwrap().scenarios.remove(0).gates;
+    let gates = Report::of(&asked).unwrap().scenarios.remove(0).gates;
     let held: Vec<&GateReading> = gates.iter().filter(|gate| gate.code == "throttled").collect();
     assert!(held.iter().all(|gate| gate.state == GateWord::Pass), "{held:?}");
     // Six epochs of each.
@@ -276,7 +276,7 @@ fn a_lag_that_takes_the_median_away_leaves_p99_until_it_is_half_of_that() {
     ] {
         let record = lagging(lag_ns);
         assert_eq!(found(&record), both("send-lag", severity, &record), "{lag_ns}");
-        let scenario = document(&record).unwrap().scenarios.remove(0);
+        let scenario = Report::of(&record).unwrap().scenarios.remove(0);
         let seen = [Metric::P50, Metric::P99].map(|metric| {
             let of = scenario.comparisons.iter().find(|one| one.metric == metric).unwrap();
             of.verdict == VerdictWord::Invalid
@@ -290,7 +290,7 @@ fn a_lag_that_takes_the_median_away_leaves_p99_until_it_is_half_of_that() {
 #[test]
 fn figures_that_a_lag_takes_away_are_compared_and_passed_on_by_nobody() {
     let mut record = lagging(900_000);
-    let document = document(&record).unwrap();
+    let document = Report::of(&record).unwrap();
     let tracked = deadheat_report::bencher(&document).unwrap();
     assert!(tracked.contains("latency-p99") && !tracked.contains("\"latency\""), "{tracked}");
     // Raced for p99 alone, the other metrics are compared all the same.
@@ -436,7 +436,7 @@ fn a_generator_has_a_thread_for_each_core_and_no_more_than_connections() {
         rounds.flat_map(|round| &mut round.slices).for_each(|slice| slice.load_cpu_ns = cpu_ns);
         let expected = if said { both("generator-saturated", Severity::Invalid, &record) } else { vec![] };
         assert_eq!(found(&record), expected, "{connections} connections, {cpu_ns} ns in a slice");
-        let findings = document(&record).unwrap().scenarios.remove(0).findings;
+        let findings = Report::of(&record).unwrap().scenarios.remove(0).findings;
         let by_connections = |remedy: &str| remedy.contains("number of connections");
         assert!(findings.iter().all(|one| by_connections(&one.remedy) == (connections == 2)), "{findings:?}");
     }
@@ -444,7 +444,7 @@ fn a_generator_has_a_thread_for_each_core_and_no_more_than_connections() {
 
 /// Readings of the gates that rest on counters: run delay, listeners and retransmits of each contender, swap of the scenario.
 fn counted(record: &Record) -> [usize; 4] {
-    let gates = document(record).unwrap().scenarios.remove(0).gates;
+    let gates = Report::of(record).unwrap().scenarios.remove(0).gates;
     assert!(gates.iter().all(|gate| !gate.reading.contains("NaN")), "{gates:?}");
     let codes = ["run-delay", "listen-overflows", "retransmits", "swap"];
     codes.map(|code| gates.iter().filter(|gate| gate.code == code).count())
@@ -482,7 +482,7 @@ fn a_server_at_its_quota_is_at_its_limit() {
     assert_eq!(found(&record), both("not-server-bound", Severity::Warn, &record));
     record.plan.scenarios[0].limits.cpus = Some(0.5);
     assert_eq!(found(&record), []);
-    let shares = document(&record).unwrap().scenarios.remove(0).results;
+    let shares = Report::of(&record).unwrap().scenarios.remove(0).results;
     assert!(shares.iter().all(|result| (result.cpu_share.unwrap() - 0.98).abs() < 1e-6));
 }
 
@@ -545,7 +545,7 @@ fn a_peak_near_the_generators_ceiling() {
                 part.peak = Some(PeakSeen { end, rate_per_s, low_per_s: None, high_per_s: None, trials: 17 });
             }
         }
-        let findings = document(&record).unwrap().scenarios.remove(0).findings;
+        let findings = Report::of(&record).unwrap().scenarios.remove(0).findings;
         let about = findings.iter().filter(|one| one.code == "ceiling");
         let told: Vec<_> = about.map(|one| (one.severity, one.contender.as_deref())).collect();
         let expected: Vec<_> = severity.into_iter().map(|severity| (severity, Some("bun"))).collect();
@@ -582,7 +582,7 @@ fn epochs_that_follow_each_other() {
                 slice.rate_per_s = slice.rate_per_s.map(|rate| rate * more.exp());
             }
         }
-        let pair = document(&record).unwrap().scenarios.remove(0).comparisons.remove(0);
+        let pair = Report::of(&record).unwrap().scenarios.remove(0).comparisons.remove(0);
         (found(&record), pair.serial_correlation, pair.serial_z)
     };
     let (found, correlation, z) = with(12, 0.02);

@@ -8,12 +8,12 @@ mod measured;
 mod place;
 
 use deadheat_record::{
-    AuditRecord, Claim, ClaimHere, ClaimVerdict, FEWEST_BEYOND, HistogramError, Metric, Record, Shape,
+    AuditRecord, Claim, ClaimHere, ClaimVerdict, FEWEST_BEYOND, HistogramError, Metric, Shape,
 };
 use deadheat_stats::Published;
 
 use super::figures::{Figure, figure, time_unit};
-use crate::{AnalysisError, View};
+use crate::{AnalysisError, Report};
 use looked::{Found, Looked, Side};
 use measured::{Wanted, is_of, unit, wanted};
 
@@ -55,19 +55,15 @@ const UNCOMPARED: [(&str, &str); 4] = [
 ///
 /// # Errors
 /// When the record is of another study, or a histogram in it is damaged; the audit is as it was then.
-pub fn add_race(
-    audit: &mut AuditRecord,
-    file: &str,
-    record: &Record,
-    view: &View,
-) -> Result<(), AnalysisError> {
+pub fn add_race(audit: &mut AuditRecord, file: &str, report: &Report) -> Result<(), AnalysisError> {
+    let record = &report.record;
     if record.plan.study != audit.study {
         return Err(AnalysisError::OtherStudy {
             found: record.plan.study.clone(),
             wanted: audit.study.clone(),
         });
     }
-    let race = Race { record, view, claims: &audit.claims };
+    let race = Race { report, claims: &audit.claims };
     let matches = audit.machine_matches;
     let mut here = Vec::new();
     for (at, claim) in audit.claims.iter().enumerate() {
@@ -86,8 +82,7 @@ pub fn add_race(
 }
 
 struct Race<'a> {
-    record: &'a Record,
-    view: &'a View,
+    report: &'a Report,
     claims: &'a [Claim],
 }
 
@@ -144,7 +139,7 @@ impl<'a> Race<'a> {
         // The claim as it was written, not in seconds.
         let published = stated.is.scaled(1.0 / time_unit(&claim.metric).map_or(1.0, |(size, _)| size));
         one.published = Some((published.low, published.high));
-        judged(&mut one, published, &found, self.record.plan.method.margin);
+        judged(&mut one, published, &found, self.report.record.plan.method.margin);
         if one.verdict == ClaimVerdict::Contradicted {
             // A figure has no direction.
             one.verdict = ClaimVerdict::NotReproduced;
@@ -189,7 +184,7 @@ impl<'a> Race<'a> {
         let looked = self.looked(side, stated.base, wanted);
         match looked.map_err(|source| damaged(side.scenario, source))? {
             Looked::Found(found) => {
-                let margin = self.record.plan.method.margin;
+                let margin = self.report.record.plan.method.margin;
                 judged(one, stated.ratio, &found, margin);
                 let reproduced = one.verdict == ClaimVerdict::Reproduced;
                 if let Some(why) = cannot_tell(stated.ratio, &found, margin).filter(|_| reproduced) {
@@ -237,7 +232,7 @@ impl<'a> Race<'a> {
 
     /// What is taken from the record for a metric: what contenders measure themselves is known by its name.
     fn wanted(&self, metric: &str) -> Option<Wanted> {
-        let measures = self.record.plan.scenarios.iter().filter_map(|one| match &one.shape {
+        let measures = self.report.record.plan.scenarios.iter().filter_map(|one| match &one.shape {
             Shape::Measure { measure } => Some(measure),
             _ => None,
         });
@@ -261,8 +256,7 @@ impl<'a> Race<'a> {
                 known.push((at, name, figure));
             }
         }
-        let raced = self.view.scenarios.iter().find(|one| one.result.name == side.scenario);
-        let baseline = raced.and_then(|one| one.baseline.as_deref());
+        let baseline = self.report.baseline(side.scenario);
         let chosen = known.iter().position(|(_, name, _)| Some(*name) == baseline).unwrap_or(0);
         match known.get(chosen) {
             Some((_, name, _)) if *name == side.contender && known.len() > 1 => Partner::Itself,
@@ -278,14 +272,14 @@ impl<'a> Race<'a> {
             return None;
         }
         let name = side.contender;
-        let told = self.view.not_raced.iter().find(|(one, _)| one == name);
+        let told = self.report.not_raced().find(|(one, _)| *one == name);
         let why = told.map_or_else(String::new, |(_, why)| format!(": {why}"));
         Some(format!("{name} was not raced{why}"))
     }
 
     fn index(&self, side: Side<'_>) -> Option<usize> {
-        let of = |index: &usize| self.record.plan.contenders[*index].name == side.contender;
-        self.record.racing(side.scenario).into_iter().find(of)
+        let of = |index: &usize| self.report.record.plan.contenders[*index].name == side.contender;
+        self.report.record.racing(side.scenario).into_iter().find(of)
     }
 }
 

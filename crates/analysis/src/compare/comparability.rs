@@ -29,7 +29,7 @@ use deadheat_record::{Finding, Limits, Machine, Probe, Record, ScenarioPlan, Sev
 
 use super::races::Both;
 use super::{Asked, Match, names, shape};
-use crate::View;
+use crate::Report;
 use crate::number::{bytes, clock, time_ns};
 
 /// Every code that a comparison gives of its own.
@@ -82,15 +82,15 @@ pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Ve
     all.extend(machine(&old.machine, &new.machine));
     all.extend(cores(old, new));
     all.extend(reference(both));
-    all.extend(own_invalid(both, &both.matches, &|view| view.findings.clone()));
+    all.extend(own_invalid(both, &both.matches, &|report| report.findings.clone()));
     all.extend(measured_apart(both));
     all.extend(system(old, new));
     all.extend(waits(old, new));
     all.extend(services(old, new));
     all.extend(version(old, new));
     all.extend(unmatched(both, asked));
-    all.extend(own_warnings(&both.old_view, "old", files[0]));
-    all.extend(own_warnings(&both.new_view, "new", files[1]));
+    all.extend(own_warnings(&both.old_report, "old", files[0]));
+    all.extend(own_warnings(&both.new_report, "new", files[1]));
     all.sort_by_key(|one| std::cmp::Reverse(one.severity));
     all
 }
@@ -113,9 +113,8 @@ pub(super) fn of_scenario(
         let name = finding.contender.unwrap_or_default();
         Finding::invalid(&finding.code, format!("the reference {name}: {}", finding.message), &finding.remedy)
     }));
-    all.extend(own_invalid(both, field, &|view| {
-        let here = view.scenarios.iter().filter(|one| one.result.name == scenario);
-        here.flat_map(|one| one.result.findings.clone()).collect()
+    all.extend(own_invalid(both, field, &|report| {
+        report.scenario(scenario).map_or_else(Vec::new, |one| one.findings.clone())
     }));
     all.extend(contract(both, &then, &now));
     all.extend(slices(both.old.plan.slices(&then), both.new.plan.slices(&now)));
@@ -298,15 +297,15 @@ fn unmatched(both: &Both<'_>, asked: &Asked) -> Vec<Finding> {
 }
 
 /// The record's own warnings, by their codes.
-fn own_warnings(view: &View, which: &str, file: &str) -> Option<Finding> {
-    let findings = view.findings.iter().chain(view.scenarios.iter().flat_map(|one| &one.result.findings));
+fn own_warnings(report: &Report, which: &str, file: &str) -> Option<Finding> {
+    let findings = report.findings.iter().chain(report.scenarios.iter().flat_map(|one| &one.findings));
     let mut codes: Vec<&str> = Vec::new();
     for one in findings.filter(|one| one.severity == Severity::Warn) {
         if !codes.contains(&one.code.as_str()) {
             codes.push(&one.code);
         }
     }
-    if !view.complete {
+    if !report.complete {
         codes.push("unfinished");
     }
     (!codes.is_empty()).then(|| {
@@ -317,17 +316,17 @@ fn own_warnings(view: &View, which: &str, file: &str) -> Option<Finding> {
 
 /// What takes numbers away in either record's own report, where it is about those that are compared here; about whom is
 /// said by the name in the new record. What is about the reference is about all that is divided by it.
-fn own_invalid(both: &Both<'_>, field: &[Match], findings: &dyn Fn(&View) -> Vec<Finding>) -> Vec<Finding> {
+fn own_invalid(both: &Both<'_>, field: &[Match], findings: &dyn Fn(&Report) -> Vec<Finding>) -> Vec<Finding> {
     let mut all = Vec::new();
-    for (view, when, record) in [(&both.old_view, "then", both.old), (&both.new_view, "now", both.new)] {
+    for (report, when) in [(&both.old_report, "then"), (&both.new_report, "now")] {
         let index = |one: &Match| if when == "then" { one.old } else { one.new };
-        for finding in findings(view).into_iter().filter(|one| one.severity == Severity::Invalid) {
+        for finding in findings(report).into_iter().filter(|one| one.severity == Severity::Invalid) {
             let message = format!("{when}: {}", finding.message);
             let Some(name) = finding.contender.clone() else {
                 all.push(Finding { message, ..finding });
                 continue;
             };
-            let is = |one: &&Match| record.plan.contenders[index(one)].name == name;
+            let is = |one: &&Match| report.record.plan.contenders[index(one)].name == name;
             if both.reference.as_ref().is_some_and(|one| is(&one)) {
                 let message = format!("the reference {name}, {message}");
                 all.push(Finding { contender: None, message, ..finding });

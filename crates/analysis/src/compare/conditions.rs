@@ -3,15 +3,14 @@
 //! Owns what a condition speaks of: every contender in every scenario, in the metric that it names, else in what the
 //! race was about; and where it speaks of what could not be compared. When it holds is said by `stats`.
 
-use deadheat_record::{
-    Change, ComparedScenario, Comparison, ConditionPlace, ConditionResult, Metric, Record, VerdictWord,
-};
+use deadheat_record::{Change, ComparedScenario, ConditionPlace, ConditionResult, Metric, VerdictWord};
 use deadheat_stats::Compared;
 use deadheat_stats::interval::LogInterval;
 
 use super::{FailIf, metric_word};
 use crate::judge::{direction, verdict as verdict_of};
-use crate::{ScenarioView, View, series};
+use crate::report::Comparison;
+use crate::{Report, ScenarioResult, series};
 
 /// What the conditions say of a comparison of two records.
 pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<ConditionResult> {
@@ -43,30 +42,31 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
 
 /// What the conditions say of a race: of every contender against the baseline. Where the metric that a condition names could not be
 /// compared, or one of those that the race was about where it names none, nobody can tell.
-pub fn of_race(record: &Record, view: &View, conditions: &[FailIf]) -> Vec<ConditionResult> {
+pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
-    for scenario in &view.scenarios {
-        let against = |one: &&Comparison| Some(&one.baseline) == scenario.baseline.as_ref();
-        let comparisons = scenario.result.comparisons.iter().filter(against);
-        places.extend(comparisons.map(|one| of_comparison(&scenario.result.name, one)));
+    for scenario in &report.scenarios {
+        let baseline = report.baseline(&scenario.name);
+        let against = |one: &&Comparison| Some(one.baseline.as_str()) == baseline;
+        let comparisons = scenario.comparisons.iter().filter(against);
+        places.extend(comparisons.map(|one| of_comparison(&scenario.name, one)));
     }
     let mut results = all(&places, conditions);
     for (result, condition) in results.iter_mut().zip(conditions) {
-        let of_scenario = |scenario| not_compared(record, scenario, condition.metric);
-        result.unknown = view.scenarios.iter().flat_map(of_scenario).collect();
+        let of_scenario = |scenario: &ScenarioResult| not_compared(report, &scenario.name, condition.metric);
+        result.unknown = report.scenarios.iter().flat_map(of_scenario).collect();
     }
     results
 }
 
 /// Where a scenario was to compare the metric, or any where none is named, and cannot.
-fn not_compared(record: &Record, scenario: &ScenarioView, named: Option<Metric>) -> Vec<ConditionPlace> {
-    let name = &scenario.result.name;
+fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<ConditionPlace> {
+    let (record, baseline) = (&report.record, report.baseline(name));
     let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index].name);
-    let others: Vec<&String> = racing.filter(|one| Some(*one) != scenario.baseline.as_ref()).collect();
+    let others: Vec<&String> = racing.filter(|one| Some(one.as_str()) != baseline).collect();
     let missing = series::metrics(record, name).into_iter().filter(|(_, can)| !can).map(|(metric, _)| metric);
     let missing = missing.filter(|metric| named.is_none_or(|one| one == *metric));
     let place = |metric: Metric, contender: &String| ConditionPlace {
-        scenario: name.clone(),
+        scenario: name.into(),
         contender: contender.clone(),
         metric: metric_word(metric).into(),
     };

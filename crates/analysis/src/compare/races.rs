@@ -16,14 +16,14 @@ use super::{
     metric_word, names, old_name,
 };
 use crate::judge::{direction, word};
-use crate::{AnalysisError, View, view};
+use crate::{AnalysisError, Report};
 
 /// Both records with what was derived from each.
 pub(super) struct Both<'a> {
     pub(super) old: &'a Record,
     pub(super) new: &'a Record,
-    pub(super) old_view: View,
-    pub(super) new_view: View,
+    pub(super) old_report: Report,
+    pub(super) new_report: Report,
     /// Who is the same contender in both, whether chosen or not; in the new plan's order.
     pub(super) matches: Vec<Match>,
     /// The reference, if there is one; it is among the matches.
@@ -40,14 +40,14 @@ pub fn races(
     asked: &Asked,
 ) -> Result<CompareDocument, CompareError> {
     let derive = |one: &Named<'_, Record>| {
-        view(one.record).map_err(|source| CompareError::Report { file: one.file.clone(), source })
+        Report::of(one.record).map_err(|source| CompareError::Report { file: one.file.clone(), source })
     };
-    let (old_view, new_view) = (derive(old)?, derive(new)?);
+    let (old_report, new_report) = (derive(old)?, derive(new)?);
     known(old, new, asked)?;
     let matches = matches(old.record, new.record, asked)?;
     let reference =
         matches.iter().copied().find(|one| asked.reference.as_ref() == Some(name(new.record, one)));
-    let both = Both { old: old.record, new: new.record, old_view, new_view, matches, reference };
+    let both = Both { old: old.record, new: new.record, old_report, new_report, matches, reference };
     let margin = asked.margin.unwrap_or(new.record.plan.method.margin);
     let alpha = asked.alpha.unwrap_or(new.record.plan.method.alpha);
     let findings = comparability::of_records(&both, [&old.file, &new.file], asked);

@@ -37,9 +37,10 @@ mod generator;
 mod metrics;
 mod scenario;
 
-use deadheat_record::{ContenderResult, Epoch, Finding, GateReading, Metric, Record, ScenarioPlan, Severity};
+use deadheat_record::{Epoch, Finding, Metric, Record, ScenarioPlan, Severity};
 
 use crate::judge::Judged;
+use crate::report::{ContenderResult, GateReading};
 
 /// Every code that these gates give; the race may notice more.
 pub const CODES: [&str; 28] = [

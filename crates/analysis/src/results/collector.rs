@@ -2,7 +2,9 @@
 //!
 //! Owns the division by the time of the load. Must not know how pauses were read, or how they are shown.
 
-use deadheat_record::{CollectorPass, CollectorResult, Record};
+use deadheat_record::{CollectorPass, Record};
+
+use crate::report::CollectorResult;
 
 /// One entry per contender whose collector was watched under a scenario's load, in plan order.
 pub(crate) fn of(record: &Record, scenario: &str) -> Vec<CollectorResult> {

@@ -2,10 +2,11 @@
 //!
 //! Owns where a finding takes a verdict away. Must not know how a comparison is shown.
 
-use deadheat_record::{Comparison, ContenderResult, Metric, Record, VerdictWord};
+use deadheat_record::{Metric, Record, VerdictWord};
 use deadheat_stats::{EpochRatio, PairJudgement, Verdict, compact_letters};
 
 use crate::judge::{Judged, word};
+use crate::report::{Comparison, ContenderResult};
 use crate::series::Contest;
 
 /// One comparison per contest; invalid where a finding takes the number of either side away.

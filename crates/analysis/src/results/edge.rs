@@ -2,10 +2,10 @@
 //!
 //! Owns the model's assumptions and what is taken from the record. Must not know how it is shown.
 
-use deadheat_record::{
-    ContenderEpoch, EdgeCache, EdgeUser, EncodedHistogram, HistogramError, Record, ScenarioPlan, Shape,
-};
+use deadheat_record::{ContenderEpoch, EncodedHistogram, HistogramError, Record, ScenarioPlan, Shape};
 use deadheat_stats::mixture;
+
+use crate::report::{EdgeCache, EdgeUser};
 
 /// What the way to the edge and back takes where the study does not say it: a town's distance.
 const EDGE_NS: f64 = 10e6;

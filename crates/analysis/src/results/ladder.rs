@@ -2,10 +2,12 @@
 //!
 //! Owns: which scenarios are rungs of which ladder, and the differences. Must not know how they are shown.
 
-use deadheat_record::{Climb, LadderResult, LadderStep, Record, ScenarioResult, Shape};
+use deadheat_record::{Record, Shape};
+
+use crate::report::{Climb, LadderResult, LadderStep, ScenarioResult};
 
 /// The ladders of a record, in plan order.
-pub(crate) fn all(record: &Record, scenarios: &[&ScenarioResult]) -> Vec<LadderResult> {
+pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<LadderResult> {
     let mut ladders: Vec<(&str, Vec<(u32, &ScenarioResult)>)> = Vec::new();
     for (plan, scenario) in record.plan.scenarios.iter().zip(scenarios) {
         let Some(rung) = &plan.ladder else { continue };

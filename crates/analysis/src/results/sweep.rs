@@ -2,11 +2,13 @@
 //!
 //! Owns: which scenarios belong to a sweep, and the law fitted to their rates.
 
-use deadheat_record::{Fit, Metric, Record, ScenarioResult, SweepResult};
+use deadheat_record::{Metric, Record};
 use deadheat_stats::{Usl, usl};
 
+use crate::report::{Fit, ScenarioResult, SweepResult};
+
 /// The sweeps of a record, in plan order.
-pub(crate) fn all(record: &Record, scenarios: &[&ScenarioResult]) -> Vec<SweepResult> {
+pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<SweepResult> {
     let mut sweeps: Vec<SweepResult> = Vec::new();
     for plan in &record.plan.scenarios {
         let Some(point) = &plan.sweep else { continue };
@@ -30,7 +32,7 @@ pub(crate) fn all(record: &Record, scenarios: &[&ScenarioResult]) -> Vec<SweepRe
 
 /// The law of a contender's rates that no finding takes away: a generator at its own limit would be taken for contention. None where it
 /// does not apply or has too few points.
-fn fit(sweep: &SweepResult, scenarios: &[&ScenarioResult], contender: &str) -> Option<Fit> {
+fn fit(sweep: &SweepResult, scenarios: &[ScenarioResult], contender: &str) -> Option<Fit> {
     let rate = |(value, name): &(f64, String)| {
         let scenario = scenarios.iter().find(|one| one.name == *name)?;
         let result = scenario.results.iter().find(|one| one.contender == contender)?;

@@ -1,5 +1,6 @@
 //! `deadheat audit`: a study's published figures, against each other and against this machine.
 
+use deadheat_analysis::Report;
 use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
 use deadheat_record::{AuditRecord, Claim, Finding};
 use deadheat_report::{audit as report, terminal};
@@ -66,9 +67,9 @@ fn against_race(flags: &AuditFlags, audit: &mut AuditRecord, console: &mut Conso
         None if flags.no_race => return Ok(0),
         None => super::race::run(&flags.race(), console)?,
     };
-    let view = deadheat_analysis::view(&record)?;
-    add_race(audit, &path.display().to_string(), &record, &view)?;
-    Ok(if super::race::is_invalid(&view) { status.max(INVALID) } else { status })
+    let report = Report::of(&record)?;
+    add_race(audit, &path.display().to_string(), &report)?;
+    Ok(if super::race::is_invalid(&report) { status.max(INVALID) } else { status })
 }
 
 /// What is said of a race that failed, in the audit that goes on without it.

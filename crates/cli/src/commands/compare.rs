@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use deadheat_analysis::View;
+use deadheat_analysis::Report;
 use deadheat_analysis::compare::{self, CompareError, FailIf, Named};
 use deadheat_record::{
     AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, Record, ScenarioPlan, Shape, read_any,
@@ -142,13 +142,8 @@ fn enough_beyond(
 }
 
 /// What the conditions say of a race, shown.
-pub(super) fn told(
-    record: &Record,
-    view: &View,
-    conditions: &[FailIf],
-    console: &Console,
-) -> Vec<ConditionResult> {
-    let results = compare::race_conditions(record, view, conditions);
+pub(super) fn told(report: &Report, conditions: &[FailIf], console: &Console) -> Vec<ConditionResult> {
+    let results = compare::race_conditions(report, conditions);
     console.result(&terminal::conditions(&results, &console.output));
     results
 }

@@ -5,7 +5,7 @@
 use std::iter::once;
 
 use deadheat_analysis::number::time_ns;
-use deadheat_record::{Climb, LadderResult, LadderStep};
+use deadheat_analysis::{Climb, LadderResult, LadderStep};
 
 use super::{shown, table};
 use crate::comparison::code;

@@ -2,20 +2,18 @@
 //!
 //! Owns its columns. Must not know how a point's figures come about.
 
-use deadheat_record::{Document, Metric, ScenarioResult, SweepResult};
+use deadheat_analysis::{Report, SweepResult};
+use deadheat_record::Metric;
 
-use super::{baseline, collectors, findings, said, shown, table};
+use super::{collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
 use crate::sweep::{self, Point};
 use crate::terminal::{metric_title, quotient};
 
-pub(super) fn section(document: &Document, sweep: &SweepResult) -> String {
-    let of = |(value, name): &(f64, String)| {
-        Some((*value, document.scenarios.iter().find(|one| one.name == *name)?))
-    };
-    let points: Vec<Point<'_>> = sweep.points.iter().filter_map(of).collect();
+pub(super) fn section(document: &Report, sweep: &SweepResult) -> String {
+    let points = sweep::points(document, sweep);
     let Some((_, first)) = points.first() else { return String::new() };
-    let base = baseline(document, &first.name);
+    let base = document.baseline(&first.name);
     let load = text(&sweep::load_of(sweep, &first.shape));
     let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.word());
     for ranking in &first.rankings {
@@ -44,12 +42,14 @@ fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Opt
     for (value, point) in points {
         for (at, result) in point.results.iter().enumerate() {
             let name = result.contender.as_str();
-            let figure = result.figures.iter().find(|one| one.metric == metric);
-            let pair = base.and_then(|base| sweep::pair_of(point, metric, base, name));
+            let figure = result.figure(metric);
+            let pair = base.and_then(|base| point.pair(metric, base, name));
             let is_base = base == Some(name);
             let first = |text: String| if at == 0 { text } else { String::new() };
             let mut row = vec![first(value.to_string()), code(name)];
-            row.extend(lettered.then(|| letters(point, metric, name)));
+            row.extend(
+                lettered.then(|| point.ranking(metric).map_or("", |one| one.letters(name)).to_owned()),
+            );
             row.extend([
                 shown(figure.map(sweep::figure)),
                 shown(figure.and_then(sweep::within)),
@@ -66,11 +66,4 @@ fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Opt
         titles.chain([metric_title(metric), "95 %", against.as_str(), "verdict", "epochs"]).collect();
     let rules = format!("--:|---{}|--:|--:|---|---|--:", if lettered { "|---" } else { "" });
     table(&titles, &rules, rows)
-}
-
-/// A contender's letters in a metric at a point.
-fn letters(point: &ScenarioResult, metric: Metric, name: &str) -> String {
-    let ranking = point.rankings.iter().find(|one| one.metric == metric);
-    let place = ranking.and_then(|ranking| ranking.contenders.iter().find(|one| one.contender == name));
-    place.map(|one| one.letters.clone()).unwrap_or_default()
 }

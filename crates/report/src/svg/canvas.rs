@@ -5,8 +5,8 @@
 use std::error::Error;
 use std::ops::Range;
 
+use deadheat_analysis::Report;
 use deadheat_analysis::number::three_digits;
-use deadheat_record::Document;
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
@@ -43,7 +43,7 @@ pub(super) fn color(place: usize) -> RGBColor {
 }
 
 /// A contender's colour: that of its place in the plan.
-pub(super) fn color_of(document: &Document, contender: &str) -> RGBColor {
+pub(super) fn color_of(document: &Report, contender: &str) -> RGBColor {
     color(document.record.plan.contenders.iter().position(|one| one.name == contender).unwrap_or(0))
 }
 

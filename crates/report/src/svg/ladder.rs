@@ -3,7 +3,7 @@
 //! Owns that drawing. Must not know how the parts come about.
 
 use deadheat_analysis::number::time_ns;
-use deadheat_record::{Climb, LadderResult, LadderStep};
+use deadheat_analysis::{Climb, LadderResult, LadderStep};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 

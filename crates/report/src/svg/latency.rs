@@ -4,7 +4,7 @@
 //! document's.
 
 use deadheat_analysis::number::{percent, quantile, time_ns};
-use deadheat_record::{ContenderResult, Document, EdgeCache, EdgeUser, ScenarioResult};
+use deadheat_analysis::{ContenderResult, EdgeCache, EdgeUser, Report, ScenarioResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -14,7 +14,7 @@ use super::canvas::{
 use super::rows::{Dot, Group, Row, Rows, Scale};
 
 /// The curves of a scenario; none where there are none.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
+pub(super) fn of<'d>(document: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
     let curves: Vec<&ContenderResult> =
         scenario.results.iter().filter(|one| one.latency_curve.len() > 1).collect();
     (!curves.is_empty()).then(|| Figure {
@@ -38,7 +38,7 @@ fn nines(at: f64) -> f64 {
     -(1.0 - at).log10()
 }
 
-fn draw(area: &Area<'_>, document: &Document, curves: &[&ContenderResult]) -> Drawn {
+fn draw(area: &Area<'_>, document: &Report, curves: &[&ContenderResult]) -> Drawn {
     let points = || curves.iter().flat_map(|one| &one.latency_curve);
     let last = points().map(|(at, _)| nines(*at)).fold(1.0, f64::max) * 1.02;
     let low = points().map(|(_, ns)| *ns.max(&1) as f64).fold(f64::INFINITY, f64::min) / 1.1;
@@ -100,7 +100,7 @@ fn times_across(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// What users see behind the cache at the hit rate that the study names, beside the origin alone.
-pub(super) fn edge_cache(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {
+pub(super) fn edge_cache(document: &Report, scenario: &ScenarioResult) -> Option<Figure<'static>> {
     let cache = scenario.edge_cache.as_ref().filter(|cache| !cache.users.is_empty())?;
     let all = cache.users.iter().flat_map(|user| TOLD.map(|(_, seen, origin)| [seen(user), origin(user)]));
     let all: Vec<f64> = all.flatten().map(|ns| ns.max(1) as f64).collect();
@@ -132,7 +132,7 @@ pub(super) fn edge_cache(document: &Document, scenario: &ScenarioResult) -> Opti
     })
 }
 
-fn users(document: &Document, cache: &EdgeCache, (name, seen, origin): &Told) -> Group {
+fn users(document: &Report, cache: &EdgeCache, (name, seen, origin): &Told) -> Group {
     let time = |ns: u64| time_ns(ns as f64);
     let row = |user: &EdgeUser| Row {
         label: user.contender.clone(),

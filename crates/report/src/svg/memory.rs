@@ -3,7 +3,7 @@
 //! Owns how epochs lie one over the other. Must not know how memory is read.
 
 use deadheat_analysis::number::{bytes, three_digits};
-use deadheat_record::{Document, ScenarioResult};
+use deadheat_analysis::{Report, ScenarioResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -28,7 +28,7 @@ struct Courses<'d> {
 }
 
 /// Memory from round to round; none where none was read.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
+pub(super) fn of<'d>(document: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
     let courses = Courses::of(document, scenario);
     if courses.each.is_empty() {
         return None;
@@ -48,7 +48,7 @@ pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Op
 }
 
 impl<'d> Courses<'d> {
-    fn of(document: &'d Document, scenario: &ScenarioResult) -> Self {
+    fn of(document: &'d Report, scenario: &ScenarioResult) -> Self {
         let record = &document.record;
         let parts = record.epochs_of(&scenario.name).flat_map(|epoch| &epoch.contenders);
         let each: Vec<Course> = parts

@@ -5,7 +5,8 @@
 use std::ops::Range;
 
 use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
-use deadheat_record::{Comparison, Document, Metric, ScenarioResult, VerdictWord};
+use deadheat_analysis::{Comparison, Report, ScenarioResult};
+use deadheat_record::{Metric, VerdictWord};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -24,7 +25,7 @@ struct Pairs<'d> {
 }
 
 /// Two figures for each metric of a scenario: intervals, and every epoch.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Vec<Figure<'d>> {
+pub(super) fn of<'d>(document: &'d Report, scenario: &'d ScenarioResult) -> Vec<Figure<'d>> {
     let margin = document.record.plan.method.margin;
     let in_metric = |metric: Metric| {
         let drawable = |one: &&Comparison| one.metric == metric && one.ratio.is_some_and(positive);

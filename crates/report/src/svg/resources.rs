@@ -3,13 +3,13 @@
 //! Owns which values go into a row. Must not know how rows are drawn.
 
 use deadheat_analysis::number::time_ns;
-use deadheat_record::{ContenderResult, Document, ScenarioResult};
+use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
 
 use super::canvas::{Area, Figure, color_of, tick, zero_ticks};
 use super::rows::{Dot, Group, Row, Rows, Scale};
 
 /// CPU time per request, epoch by epoch.
-pub(super) fn cpu(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {
+pub(super) fn cpu(document: &Report, scenario: &ScenarioResult) -> Option<Figure<'static>> {
     let values = |one: &ContenderResult| {
         let epochs = one.epochs.iter().filter_map(|epoch| epoch.cpu_us_per_request);
         (epochs.collect::<Vec<f64>>(), one.cpu_us_per_request)
@@ -24,7 +24,7 @@ pub(super) fn cpu(document: &Document, scenario: &ScenarioResult) -> Option<Figu
 }
 
 /// Cold starts: every start of a scenario of fresh starts; without any such scenario, each epoch's own.
-pub(super) fn cold_start(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {
+pub(super) fn cold_start(document: &Report, scenario: &ScenarioResult) -> Option<Figure<'static>> {
     let fresh = |one: &ScenarioResult| one.results.iter().any(|result| !result.cold_starts_ns.is_empty());
     let own = document.scenarios.iter().any(fresh);
     let values = |one: &ContenderResult| {
@@ -54,7 +54,7 @@ impl Measure {
     /// `values` gives a contender's dots, and what they come to.
     fn figure(
         &self,
-        document: &Document,
+        document: &Report,
         scenario: &ScenarioResult,
         values: impl Fn(&ContenderResult) -> (Vec<f64>, Option<f64>),
     ) -> Option<Figure<'static>> {

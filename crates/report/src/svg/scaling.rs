@@ -3,7 +3,8 @@
 //! Owns that drawing. Must not know how rates and laws come about.
 
 use deadheat_analysis::number::{interval_of, three_digits};
-use deadheat_record::{Document, Metric, SweepResult};
+use deadheat_analysis::{Report, SweepResult};
+use deadheat_record::Metric;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -20,7 +21,7 @@ struct At<'d> {
 }
 
 /// The rates of a sweep; none where there are none.
-pub(super) fn of<'d>(document: &'d Document, sweep: &'d SweepResult) -> Option<Figure<'d>> {
+pub(super) fn of<'d>(document: &'d Report, sweep: &'d SweepResult) -> Option<Figure<'d>> {
     let points = points(document, sweep);
     (!points.is_empty()).then(|| Figure {
         stem: format!("scaling-{}", sweep.name),
@@ -31,10 +32,10 @@ pub(super) fn of<'d>(document: &'d Document, sweep: &'d SweepResult) -> Option<F
     })
 }
 
-fn points<'d>(document: &'d Document, sweep: &SweepResult) -> Vec<At<'d>> {
+fn points<'d>(document: &'d Report, sweep: &SweepResult) -> Vec<At<'d>> {
     let mut points = Vec::new();
     for (n, name) in &sweep.points {
-        let scenario = document.scenarios.iter().find(|one| one.name == *name);
+        let scenario = document.scenario(name);
         for result in scenario.into_iter().flat_map(|one| &one.results) {
             let of_rates = |metric| matches!(metric, Metric::Throughput | Metric::Peak);
             if let Some(figure) = result.figures.iter().find(|one| of_rates(one.metric)) {
@@ -51,7 +52,7 @@ fn says(one: &At<'_>) -> String {
     format!("{} at {}: {} requests per second{ends}", one.name, one.n, three_digits(one.rate))
 }
 
-fn draw(area: &Area<'_>, document: &Document, sweep: &SweepResult, points: &[At<'_>]) -> Drawn {
+fn draw(area: &Area<'_>, document: &Report, sweep: &SweepResult, points: &[At<'_>]) -> Drawn {
     let curves = || sweep.fits.iter().flat_map(|fit| &fit.curve);
     let tops = points.iter().map(|one| one.ends.map_or(one.rate, |(_, high)| high));
     let high = tops.chain(curves().map(|(_, rate)| *rate)).fold(0.0, f64::max) * 1.05;

@@ -3,7 +3,8 @@
 //! Owns where epochs stand one behind the other. Must not know what is derived from rates.
 
 use deadheat_analysis::number::{three_digits, time_ns};
-use deadheat_record::{Document, Epoch, Pilot, ScenarioResult};
+use deadheat_analysis::{Report, ScenarioResult};
+use deadheat_record::{Epoch, Pilot};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -34,7 +35,7 @@ struct Timeline<'d> {
 }
 
 /// Every slice of a scenario; none where there are none.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
+pub(super) fn of<'d>(document: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
     let line = Timeline::of(document, scenario);
     if line.spots.is_empty() {
         return None;
@@ -56,7 +57,7 @@ pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Op
 }
 
 impl<'d> Timeline<'d> {
-    fn of(document: &'d Document, scenario: &ScenarioResult) -> Self {
+    fn of(document: &'d Report, scenario: &ScenarioResult) -> Self {
         let record = &document.record;
         let mut line = Self { names: Vec::new(), spots: Vec::new(), warm_ups: Vec::new(), end_s: 0.0 };
         for epoch in record.epochs_of(&scenario.name) {
@@ -150,7 +151,7 @@ fn spots(epoch: &Epoch, from_s: f64) -> impl Iterator<Item = Spot> {
 }
 
 /// The rates of a pilot's windows, and the warm-up that was found by them; none where there are no windows.
-pub(super) fn warm_up<'d>(document: &'d Document, pilot: &'d Pilot) -> Option<Figure<'d>> {
+pub(super) fn warm_up<'d>(document: &'d Report, pilot: &'d Pilot) -> Option<Figure<'d>> {
     let loaded = pilot.contenders.iter().any(|one| one.window_rates_per_s.len() > 1);
     let warm_up = time_ns(pilot.warmup_ns as f64);
     loaded.then(|| Figure {
@@ -162,7 +163,7 @@ pub(super) fn warm_up<'d>(document: &'d Document, pilot: &'d Pilot) -> Option<Fi
     })
 }
 
-fn draw_pilot(area: &Area<'_>, document: &Document, pilot: &Pilot) -> Drawn {
+fn draw_pilot(area: &Area<'_>, document: &Report, pilot: &Pilot) -> Drawn {
     let window_s = pilot.window_ns as f64 / S;
     let rates = || pilot.contenders.iter().map(|one| &one.window_rates_per_s);
     let end_s = rates().map(Vec::len).max().unwrap_or(0) as f64 * window_s;

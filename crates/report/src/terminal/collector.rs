@@ -2,8 +2,8 @@
 //!
 //! Owns its columns and the sentence that says where its numbers are from.
 
+use deadheat_analysis::CollectorResult;
 use deadheat_analysis::number::{three_digits, time_ns, whole};
-use deadheat_record::CollectorResult;
 
 use super::indented;
 use super::table::{self, Cell, Column};

@@ -3,7 +3,7 @@
 //! Owns its columns and the sentence that says what it assumes.
 
 use deadheat_analysis::number::{percent, three_digits, time_ns};
-use deadheat_record::{EdgeCache, EdgeUser};
+use deadheat_analysis::{EdgeCache, EdgeUser};
 
 use super::indented;
 use super::table::{self, Cell, Column};

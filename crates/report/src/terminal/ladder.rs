@@ -3,7 +3,7 @@
 //! Owns the table and the sentence that says what its numbers are.
 
 use deadheat_analysis::number::time_ns;
-use deadheat_record::{Climb, LadderResult, LadderStep};
+use deadheat_analysis::{Climb, LadderResult, LadderStep};
 
 use super::indented;
 use super::table::{self, Cell, Column};

@@ -3,12 +3,14 @@
 //! Owns: where a ratio comes from (the race's own comparison, else its epochs) and how its interval is made. Must not know what was
 //! published.
 
-use deadheat_record::{Comparison, FEWEST_BEYOND, HistogramError, Metric, VerdictWord, beyond};
+use deadheat_record::{FEWEST_BEYOND, HistogramError, Metric, VerdictWord, beyond};
 use deadheat_stats::{EpochRatio, LogInterval, Sample, Welch, epoch_log_level, epoch_log_ratio};
 
 use super::super::figures::Place;
 use super::Race;
 use super::measured::{Wanted, values};
+
+use crate::report::Comparison;
 
 /// The interval of a ratio that the race itself did not compare.
 const ALPHA: f64 = 0.05;
@@ -73,7 +75,7 @@ impl Race<'_> {
         let sides = self.index(base).zip(self.index(side));
         let Some((base_index, other)) = sides else { return Ok(None) };
         let mut logs = Vec::new();
-        for epoch in self.record.epochs_of(side.scenario) {
+        for epoch in self.report.record.epochs_of(side.scenario) {
             let (base, other) = (values(epoch, base_index, wanted)?, values(epoch, other, wanted)?);
             logs.extend(epoch_log_ratio(&base, &other).map(EpochRatio::trimmed));
         }
@@ -114,7 +116,7 @@ impl Race<'_> {
     fn levels(&self, side: Side<'_>, wanted: Wanted) -> Result<Vec<f64>, HistogramError> {
         let Some(contender) = self.index(side) else { return Ok(Vec::new()) };
         let mut levels = Vec::new();
-        for epoch in self.record.epochs_of(side.scenario) {
+        for epoch in self.report.record.epochs_of(side.scenario) {
             levels.extend(epoch_log_level(&values(epoch, contender, wanted)?));
         }
         Ok(levels)
@@ -124,7 +126,7 @@ impl Race<'_> {
     fn most_beyond(&self, side: Side<'_>, at: f64) -> Result<Option<u64>, HistogramError> {
         let Some(contender) = self.index(side) else { return Ok(None) };
         let mut most = None;
-        for part in self.record.epochs_of(side.scenario).filter_map(|epoch| epoch.of(contender)) {
+        for part in self.report.record.epochs_of(side.scenario).filter_map(|epoch| epoch.of(contender)) {
             if !part.latency.0.is_empty() {
                 most = most.max(Some(beyond(part.latency.decode()?.len() as f64, at) as u64));
             }
@@ -142,12 +144,12 @@ impl Race<'_> {
                 .find(|one| one.quantile().is_some_and(|share| (share - at).abs() < 1e-9))?,
             _ => return None,
         };
-        let view = self.view.scenarios.iter().find(|one| one.result.name == side.scenario)?;
+        let raced = self.report.scenario(side.scenario)?;
         let of = |one: &&Comparison| {
             let names = [one.contender.as_str(), one.baseline.as_str()];
             one.metric == metric && (names == [contender, baseline] || names == [baseline, contender])
         };
-        let found = view.result.comparisons.iter().find(of)?;
+        let found = raced.comparisons.iter().find(of)?;
         let (ratio, interval) = (found.ratio?, found.low.zip(found.high));
         let turned = found.contender != contender;
         Some(Found {
@@ -159,9 +161,8 @@ impl Race<'_> {
 
     /// Whether a finding takes a contender's figure away.
     fn invalid(&self, side: Side<'_>, wanted: Wanted) -> bool {
-        let view = self.view.scenarios.iter().find(|one| one.result.name == side.scenario);
-        let here = view.iter().flat_map(|one| &one.result.findings);
-        here.chain(&self.view.findings).any(|one| one.takes(side.contender, judged_as(wanted)))
+        let here = self.report.scenario(side.scenario).into_iter().flat_map(|one| &one.findings);
+        here.chain(&self.report.findings).any(|one| one.takes(side.contender, judged_as(wanted)))
     }
 }
 

@@ -44,7 +44,7 @@ impl<'a> Race<'a> {
 
     /// Scenarios of which there is anything.
     fn raced(&self) -> impl Iterator<Item = &'a ScenarioPlan> + use<'a> {
-        let record = self.record;
+        let record = &self.report.record;
         record.plan.scenarios.iter().filter(move |one| record.epochs_of(&one.name).next().is_some())
     }
 
@@ -113,7 +113,7 @@ impl<'a> Race<'a> {
             return Some(format!("it asks for {} cores; contenders had {had}", exact(asked)));
         }
         let begin = format!("scenario `{}` asks for ", one.name);
-        let mut told = self.record.findings.iter().map(|(_, finding)| finding);
+        let mut told = self.report.record.findings.iter().map(|(_, finding)| finding);
         let scaled = told.any(|finding| finding.code == "fewer-cores" && finding.message.starts_with(&begin));
         scaled.then(|| "it asks for more cores than contenders had".into())
     }

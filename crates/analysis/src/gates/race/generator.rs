@@ -3,14 +3,15 @@
 //! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
 
 use deadheat_record::{
-    BEYOND, CgroupKind, ContenderEpoch, ContenderResult, EncodedHistogram, Epoch, HostReading, Metric,
-    PilotContender, Severity, Shape, Throttling,
+    BEYOND, CgroupKind, ContenderEpoch, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
+    Severity, Shape, Throttling,
 };
 use hdrhistogram::Histogram;
 
 use super::scenario::{Limits, NONE, at_limit, load_threads};
 use super::{Reading, Scene};
 use crate::number::{percent, three_digits, time_ns, whole};
+use crate::report::ContenderResult;
 use crate::series;
 
 const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };

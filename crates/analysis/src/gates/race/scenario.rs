@@ -3,14 +3,13 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{
-    ContenderResult, End, Epoch, Finding, Method, Metric, Record, Round, Severity, Shape, Slice,
-};
+use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Round, Severity, Shape, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::{Reading, Scene, generator};
 use crate::judge::climb;
 use crate::number::{percent, whole};
+use crate::report::ContenderResult;
 use crate::series::{self, Contest};
 
 /// A contender that uses less of its cores than this is not at its limit.

@@ -2,19 +2,19 @@
 //!
 //! Owns its wording. Must not know terminals: names stand in it as they are.
 
-use deadheat_record::{Comparison, ContenderResult, Finding, Metric, ScenarioResult, Severity, VerdictWord};
+use deadheat_record::{Finding, Metric, Severity, VerdictWord};
 
 use crate::number::{interval, percent, ratio, ratio_decimals};
+use crate::report::{Comparison, Ranking, ScenarioResult};
 
-/// The sentence about one metric. `order` is that of the results, best first; `letters` are theirs, by result.
+/// The sentence about one metric, of which this is the ranking.
 pub(crate) fn of(
     scenario: &ScenarioResult,
-    metric: Metric,
-    order: &[usize],
-    letters: &[String],
+    ranking: &Ranking,
     margin: f64,
     race_findings: &[Finding],
 ) -> String {
+    let metric = ranking.metric;
     let comparisons: Vec<&Comparison> =
         scenario.comparisons.iter().filter(|one| one.metric == metric).collect();
     if scenario.epochs == 0 {
@@ -33,10 +33,10 @@ pub(crate) fn of(
             invalid_codes(scenario, metric, race_findings)
         );
     }
-    let table = Table { results: &scenario.results, comparisons: &comparisons, order, letters, margin };
+    let table = Table { ranking, comparisons: &comparisons, margin };
     let sentence = match comparisons.as_slice() {
         [only] => pair(only, margin),
-        _ if letters.iter().all(|one| !one.is_empty()) => table.ranked(),
+        _ if ranking.contenders.iter().all(|one| !one.letters.is_empty()) => table.ranked(),
         _ => table.against_baseline(),
     };
     let invalid = comparisons.iter().filter(|one| one.verdict == VerdictWord::Invalid).count();
@@ -132,31 +132,28 @@ fn ends(one: &Comparison, turned: bool) -> (Option<f64>, Option<f64>) {
 
 /// All comparisons of a scenario in one metric.
 struct Table<'a> {
-    results: &'a [ContenderResult],
+    ranking: &'a Ranking,
     comparisons: &'a [&'a Comparison],
-    order: &'a [usize],
-    letters: &'a [String],
     margin: f64,
 }
 
 impl Table<'_> {
-    fn name(&self, index: usize) -> &str {
-        &self.results[index].contender
+    /// Names, best first.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.ranking.contenders.iter().map(|one| one.contender.as_str())
     }
 
     /// Every pair was compared: who shares the first letter?
     fn ranked(&self) -> String {
-        let first: Vec<usize> =
-            self.order.iter().copied().filter(|index| self.letters[*index].starts_with('a')).collect();
-        let all = self.results.len();
-        if let [winner] = first[..] {
-            let winner = self.name(winner);
-            let next = self.order.get(1).map_or("", |index| self.name(*index));
+        let first = self.ranking.contenders.iter().filter(|one| one.letters.starts_with('a'));
+        let several: Vec<&str> = first.map(|one| one.contender.as_str()).collect();
+        let all = self.ranking.contenders.len();
+        if let [winner] = several[..] {
+            let next = self.names().nth(1).unwrap_or_default();
             let of_two = self.comparisons.iter().find(|one| is_of(one, winner, next));
             let then = of_two.map(|one| against(one, next, one.contender != winner)).unwrap_or_default();
             return format!("{winner} is first of {all}: it {then}, the next");
         }
-        let several: Vec<&str> = first.iter().map(|index| self.name(*index)).collect();
         let among = |one: &&&Comparison| {
             several.contains(&one.baseline.as_str()) && several.contains(&one.contender.as_str())
         };
@@ -174,8 +171,8 @@ impl Table<'_> {
 
     /// Each was compared with the baseline only: the best of them, and a count of the others.
     fn against_baseline(&self) -> String {
-        let of = |index: &usize| self.comparisons.iter().find(|one| one.contender == self.name(*index));
-        let Some(best) = self.order.iter().find_map(of) else { return "nobody to compare with".into() };
+        let of = |name: &str| self.comparisons.iter().find(|one| one.contender == name);
+        let Some(best) = self.names().find_map(of) else { return "nobody to compare with".into() };
         let others: Vec<&&Comparison> =
             self.comparisons.iter().filter(|one| one.contender != best.contender).collect();
         let counted = [
