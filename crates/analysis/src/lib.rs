@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+mod average;
 pub mod compare;
 mod derive;
 pub mod doctor;

@@ -16,6 +16,7 @@ use deadheat_record::{
 };
 use deadheat_stats::Sample;
 
+use crate::average::{geometric_mean, mean, median};
 use crate::report::{Comparison, ContenderResult, EpochFigures, Figure};
 use crate::series::{self, Values};
 
@@ -109,7 +110,7 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         throughput_rps: if searched {
             None
         } else {
-            throughput(&series::rates_by_epoch(record, scenario, contender))
+            throughput(series::rates_by_epoch(record, scenario, contender))
         },
         peak_rps: geometric_mean(parts.iter().filter_map(|part| part.peak?.found())),
         offered_rps: offered(record, scenario, parts.len(), outcomes.total()),
@@ -130,9 +131,9 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         received_bytes_per_s: received_per_s(&parts),
         processes: parts.iter().map(|part| part.usage.processes).max().filter(|most| *most > 0),
         throttled: parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus),
-        rss_bytes: median(parts.iter().filter_map(|part| part.usage.pss_bytes).collect()),
+        rss_bytes: median_of(parts.iter().filter_map(|part| part.usage.pss_bytes)),
         peak_rss_bytes: parts.iter().filter_map(|part| part.usage.peak_pss_bytes).max(),
-        cold_start_ns: median(started.iter().map(|part| part.cold_start_ns).collect()).filter(|_| !measures),
+        cold_start_ns: median_of(started.iter().map(|part| part.cold_start_ns)).filter(|_| !measures),
         cold_starts_ns: kept.iter().filter(|_| starts).map(|part| part.cold_start_ns).collect(),
         measured: geometric_mean(kept.iter().filter_map(|part| part.measured)),
         artefact_bytes: record.plan.contenders[contender].artefact_bytes,
@@ -184,7 +185,7 @@ fn statuses(parts: &[&ContenderEpoch]) -> BTreeMap<u16, u64> {
 fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigures {
     EpochFigures {
         epoch: epoch.number,
-        throughput_rps: mean(&series::rates(epoch, part.contender)).filter(|_| !searched),
+        throughput_rps: mean(series::rates(epoch, part.contender)).filter(|_| !searched),
         cpu_us_per_request: series::cpu_and_completions(epoch, part)
             .and_then(|(ns, count)| cpu_us(ns, count)),
         rss_bytes: part.usage.pss_bytes,
@@ -203,7 +204,7 @@ fn figures(record: &Record, scenario: &str, contender: usize) -> Result<Vec<Figu
         let mut logs = Vec::new();
         for epoch in record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some()) {
             let value = match series::values(epoch, contender, metric)? {
-                Values::PerRound(rates) => mean(&rates),
+                Values::PerRound(rates) => mean(rates),
                 Values::PerEpoch(value) => value,
             };
             logs.extend(value.filter(|value| *value > 0.0 && value.is_finite()).map(f64::ln));
@@ -227,35 +228,18 @@ fn offered(record: &Record, scenario: &str, epochs: usize, due: u64) -> Option<f
 }
 
 /// Mean over epochs of the mean of their slices' rates; epochs whose rounds were all dropped have none.
-fn throughput(epochs: &[Vec<f64>]) -> Option<f64> {
-    let means: Vec<f64> = epochs.iter().filter_map(|rates| mean(rates)).collect();
-    mean(&means)
+pub(crate) fn throughput(epochs: impl IntoIterator<Item = Vec<f64>>) -> Option<f64> {
+    mean(epochs.into_iter().filter_map(mean))
 }
 
-fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    mean(&values.map(f64::ln).collect::<Vec<_>>()).map(f64::exp)
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// The middle value, of an even number the mean of the two in the middle.
-fn median(mut values: Vec<u64>) -> Option<u64> {
-    values.sort_unstable();
-    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some(low.midpoint(*high))
+/// Of whole numbers; half of one is left out.
+fn median_of(values: impl Iterator<Item = u64>) -> Option<u64> {
+    median(values.map(|value| value as f64)).map(|middle| middle as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        assert_eq!([median(vec![]), median(vec![3]), median(vec![9, 1, 5])], [None, Some(3), Some(5)]);
-        assert_eq!(median(vec![8, 1, 5, 2]), Some(3));
-    }
 
     #[test]
     fn parts_are_of_the_epochs_that_have_them() {
@@ -285,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_epoch_weighs_the_same_however_many_rounds_it_kept() {
-        assert_eq!(throughput(&[vec![1.0, 3.0], vec![], vec![10.0]]), Some(6.0));
-        assert_eq!(throughput(&[vec![], vec![]]), None);
+        assert_eq!(throughput([vec![1.0, 3.0], vec![], vec![10.0]]), Some(6.0));
+        assert_eq!(throughput([vec![], vec![]]), None);
     }
 }

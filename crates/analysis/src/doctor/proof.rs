@@ -5,6 +5,7 @@
 use deadheat_record::{Finding, Proof, ProofRace, ProofRow, VerdictWord};
 use deadheat_stats::spread::chance_of_at_least;
 
+use crate::average::median;
 use crate::number::percent;
 
 /// What the method promises: at most so many false claims.
@@ -36,18 +37,8 @@ pub(super) fn count(proof: &mut Proof) {
         let decided = |race: &&&ProofRace| {
             matches!(race.verdict, VerdictWord::Faster | VerdictWord::Slower | VerdictWord::Equivalent)
         };
-        row.median_verdict_s = median(races.iter().filter(decided).map(|race| race.took_s).collect());
-        row.true_ratio = median(races.iter().filter_map(|race| race.cpu_ratio).collect());
-    }
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        count if count % 2 == 0 => Some((values[middle - 1] + values[middle]) / 2.0),
-        _ => Some(values[middle]),
+        row.median_verdict_s = median(races.iter().filter(decided).map(|race| race.took_s));
+        row.true_ratio = median(races.iter().filter_map(|race| race.cpu_ratio));
     }
 }
 
@@ -181,13 +172,5 @@ mod tests {
         }
         let unread = ProofRow { true_ratio: None, ..row(1.05, [0, 16, 4, 0, 0], 1.0) };
         assert_eq!(false_claims(&unread), Some(Invalid));
-    }
-
-    #[test]
-    fn the_median_of_an_even_number_lies_between() {
-        assert_eq!(
-            (median(vec![]), median(vec![3.0, 1.0]), median(vec![9.0, 1.0, 2.0])),
-            (None, Some(2.0), Some(2.0))
-        );
     }
 }

@@ -10,8 +10,10 @@ use hdrhistogram::Histogram;
 
 use super::scenario::{Limits, NONE, at_limit, load_threads};
 use super::{Reading, Scene};
+use crate::average::{mean, median};
 use crate::number::{percent, three_digits, time_ns, whole};
 use crate::report::ContenderResult;
+use crate::results::throughput;
 use crate::series;
 
 const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
@@ -206,7 +208,7 @@ fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&Contender
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
     let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
     let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
-    let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns)).collect())? as f64;
+    let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns) as f64))?;
     let latency = merged(parts.iter().map(|part| &part.latency))?;
     let at = |quantile| latency.value_at_quantile(quantile) as f64;
     let over_ns = if late_ns > at(0.9) { late_ns - at(0.1) } else { 0.0 };
@@ -275,10 +277,9 @@ fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     )
 }
 
-/// Mean over epochs of the mean of a contender's slices. Where every round was left out, what was answered says as much.
+/// A contender's rate over these epochs. Where every round was left out, what was answered says as much.
 fn rate_in<'a>(epochs: impl Iterator<Item = &'a Epoch> + Clone, contender: usize) -> Option<f64> {
-    let mean = |rates: Vec<f64>| (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
-    mean(epochs.clone().filter_map(|epoch| mean(series::rates(epoch, contender))).collect()).or_else(|| {
+    throughput(epochs.clone().map(|epoch| series::rates(epoch, contender))).or_else(|| {
         let parts = epochs.filter_map(|epoch| epoch.of(contender));
         let (count, ns) = parts.fold((0, 0), |sum, part| (sum.0 + part.completions, sum.1 + part.loaded_ns));
         (ns > 0).then(|| count as f64 * 1e9 / ns as f64)
@@ -287,8 +288,7 @@ fn rate_in<'a>(epochs: impl Iterator<Item = &'a Epoch> + Clone, contender: usize
 
 /// Mean over epochs of the peak rates that were found.
 fn peak_in<'a>(epochs: impl Iterator<Item = &'a Epoch>, contender: usize) -> Option<f64> {
-    let found: Vec<f64> = epochs.filter_map(|epoch| epoch.of(contender)?.peak?.found()).collect();
-    (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
+    mean(epochs.filter_map(|epoch| epoch.of(contender)?.peak?.found()))
 }
 
 /// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.
@@ -426,9 +426,4 @@ fn total(counts: impl Iterator<Item = u64>) -> Option<u64> {
 /// All of these together; none where there are none, or nothing in them.
 fn merged<'a>(all: impl IntoIterator<Item = &'a EncodedHistogram>) -> Option<Histogram<u64>> {
     EncodedHistogram::merge(all).ok().flatten().filter(|all| !all.is_empty())
-}
-
-fn median(mut values: Vec<u64>) -> Option<u64> {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied()
 }

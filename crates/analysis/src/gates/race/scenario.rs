@@ -7,6 +7,7 @@ use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Round, Severi
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::{Reading, Scene, generator};
+use crate::average::mean;
 use crate::judge::climb;
 use crate::number::{percent, whole};
 use crate::report::ContenderResult;
@@ -406,9 +407,4 @@ fn pairs<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = (&'a Contest, &'a Pai
 /// Those that were left out, too.
 fn rounds<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Round> {
     scene.epochs.iter().flat_map(|epoch| &epoch.rounds)
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
 }
