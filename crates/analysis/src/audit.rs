@@ -9,6 +9,7 @@ mod own;
 
 use deadheat_record::{AUDIT_SCHEMA, AuditRecord, Claim, GeneratorAudit};
 
+pub use figures::published_connections;
 pub use here::add_race;
 
 /// The claims held against each other: an audit for which nothing is run.
@@ -34,16 +35,4 @@ pub fn self_test(study: &str, title: Option<&str>, started_unix_ms: u64, claims:
 pub fn add_generator(audit: &mut AuditRecord, measured: GeneratorAudit) {
     let concluded = ceiling::concluded(measured, &audit.claims);
     audit.generators.push(concluded);
-}
-
-/// How many connections were published; none where it is not said, or differs between runs.
-pub fn published_connections(claims: &[Claim]) -> Option<u32> {
-    published_count(claims, "connections")
-}
-
-/// How many there were in every published run; none where it is not said, or differs between runs.
-fn published_count(claims: &[Claim], metric: &str) -> Option<u32> {
-    let mut all = claims.iter().filter(|one| one.metric == metric).filter_map(|one| one.value);
-    let first = all.next()?;
-    all.all(|other| other == first).then_some(first as u32).filter(|count| *count > 0)
 }

@@ -8,7 +8,7 @@ mod reproduce;
 use deadheat_record::{Difference, End, Finding, Metric, Record, SCHEMA, ScenarioPlan, Shape};
 use deadheat_stats::Progress;
 
-use crate::AnalysisError;
+use crate::error::AnalysisError;
 use crate::gates::race as gates;
 use crate::judge::{AskError, Judge, Judged};
 use crate::report::{

@@ -8,11 +8,8 @@ mod proof;
 
 use deadheat_record::{DoctorRecord, Severity};
 
-pub use derived::{Profile, Times, is_invalid};
+pub use derived::{DIFFERENCES, Profile, Times, is_invalid};
 pub use findings::{CODES, listed, named, virtual_machine};
-
-/// The differences for which it is said what it takes to tell them apart.
-pub const DIFFERENCES: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];
 
 /// Fills in what follows from the noise floor: what can be told apart by races of two, the usual one and the longest one.
 pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {

@@ -89,7 +89,7 @@ fn rates_of_cpu(epoch: &Epoch, contender: usize) -> Option<Vec<f64>> {
 }
 
 /// A contender's slices of the rounds that were kept.
-fn kept(epoch: &Epoch, contender: usize) -> impl Iterator<Item = &Slice> {
+pub(crate) fn kept(epoch: &Epoch, contender: usize) -> impl Iterator<Item = &Slice> {
     let rounds = epoch.rounds.iter().filter(|round| round.dropped.is_none());
     rounds.flat_map(|round| &round.slices).filter(move |slice| slice.contender == contender)
 }

@@ -4,8 +4,7 @@
 
 use deadheat_record::{Claim, GeneratorAudit};
 
-use super::figures::figure;
-use super::published_count;
+use super::figures::{figure, published_count};
 use crate::number::{exact, interval_of, percent, three_digits};
 
 /// Where the server uses so much of its cores, it is the limit, and not the generator.

@@ -157,6 +157,18 @@ impl<'a> Run<'a> {
     }
 }
 
+/// How many connections were published; none where it is not said, or differs between runs.
+pub fn published_connections(claims: &[Claim]) -> Option<u32> {
+    published_count(claims, "connections")
+}
+
+/// How many there were in every published run; none where it is not said, or differs between runs.
+pub(super) fn published_count(claims: &[Claim], metric: &str) -> Option<u32> {
+    let mut all = claims.iter().filter(|one| one.metric == metric).filter_map(|one| one.value);
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first as u32).filter(|count| *count > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@
 mod looked;
 mod measured;
 mod place;
+mod race;
 
 use deadheat_record::{
     AuditRecord, Claim, ClaimHere, ClaimVerdict, FEWEST_BEYOND, HistogramError, Metric, Shape,
@@ -13,9 +14,11 @@ use deadheat_record::{
 use deadheat_stats::Published;
 
 use super::figures::{Figure, figure, time_unit};
-use crate::{AnalysisError, Report};
-use looked::{Found, Looked, Side};
+use crate::error::AnalysisError;
+use crate::report::Report;
+use looked::{Found, Looked};
 use measured::{Wanted, is_of, unit, wanted};
+use race::{Race, Side};
 
 /// Settings of a published run, and what is no result of a contender: nothing to be found here.
 const SETTINGS: [&str; 11] = [
@@ -79,11 +82,6 @@ pub fn add_race(audit: &mut AuditRecord, file: &str, report: &Report) -> Result<
     audit.record = Some(file.into());
     audit.machine = Some(record.machine.clone());
     Ok(())
-}
-
-struct Race<'a> {
-    report: &'a Report,
-    claims: &'a [Claim],
 }
 
 /// What comes of holding a claim against a race.
@@ -264,22 +262,6 @@ impl<'a> Race<'a> {
             _ if others => Partner::Nobody("nobody else whose figure was published was raced"),
             _ => Partner::Nobody("no other contender's figure was published that it could be divided by"),
         }
-    }
-
-    /// Why a contender has no figures in a scenario.
-    fn missing(&self, side: Side<'_>) -> Option<String> {
-        if self.index(side).is_some() {
-            return None;
-        }
-        let name = side.contender;
-        let told = self.report.not_raced().find(|(one, _)| *one == name);
-        let why = told.map_or_else(String::new, |(_, why)| format!(": {why}"));
-        Some(format!("{name} was not raced{why}"))
-    }
-
-    fn index(&self, side: Side<'_>) -> Option<usize> {
-        let of = |index: &usize| self.report.record.plan.contenders[*index].name == side.contender;
-        self.report.record.racing(side.scenario).into_iter().find(of)
     }
 }
 

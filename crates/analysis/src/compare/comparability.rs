@@ -27,10 +27,11 @@
 
 use deadheat_record::{Finding, Limits, Machine, Probe, Record, ScenarioPlan, Severity, Shape, Slices};
 
-use super::races::Both;
-use super::{Asked, Match, names, shape};
-use crate::Report;
+use super::asked::Asked;
+use super::matched::{Both, Match, names};
+use super::metrics::shape;
 use crate::number::{bytes, clock, time_ns};
+use crate::report::Report;
 
 /// Every code that a comparison gives of its own.
 pub const CODES: [&str; 18] = [

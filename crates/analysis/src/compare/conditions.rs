@@ -7,10 +7,10 @@ use deadheat_record::{Change, ComparedScenario, ConditionPlace, ConditionResult,
 use deadheat_stats::Compared;
 use deadheat_stats::interval::LogInterval;
 
-use super::{FailIf, metric_word};
+use super::asked::FailIf;
 use crate::judge::{direction, verdict as verdict_of};
-use crate::report::Comparison;
-use crate::{Report, ScenarioResult, series};
+use crate::report::{Comparison, Report, ScenarioResult};
+use crate::series;
 
 /// What the conditions say of a comparison of two records.
 pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<ConditionResult> {
@@ -20,7 +20,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
         .collect();
     let mut results = all(&places, conditions);
     for (result, condition) in results.iter_mut().zip(conditions) {
-        let named = condition.metric.map(metric_word);
+        let named = condition.metric.map(Metric::word);
         let is_meant = |one: &Change| named.is_none_or(|metric| one.metric == metric);
         let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
         // Where a race was about the metric; all of them where none was.
@@ -68,7 +68,7 @@ fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<Condi
     let place = |metric: Metric, contender: &String| ConditionPlace {
         scenario: name.into(),
         contender: contender.clone(),
-        metric: metric_word(metric).into(),
+        metric: metric.word().into(),
     };
     missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
 }
@@ -85,7 +85,7 @@ struct Place<'a> {
 fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
     let result = |one: &FailIf| {
         let speaks = |place: &&Place<'_>| match one.metric {
-            Some(metric) => place.metric == metric_word(metric),
+            Some(metric) => place.metric == metric.word(),
             None => place.asked,
         };
         let held = places.iter().filter(speaks).filter(|place| one.condition.holds(&place.compared));
@@ -109,7 +109,7 @@ fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
 fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
     let ends = (one.low, one.high);
     let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
-    Place { scenario, contender: &one.contender, metric: metric_word(one.metric), asked: true, compared }
+    Place { scenario, contender: &one.contender, metric: one.metric.word(), asked: true, compared }
 }
 
 fn compared(

@@ -7,8 +7,9 @@ use deadheat_record::{
     Finding, LoadRecord, LoadShape, Severity, Shape, VerdictWord,
 };
 
-use super::Named;
+use super::asked::Named;
 use super::comparability::unlike;
+use super::metrics::shape as in_words;
 
 /// What holds for a margin and an error rate that nothing rests on: the method's own.
 const MARGIN: f64 = 0.03;
@@ -135,7 +136,7 @@ fn asked(then: &LoadRecord, now: &LoadRecord) -> Option<Finding> {
     };
     let rate = |load: &LoadRecord| load.rate.clone().unwrap_or_else(|| "as answered".into());
     let message = unlike([
-        ("load", super::shape(&shape(then)), super::shape(&shape(now))),
+        ("load", in_words(&shape(then)), in_words(&shape(now))),
         ("rate", rate(then), rate(now)),
         ("requests", sent(then), sent(now)),
     ])?;

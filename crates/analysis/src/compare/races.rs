@@ -10,25 +10,14 @@ use deadheat_stats::holm::Holm;
 use deadheat_stats::verdict::rule_on;
 use deadheat_stats::{ENDED_BY_ITSELF, Sample, Verdict, Welch};
 
+use super::asked::{Asked, CompareError, FailIf, Named};
 use super::epochs::{Series, series};
-use super::{
-    Asked, CompareError, FailIf, Match, Named, asked_metrics, comparability, conditions, index_of, measured,
-    metric_word, names, old_name,
-};
+use super::matched::{Both, Match, index_of, names, old_name};
+use super::metrics::{asked_metrics, measured};
+use super::{comparability, conditions};
+use crate::error::AnalysisError;
 use crate::judge::{direction, word};
-use crate::{AnalysisError, Report};
-
-/// Both records with what was derived from each.
-pub(super) struct Both<'a> {
-    pub(super) old: &'a Record,
-    pub(super) new: &'a Record,
-    pub(super) old_report: Report,
-    pub(super) new_report: Report,
-    /// Who is the same contender in both, whether chosen or not; in the new plan's order.
-    pub(super) matches: Vec<Match>,
-    /// The reference, if there is one; it is among the matches.
-    pub(super) reference: Option<Match>,
-}
+use crate::report::Report;
 
 /// Compares two races.
 ///
@@ -193,7 +182,7 @@ fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &Asked) -> Vec<Metri
 /// Whether every metric that was typed, also in a condition, is one that the scenarios measure.
 fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &Asked) -> Result<(), CompareError> {
     let unknown = |option, name: &str, place: &str, known: &[Metric]| {
-        let known = known.iter().map(|one| metric_word(*one).to_owned()).collect();
+        let known = known.iter().map(|one| one.word().to_owned()).collect();
         Err(CompareError::Unknown { option, name: name.into(), place: place.into(), known })
     };
     let mut known: Vec<Metric> = Vec::new();
@@ -204,7 +193,7 @@ fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &Asked) -> Result
     }
     let both_measured = "what both records measured";
     if let Some(one) = asked.metrics.iter().find(|one| !known.contains(one)) {
-        return unknown("--metric", metric_word(*one), both_measured, &known);
+        return unknown("--metric", one.word(), both_measured, &known);
     }
     let (left, place) = match &asked.metrics[..] {
         [] => (&known[..], both_measured),
@@ -341,7 +330,7 @@ fn change(
         old_contender: then.name.clone(),
         old_version: then.version.clone(),
         new_version: now.version.clone(),
-        metric: metric_word(metric).into(),
+        metric: metric.word().into(),
         more_is_better: metric.more_is_better(),
         asked: false,
         old: mean(&old.levels).and_then(|ln| finite(ln.exp())),

@@ -6,8 +6,10 @@ use deadheat_record::{NoiseFloor, Resolution, Severity, VerdictWord};
 use deadheat_stats::interval::{MOST_EPOCHS, POWER};
 use deadheat_stats::{Referee, Rules, power, spread};
 
-use super::DIFFERENCES;
 use crate::number::{percent, whole};
+
+/// The differences for which it is said what it takes to tell them apart.
+pub const DIFFERENCES: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];
 
 /// The chance with which the true spread lies in its range.
 const LEVEL: f64 = 0.9;

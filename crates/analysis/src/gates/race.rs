@@ -36,11 +36,15 @@
 mod generator;
 mod metrics;
 mod scenario;
+mod scene;
 
-use deadheat_record::{Epoch, Finding, Metric, Record, ScenarioPlan, Severity};
+use deadheat_record::{Epoch, Finding, Record, ScenarioPlan};
 
 use crate::judge::Judged;
-use crate::report::{ContenderResult, GateReading};
+use crate::report::ContenderResult;
+use scene::Scene;
+
+pub(crate) use scene::Reading;
 
 /// Every code that these gates give; the race may notice more.
 pub const CODES: [&str; 28] = [
@@ -74,71 +78,10 @@ pub const CODES: [&str; 28] = [
     "peak-not-found",
 ];
 
-/// What is known of a scenario when its gates are read.
-pub(crate) struct Scene<'a> {
-    /// The whole record.
-    pub(crate) record: &'a Record,
-    /// The scenario as planned.
-    pub(crate) plan: &'a ScenarioPlan,
-    /// Its epochs, in time order.
-    pub(crate) epochs: Vec<&'a Epoch>,
-    /// One per contender that is in the race.
-    pub(crate) results: &'a [ContenderResult],
-    /// What is compared, and what the judge says of it.
-    pub(crate) judged: &'a Judged,
-}
-
-impl Scene<'_> {
-    /// Index into the plan's contenders.
-    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
-        self.record.plan.contenders.iter().position(|contender| contender.name == name)
-    }
-}
-
 /// Findings that are not about one scenario: those that the race noted, and those that follow from the plan.
 pub(crate) fn of_race(record: &Record) -> Vec<Finding> {
     let noted = record.findings.iter().filter(|(scenario, _)| scenario.is_none()).map(|(_, one)| one.clone());
     merged(noted.map(|one| (None, one)).chain(scenario::not_pinned(record).map(|one| (None, one))).collect())
-}
-
-/// What a gate read.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reading {
-    /// How much it weakens the number; none where it is within its limits.
-    severity: Option<Severity>,
-    code: &'static str,
-    contender: Option<String>,
-    /// The metrics that it weakens; all of them where none is named.
-    metrics: Vec<Metric>,
-    message: String,
-    remedy: &'static str,
-}
-
-impl Reading {
-    fn about(self, contender: &str) -> Self {
-        Self { contender: Some(contender.into()), ..self }
-    }
-
-    fn finding(&self) -> Option<Finding> {
-        Some(Finding {
-            code: self.code.into(),
-            severity: self.severity?,
-            contender: self.contender.clone(),
-            metrics: self.metrics.clone(),
-            message: self.message.clone(),
-            remedy: self.remedy.into(),
-        })
-    }
-
-    /// As the document has it.
-    pub(crate) fn shown(self) -> GateReading {
-        GateReading {
-            code: self.code.into(),
-            contender: self.contender,
-            state: self.severity.into(),
-            reading: self.message,
-        }
-    }
 }
 
 /// Findings about one scenario: those that the race and its epochs noted, and those that follow from the figures; and

@@ -7,20 +7,12 @@ use deadheat_record::{FEWEST_BEYOND, HistogramError, Metric, VerdictWord, beyond
 use deadheat_stats::{EpochRatio, LogInterval, Sample, Welch, epoch_log_level, epoch_log_ratio};
 
 use super::super::figures::Place;
-use super::Race;
 use super::measured::{Wanted, values};
-
+use super::race::{Race, Side};
 use crate::report::Comparison;
 
 /// The interval of a ratio that the race itself did not compare.
 const ALPHA: f64 = 0.05;
-
-/// One of the two that a ratio is of.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Side<'c> {
-    pub(super) contender: &'c str,
-    pub(super) scenario: &'c str,
-}
 
 /// A ratio of this machine, or a figure.
 pub(super) struct Found {

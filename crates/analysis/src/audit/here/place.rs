@@ -5,8 +5,8 @@
 use deadheat_record::{Claim, Metric, ScenarioPlan, Shape};
 
 use super::super::figures::Run;
-use super::Race;
 use super::measured::{Wanted, is_of};
+use super::race::Race;
 use crate::number::exact;
 
 impl<'a> Race<'a> {

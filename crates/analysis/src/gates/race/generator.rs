@@ -8,8 +8,7 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
-use super::scenario::{Limits, NONE, at_limit, load_threads};
-use super::{Reading, Scene};
+use super::scene::{Limits, NONE, Reading, Scene};
 use crate::average::{mean, median};
 use crate::number::{percent, three_digits, time_ns, whole};
 use crate::report::ContenderResult;
@@ -42,7 +41,7 @@ pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
 /// Gates that are about one contender.
 pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Reading> {
     let Some(contender) = scene.index_of(&result.contender) else { return Vec::new() };
-    let parts: Vec<&ContenderEpoch> = scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
+    let parts = scene.parts(contender);
     let gates = [
         send_lag(scene, &parts),
         offered_not_achieved(scene, contender, &parts),
@@ -59,8 +58,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<R
 /// Gates on one contender that hold for a search as well.
 pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> impl Iterator<Item = Reading> {
     let gates = scene.index_of(&result.contender).map(|contender| {
-        let parts: Vec<&ContenderEpoch> =
-            scene.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect();
+        let parts = scene.parts(contender);
         [throttled(scene, &parts), stalls(scene, contender)]
     });
     gates.into_iter().flatten().flatten()
@@ -69,10 +67,9 @@ pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> impl Iterat
 /// Over all slices of a contender, those of rounds among them that a stall left out.
 fn stalls(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     let beyond = 1.0 - scene.record.plan.highest_quantile(scene.plan)?;
-    let slices = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).flat_map(|round| &round.slices);
-    let own = slices.filter(|slice| slice.contender == contender);
-    let read =
-        own.filter_map(|slice| Some((slice.stalled_share? * slice.elapsed_ns as f64, slice.elapsed_ns)));
+    let read = scene
+        .slices(contender)
+        .filter_map(|slice| Some((slice.stalled_share? * slice.elapsed_ns as f64, slice.elapsed_ns)));
     let (stalled_ns, elapsed_ns) = read.fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let share = (elapsed_ns > 0).then(|| stalled_ns / elapsed_ns as f64)?;
     Limits { warn: beyond / 2.0, invalid: f64::INFINITY }.judge(
@@ -106,9 +103,8 @@ fn run_delay(
     result: &ContenderResult,
     parts: &[&ContenderEpoch],
 ) -> Option<Reading> {
-    let held_up = is_closed(scene) && at_limit(scene, result);
-    let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds).filter(|round| round.dropped.is_none());
-    let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
+    let held_up = is_closed(scene) && scene.at_limit(result);
+    let slices = scene.epochs.iter().flat_map(|epoch| series::kept(epoch, contender));
     let read = slices
         .filter_map(|slice| Some((slice.load_run_delay_ns?, slice.load_runs.unwrap_or(0), slice.elapsed_ns)));
     let sum = |sum: (u64, u64, u64), one: (u64, u64, u64)| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
@@ -116,7 +112,7 @@ fn run_delay(
     let allowed_ns =
         if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
     // Nothing was read where no slice has its delay, or every round was left out.
-    let threads_ns = Some(elapsed_ns as f64 * load_threads(scene) as f64).filter(|ns| *ns > 0.0)?;
+    let threads_ns = Some(elapsed_ns as f64 * scene.load_threads() as f64).filter(|ns| *ns > 0.0)?;
     let share = (delay_ns as f64 - allowed_ns).max(0.0) / threads_ns;
     let beyond = match (held_up, allowed_ns > 0.0) {
         (true, _) => ", while the contender was at its limit",
@@ -206,8 +202,7 @@ fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&Contender
     let due: u64 = parts.iter().map(|part| part.outcomes.total()).sum();
     let completions: u64 = parts.iter().map(|part| part.completions).sum();
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
-    let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
-    let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
+    let slices = scene.slices(contender);
     let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns) as f64))?;
     let latency = merged(parts.iter().map(|part| &part.latency))?;
     let at = |quantile| latency.value_at_quantile(quantile) as f64;

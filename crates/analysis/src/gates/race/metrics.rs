@@ -4,7 +4,7 @@
 
 use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd};
 
-use super::Scene;
+use super::scene::Scene;
 use crate::number::{three_digits, whole};
 use crate::series;
 

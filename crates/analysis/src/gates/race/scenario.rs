@@ -6,25 +6,15 @@
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Round, Severity, Shape, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
-use super::{Reading, Scene, generator};
+use super::generator;
+use super::scene::{Limits, NONE, Reading, Scene};
 use crate::average::mean;
 use crate::judge::climb;
 use crate::number::{percent, whole};
 use crate::report::ContenderResult;
 use crate::series::{self, Contest};
 
-/// A contender that uses less of its cores than this is not at its limit.
-const AT_LIMIT: f64 = 0.90;
-
-/// Where a reading begins to warn, and where it takes the number away.
-pub(super) struct Limits {
-    pub(super) warn: f64,
-    pub(super) invalid: f64,
-}
-
 const GENERATOR: Limits = Limits { warn: 0.70, invalid: 0.85 };
-/// For a reading that weakens nothing, however high.
-pub(super) const NONE: Limits = Limits { warn: f64::INFINITY, invalid: f64::INFINITY };
 const WRONG: Limits = Limits { warn: 0.0, invalid: 0.001 };
 const STEAL: Limits = Limits { warn: 0.01, invalid: 0.05 };
 const FOREIGN: Limits = Limits { warn: 0.02, invalid: 0.10 };
@@ -32,24 +22,6 @@ const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
 const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
 /// What helps against a machine that others use.
 const DISTURBED: &str = "race again where less disturbs it; `deadheat doctor` shows what does";
-
-impl Limits {
-    /// What the gate says of the reading; a finding comes of it if that is over a limit.
-    pub(super) fn judge(
-        &self,
-        code: &'static str,
-        reading: f64,
-        message: String,
-        remedy: &'static str,
-    ) -> Option<Reading> {
-        let severity = if reading > self.invalid {
-            Some(Severity::Invalid)
-        } else {
-            (reading > self.warn).then_some(Severity::Warn)
-        };
-        Some(Reading { severity, code, contender: None, metrics: Vec::new(), message, remedy })
-    }
-}
 
 /// All gates of a scenario.
 pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
@@ -128,18 +100,11 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
     })
 }
 
-/// Whether a contender used up its cores or its quota of them, together with the services that do a part of its work on the same cores.
-pub(super) fn at_limit(scene: &Scene<'_>, result: &ContenderResult) -> bool {
-    // A quota is the contender's alone.
-    let services = result.services_share.filter(|_| scene.plan.limits.cpus.is_none()).unwrap_or(0.0);
-    result.cpu_share.is_some_and(|share| share + services >= AT_LIMIT)
-}
-
 /// Only for a closed load on cores of its own: an open load asks for no more than its rate.
 fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let closed = matches!(scene.plan.shape, Shape::Closed { .. });
     let share = result.cpu_share.filter(|_| closed)?;
-    let idle = !at_limit(scene, result);
+    let idle = !scene.at_limit(result);
     let so = if idle { ": something else limits the rate" } else { "" };
     let services = result
         .services_share
@@ -154,19 +119,12 @@ fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readi
     })
 }
 
-/// The generator's threads: one for each of its cores, one where it has none of its own, and no more than there are connections.
-pub(super) fn load_threads(scene: &Scene<'_>) -> usize {
-    let connections = scene.plan.shape.connections().max(1) as usize;
-    scene.record.plan.pinning.load_cpus.len().max(1).min(connections)
-}
-
 /// How much of its threads' time the generator used while it loaded this contender. Under a closed load, a contender at its own
 /// limit is what set the rate, however busy the generator was.
 fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
-    let (threads, cores) = (load_threads(scene), scene.record.plan.pinning.load_cpus.len());
-    let rounds = scene.epochs.iter().flat_map(|epoch| &epoch.rounds);
-    let slices = rounds.flat_map(|round| &round.slices).filter(|slice| slice.contender == contender);
+    let (threads, cores) = (scene.load_threads(), scene.record.plan.pinning.load_cpus.len());
+    let slices = scene.slices(contender);
     // Looking out for the next due time is no work: it is left for a request that is due.
     let worked_ns = |slice: &Slice| slice.load_cpu_ns.saturating_sub(slice.load_spin_ns.unwrap_or(0));
     let (used_ns, elapsed_ns) =
@@ -177,7 +135,7 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
     if !share.is_finite() || closed && result.cpu_share.is_none() {
         return None;
     }
-    let held_up = closed && at_limit(scene, result);
+    let held_up = closed && scene.at_limit(result);
     let of = if threads == cores { "the generator's cores" } else { "the time of the generator's threads" };
     let so = match (closed, held_up) {
         (true, true) => ", while the contender was at its limit",
@@ -250,7 +208,7 @@ fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, 
 
 /// Of all rounds: those with much of it are left out, so that those that were kept never show how noisy the machine is.
 fn steal(scene: &Scene<'_>) -> Option<Reading> {
-    let share = mean(rounds(scene).map(|round| round.external.steal_share))?;
+    let share = mean(scene.rounds().map(|round| round.external.steal_share))?;
     STEAL.judge(
         "steal",
         share,
@@ -261,7 +219,7 @@ fn steal(scene: &Scene<'_>) -> Option<Reading> {
 
 /// Of all rounds, as [`steal`].
 fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
-    let share = mean(rounds(scene).filter_map(|round| round.external.foreign_share))?;
+    let share = mean(scene.rounds().filter_map(|round| round.external.foreign_share))?;
     FOREIGN.judge(
         "foreign-cpu",
         share,
@@ -271,8 +229,8 @@ fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
 }
 
 fn dropped_rounds(scene: &Scene<'_>) -> Option<Reading> {
-    let all = rounds(scene).count();
-    let dropped = rounds(scene).filter(|round| round.dropped.is_some()).count();
+    let all = scene.rounds().count();
+    let dropped = scene.rounds().filter(|round| round.dropped.is_some()).count();
     let share = dropped as f64 / all.max(1) as f64;
     let so = if share > DROPPED.warn { ": the machine is too noisy" } else { "" };
     DROPPED.judge(
@@ -342,7 +300,7 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
 
 fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
-    let parts = scene.epochs.iter().filter_map(|epoch| epoch.of(contender));
+    let parts = scene.parts(contender).into_iter();
     let (closed, completions) =
         parts.fold((0, 0), |(closed, all), part| (closed + part.closed_by_server, all + part.completions));
     let share = closed as f64 / completions.max(1) as f64;
@@ -402,9 +360,4 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
 /// Every contest, with what the judge says of it.
 fn pairs<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = (&'a Contest, &'a PairJudgement)> {
     scene.judged.contests.iter().zip(scene.judged.judgement.iter().flat_map(|all| &all.pairs))
-}
-
-/// Those that were left out, too.
-fn rounds<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Round> {
-    scene.epochs.iter().flat_map(|epoch| &epoch.rounds)
 }
