@@ -300,6 +300,11 @@ fn trackers_do_not_get_what_a_finding_took_away() {
     let mut record = two().record();
     record.findings.push((None, Finding::invalid("x", "y", "z").about("bun")));
     only_node(&record);
+    // One that takes some metrics away leaves the others.
+    let metrics = Metric::ALL.into_iter().filter(|one| *one != Metric::P99).collect();
+    record.findings = vec![(None, Finding { metrics, ..Finding::invalid("send-lag", "y", "z") })];
+    let text = bencher(&Report::of(&record).unwrap()).unwrap();
+    assert!(text.contains("\"latency-p99\"") && !text.contains("\"latency\""), "{text}");
     let disturbed = Race { dropped_rounds: 3, ..two() }.record();
     assert_eq!(tracked(&disturbed).concat(), Vec::<String>::new(), "a finding about nobody is about all");
     // A warning takes nothing away.

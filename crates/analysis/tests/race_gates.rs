@@ -288,11 +288,8 @@ fn a_lag_that_takes_the_median_away_leaves_p99_until_it_is_half_of_that() {
 }
 
 #[test]
-fn figures_that_a_lag_takes_away_are_compared_and_passed_on_by_nobody() {
+fn figures_that_a_lag_takes_away_are_compared_by_nobody() {
     let mut record = lagging(900_000);
-    let document = Report::of(&record).unwrap();
-    let tracked = deadheat_report::bencher(&document).unwrap();
-    assert!(tracked.contains("latency-p99") && !tracked.contains("\"latency\""), "{tracked}");
     // Raced for p99 alone, the other metrics are compared all the same.
     record.plan.scenarios[0].metrics = vec![Metric::P99];
     let metric = |word: &str| Some(Metric::ALL.into_iter().find(|one| one.word() == word).unwrap());

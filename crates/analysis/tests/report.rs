@@ -1,4 +1,4 @@
-//! The JSON document: derived from the record alone, fitting its schema, and the same as what the referee says.
+//! The report: derived from the record alone, fitting its schema, and the same as what the referee says.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -13,12 +13,16 @@ use deadheat_record::{
     End, Epoch, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity, Shape,
     Throttling, VerdictWord,
 };
-use deadheat_report::json;
 use fixture::{Race, Racer};
 use serde_json::Value;
 
 fn two() -> Race {
     Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)])
+}
+
+/// As `race --json` writes it.
+fn json(report: &Report) -> String {
+    serde_json::to_string_pretty(report).unwrap() + "\n"
 }
 
 fn codes(record: &Record) -> Vec<(String, Severity)> {
@@ -43,14 +47,14 @@ fn expect(race: &Race, code: &str, severity: Severity) {
 #[test]
 fn the_example_document_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/fixtures/example.json");
-    let made = json(&Report::of(&Race { rounds: 4, ..two() }.record()).unwrap()).unwrap();
+    let made = json(&Report::of(&Race { rounds: 4, ..two() }.record()).unwrap());
     if std::env::var_os("UPDATE_EXAMPLE").is_some() {
         std::fs::write(&path, &made).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == made,
-        "{} differs from what is written now; rewrite it with UPDATE_EXAMPLE=1 cargo test -p deadheat-report",
+        "{} differs from what is written now; rewrite it with UPDATE_EXAMPLE=1 cargo test -p deadheat-analysis",
         path.display()
     );
 }
@@ -64,7 +68,7 @@ fn documents_fit_the_schema_and_read_back() {
     for race in [two(), unmeasured, alone] {
         let record = race.record();
         let document = Report::of(&record).unwrap();
-        let text = json(&document).unwrap();
+        let text = json(&document);
         let value: Value = serde_json::from_str(&text).unwrap();
         let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert_eq!(errors, Vec::<String>::new());
