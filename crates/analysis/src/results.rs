@@ -98,8 +98,7 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     // What was left out says as much where everything was.
     let cpu_us_per_request = cpu_us(counted.0, counted.1).or_else(|| cpu_us(cpu_ns, completions));
     let split = cpu_us_per_request.zip(user_share(&parts)).map(|(us, share)| (us * share, us - us * share));
-    let limits = record.plan.scenarios.iter().find(|one| one.name == scenario).map(|one| &one.limits);
-    let cores = limits.and_then(|limits| limits.cores(record.plan.pinning.server_cpus.len()));
+    let cores = plan.and_then(|plan| plan.limits.cores(record.plan.pinning.server_cpus.len()));
     let services_ns = parts.iter().filter_map(|part| part.usage.services_cpu_ns).reduce(|sum, ns| sum + ns);
     let cores_ns = sum(|part| part.loaded_ns) as f64 * record.plan.pinning.server_cpus.len() as f64;
     let available_ns = sum(|part| part.loaded_ns) as f64 * cores.unwrap_or(0.0);

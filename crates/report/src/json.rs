@@ -8,6 +8,6 @@ use crate::ReportError;
 ///
 /// # Errors
 /// None in practice: everything in a document can be written as JSON.
-pub fn json(document: &Report) -> Result<String, ReportError> {
-    Ok(serde_json::to_string_pretty(document)? + "\n")
+pub fn json(report: &Report) -> Result<String, ReportError> {
+    Ok(serde_json::to_string_pretty(report)? + "\n")
 }

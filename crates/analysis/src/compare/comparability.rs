@@ -103,10 +103,10 @@ pub(super) fn of_scenario(
     chosen: &[Match],
     field: &[Match],
 ) -> Vec<Finding> {
-    let plan = |record: &'_ Record| record.plan.scenarios.iter().find(|one| one.name == scenario).cloned();
-    let (Some(then), Some(now)) = (plan(both.old), plan(both.new)) else { return Vec::new() };
+    let plans = both.old.plan.scenario(scenario).zip(both.new.plan.scenario(scenario));
+    let Some((then, now)) = plans else { return Vec::new() };
     let mut all: Vec<Finding> = Vec::new();
-    all.extend(load(both, &then, &now));
+    all.extend(load(both, then, now));
     all.extend(limits(&then.limits, &now.limits));
     all.extend(chosen.iter().filter_map(|one| not_raced(both, scenario, one)));
     all.extend(both.reference.iter().filter_map(|one| not_raced(both, scenario, one)).map(|finding| {
@@ -117,8 +117,8 @@ pub(super) fn of_scenario(
     all.extend(own_invalid(both, field, &|report| {
         report.scenario(scenario).map_or_else(Vec::new, |one| one.findings.clone())
     }));
-    all.extend(contract(both, &then, &now));
-    all.extend(slices(both.old.plan.slices(&then), both.new.plan.slices(&now)));
+    all.extend(contract(both, then, now));
+    all.extend(slices(both.old.plan.slices(then), both.new.plan.slices(now)));
     all.extend(warm_up(both, scenario));
     all.sort_by_key(|one| std::cmp::Reverse(one.severity));
     all

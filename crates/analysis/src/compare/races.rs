@@ -245,7 +245,7 @@ fn compared(
         of_one.sort_by_key(|one| !one.asked);
         changes.extend(of_one);
     }
-    let plan = both.new.plan.scenarios.iter().find(|one| one.name == scenario);
+    let plan = both.new.plan.scenario(scenario);
     let shape =
         plan.map(|plan| plan.shape.clone()).unwrap_or(deadheat_record::Shape::Closed { connections: 0 });
     Ok(ComparedScenario { name: scenario.into(), shape, changes, findings })

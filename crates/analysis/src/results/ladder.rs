@@ -36,7 +36,7 @@ pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<LadderRe
 /// A contender's steps, as far as it has rates.
 fn climb(rungs: &[&ScenarioResult], contender: &str) -> Option<Climb> {
     let time_us = |rung: &&ScenarioResult| {
-        let rate = rung.results.iter().find(|one| one.contender == contender)?.throughput_rps?;
+        let rate = rung.result(contender)?.throughput_rps?;
         (rate > 0.0).then(|| 1e6 / rate)
     };
     let mut steps: Vec<LadderStep> = Vec::new();

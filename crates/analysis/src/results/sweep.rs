@@ -35,7 +35,7 @@ pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<SweepRes
 fn fit(sweep: &SweepResult, scenarios: &[ScenarioResult], contender: &str) -> Option<Fit> {
     let rate = |(value, name): &(f64, String)| {
         let scenario = scenarios.iter().find(|one| one.name == *name)?;
-        let result = scenario.results.iter().find(|one| one.contender == contender)?;
+        let result = scenario.result(contender)?;
         let of_rates = |metric| matches!(metric, Metric::Throughput | Metric::Peak);
         let figure = result.figures.iter().find(|figure| of_rates(figure.metric))?;
         let taken = scenario.findings.iter().any(|one| one.takes(contender, Some(figure.metric)));

@@ -5,7 +5,7 @@ use std::path::Path;
 use deadheat_analysis::Report;
 use deadheat_analysis::compare::{self, CompareError, FailIf, Named};
 use deadheat_record::{
-    AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, Record, ScenarioPlan, Shape, read_any,
+    AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, ScenarioPlan, Shape, read_any,
 };
 use deadheat_report::{comparison, terminal};
 

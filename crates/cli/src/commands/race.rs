@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use deadheat_analysis::Report;
 use deadheat_analysis::compare::{FailIf, other_machine};
-use deadheat_record::{ConditionResult, Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
+use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
 use deadheat_runner::{
     Finish, Hierarchy, Race, RunId, leftovers, machine, raise_open_files, unix_ms, usual_cpu_latency_us,

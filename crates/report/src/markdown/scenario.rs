@@ -13,7 +13,7 @@ use crate::comparison::{code, text};
 use crate::quota::{self, Told};
 use crate::terminal::{behind, instructions, kept_up, metric_title, over};
 
-pub(super) fn section(document: &Report, scenario: &ScenarioResult) -> String {
+pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
     let mut out =
         format!("\n### {}\n\n{}; {} epochs\n", code(&scenario.name), shape(&scenario.shape), scenario.epochs);
     for (place, ranking) in scenario.rankings.iter().enumerate() {
@@ -27,7 +27,7 @@ pub(super) fn section(document: &Report, scenario: &ScenarioResult) -> String {
     if !scenario.results.is_empty() {
         let results = scenario.best_first();
         out += &figures(&results, &columns(&scenario.shape));
-        if let Some(held) = document.limits(&scenario.name).and_then(quota::about) {
+        if let Some(held) = report.limits(&scenario.name).and_then(quota::about) {
             out += &format!("\nEach contender was held to {held}:\n{}", figures(&results, &quota::TOLD));
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn section(document: &Report, scenario: &ScenarioResult) -> String {
         out += &comparisons(scenario);
     }
     if let Some(cache) = &scenario.edge_cache {
-        out += &edge(cache, document.baseline(&scenario.name), &scenario.shape);
+        out += &edge(cache, report.baseline(&scenario.name), &scenario.shape);
     }
     let seen: Vec<_> = scenario.collectors.iter().map(|one| (String::new(), one)).collect();
     out + &collectors(&seen, "") + &findings(&scenario.findings)

@@ -10,10 +10,10 @@ use crate::comparison::{code, text};
 use crate::sweep::{self, Point};
 use crate::terminal::{metric_title, quotient};
 
-pub(super) fn section(document: &Report, sweep: &SweepResult) -> String {
-    let points = sweep::points(document, sweep);
+pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
+    let points = sweep::points(report, sweep);
     let Some((_, first)) = points.first() else { return String::new() };
-    let base = document.baseline(&first.name);
+    let base = report.baseline(&first.name);
     let load = text(&sweep::load_of(sweep, &first.shape));
     let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.word());
     for ranking in &first.rankings {

@@ -43,8 +43,8 @@ pub(super) fn color(place: usize) -> RGBColor {
 }
 
 /// A contender's colour: that of its place in the plan.
-pub(super) fn color_of(document: &Report, contender: &str) -> RGBColor {
-    color(document.record.plan.contenders.iter().position(|one| one.name == contender).unwrap_or(0))
+pub(super) fn color_of(report: &Report, contender: &str) -> RGBColor {
+    color(report.record.plan.contenders.iter().position(|one| one.name == contender).unwrap_or(0))
 }
 
 /// An axis with ticks of our choice.

@@ -28,8 +28,8 @@ struct Courses<'d> {
 }
 
 /// Memory from round to round; none where none was read.
-pub(super) fn of<'d>(document: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
-    let courses = Courses::of(document, scenario);
+pub(super) fn of<'d>(report: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
+    let courses = Courses::of(report, scenario);
     if courses.each.is_empty() {
         return None;
     }
@@ -48,8 +48,8 @@ pub(super) fn of<'d>(document: &'d Report, scenario: &'d ScenarioResult) -> Opti
 }
 
 impl<'d> Courses<'d> {
-    fn of(document: &'d Report, scenario: &ScenarioResult) -> Self {
-        let record = &document.record;
+    fn of(report: &'d Report, scenario: &ScenarioResult) -> Self {
+        let record = &report.record;
         let parts = record.epochs_of(&scenario.name).flat_map(|epoch| &epoch.contenders);
         let each: Vec<Course> = parts
             .filter_map(|part| {

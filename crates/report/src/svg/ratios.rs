@@ -25,8 +25,8 @@ struct Pairs<'d> {
 }
 
 /// Two figures for each metric of a scenario: intervals, and every epoch.
-pub(super) fn of<'d>(document: &'d Report, scenario: &'d ScenarioResult) -> Vec<Figure<'d>> {
-    let margin = document.record.plan.method.margin;
+pub(super) fn of<'d>(report: &'d Report, scenario: &'d ScenarioResult) -> Vec<Figure<'d>> {
+    let margin = report.record.plan.method.margin;
     let in_metric = |metric: Metric| {
         let drawable = |one: &&Comparison| one.metric == metric && one.ratio.is_some_and(positive);
         Pairs { scenario, metric, all: scenario.comparisons.iter().filter(drawable).collect(), margin }

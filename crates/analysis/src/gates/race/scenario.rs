@@ -3,7 +3,7 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Round, Severity, Shape, Slice};
+use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Shape, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::generator;
