@@ -10,6 +10,7 @@
 mod asked;
 mod comparability;
 mod conditions;
+mod document;
 mod epochs;
 mod loads;
 mod matched;
@@ -21,6 +22,10 @@ pub use comparability::{CODES, other_machine};
 pub use conditions::of_race as race_conditions;
 /// What a [`FailIf`] holds.
 pub use deadheat_stats::{Claim, Condition};
+pub use document::{
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
+    compare_schema_json,
+};
 pub use loads::loads;
 pub use metrics::{asked_metrics, shape};
 pub use races::races;

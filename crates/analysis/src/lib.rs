@@ -8,6 +8,7 @@
 pub mod audit;
 mod average;
 pub mod compare;
+mod condition;
 mod derive;
 pub mod doctor;
 mod error;
@@ -18,6 +19,7 @@ mod report;
 mod results;
 pub mod series;
 
+pub use condition::{ConditionPlace, ConditionResult};
 pub use error::AnalysisError;
 pub use report::{
     Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, EpochFigures,

@@ -10,12 +10,13 @@ mod ladder;
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Axis, CollectorKind, ConditionResult, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles,
-    Record, Severity, Shape, Throttling, VerdictWord,
+    Axis, CollectorKind, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles, Record, Severity,
+    Shape, Throttling, VerdictWord,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::condition::ConditionResult;
 use crate::series;
 
 pub use edge::{EdgeCache, EdgeUser};

@@ -1,4 +1,5 @@
-//! The public contract of a race: the committed JSON Schema is that of the types, and accepts and refuses what it should.
+//! The public contracts of a race and of a comparison: the committed JSON Schemas are those of the types, and a race's accepts and
+//! refuses what it should.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::path::{Path, PathBuf};
@@ -19,18 +20,23 @@ fn validator() -> jsonschema::Validator {
 }
 
 #[test]
-fn the_committed_schema_is_that_of_the_types() {
-    let (path, made) = (file("schema/record-1.schema.json"), deadheat_analysis::schema_json().unwrap());
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::write(&path, &made).unwrap();
+fn the_committed_schemas_are_those_of_the_types() {
+    for (name, made) in [
+        ("record", deadheat_analysis::schema_json()),
+        ("compare", deadheat_analysis::compare::compare_schema_json()),
+    ] {
+        let (path, made) = (file(&format!("schema/{name}-1.schema.json")), made.unwrap());
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            std::fs::write(&path, &made).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == made,
+            "{} differs from the types; if the change keeps every key's meaning, rewrite it with \
+             UPDATE_SCHEMA=1 cargo test -p deadheat-analysis, else raise the schema's number",
+            path.display()
+        );
     }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == made,
-        "{} differs from the types; if the change keeps every key's meaning, rewrite it with \
-         UPDATE_SCHEMA=1 cargo test -p deadheat-analysis, else raise the schema's number",
-        path.display()
-    );
 }
 
 #[test]

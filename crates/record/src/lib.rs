@@ -9,7 +9,6 @@ mod any;
 mod audit;
 mod claim;
 mod collector;
-mod compare;
 mod doctor;
 mod epoch;
 mod finding;
@@ -33,10 +32,6 @@ pub use audit::{
 };
 pub use claim::Claim;
 pub use collector::{Collector, CollectorKind, CollectorPass, Pauses};
-pub use compare::{
-    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, ConditionPlace,
-    ConditionResult, compare_schema_json,
-};
 pub use doctor::{
     BusyProcess, DOCTOR_SCHEMA, DoctorCeiling, DoctorMode, DoctorRecord, Noise, NoiseFloor, Plant, Proof,
     ProofRace, ProofRow, Resolution, doctor_schema_json,

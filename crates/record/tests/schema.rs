@@ -17,7 +17,6 @@ fn example() -> Value {
 fn the_committed_schemas_are_those_of_the_types() {
     for (name, made) in [
         ("load", deadheat_record::load_schema_json()),
-        ("compare", deadheat_record::compare_schema_json()),
         ("doctor", deadheat_record::doctor_schema_json()),
         ("audit", deadheat_record::audit_schema_json()),
     ] {

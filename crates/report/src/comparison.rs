@@ -5,7 +5,7 @@
 mod markdown;
 mod words;
 
-use deadheat_record::CompareDocument;
+use deadheat_analysis::compare::CompareDocument;
 
 use crate::ReportError;
 

@@ -18,12 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use deadheat_analysis::Report;
+use deadheat_analysis::compare::CompareDocument;
 use deadheat_analysis::compare::{Asked, Named, loads, races};
 use deadheat_analysis::doctor::conclude;
 use deadheat_analysis::gates::load::findings;
-use deadheat_record::{
-    AnyRecord, CompareDocument, DoctorRecord, LoadRecord, Metric, Record, read_any, read_audit,
-};
+use deadheat_record::{AnyRecord, DoctorRecord, LoadRecord, Metric, Record, read_any, read_audit};
 use deadheat_report::{
     BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, comparison, csv, doctor, html,
     html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal,

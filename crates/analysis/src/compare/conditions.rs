@@ -3,11 +3,13 @@
 //! Owns what a condition speaks of: every contender in every scenario, in the metric that it names, else in what the
 //! race was about; and where it speaks of what could not be compared. When it holds is said by `stats`.
 
-use deadheat_record::{Change, ComparedScenario, ConditionPlace, ConditionResult, Metric, VerdictWord};
+use deadheat_record::{Metric, VerdictWord};
 use deadheat_stats::Compared;
 use deadheat_stats::interval::LogInterval;
 
 use super::asked::FailIf;
+use super::document::{Change, ComparedScenario};
+use crate::condition::{ConditionPlace, ConditionResult};
 use crate::judge::{direction, verdict as verdict_of};
 use crate::report::{Comparison, Report, ScenarioResult};
 use crate::series;

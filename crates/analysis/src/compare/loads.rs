@@ -2,13 +2,13 @@
 //!
 //! Owns what of two loads is held side by side, and why nothing follows from it. Must not know how it is shown.
 
-use deadheat_record::{
-    ArrivalsWord, COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
-    Finding, LoadRecord, LoadShape, Severity, Shape, VerdictWord,
-};
+use deadheat_record::{ArrivalsWord, Finding, LoadRecord, LoadShape, Severity, Shape, VerdictWord};
 
 use super::asked::Named;
 use super::comparability::unlike;
+use super::document::{
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
+};
 use super::metrics::shape as in_words;
 
 /// What holds for a margin and an error rate that nothing rests on: the method's own.

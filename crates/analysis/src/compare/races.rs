@@ -2,15 +2,15 @@
 //!
 //! Owns the families over which the error rate is shared, and which findings take a comparison away.
 
-use deadheat_record::{
-    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, Finding,
-    HistogramError, Metric, Record, Severity, VerdictWord,
-};
+use deadheat_record::{Finding, HistogramError, Metric, Record, Severity, VerdictWord};
 use deadheat_stats::holm::Holm;
 use deadheat_stats::verdict::rule_on;
 use deadheat_stats::{ENDED_BY_ITSELF, Sample, Verdict, Welch};
 
 use super::asked::{Asked, CompareError, FailIf, Named};
+use super::document::{
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
+};
 use super::epochs::{Series, series};
 use super::matched::{Both, Match, index_of, names, old_name};
 use super::metrics::{asked_metrics, measured};

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use deadheat_analysis::ConditionResult;
 use deadheat_analysis::Report;
+use deadheat_analysis::compare::CompareDocument;
 use deadheat_analysis::compare::{self, CompareError, FailIf, Named};
-use deadheat_record::{
-    AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, ScenarioPlan, Shape, read_any,
-};
+use deadheat_record::{AnyRecord, BEYOND, Metric, Plan, ScenarioPlan, Shape, read_any};
 use deadheat_report::{comparison, terminal};
 
 use super::Failure;

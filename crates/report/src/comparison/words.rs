@@ -2,8 +2,9 @@
 //!
 //! Owns sentences, labels and units. Must not know terminals or Markdown: names stand in sentences as `name` writes them.
 
+use deadheat_analysis::compare::Change;
 use deadheat_analysis::number::{interval, percent, ratio, ratio_decimals, three_digits, time_ns};
-use deadheat_record::{Change, Shape, VerdictWord};
+use deadheat_record::{Shape, VerdictWord};
 
 use crate::text::plain;
 

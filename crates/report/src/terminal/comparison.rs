@@ -2,10 +2,9 @@
 //!
 //! Owns the order, the columns and which of them matter most. What comes from outside is escaped here, once.
 
+use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, ComparedScenario};
 use deadheat_analysis::number::percent;
-use deadheat_record::{
-    Change, CompareDocument, ComparedKind, ComparedScenario, ConditionPlace, ConditionResult,
-};
+use deadheat_analysis::{ConditionPlace, ConditionResult};
 
 use super::table::{self, Cell, Column};
 use super::{finding_lines, indented, verdict};

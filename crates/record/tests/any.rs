@@ -1,4 +1,4 @@
-//! The comparison of two records: that either kind of record is known again.
+//! Files of either kind of record, told apart.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod load_fixture;
