@@ -10,6 +10,7 @@ mod comparison;
 mod edge;
 mod findings;
 mod ladder;
+mod paragraph;
 mod parity;
 mod quota;
 mod scenario;
@@ -27,6 +28,7 @@ pub(crate) use bar::{Bar, bar};
 pub use comparison::{comparison, conditions};
 pub(crate) use edge::{behind, over};
 pub(crate) use findings::lines as finding_lines;
+pub(crate) use paragraph::indented;
 pub use parity::parity;
 pub(crate) use scenario::{instructions, kept_up, load, quotient, title as metric_title, verdict};
 
@@ -85,14 +87,4 @@ fn heading(report: &Report, style: &Style) -> Vec<String> {
     let lines = [format!("{}{title}", plain(&report.study)), about];
     let wrapped = lines.iter().flat_map(|line| wrap(line, style.width));
     wrapped.map(|line| style.paint(Tone::Quiet, &line)).collect()
-}
-
-/// Wrapped text, every line indented; lines after the first by two more.
-pub(crate) fn indented(text: &str, indent: usize, tone: Tone, style: &Style) -> Vec<String> {
-    let lines = wrap(&style.spell(text), style.width.saturating_sub(indent + 2));
-    let line = |(index, line): (usize, &String)| {
-        let margin = " ".repeat(if index == 0 { indent } else { indent + 2 });
-        format!("{margin}{}", style.paint(tone, line))
-    };
-    lines.iter().enumerate().map(line).collect()
 }

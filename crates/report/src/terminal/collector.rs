@@ -5,7 +5,7 @@
 use deadheat_analysis::CollectorResult;
 use deadheat_analysis::number::{three_digits, time_ns, whole};
 
-use super::indented;
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use crate::style::{Style, Tone};
 use crate::text::plain;

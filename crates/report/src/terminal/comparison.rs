@@ -6,8 +6,10 @@ use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, Compared
 use deadheat_analysis::number::percent;
 use deadheat_analysis::{ConditionPlace, ConditionResult};
 
+use super::findings::lines as finding_lines;
+use super::paragraph::indented;
+use super::scenario::verdict;
 use super::table::{self, Cell, Column};
-use super::{finding_lines, indented, verdict};
 use crate::comparison::{label, quotient, sentence, shape, value};
 use crate::style::{Style, Tone};
 use crate::text::{plain, shorten_end, wrap};

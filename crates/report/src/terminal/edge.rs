@@ -5,7 +5,7 @@
 use deadheat_analysis::number::{percent, three_digits, time_ns};
 use deadheat_analysis::{EdgeCache, EdgeUser};
 
-use super::indented;
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use crate::style::{Style, Tone};
 use crate::text::plain;

@@ -4,7 +4,7 @@
 
 use deadheat_analysis::{Report, ScenarioResult};
 
-use super::indented;
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use crate::quota::{TOLD, about};
 use crate::style::{Style, Tone};

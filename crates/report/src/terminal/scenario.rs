@@ -9,8 +9,10 @@ use deadheat_analysis::number::{
 use deadheat_analysis::{Comparison, ContenderResult, Ranking, Report, ScenarioResult};
 use deadheat_record::{Metric, Shape, VerdictWord};
 
+use super::bar::{Bar, bar};
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use super::{Bar, bar, collector, edge, findings, indented, quota};
+use super::{collector, edge, findings, quota};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 

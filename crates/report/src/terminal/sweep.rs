@@ -5,9 +5,10 @@
 use deadheat_analysis::{Comparison, ContenderResult, Figure, Ranking, Report, ScenarioResult, SweepResult};
 use deadheat_record::Metric;
 
+use super::paragraph::indented;
 use super::scenario::{lasted, title, verdict_cell, versus};
 use super::table::{self, Cell, Column};
-use super::{collector, findings, indented};
+use super::{collector, findings};
 use crate::style::{Style, Tone};
 use crate::sweep::{self, Point};
 use crate::text::plain;
