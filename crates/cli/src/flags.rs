@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand};
-use deadheat_report::comparison::FailIf;
+use deadheat_analysis::compare::FailIf;
 use deadheat_study::choices::{Choices, LoadChoices, Selection};
 use deadheat_study::values::{self, Header};
 

@@ -5,9 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use deadheat_analysis::{Report, ScenarioResult};
 use deadheat_record::{Difference, Record};
 use deadheat_report::live::{LiveRow, LiveState, lines, plain_line};
-use deadheat_report::{ScenarioView, Style, terminal};
+use deadheat_report::{Style, terminal};
 use deadheat_runner::{Event, Observer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -70,20 +71,23 @@ impl Live {
 
     /// Takes over how a scenario stands; nothing of another one stays.
     fn stand(&mut self, record: &Record, scenario: &str) {
-        let Ok(view) = deadheat_report::view(record) else { return };
-        let Some(one) = view.scenarios.iter().find(|one| one.result.name == scenario) else { return };
+        let Ok(report) = Report::of(record) else { return };
+        let Some(one) = report.scenario(scenario) else { return };
+        let (counted, baseline) = (report.counted(one), report.baseline(scenario));
         let looks = looks(record, scenario);
         let contenders = record.racing(scenario).into_iter().map(|index| &record.plan.contenders[index].name);
         self.state = LiveState {
             scenario: scenario.to_owned(),
-            epochs: one.counted,
-            left_out: one.left_out(),
-            next_look: looks.iter().copied().find(|look| *look > one.counted),
+            epochs: counted,
+            left_out: report.left_out(one),
+            next_look: looks.iter().copied().find(|look| *look > counted),
             max_epochs: looks.last().copied().unwrap_or(0),
             doing: std::mem::take(&mut self.state.doing),
-            left_s: left(record, scenario, one.counted),
-            margin: view.margin,
-            rows: contenders.map(|name| row(one, name, looks.first().copied().unwrap_or(0))).collect(),
+            left_s: left(record, scenario, counted),
+            margin: report.method().margin,
+            rows: contenders
+                .map(|name| row(one, baseline, name, looks.first().copied().unwrap_or(0)))
+                .collect(),
         };
     }
 
@@ -102,9 +106,9 @@ impl Live {
 
     fn refresh_json(&mut self, record: &Record) {
         let Some(path) = &self.json else { return };
-        let written = deadheat_report::document(record)
-            .and_then(|document| deadheat_report::json(&document))
+        let written = Report::of(record)
             .map_err(|error| error.to_string())
+            .and_then(|report| deadheat_report::json(&report).map_err(|error| error.to_string()))
             .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
         if let Err(error) = written {
             self.trouble = Some(format!("{}: {error}", path.display()));
@@ -113,9 +117,8 @@ impl Live {
 }
 
 /// How a contender stands in a scenario that is first looked at after so many epochs.
-fn row(scenario: &ScenarioView, name: &str, first_look: usize) -> LiveRow {
-    let (result, baseline) = (&scenario.result, scenario.baseline.as_deref());
-    let own = result.results.iter().find(|one| one.contender == name);
+fn row(result: &ScenarioResult, baseline: Option<&str>, name: &str, first_look: usize) -> LiveRow {
+    let own = result.result(name);
     let against =
         result.comparisons.iter().find(|pair| pair.contender == name && Some(&*pair.baseline) == baseline);
     // Before the first look hardly any error rate is spent: an interval would be as wide as it says nothing.
@@ -211,15 +214,13 @@ pub(crate) fn logs_beside(record: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use deadheat_record::{
-        ContenderEpoch, Document, End, Epoch, ExternalReading, Metric, Round, Shape, VerdictWord,
-    };
+    use deadheat_record::{ContenderEpoch, End, Epoch, ExternalReading, Metric, Round, Shape, VerdictWord};
 
     use super::*;
 
     fn example() -> Record {
         let example = include_str!("../../record/tests/fixtures/example.json");
-        let mut record = serde_json::from_str::<Document>(example).unwrap().record;
+        let mut record = serde_json::from_str::<Report>(example).unwrap().record;
         record.ended.clear();
         record.plan.method.looks = vec![3, 6];
         record

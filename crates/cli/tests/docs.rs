@@ -269,19 +269,19 @@ fn blocks_of_toml_are_toml() {
     assert!(count > 2, "only {count} blocks of TOML were found");
 }
 
-/// What a module of `report` says of its codes in the table at its head.
+/// What a module of `analysis` says of its codes in the table at its head.
 fn told(source: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(root().join("crates/report/src").join(source)).unwrap();
+    let text = fs::read_to_string(root().join("crates/analysis/src").join(source)).unwrap();
     let rows = text.lines().filter_map(|line| cells(line.strip_prefix("//! ")?));
     let rows: Vec<Vec<String>> = rows.filter(|row| row[0].starts_with('`')).collect();
     assert!(rows.len() > 10, "{source}: {rows:?}");
     rows
 }
 
-/// Every string of a folder of `report`, joined where the source breaks it.
+/// Every string of a folder of `analysis`, joined where the source breaks it.
 fn said(sources: &[&str]) -> String {
     let broken = Regex::new(r"\\\n\s*").unwrap();
-    let text = |source: &&str| fs::read_to_string(root().join("crates/report/src").join(source)).unwrap();
+    let text = |source: &&str| fs::read_to_string(root().join("crates/analysis/src").join(source)).unwrap();
     sources.iter().map(|source| broken.replace_all(&text(source), "").replace("\\\"", "\"")).collect()
 }
 
@@ -312,15 +312,16 @@ fn remedies_are_as_said(page: &Page, source: &str, sources: &[&str]) {
 
 #[test]
 fn every_finding_is_told_with_its_limits_and_remedy() {
+    use deadheat_analysis::{compare, doctor, gates};
     let race = page("docs/src/reading-a-report.md");
-    codes_are_told(&race, &deadheat_report::CODES, "findings.rs");
-    let gates = ["findings/gates.rs", "findings/load_gates.rs", "findings/metrics.rs"];
-    remedies_are_as_said(&race, "findings.rs", &gates);
+    codes_are_told(&race, &gates::race::CODES, "gates/race.rs");
+    let sources = ["gates/race/generator.rs", "gates/race/metrics.rs", "gates/race/scenario.rs"];
+    remedies_are_as_said(&race, "gates/race.rs", &sources);
     let load = page("docs/src/load.md");
-    codes_are_told(&load, &deadheat_report::load::CODES, "load/gates.rs");
-    remedies_are_as_said(&load, "load/gates.rs", &["load/gates.rs"]);
-    codes_are_told(&page("docs/src/doctor.md"), &deadheat_report::doctor::CODES, "doctor/findings.rs");
-    codes_are_told(&page("docs/src/compare.md"), &deadheat_report::comparison::CODES, "comparison/alike.rs");
+    codes_are_told(&load, &gates::load::CODES, "gates/load.rs");
+    remedies_are_as_said(&load, "gates/load.rs", &["gates/load.rs"]);
+    codes_are_told(&page("docs/src/doctor.md"), &doctor::CODES, "doctor/findings.rs");
+    codes_are_told(&page("docs/src/compare.md"), &compare::CODES, "compare/comparability.rs");
 }
 
 #[test]

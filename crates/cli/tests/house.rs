@@ -15,11 +15,12 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("stats", vec![]),
         ("load", vec![]),
         ("record", vec![]),
+        ("analysis", vec!["record", "stats"]),
         ("host", vec!["load", "record"]),
         ("study", vec!["host", "load", "record"]),
-        ("runner", vec!["host", "load", "record", "stats"]),
-        ("report", vec!["record", "stats"]),
-        ("cli", vec!["host", "load", "record", "report", "runner", "stats", "study"]),
+        ("runner", vec!["analysis", "host", "load", "record", "stats"]),
+        ("report", vec!["analysis", "record"]),
+        ("cli", vec!["analysis", "host", "load", "record", "report", "runner", "stats", "study"]),
         ("testkit", vec![]),
     ])
 }

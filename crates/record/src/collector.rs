@@ -109,25 +109,6 @@ pub struct CollectorPass {
     pub log: PathBuf,
 }
 
-/// A contender's pauses in the diagnostic pass of a scenario, for each second of load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CollectorResult {
-    /// Who.
-    pub contender: String,
-    /// Whose collector it is.
-    pub kind: CollectorKind,
-    /// How many pauses were counted.
-    pub pauses: u64,
-    /// How many there were in each second of load.
-    pub pauses_per_s: f64,
-    /// For how long the contender paused in each second of load, in nanoseconds; over 1e9 only where it has several processes.
-    pub paused_ns_per_s: f64,
-    /// The longest pause, in nanoseconds; 0 where there was none.
-    pub longest_ns: u64,
-    /// Requests answered in each second of this load, with the logging on: not what the race measured.
-    pub requests_per_s: f64,
-}
-
 impl Record {
     /// What diagnostic passes saw under the load of one scenario, in time order.
     pub fn collectors_of<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a CollectorPass> {

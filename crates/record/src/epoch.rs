@@ -318,6 +318,18 @@ pub struct Epoch {
     pub findings: Vec<Finding>,
 }
 
+impl Epoch {
+    /// A contender's part of the epoch.
+    pub fn of(&self, contender: usize) -> Option<&ContenderEpoch> {
+        self.contenders.iter().find(|part| part.contender == contender)
+    }
+
+    /// Whether every round was left out.
+    pub fn is_disturbed(&self) -> bool {
+        !self.rounds.is_empty() && self.rounds.iter().all(|round| round.dropped.is_some())
+    }
+}
+
 /// One difference between what a contender answered and what it should have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {

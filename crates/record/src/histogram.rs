@@ -7,8 +7,6 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Quantiles;
-
 /// The quantiles that every latency table holds, with their names in the JSON contract.
 pub const QUANTILES: [(&str, f64); 7] = [
     ("p50", 0.50),
@@ -51,6 +49,31 @@ pub const FEWEST_BEYOND: f64 = BEYOND / 2.0;
 /// How many of `count` requests lie beyond a quantile from 0 to 1, with a small allowance for 1 - 0.99, which is not exactly 0.01.
 pub fn beyond(count: f64, quantile: f64) -> f64 {
     count * (1.0 - quantile) + 1e-6
+}
+
+/// Latency quantiles; a percentile is absent (null) with fewer than 100 requests beyond it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantiles {
+    /// Lowest.
+    pub min: Option<u64>,
+    /// Mean.
+    pub mean: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 75th percentile.
+    pub p75: Option<u64>,
+    /// 90th percentile.
+    pub p90: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p99_9: Option<u64>,
+    /// 99.99th percentile.
+    pub p99_99: Option<u64>,
+    /// Highest.
+    pub max: Option<u64>,
 }
 
 impl Quantiles {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AUDIT_SCHEMA, CollectorPass, Contender, Difference, Document, Epoch, Finding, LaterCeiling, Machine,
-    Pilot, Plan, SCHEMA, Shape, packed,
+    AUDIT_SCHEMA, CollectorPass, Contender, Difference, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
+    SCHEMA, Shape, packed,
 };
 
 /// How a race, or one part of it, came to its end.
@@ -313,6 +313,12 @@ pub fn read(path: &Path) -> Result<Record, ReadError> {
         Ok(value) if value.get("line").is_none() => read_document(path, value),
         Ok(_) | Err(_) => read_journal(path, &bytes),
     }
+}
+
+/// What of a document is read: everything else in it was derived from this.
+#[derive(Deserialize)]
+struct Document {
+    record: Record,
 }
 
 fn read_document(path: &Path, value: Value) -> Result<Record, ReadError> {

@@ -1,24 +1,20 @@
 //! The nouns of a race as they are written to disk, and the two files that hold them.
 //!
-//! Owns: the plan, the machine's facts, epochs, slices, findings; the journal (append-safe, one line per event)
-//! and the document (`deadheat.record/1`, the public JSON contract).
-//! Must not know: how anything is measured, decided or shown.
+//! Owns: the plan, the machine's facts, epochs, slices, findings; the journal (append-safe, one line per event), and where the record
+//! stands in the document (`deadheat.record/1`, the public JSON contract).
+//! Must not know: how anything is measured, derived, decided or shown.
 #![warn(missing_docs)]
 
 mod any;
 mod audit;
 mod claim;
 mod collector;
-mod compare;
 mod doctor;
-mod document;
-mod edge;
 mod epoch;
 mod finding;
 mod histogram;
 mod journal;
 mod json_path;
-mod ladder;
 mod load;
 mod machine;
 mod packed;
@@ -28,7 +24,7 @@ mod peak;
 mod plan;
 mod readings;
 mod scenario;
-mod series;
+mod verdict;
 
 pub use any::{AnyRecord, read_any, read_audit};
 pub use audit::{
@@ -36,30 +32,21 @@ pub use audit::{
     PublishedCheck, audit_schema_json,
 };
 pub use claim::Claim;
-pub use collector::{Collector, CollectorKind, CollectorPass, CollectorResult, Pauses};
-pub use compare::{
-    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario, ConditionPlace,
-    ConditionResult, compare_schema_json,
-};
+pub use collector::{Collector, CollectorKind, CollectorPass, Pauses};
 pub use doctor::{
     BusyProcess, DOCTOR_SCHEMA, DoctorCeiling, DoctorMode, DoctorRecord, Noise, NoiseFloor, Plant, Proof,
     ProofRace, ProofRow, Resolution, doctor_schema_json,
 };
-pub use document::{
-    Comparison, ContenderSummary, Document, EpochFigures, Figure, Fit, GateReading, GateWord, ParitySummary,
-    Quantiles, Ranked, Ranking, Result as ContenderResult, ScenarioResult, SweepResult, VerdictWord,
-    schema_json,
-};
-pub use edge::{EdgeCache, EdgeUser};
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, MemoryPoint, Outcomes, Pilot,
     PilotContender, Round, Slice, Usage,
 };
 pub use finding::{Finding, Severity};
-pub use histogram::{BEYOND, EncodedHistogram, FEWEST_BEYOND, HistogramError, QUANTILES, beyond, curve};
+pub use histogram::{
+    BEYOND, EncodedHistogram, FEWEST_BEYOND, HistogramError, QUANTILES, Quantiles, beyond, curve,
+};
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
 pub use json_path::{JsonPath, JsonPathError, Step, place};
-pub use ladder::{Climb, LadderResult, LadderStep};
 pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadLimits, LoadMismatch,
     LoadRecord, LoadShape, LoadTimes, Sent, load_schema_json,
@@ -71,8 +58,8 @@ pub use plan::{
     Service, Shape, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
-pub use scenario::{Axis, Contest, Rung, Slices, SweepPoint};
-pub use series::{PairedEpoch, Values};
+pub use scenario::{Axis, Rung, Slices, SweepPoint};
+pub use verdict::VerdictWord;
 
 /// The schema that this version reads and writes. Keys are stable within the number.
 pub const SCHEMA: &str = "deadheat.record/1";

@@ -1,11 +1,11 @@
-//! What a scenario asks: its metrics, its slices, and the contests between its contenders that are judged together.
+//! What a scenario asks: its metrics, its slices, and its place in a sweep or on a ladder.
 //!
-//! Owns: which contests there are. Must not know: how they are judged or shown.
+//! Owns: the words of metrics, and what of the method holds for a scenario. Must not know: how anything is judged or shown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BEYOND, ContenderEpoch, Method, Metric, Plan, Record, ScenarioPlan, Shape, beyond};
+use crate::{Method, Metric, Plan, ScenarioPlan, Shape, beyond};
 
 /// How an epoch is cut into slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,18 +67,6 @@ pub struct Rung {
     pub of: String,
     /// Its place among the rungs, from 1, the least work first; rungs of the same place stand in plan order.
     pub place: u32,
-}
-
-/// One question that a scenario answers: how two contenders compare in a metric. All contests of a scenario are judged
-/// together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Contest {
-    /// The side that is compared with, as an index into the plan's contenders.
-    pub baseline: usize,
-    /// The side that the verdict speaks of.
-    pub contender: usize,
-    /// What is compared.
-    pub metric: Metric,
 }
 
 impl Metric {
@@ -167,50 +155,5 @@ impl Plan {
     /// The scenario of that name.
     pub fn scenario(&self, name: &str) -> Option<&ScenarioPlan> {
         self.scenarios.iter().find(|one| one.name == name)
-    }
-}
-
-impl Record {
-    /// What a scenario was to compare, and whether it can: a percentile needs at least [`BEYOND`] requests beyond it, of
-    /// every contender, in the first epoch, and a peak must be found there. All can before that.
-    pub fn metrics(&self, scenario: &str) -> Vec<(Metric, bool)> {
-        let Some(plan) = self.plan.scenario(scenario) else { return Vec::new() };
-        let metrics = self.plan.metrics(plan).into_iter();
-        let Some(first) = self.epochs_of(scenario).next() else {
-            return metrics.map(|metric| (metric, true)).collect();
-        };
-        let racing = self.racing(scenario);
-        let parts: Vec<&ContenderEpoch> = racing.into_iter().filter_map(|one| first.of(one)).collect();
-        // Of all rounds: that some of the first epoch's were disturbed says nothing of the others'.
-        let fewest = parts.iter().map(|part| part.completions).min().unwrap_or(u64::MAX);
-        let can = |metric: Metric| match (metric, metric.quantile()) {
-            (_, Some(at)) => beyond(fewest as f64, at) >= BEYOND,
-            (Metric::Peak, _) => {
-                parts.iter().all(|part| part.peak.is_some_and(|peak| peak.found().is_some()))
-            }
-            _ => true,
-        };
-        metrics.map(|metric| (metric, can(metric))).collect()
-    }
-
-    /// Whether a contender's first epoch has as many requests beyond a metric's percentile as it takes, [`BEYOND`]; true of metrics that
-    /// are no percentile. Also of those that the race was not about.
-    pub fn has_tail(&self, scenario: &str, contender: usize, metric: Metric) -> bool {
-        let first = self.epochs_of(scenario).find_map(|epoch| epoch.of(contender));
-        metric.quantile().zip(first).is_none_or(|(at, part)| beyond(part.completions as f64, at) >= BEYOND)
-    }
-
-    /// The contests of a scenario: every pair in every metric that can be compared, metric by metric.
-    pub fn contests(&self, scenario: &str) -> Vec<Contest> {
-        let pairs = self.pairs(scenario);
-        let of_metric = |metric: Metric| {
-            pairs.iter().map(move |(baseline, contender)| Contest {
-                baseline: *baseline,
-                contender: *contender,
-                metric,
-            })
-        };
-        let metrics = self.metrics(scenario).into_iter().filter(|(_, can)| *can);
-        metrics.flat_map(|(metric, _)| of_metric(metric)).collect()
     }
 }

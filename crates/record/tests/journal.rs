@@ -45,23 +45,9 @@ fn write(folder: &Path, record: &Record) -> PathBuf {
     path
 }
 
-fn document(record: &Record) -> Document {
-    Document {
-        schema: SCHEMA.into(),
-        study: record.plan.study.clone(),
-        seed: record.plan.method.seed,
-        machine: record.machine.clone(),
-        contenders: vec![],
-        parity: vec![],
-        scenarios: vec![],
-        sweeps: vec![],
-        ladders: vec![],
-        findings: vec![],
-        complete: record.done,
-        reproduce: String::new(),
-        conditions: vec![],
-        record: record.clone(),
-    }
+/// What is derived from a record stands beside it in a document, and is not read.
+fn document(record: &Record) -> serde_json::Value {
+    serde_json::json!({ "schema": SCHEMA, "seed": record.plan.method.seed, "scenarios": [], "record": record })
 }
 
 #[test]
@@ -128,7 +114,6 @@ fn who_falls_out_keeps_what_it_did_in_earlier_scenarios() {
     record.apply(out("b", Some("two")));
     let racing = |record: &Record| ["one", "two", "three"].map(|name| record.racing(name));
     assert_eq!(racing(&record), [vec![0, 1, 2], vec![0, 2], vec![0, 2]]);
-    assert_eq!((record.pairs("one").len(), record.pairs("two").len()), (3, 1));
     // Lines of before scenarios were named.
     record.apply(out("c", None));
     assert_eq!(racing(&record), [vec![0, 1], vec![0], vec![0]]);

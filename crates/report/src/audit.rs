@@ -1,62 +1,20 @@
-//! Published figures, audited: against each other, against the ceiling of their own generator, against this machine.
+//! An audit of published figures: how it is written down.
 //!
-//! Owns what is derived from a study's claims, and how an audit is shown. Must not know how anything is run.
+//! Owns its words, its page in Markdown and its JSON. Must not know how it came about.
 
-mod ceiling;
-mod figures;
-mod here;
 mod markdown;
-mod own;
 mod words;
 
-use deadheat_record::{AUDIT_SCHEMA, AuditRecord, Claim, GeneratorAudit};
+use deadheat_record::AuditRecord;
 
 use crate::ReportError;
 
-pub use here::add_race;
 pub(crate) use markdown::claims;
 pub use markdown::markdown;
 pub(crate) use words::{
     check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
     verdict_word,
 };
-
-/// The claims held against each other: an audit for which nothing is run.
-pub fn self_test(study: &str, title: Option<&str>, started_unix_ms: u64, claims: &[Claim]) -> AuditRecord {
-    AuditRecord {
-        schema: AUDIT_SCHEMA.into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        started_unix_ms,
-        study: study.into(),
-        title: title.map(Into::into),
-        machine_matches: false,
-        claims: claims.to_vec(),
-        checks: own::checks(claims),
-        generators: Vec::new(),
-        here: Vec::new(),
-        record: None,
-        machine: None,
-        findings: Vec::new(),
-    }
-}
-
-/// Adds what a generator reached, and what follows for the published throughputs.
-pub fn add_generator(audit: &mut AuditRecord, measured: GeneratorAudit) {
-    let concluded = ceiling::concluded(measured, &audit.claims);
-    audit.generators.push(concluded);
-}
-
-/// How many connections were published; none where it is not said, or differs between runs.
-pub fn published_connections(claims: &[Claim]) -> Option<u32> {
-    published_count(claims, "connections")
-}
-
-/// How many there were in every published run; none where it is not said, or differs between runs.
-fn published_count(claims: &[Claim], metric: &str) -> Option<u32> {
-    let mut all = claims.iter().filter(|one| one.metric == metric).filter_map(|one| one.value);
-    let first = all.next()?;
-    all.all(|other| other == first).then_some(first as u32).filter(|count| *count > 0)
-}
 
 /// The audit as pretty-printed JSON with a last line end.
 ///

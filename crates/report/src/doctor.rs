@@ -1,37 +1,7 @@
-//! An examination of a machine: what follows from what was measured, what is wrong, and how it is shown.
+//! An examination of a machine: how it is shown.
 //!
-//! Owns what `deadheat doctor` concludes and prints. Must not know how anything was measured, flags or files.
+//! Owns what `deadheat doctor` prints. Must not know how numbers come about.
 
-mod derived;
-mod findings;
-mod proof;
 mod summary;
 
-use deadheat_record::{DoctorRecord, Severity};
-
-pub use derived::{Profile, Times};
-pub use findings::CODES;
 pub use summary::{announcement, race_line, summary};
-
-/// The differences for which it is said what it takes to tell them apart.
-pub const DIFFERENCES: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];
-
-/// Fills in what follows from the noise floor: what can be told apart by races of two, the usual one and the longest one.
-pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {
-    let Some(floor) = &mut record.floor else { return };
-    floor.sd_range = derived::sd_range(floor);
-    let rows = derived::rows(floor, profiles);
-    record.resolution = rows.iter().map(|row| row.resolution).collect();
-    record.sentence = Some(derived::sentence(floor, &rows, profiles));
-}
-
-/// Fills in everything else that follows from what was measured: the proof's rows, the findings, whether the machine is fit. May be
-/// called again after more was measured.
-pub fn conclude(record: &mut DoctorRecord) {
-    if let Some(proof) = &mut record.proof {
-        proof::count(proof);
-    }
-    record.findings = findings::of(record);
-    record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    record.fit = record.findings.iter().all(|finding| finding.severity != Severity::Invalid);
-}

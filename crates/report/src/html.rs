@@ -5,7 +5,8 @@
 
 use std::io;
 
-use deadheat_record::{AuditRecord, Document};
+use deadheat_analysis::Report;
+use deadheat_record::AuditRecord;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
@@ -22,7 +23,7 @@ const TITLE: &str = "__DEADHEAT_TITLE__";
 #[derive(Serialize)]
 struct Embedded<'a> {
     #[serde(flatten)]
-    document: &'a Document,
+    report: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<&'a AuditRecord>,
 }
@@ -31,24 +32,24 @@ struct Embedded<'a> {
 ///
 /// # Errors
 /// None in practice: everything in a document can be written as JSON.
-pub fn html(document: &Document) -> Result<String, ReportError> {
-    page(document, None)
+pub fn html(report: &Report) -> Result<String, ReportError> {
+    page(report, None)
 }
 
 /// As [`html`], with an audit of the same study.
 ///
 /// # Errors
 /// As [`html`].
-pub fn html_with_audit(document: &Document, audit: &AuditRecord) -> Result<String, ReportError> {
-    page(document, Some(audit))
+pub fn html_with_audit(report: &Report, audit: &AuditRecord) -> Result<String, ReportError> {
+    page(report, Some(audit))
 }
 
-fn page(document: &Document, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
+fn page(report: &Report, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
     let mut data = Vec::new();
-    let embedded = Embedded { document, audit };
+    let embedded = Embedded { report, audit };
     embedded.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter)))?;
     let data = String::from_utf8_lossy(&data);
-    let title = escaped(&plain(&document.study));
+    let title = escaped(&plain(&report.study));
     // The data goes in last: a name in it that looks like a place is left alone.
     let (head, rest) = PAGE.split_once(TITLE).unwrap_or((PAGE, ""));
     let (middle, foot) = rest.split_once(DATA).unwrap_or((rest, ""));

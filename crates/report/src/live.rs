@@ -3,9 +3,9 @@
 //! Owns how the standing of a race is written. Must not know terminals' cursors, clocks or processes: what there is to
 //! show comes in.
 
+use deadheat_analysis::number::{clock, interval, ratio, ratio_decimals, three_digits};
 use deadheat_record::VerdictWord;
 
-use crate::number::{clock, interval, ratio, ratio_decimals, three_digits};
 use crate::style::{Style, Tone};
 use crate::terminal::{Bar, bar};
 use crate::text::{columns, left, plain, right, shorten_end};

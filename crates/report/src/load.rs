@@ -1,13 +1,11 @@
-//! A lone load: what weakens its numbers, and how they are shown while it runs and at its end.
+//! A lone load: how its numbers are shown while it runs and at its end.
 //!
 //! Owns what `deadheat load` prints. Must not know how it was measured, flags or files.
 
 mod chart;
-mod gates;
 pub mod live;
 mod summary;
 
-pub use gates::{CODES, findings};
 pub use summary::summary;
 
 #[cfg(test)]

@@ -6,48 +6,47 @@ mod ladder;
 mod scenario;
 mod sweep;
 
-use deadheat_record::{AuditRecord, CollectorResult, Comparison, Document, Finding, Machine, Severity};
+use deadheat_analysis::number::{percent, three_digits, time_ns};
+use deadheat_analysis::{CollectorResult, Comparison, Report};
+use deadheat_record::{AuditRecord, Finding, Machine, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
-use crate::number::{percent, three_digits, time_ns};
 use crate::terminal::verdict;
 use crate::text::plain;
 
 /// The whole race.
-pub fn markdown(document: &Document) -> String {
-    race(document, None)
+pub fn markdown(report: &Report) -> String {
+    race(report, None)
 }
 
 /// As [`markdown`], with an audit of the same study.
-pub fn markdown_with_audit(document: &Document, audit: &AuditRecord) -> String {
-    race(document, Some(audit))
+pub fn markdown_with_audit(report: &Report, audit: &AuditRecord) -> String {
+    race(report, Some(audit))
 }
 
-fn race(document: &Document, audit: Option<&AuditRecord>) -> String {
-    let plan = &document.record.plan;
-    let title = plan.title.as_ref().map_or_else(|| code(&document.study), |title| text(title));
+fn race(report: &Report, audit: Option<&AuditRecord>) -> String {
+    let plan = &report.record.plan;
+    let title = plan.title.as_ref().map_or_else(|| code(&report.study), |title| text(title));
     let mut out = format!("## deadheat: {title}\n");
-    if !document.complete {
+    if !report.complete {
         out += "\n**This race did not come to its planned end.**\n";
     }
-    for one in &document.scenarios {
+    for one in &report.scenarios {
         // A sweep stands where its first point would.
-        let among =
-            document.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, name)| *name == one.name));
-        out += &match among {
-            None => scenario::section(document, one),
+        out += &match report.sweep_of(&one.name) {
+            None => scenario::section(report, one),
             Some(all) if all.points.first().is_some_and(|(_, first)| *first == one.name) => {
-                sweep::section(document, all)
+                sweep::section(report, all)
             }
             Some(_) => String::new(),
         };
     }
-    document.ladders.iter().for_each(|one| out += &ladder::section(one));
+    report.ladders.iter().for_each(|one| out += &ladder::section(one));
     out += &audit.map_or_else(String::new, published);
-    out += &differences(document);
-    out += &findings(&document.findings);
-    out + &foot(document)
+    out += &differences(report);
+    out += &findings(&report.findings);
+    out + &foot(report)
 }
 
 /// A table; `rules` stands below the titles.
@@ -55,12 +54,6 @@ fn table(titles: &[&str], rules: &str, rows: impl IntoIterator<Item = Vec<String
     let mut out = format!("\n| {} |\n|{rules}|\n", titles.join(" | "));
     rows.into_iter().for_each(|row| out += &format!("| {} |\n", row.join(" | ")));
     out
-}
-
-/// Whom the others of a scenario are compared with.
-fn baseline<'d>(document: &'d Document, scenario: &str) -> Option<&'d str> {
-    let (one, _) = document.record.pairs(scenario).into_iter().next()?;
-    document.record.plan.contenders.get(one).map(|one| one.name.as_str())
 }
 
 /// What diagnostic passes saw; where there is an axis, its values stand beside the contenders.
@@ -113,14 +106,14 @@ fn published(audit: &AuditRecord) -> String {
     )
 }
 
-fn differences(document: &Document) -> String {
-    if document.parity.is_empty() {
+fn differences(report: &Report) -> String {
+    if report.parity.is_empty() {
         return String::new();
     }
     let mut out = String::from(
         "\n### Parity\n\n| contender | probe | where | expected | got |\n|---|---|---|---|---|\n",
     );
-    for one in &document.parity {
+    for one in &report.parity {
         let row = [&one.contender, &one.probe, &one.path, &one.expected, &one.got].map(|each| code(each));
         out += &format!("| {} |\n", row.join(" | "));
     }
@@ -144,17 +137,17 @@ fn findings(findings: &[Finding]) -> String {
     out
 }
 
-fn foot(document: &Document) -> String {
-    let method = &document.record.plan.method;
+fn foot(report: &Report) -> String {
+    let method = &report.record.plan.method;
     format!(
         "\n<sub>Ratios are of epochs (fresh starts of every contender), at alpha {} for each scenario, margin {}; {}; {}; deadheat \
          {}.</sub>\n\n<details><summary>Reproduce this</summary>\n\n{}\n</details>\n",
         method.alpha,
         percent(method.margin),
-        begun(document.record.started_unix_ms),
-        text(&described(&document.machine)),
-        text(&document.record.version),
-        fenced(&document.reproduce)
+        begun(report.record.started_unix_ms),
+        text(&described(&report.machine)),
+        text(&report.record.version),
+        fenced(&report.reproduce)
     )
 }
 

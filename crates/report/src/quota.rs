@@ -2,9 +2,9 @@
 //!
 //! Owns which they are, and how each is written. Must not know how they are laid out.
 
-use deadheat_record::{ContenderResult, Limits};
-
-use crate::number::{bytes, percent, time_ns, whole};
+use deadheat_analysis::ContenderResult;
+use deadheat_analysis::number::{bytes, percent, time_ns, whole};
+use deadheat_record::Limits;
 
 /// A title, and what stands below it.
 pub(crate) type Told = (&'static str, fn(&ContenderResult) -> Option<String>);

@@ -15,7 +15,7 @@ mod time;
 
 use std::collections::BTreeSet;
 
-use deadheat_record::Document;
+use deadheat_analysis::Report;
 
 use crate::ReportError;
 use canvas::Figure;
@@ -24,32 +24,32 @@ use canvas::Figure;
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn svg(document: &Document) -> Result<Vec<(String, String)>, ReportError> {
+pub fn svg(report: &Report) -> Result<Vec<(String, String)>, ReportError> {
     let mut taken = BTreeSet::new();
     let write = |figure: Figure<'_>| {
         let name = file(&figure.stem, &mut taken);
         let text = figure.text(&name)?;
         Ok((name, text))
     };
-    figures(document).into_iter().map(write).collect()
+    figures(report).into_iter().map(write).collect()
 }
 
 /// What is there to be drawn, in the page's order.
-fn figures(document: &Document) -> Vec<Figure<'_>> {
+fn figures(report: &Report) -> Vec<Figure<'_>> {
     let mut figures = Vec::new();
-    for scenario in &document.scenarios {
-        figures.extend(ratios::of(document, scenario));
-        figures.extend(latency::of(document, scenario));
-        figures.extend(time::of(document, scenario));
-        let pilot = document.record.pilots.iter().find(|pilot| pilot.scenario == scenario.name);
-        figures.extend(pilot.and_then(|pilot| time::warm_up(document, pilot)));
-        figures.extend(resources::cpu(document, scenario));
-        figures.extend(memory::of(document, scenario));
-        figures.extend(resources::cold_start(document, scenario));
-        figures.extend(latency::edge_cache(document, scenario));
+    for scenario in &report.scenarios {
+        figures.extend(ratios::of(report, scenario));
+        figures.extend(latency::of(report, scenario));
+        figures.extend(time::of(report, scenario));
+        let pilot = report.record.pilots.iter().find(|pilot| pilot.scenario == scenario.name);
+        figures.extend(pilot.and_then(|pilot| time::warm_up(report, pilot)));
+        figures.extend(resources::cpu(report, scenario));
+        figures.extend(memory::of(report, scenario));
+        figures.extend(resources::cold_start(report, scenario));
+        figures.extend(latency::edge_cache(report, scenario));
     }
-    figures.extend(document.ladders.iter().filter_map(ladder::of));
-    figures.extend(document.sweeps.iter().filter_map(|sweep| scaling::of(document, sweep)));
+    figures.extend(report.ladders.iter().filter_map(ladder::of));
+    figures.extend(report.sweeps.iter().filter_map(|sweep| scaling::of(report, sweep)));
     figures
 }
 

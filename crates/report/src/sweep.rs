@@ -1,66 +1,125 @@
-//! Scenarios that differ in one setting, taken together.
+//! The words of a sweep that its renderings share: its load, what is said of each pair, the law, what its points found.
 //!
-//! Owns: which scenarios belong to a sweep, and the law fitted to their rates; in `words` what its renderings share.
+//! Owns what is said of all points together. Must not know how it is laid out: names stand as they are, renderings escape them.
 
-pub(crate) mod words;
+use deadheat_analysis::number::{percent, three_digits, time_ns, whole};
+use deadheat_analysis::{CollectorResult, Figure, Fit, Report, ScenarioResult, SweepResult};
+use deadheat_record::{Axis, Finding, Metric, Shape, VerdictWord};
 
-use deadheat_record::{Fit, Metric, Record, ScenarioResult, SweepResult};
-use deadheat_stats::{Usl, usl};
+use crate::terminal::{load, verdict};
 
-/// The sweeps of a record, in plan order.
-pub(crate) fn all(record: &Record, scenarios: &[&ScenarioResult]) -> Vec<SweepResult> {
-    let mut sweeps: Vec<SweepResult> = Vec::new();
-    for plan in &record.plan.scenarios {
-        let Some(point) = &plan.sweep else { continue };
-        let entry = (point.value, plan.name.clone());
-        match sweeps.iter_mut().find(|sweep| sweep.name == point.of && sweep.axis == point.axis) {
-            Some(sweep) => sweep.points.push(entry),
-            None => sweeps.push(SweepResult {
-                name: point.of.clone(),
-                axis: point.axis,
-                points: vec![entry],
-                fits: Vec::new(),
-            }),
+/// One point: its value and its scenario.
+pub(crate) type Point<'a> = (f64, &'a ScenarioResult);
+
+/// The points of a sweep, in plan order.
+pub(crate) fn points<'a>(report: &'a Report, sweep: &SweepResult) -> Vec<Point<'a>> {
+    sweep.points.iter().filter_map(|(value, name)| Some((*value, report.scenario(name)?))).collect()
+}
+
+/// The load of all points, without what differs between them.
+pub(crate) fn load_of(sweep: &SweepResult, shape: &Shape) -> String {
+    match (sweep.axis, shape) {
+        (Axis::Connections, Shape::Closed { .. }) => "closed".into(),
+        (Axis::Connections, other) => {
+            load(other).replace(&format!(", {} connections", whole(u64::from(other.connections()))), "")
+        }
+        (Axis::Cores | Axis::Cpus, shape) => load(shape),
+    }
+}
+
+/// What is said of each pair with the baseline: `bun against node: faster at 1, 8; inconclusive at 64 connections`.
+pub(crate) fn summaries(
+    sweep: &SweepResult,
+    points: &[Point<'_>],
+    metric: Metric,
+    baseline: Option<&str>,
+) -> Vec<String> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    let compared = points.iter().flat_map(|(_, point)| &point.comparisons);
+    for one in compared.filter(|one| one.metric == metric) {
+        let pair = (one.baseline.as_str(), one.contender.as_str());
+        if baseline == Some(pair.0) && !pairs.contains(&pair) {
+            pairs.push(pair);
         }
     }
-    for sweep in &mut sweeps {
-        let names = record.plan.contenders.iter().map(|one| one.name.as_str());
-        sweep.fits = names.filter_map(|name| fit(sweep, scenarios, name)).collect();
-    }
-    sweeps
-}
-
-/// The law of a contender's rates that no finding takes away: a generator at its own limit would be taken for contention. None where it
-/// does not apply or has too few points.
-fn fit(sweep: &SweepResult, scenarios: &[&ScenarioResult], contender: &str) -> Option<Fit> {
-    let rate = |(value, name): &(f64, String)| {
-        let scenario = scenarios.iter().find(|one| one.name == *name)?;
-        let result = scenario.results.iter().find(|one| one.contender == contender)?;
-        let of_rates = |metric| matches!(metric, Metric::Throughput | Metric::Peak);
-        let figure = result.figures.iter().find(|figure| of_rates(figure.metric))?;
-        let taken = scenario.findings.iter().any(|one| one.takes(contender, Some(figure.metric)));
-        (!taken).then_some((*value, figure.value))
+    let verdicts = [
+        VerdictWord::Faster,
+        VerdictWord::Slower,
+        VerdictWord::Equivalent,
+        VerdictWord::Inconclusive,
+        VerdictWord::Invalid,
+    ];
+    let said = |(baseline, contender): (&str, &str)| {
+        let at = |wanted: &VerdictWord| {
+            let has = |(value, point): &Point<'_>| {
+                let one = point.pair(metric, baseline, contender)?;
+                (one.verdict == *wanted).then(|| value.to_string())
+            };
+            let values: Vec<String> = points.iter().filter_map(has).collect();
+            (!values.is_empty()).then(|| format!("{} at {}", verdict(*wanted).0, values.join(", ")))
+        };
+        let parts: Vec<String> = verdicts.iter().filter_map(at).collect();
+        format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.word())
     };
-    let points: Vec<(f64, f64)> = sweep.points.iter().filter_map(rate).collect();
-    let law = usl::fit(&points).ok()?;
-    Some(Fit {
-        contender: contender.to_owned(),
-        lambda: law.lambda,
-        sigma: law.sigma,
-        kappa: law.kappa,
-        peak_at: law.peak_n(),
-        r2: law.r2,
-        curve: curve(&law, &points),
-    })
+    pairs.into_iter().map(said).collect()
 }
 
-/// Steps of a law's curve between the first and the last point.
-const STEPS: i32 = 40;
+/// The interval's half width on the log scale: `± 1.2 %`.
+pub(crate) fn within(figure: &Figure) -> Option<String> {
+    let (low, high) = (figure.low?, figure.high?);
+    Some(format!("± {}", percent((high / low).sqrt() - 1.0)))
+}
 
-/// The law at equal steps of the axis's logarithm.
-fn curve(law: &Usl, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let first = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
-    let last = points.iter().map(|point| point.0).fold(0.0, f64::max);
-    let at = |step: i32| first * (last / first).powf(f64::from(step) / f64::from(STEPS));
-    (0..=STEPS).map(|step| (at(step), law.throughput(at(step)))).collect()
+/// A figure in the unit of its metric.
+pub(crate) fn figure(one: &Figure) -> String {
+    match one.metric {
+        Metric::Throughput | Metric::Peak => three_digits(one.value),
+        Metric::Cpu => time_ns(one.value * 1e3),
+        Metric::P50 | Metric::P99 | Metric::ColdStart | Metric::Measure => time_ns(one.value),
+    }
+}
+
+/// The law of one contender's rates.
+pub(crate) fn law(sweep: &SweepResult, fit: &Fit) -> String {
+    let peak = match fit.peak_at {
+        Some(at) => format!("highest at {} {}", three_digits(at), sweep.axis.word()),
+        None => "no highest point".into(),
+    };
+    format!(
+        "{}: a scalability law fitted: contention {}, coherency {}, {peak} (no verdict)",
+        fit.contender,
+        percent(fit.sigma),
+        percent(fit.kappa)
+    )
+}
+
+/// What diagnostic passes saw at each point, with the point's value beside the first of its contenders.
+pub(crate) fn collectors<'a>(points: &[Point<'a>]) -> Vec<(String, &'a CollectorResult)> {
+    let of_point = |&(value, point): &Point<'a>| {
+        let named = point.collectors.iter().enumerate();
+        named.map(move |(at, one)| (if at == 0 { value.to_string() } else { String::new() }, one))
+    };
+    points.iter().flat_map(of_point).collect()
+}
+
+/// The findings of all points; one that several share is said once, with their values.
+pub(crate) fn found(sweep: &SweepResult, points: &[Point<'_>]) -> Vec<Finding> {
+    let mut all: Vec<(Finding, Vec<String>)> = Vec::new();
+    for (value, point) in points {
+        for finding in &point.findings {
+            match all.iter_mut().find(|(one, _)| one == finding) {
+                Some((_, values)) => values.push(value.to_string()),
+                None => all.push((finding.clone(), vec![value.to_string()])),
+            }
+        }
+    }
+    let said = |(mut finding, values): (Finding, Vec<String>)| {
+        if values.len() < points.len() {
+            finding.message += &format!(" (at {} {})", values.join(", "), sweep.axis.word());
+        }
+        finding
+    };
+    let mut findings: Vec<Finding> = all.into_iter().map(said).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
 }

@@ -2,9 +2,8 @@
 //!
 //! Owns: columns and the escaping of what a spreadsheet would take for a formula. Must not know files.
 
-use deadheat_record::{
-    CollectorResult, Comparison, ContenderEpoch, ContenderResult, Document, Epoch, EpochFigures, VerdictWord,
-};
+use deadheat_analysis::{CollectorResult, Comparison, ContenderResult, EpochFigures, Report};
+use deadheat_record::{ContenderEpoch, Epoch, VerdictWord};
 
 use crate::ReportError;
 use crate::text::plain;
@@ -97,15 +96,15 @@ const COLLECTORS: [&str; 8] = [
 ///
 /// # Errors
 /// None in practice: they are written to memory.
-pub fn csv(document: &Document) -> Result<[String; 4], ReportError> {
-    let scenarios = || document.scenarios.iter();
+pub fn csv(report: &Report) -> Result<[String; 4], ReportError> {
+    let scenarios = || report.scenarios.iter();
     let results = scenarios().flat_map(|one| one.results.iter().map(|each| result(&one.name, each)));
     let comparisons =
         scenarios().flat_map(|one| one.comparisons.iter().map(|each| comparison(&one.name, each)));
     let epochs = scenarios().flat_map(|one| {
         let of = |each: &ContenderResult| {
             let (scenario, contender) = (&one.name, &each.contender);
-            let seen = |epoch: &EpochFigures| seen(document, scenario, contender, epoch.epoch);
+            let seen = |epoch: &EpochFigures| seen(report, scenario, contender, epoch.epoch);
             let rows = each.epochs.iter().map(|epoch| in_epoch(scenario, contender, epoch, seen(epoch)));
             rows.collect::<Vec<_>>()
         };
@@ -181,8 +180,8 @@ fn in_epoch(scenario: &str, contender: &str, one: &EpochFigures, seen: Option<Se
 /// An epoch of the record, and a contender's part of it.
 type Seen<'a> = (&'a Epoch, &'a ContenderEpoch);
 
-fn seen<'a>(document: &'a Document, scenario: &str, contender: &str, epoch: usize) -> Option<Seen<'a>> {
-    let record = &document.record;
+fn seen<'a>(report: &'a Report, scenario: &str, contender: &str, epoch: usize) -> Option<Seen<'a>> {
+    let record = &report.record;
     let place = record.plan.contenders.iter().position(|one| one.name == contender)?;
     let epoch = record.epochs.iter().find(|one| one.scenario == scenario && one.number == epoch)?;
     Some((epoch, epoch.of(place)?))

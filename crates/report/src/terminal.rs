@@ -1,4 +1,4 @@
-//! The View on a terminal: the end of a race, and the differences that a parity check found.
+//! The report on a terminal: the end of a race, and the differences that a parity check found.
 //!
 //! Owns the order and the wording of what is shown. Must not know how numbers come about; what comes from outside is
 //! escaped here, once, before it is measured or padded.
@@ -10,13 +10,16 @@ mod comparison;
 mod edge;
 mod findings;
 mod ladder;
+mod paragraph;
 mod parity;
 mod quota;
 mod scenario;
 mod sweep;
 mod table;
 
-use crate::View;
+use deadheat_analysis::Report;
+use deadheat_analysis::number::percent;
+
 use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
 
@@ -25,70 +28,63 @@ pub(crate) use bar::{Bar, bar};
 pub use comparison::{comparison, conditions};
 pub(crate) use edge::{behind, over};
 pub(crate) use findings::lines as finding_lines;
+pub(crate) use paragraph::indented;
 pub use parity::parity;
 pub(crate) use scenario::{instructions, kept_up, load, quotient, title as metric_title, verdict};
 
-/// The whole View, each line at most as wide as the style says.
-pub fn render(view: &View, style: &Style) -> String {
+/// The whole report, each line at most as wide as the style says.
+pub fn render(report: &Report, style: &Style) -> String {
     let mut lines = Vec::new();
-    lines.extend(heading(view, style));
-    for scenario in &view.scenarios {
-        let name = &scenario.result.name;
+    lines.extend(heading(report, style));
+    for scenario in &report.scenarios {
+        let name = &scenario.name;
         // A sweep stands where its first point would.
-        let sweep = view.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, point)| point == name));
+        let sweep = report.sweep_of(name);
         let first = sweep.and_then(|sweep| sweep.points.first()).is_none_or(|(_, point)| point == name);
         if first {
             lines.push(String::new());
             lines.extend(match sweep {
-                Some(sweep) => sweep::lines(view, sweep, style),
-                None => scenario::lines(view, scenario, style),
+                Some(sweep) => sweep::lines(report, sweep, style),
+                None => scenario::lines(report, scenario, style),
             });
         }
     }
-    for ladder in &view.ladders {
+    for ladder in &report.ladders {
         lines.push(String::new());
         lines.extend(ladder::lines(ladder, style));
     }
-    if !view.findings.is_empty() {
+    if !report.findings.is_empty() {
         lines.push(String::new());
-        lines.extend(findings::lines(&view.findings, style));
+        lines.extend(findings::lines(&report.findings, style));
     }
-    if !view.not_raced.is_empty() {
+    let mut not_raced = report.not_raced().peekable();
+    if not_raced.peek().is_some() {
         lines.push(String::new());
         lines.push(style.paint(Tone::Strong, "not raced"));
-        for (name, why) in &view.not_raced {
+        for (name, why) in not_raced {
             lines.extend(indented(&format!("{}: {}", plain(name), plain(why)), 2, Tone::Plain, style));
         }
     }
     let mut text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
-    if !view.differences.is_empty() {
+    if !report.record.differences.is_empty() {
         text.push('\n');
-        text.push_str(&parity(&view.differences, style));
+        text.push_str(&parity(&report.record.differences, style));
     }
     text
 }
 
-fn heading(view: &View, style: &Style) -> Vec<String> {
-    let title = view.title.as_ref().map(|title| format!(": {}", plain(title))).unwrap_or_default();
-    let state = if view.complete { "" } else { ", unfinished" };
-    let margin = crate::number::percent(view.margin);
+fn heading(report: &Report, style: &Style) -> Vec<String> {
+    let (plan, method) = (&report.record.plan, report.method());
+    let title = plan.title.as_ref().map(|title| format!(": {}", plain(title))).unwrap_or_default();
+    let state = if report.complete { "" } else { ", unfinished" };
+    let margin = percent(method.margin);
     let about = format!(
         "{} profile, seed {}, margin {margin}, alpha {}{state}",
-        plain(&view.profile),
-        view.seed,
-        view.alpha
+        plain(&method.profile),
+        method.seed,
+        method.alpha
     );
-    let lines = [format!("{}{title}", plain(&view.study)), about];
+    let lines = [format!("{}{title}", plain(&report.study)), about];
     let wrapped = lines.iter().flat_map(|line| wrap(line, style.width));
     wrapped.map(|line| style.paint(Tone::Quiet, &line)).collect()
-}
-
-/// Wrapped text, every line indented; lines after the first by two more.
-pub(crate) fn indented(text: &str, indent: usize, tone: Tone, style: &Style) -> Vec<String> {
-    let lines = wrap(&style.spell(text), style.width.saturating_sub(indent + 2));
-    let line = |(index, line): (usize, &String)| {
-        let margin = " ".repeat(if index == 0 { indent } else { indent + 2 });
-        format!("{margin}{}", style.paint(tone, line))
-    };
-    lines.iter().enumerate().map(line).collect()
 }

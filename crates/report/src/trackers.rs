@@ -2,10 +2,10 @@
 //!
 //! Owns: which figure goes there under which name and unit. Must not know files.
 
-use deadheat_record::{ContenderResult, Document, Figure, Metric, ScenarioResult};
+use deadheat_analysis::number::{interval, three_digits};
+use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
+use deadheat_record::Metric;
 use serde_json::{Map, Value, json};
-
-use crate::number::{interval, three_digits};
 
 /// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`,
 /// `latency-p99` (nanoseconds), `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure`
@@ -14,9 +14,9 @@ use crate::number::{interval, three_digits};
 ///
 /// # Errors
 /// None in practice.
-pub fn bencher(document: &Document) -> Result<String, serde_json::Error> {
+pub fn bencher(report: &Report) -> Result<String, serde_json::Error> {
     let mut all = Map::new();
-    for (scenario, result, measured) in every(document) {
+    for (scenario, result, measured) in every(report) {
         let measures: Map<String, Value> = measured
             .into_iter()
             .map(|one| {
@@ -42,9 +42,9 @@ pub const BENCHMARK_FILES: [&str; 2] = ["bigger-is-better.json", "smaller-is-bet
 ///
 /// # Errors
 /// None in practice.
-pub fn benchmark_action(document: &Document) -> Result<[String; 2], serde_json::Error> {
+pub fn benchmark_action(report: &Report) -> Result<[String; 2], serde_json::Error> {
     let of = |bigger: bool| -> Result<String, serde_json::Error> {
-        let entries: Vec<Value> = every(document)
+        let entries: Vec<Value> = every(report)
             .flat_map(|(scenario, result, measured)| {
                 let some = measured.into_iter().filter(|one| one.bigger_is_better == bigger);
                 some.map(|one| entry(&name(scenario, result), &one)).collect::<Vec<_>>()
@@ -67,12 +67,12 @@ fn entry(benchmark: &str, one: &Measured) -> Value {
 
 /// Every contender in every scenario with its figures, without those that a finding takes away: of the scenario or of the race, about it
 /// or about all.
-fn every(document: &Document) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult, Vec<Measured>)> {
-    let all = document.scenarios.iter();
+fn every(report: &Report) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult, Vec<Measured>)> {
+    let all = report.scenarios.iter();
     let all = all.flat_map(|scenario| scenario.results.iter().map(move |one| (scenario, one)));
     all.map(move |(scenario, result)| {
         let taken = |metric: Option<Metric>| {
-            let mut findings = scenario.findings.iter().chain(&document.findings);
+            let mut findings = scenario.findings.iter().chain(&report.findings);
             findings.any(|one| one.takes(&result.contender, metric))
         };
         let stands = measured(result).into_iter().filter(|one| !taken(one.metric)).collect();
@@ -108,7 +108,7 @@ fn measured(result: &ContenderResult) -> Vec<Measured> {
         ("memory", "bytes", None, whole(result.rss_bytes), 1.0),
     ];
     let one = |(slug, unit, metric, value, size): (_, _, Option<Metric>, Option<f64>, f64)| {
-        let figure: Option<&Figure> = result.figures.iter().find(|one| Some(one.metric) == metric);
+        let figure = metric.and_then(|metric| result.figure(metric));
         // Where there is an interval, its own middle stands with it.
         let ends = figure.and_then(|one| Some((one.low? * size, one.high? * size)));
         let value = figure.map(|one| one.value).or(value)? * size;

@@ -1,8 +1,9 @@
 //! What the figures of five articles say of themselves, by nothing but arithmetic.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+use deadheat_analysis::audit::self_test;
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, Claim, PublishedCheck};
-use deadheat_report::audit::{json, markdown, self_test};
+use deadheat_report::audit::{json, markdown};
 use deadheat_report::{Style, terminal};
 use serde_json::Value;
 

@@ -4,11 +4,13 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
+use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
+use deadheat_analysis::{AnalysisError, Report};
 use deadheat_record::{
     AuditRecord, Claim, ClaimHere, ClaimVerdict, GeneratorAudit, Metric, Record, Shape, VerdictWord,
 };
-use deadheat_report::audit::{add_generator, add_race, json, markdown, published_connections, self_test};
-use deadheat_report::{ReportError, Style, document, terminal, view};
+use deadheat_report::audit::{json, markdown};
+use deadheat_report::{Style, terminal};
 use fixture::{Race, Racer};
 use serde_json::Value;
 
@@ -36,7 +38,7 @@ fn race() -> Race {
 
 fn audited(claims: &[Claim], record: &Record) -> AuditRecord {
     let mut audit = self_test("trending", None, 1, claims);
-    add_race(&mut audit, "race.jsonl", record, &view(record).unwrap()).unwrap();
+    add_race(&mut audit, "race.jsonl", &Report::of(record).unwrap()).unwrap();
     let schema: Value = serde_json::from_str(&deadheat_record::audit_schema_json().unwrap()).unwrap();
     let value: Value = serde_json::from_str(&json(&audit).unwrap()).unwrap();
     let errors: Vec<String> =
@@ -221,7 +223,7 @@ fn figures_are_compared_as_they_are_where_the_machine_matches() {
     let record = race().record();
     let held = |claims: &[Claim], machine_matches: bool| {
         let mut audit = AuditRecord { machine_matches, ..self_test("trending", None, 1, claims) };
-        add_race(&mut audit, "race.jsonl", &record, &view(&record).unwrap()).unwrap();
+        add_race(&mut audit, "race.jsonl", &Report::of(&record).unwrap()).unwrap();
         audit.here
     };
     let claims = [claim("bun", "throughput_rps", 28_000.0), claim("node", "throughput_rps", 10_100.0)];
@@ -337,8 +339,8 @@ fn an_invalid_race_tests_nothing_and_another_studys_record_is_refused() {
     record.plan.study = "another".into();
     let before = self_test("trending", None, 1, &[claim("bun/node", "throughput_ratio", 0.5)]);
     let mut audit = before.clone();
-    let refused = add_race(&mut audit, "x", &record, &view(&record).unwrap()).unwrap_err();
-    assert!(matches!(refused, ReportError::OtherStudy { .. }), "{refused}");
+    let refused = add_race(&mut audit, "x", &Report::of(&record).unwrap()).unwrap_err();
+    assert!(matches!(refused, AnalysisError::OtherStudy { .. }), "{refused}");
     assert_eq!(audit, before, "nothing of it is filled in");
 }
 
@@ -444,10 +446,10 @@ fn a_generator_is_granted_the_threads_that_it_had() {
 #[test]
 fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
     let mut record = race().record();
-    assert_eq!(view(&record).unwrap().scenarios[0].result.edge_cache, None, "no hit rate is named");
+    assert_eq!(Report::of(&record).unwrap().scenarios[0].edge_cache, None, "no hit rate is named");
     record.plan.claims = vec![claim("", "edge_cache_hit_rate", 0.92), claim("", "edge_latency_ms", 20.0)];
-    let seen = view(&record).unwrap();
-    let cache = seen.scenarios[0].result.edge_cache.clone().unwrap();
+    let seen = Report::of(&record).unwrap();
+    let cache = seen.scenarios[0].edge_cache.clone().unwrap();
     assert_eq!((cache.hit_rate, cache.edge_latency_ns, cache.users.len()), (0.92, 20_000_000, 3));
     for user in &cache.users {
         assert_eq!(user.p50_ns, 20_000_000, "a hit");
@@ -460,18 +462,18 @@ fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
     }
     let text = terminal::render(&seen, &WIDE);
     assert!(text.contains("92 % hits of 20.0 ms, and misses that wait for the origin as well"), "{text}");
-    let schema: Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
-    let value = serde_json::to_value(document(&record).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&deadheat_analysis::schema_json().unwrap()).unwrap();
+    let value = serde_json::to_value(Report::of(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["edge_cache"]["hit_rate"], 0.92);
     // What was asked for stands before what the study has.
     record.plan.edge_hit_rate = Some(0.5);
-    let asked = view(&record).unwrap();
-    assert_eq!(asked.scenarios[0].result.edge_cache.as_ref().unwrap().hit_rate, 0.5);
+    let asked = Report::of(&record).unwrap();
+    assert_eq!(asked.scenarios[0].edge_cache.as_ref().unwrap().hit_rate, 0.5);
     assert!(asked.reproduce.contains("--hit-rate 0.5"), "{}", asked.reproduce);
     assert!(terminal::render(&asked, &WIDE).contains("50 % hits of 20.0 ms"));
     record.plan.claims.clear();
-    assert!(view(&record).unwrap().scenarios[0].result.edge_cache.is_some(), "also where the study has none");
+    assert!(Report::of(&record).unwrap().scenarios[0].edge_cache.is_some(), "also where the study has none");
 }
 
 /// A race of starts, or of what contenders measure themselves: one value per epoch, the same load of nothing.
@@ -505,16 +507,16 @@ fn single(shape: Shape, metric: Metric, disturbed: usize) -> Record {
 #[test]
 fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
     let record = single(Shape::Starts { starts: 20 }, Metric::ColdStart, 0);
-    let seen = view(&record).unwrap();
-    let result = &seen.scenarios[0].result;
+    let seen = Report::of(&record).unwrap();
+    let result = &seen.scenarios[0];
     let pair = &result.comparisons[0];
     assert_eq!((pair.verdict, pair.epochs, pair.metric), (VerdictWord::Faster, 20, Metric::ColdStart));
     assert!(pair.ratio.unwrap() < 0.5 && pair.high.unwrap() < 0.5);
     assert_eq!(result.results[1].cold_starts_ns.len(), 20);
     assert_eq!(result.results[1].throughput_rps, None);
     insta::assert_snapshot!(terminal::render(&seen, &WIDE));
-    let fewer = view(&single(Shape::Starts { starts: 20 }, Metric::ColdStart, 5)).unwrap();
-    let result = &fewer.scenarios[0].result;
+    let fewer = Report::of(&single(Shape::Starts { starts: 20 }, Metric::ColdStart, 5)).unwrap();
+    let result = &fewer.scenarios[0];
     assert_eq!((result.results[0].cold_starts_ns.len(), result.comparisons[0].epochs), (15, 15));
     let text = terminal::render(&fewer, &WIDE);
     assert!(text.contains("; 15 epochs, 5 more left out, "), "{text}");
@@ -525,11 +527,11 @@ fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
 #[test]
 fn what_contenders_measure_themselves_is_compared_like_anything_else() {
     let record = single(Shape::Measure { measure: "serialize".into() }, Metric::Measure, 0);
-    let seen = view(&record).unwrap();
-    let pair = &seen.scenarios[0].result.comparisons[0];
+    let seen = Report::of(&record).unwrap();
+    let pair = &seen.scenarios[0].comparisons[0];
     assert_eq!((pair.verdict, pair.metric), (VerdictWord::Faster, Metric::Measure));
-    let schema: Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
-    let value = serde_json::to_value(document(&record).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&deadheat_analysis::schema_json().unwrap()).unwrap();
+    let value = serde_json::to_value(Report::of(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["comparisons"][0]["metric"], "measure");
     // 1.28 s against 1.95 s was published; here it is a third.

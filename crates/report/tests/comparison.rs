@@ -6,13 +6,15 @@ mod fixture;
 #[path = "../../record/tests/load_fixture/mod.rs"]
 mod load_fixture;
 
+use deadheat_analysis::compare::{Asked, CODES, Claim, CompareError, Condition, FailIf, Named, loads, races};
+use deadheat_analysis::compare::{Change, CompareDocument};
+use deadheat_analysis::series::rates;
 use deadheat_record::{
-    Change, CompareDocument, EncodedHistogram, Epoch, Finding, LoadRecord, MachineDetails, Metric, Objective,
-    PeakEnd, PeakSeen, Record, Service, Severity, Shape, VerdictWord,
+    EncodedHistogram, Epoch, Finding, LoadRecord, MachineDetails, Metric, Objective, PeakEnd, PeakSeen, Record, Service,
+    Severity, Shape, VerdictWord,
 };
-use deadheat_report::comparison::{Asked, CODES, CompareError, FailIf, Named, json, loads, markdown, races};
+use deadheat_report::comparison::{json, markdown};
 use deadheat_report::{Style, terminal};
-use deadheat_stats::{Claim, Condition};
 use fixture::{Race, Racer};
 use load_fixture::{closed, open};
 use serde_json::Value;
@@ -47,7 +49,8 @@ fn compared(old: &Record, new: &Record) -> CompareDocument {
 }
 
 fn fits_the_schema(document: &CompareDocument) {
-    let schema: Value = serde_json::from_str(&deadheat_record::compare_schema_json().unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(&deadheat_analysis::compare::compare_schema_json().unwrap()).unwrap();
     let value: Value = serde_json::from_str(&json(document).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
@@ -108,7 +111,7 @@ fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
     let (old, new) = (race(10_000.0, 1.0, 3).record(), later(&race(10_300.0, 1.0, 4)));
     let levels = |record: &Record| -> Vec<f64> {
         let mean = |epoch: &deadheat_record::Epoch| {
-            let mut logs: Vec<f64> = epoch.rates(1).iter().map(|rate| rate.ln()).collect();
+            let mut logs: Vec<f64> = rates(epoch, 1).iter().map(|rate| rate.ln()).collect();
             logs.sort_by(f64::total_cmp);
             logs[2..8].iter().sum::<f64>() / 6.0
         };
@@ -538,7 +541,7 @@ fn a_metric_chooses_among_the_scenarios() {
     old.started_unix_ms -= 86_400_000;
     let scenarios = |metrics: &[Metric]| {
         let document = compared_as(&old, &new, &Asked { metrics: metrics.to_vec(), ..Asked::default() });
-        let of = |one: deadheat_record::ComparedScenario| (one.name, one.changes.len());
+        let of = |one: deadheat_analysis::compare::ComparedScenario| (one.name, one.changes.len());
         document.scenarios.into_iter().map(of).collect::<Vec<_>>()
     };
     let (load, starts) = ("closed-64".to_owned(), "starts".to_owned());

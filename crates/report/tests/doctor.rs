@@ -6,8 +6,8 @@ mod doctor_fixture;
 
 use std::sync::LazyLock;
 
+use deadheat_analysis::doctor::{Profile, Times};
 use deadheat_record::*;
-use deadheat_report::doctor::{Profile, Times};
 use deadheat_report::{Style, doctor};
 use doctor_fixture::{calm, laptop, with_floor, with_proof};
 
@@ -23,8 +23,8 @@ fn conclude(record: &mut DoctorRecord) {
             Profile::new(Some("--profile full"), &[6, 10, 15, 20, 25, 30], full, 0.025),
         ]
     });
-    doctor::conclude_floor(record, &PROFILES);
-    doctor::conclude(record);
+    deadheat_analysis::doctor::conclude_floor(record, &PROFILES);
+    deadheat_analysis::doctor::conclude(record);
 }
 
 /// At 80 columns; whatever the width, no line is too wide.
@@ -84,7 +84,7 @@ fn a_laptop_on_which_everything_is_wrong() {
     ] {
         assert!(codes.contains(&(code.into(), Severity::Warn)), "{code}: {codes:?}");
     }
-    assert!(codes.iter().all(|(code, _)| doctor::CODES.contains(&code.as_str())));
+    assert!(codes.iter().all(|(code, _)| deadheat_analysis::doctor::CODES.contains(&code.as_str())));
     insta::assert_snapshot!(shown(laptop()));
 }
 

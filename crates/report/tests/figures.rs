@@ -6,8 +6,9 @@ mod fixture;
 
 use std::collections::BTreeMap;
 
-use deadheat_record::{Axis, Document, Record, Rung, Shape, SweepPoint};
-use deadheat_report::{document, svg};
+use deadheat_analysis::Report;
+use deadheat_record::{Axis, Record, Rung, Shape, SweepPoint};
+use deadheat_report::svg;
 use fixture::{Race, Racer, behind_a_cache, joined};
 
 /// Two contenders under five loads: a ladder of two rungs, a sweep over four numbers of connections.
@@ -44,13 +45,13 @@ fn record() -> Record {
     record
 }
 
-fn figures(document: &Document) -> BTreeMap<String, String> {
+fn figures(document: &Report) -> BTreeMap<String, String> {
     svg(document).unwrap().into_iter().collect()
 }
 
 #[test]
 fn every_kind_of_figure() {
-    let figures = figures(&document(&record()).unwrap());
+    let figures = figures(&Report::of(&record()).unwrap());
     let kinds = [
         "ratios-closed-64-throughput",
         "epochs-closed-64-throughput",
@@ -101,7 +102,7 @@ fn hostile_names_are_text_in_well_formed_files() {
     record.epochs.iter_mut().for_each(|one| renamed(&mut one.scenario));
     record.pilots.iter_mut().for_each(|one| renamed(&mut one.scenario));
     record.ended.iter_mut().for_each(|(scenario, _)| renamed(scenario));
-    let figures = svg(&document(&record).unwrap()).unwrap();
+    let figures = svg(&Report::of(&record).unwrap()).unwrap();
     assert_eq!(figures.len(), 4 * 8 + 7 + 1 + 2);
     for (file, text) in &figures {
         assert!(file.chars().all(|one| one.is_ascii_alphanumeric() || "-.".contains(one)), "{file}");
@@ -121,7 +122,7 @@ fn hostile_names_are_text_in_well_formed_files() {
 
 #[test]
 fn a_figure_says_what_it_shows_and_brings_its_own_paper() {
-    let document = document(&record()).unwrap();
+    let document = Report::of(&record()).unwrap();
     for (file, text) in figures(&document) {
         let parsed = roxmltree::Document::parse(&text).unwrap();
         let root = parsed.root_element();
@@ -176,11 +177,11 @@ fn near(found: f64, wanted: f64) -> bool {
 
 #[test]
 fn dots_stand_where_their_values_are() {
-    let document = document(&record()).unwrap();
+    let document = Report::of(&record()).unwrap();
     let figures = figures(&document);
     let scenario = &document.scenarios[2];
     // The plot goes from 230 to 690.
-    let of = |value: &dyn Fn(&deadheat_record::EpochFigures) -> f64, file: &str| {
+    let of = |value: &dyn Fn(&deadheat_analysis::EpochFigures) -> f64, file: &str| {
         let values: Vec<f64> = scenario.results.iter().flat_map(|one| &one.epochs).map(value).collect();
         let high = values.iter().copied().fold(0.0, f64::max) * 1.05;
         let dots = numbers(&figures[file], "circle", &["cx", "cy"]);
@@ -203,7 +204,7 @@ fn dots_stand_where_their_values_are() {
 
 #[test]
 fn slices_stand_at_their_time_and_rate() {
-    let document = document(&record()).unwrap();
+    let document = Report::of(&record()).unwrap();
     let figure = &figures(&document)["time-closed-64.svg"];
     let epochs: Vec<_> = document.record.epochs_of("closed-64").collect();
     let end_s: f64 = epochs.iter().map(|one| one.took_ns as f64 / 1e9).sum();
@@ -243,7 +244,7 @@ fn slices_stand_at_their_time_and_rate() {
 
 #[test]
 fn memory_stands_at_its_time_and_size() {
-    let document = document(&record()).unwrap();
+    let document = Report::of(&record()).unwrap();
     let figure = &figures(&document)["memory-closed-64.svg"];
     let parsed = roxmltree::Document::parse(figure).unwrap();
     // All rules are of one grey.
@@ -276,7 +277,7 @@ fn memory_stands_at_its_time_and_size() {
 
 #[test]
 fn every_logarithmic_axis_of_times_has_labels() {
-    let document = document(&record()).unwrap();
+    let document = Report::of(&record()).unwrap();
     let mut count = 0;
     for (file, text) in figures(&document) {
         // No other text stands so: latencies are written left of their rules, users' times below them.
@@ -298,7 +299,7 @@ fn every_logarithmic_axis_of_times_has_labels() {
 
 #[test]
 fn parts_of_a_ladder_are_as_wide_as_what_they_add() {
-    let document = document(&record()).unwrap();
+    let document = Report::of(&record()).unwrap();
     let figure = &figures(&document)["ladder-request.svg"];
     let bars: Vec<Vec<f64>> =
         numbers(figure, "rect", &["x", "width", "height"]).into_iter().filter(|bar| bar[2] == 24.0).collect();

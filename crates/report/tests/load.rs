@@ -6,6 +6,7 @@ mod load_fixture;
 
 use std::collections::BTreeMap;
 
+use deadheat_analysis::gates::load::findings;
 use deadheat_record::*;
 use deadheat_report::{Style, load};
 use load_fixture::{calm, closed, open, same};
@@ -15,7 +16,7 @@ const WIDE: Style = Style { width: 160, ..NARROW };
 
 /// Both widths, one after the other, with the findings that follow; whatever the width, no line is too wide.
 fn both(mut record: LoadRecord) -> String {
-    record.findings = load::findings(&record);
+    record.findings = findings(&record);
     for width in [60, 70, 80, 100, 119, 120, 160, 200] {
         for unicode in [true, false] {
             let text = load::summary(&record, &Style { color: false, width, unicode });
@@ -153,7 +154,7 @@ fn no_answer_at_all() {
 fn colour_is_only_where_it_may_be() {
     let mut record = open();
     record.outcomes.timeout = 1;
-    record.findings = load::findings(&record);
+    record.findings = findings(&record);
     let text = load::summary(&record, &Style { color: true, ..NARROW });
     assert!(text.contains("\u{1b}[1m1,999/s") || text.contains("\u{1b}[1m2,000/s"), "{text}");
     assert!(text.contains("\u{1b}[35mwarning\u{1b}[0m"), "{text}");

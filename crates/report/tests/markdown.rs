@@ -4,11 +4,12 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
+use deadheat_analysis::Report;
 use deadheat_record::{
     Axis, CollectorKind, CollectorPass, ContenderEpoch, ExternalReading, Metric, Objective, Pauses, PeakEnd,
     PeakSeen, Record, Rung, Shape, SweepPoint, Throttling,
 };
-use deadheat_report::{Style, bencher, csv, document, markdown, terminal, view};
+use deadheat_report::{Style, bencher, csv, markdown, terminal};
 use fixture::{Race, Racer, behind_a_cache, joined};
 
 const WIDE: Style = Style { color: false, width: 160, unicode: true };
@@ -77,7 +78,7 @@ fn fresh_starts_have_their_figures_and_no_others() {
     let longest = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders);
     longest.filter(|part| part.contender == 1).max_by_key(|part| part.cold_start_ns).unwrap().cold_start_ns =
         60_000_000;
-    let document = document(&record).unwrap();
+    let document = Report::of(&record).unwrap();
     let text = markdown(&document);
     assert!(
         text.contains(
@@ -98,7 +99,7 @@ fn fresh_starts_have_their_figures_and_no_others() {
 fn a_measure_keeps_its_number() {
     let mut record = single(&serialize(), Metric::Measure);
     record.epochs[1].rounds[0].dropped = Some("steal 9 %".into());
-    let document = document(&record).unwrap();
+    let document = Report::of(&record).unwrap();
     let text = markdown(&document);
     assert!(text.contains("\neach contender's own `serialize`, in fresh processes; 6 epochs\n"), "{text}");
     assert!(text.contains("| contender | measured | 95 % interval |\n|---|--:|--:|\n"), "{text}");
@@ -117,7 +118,7 @@ fn a_measure_keeps_its_number() {
 #[test]
 fn the_name_of_a_measure_is_text() {
     let measure = "a|`b`<i>".to_owned();
-    let text = markdown(&document(&single(&Shape::Measure { measure }, Metric::Measure)).unwrap());
+    let text = markdown(&Report::of(&single(&Shape::Measure { measure }, Metric::Measure)).unwrap());
     assert!(text.contains("own <code>a&#124;&#96;b&#96;&#60;i&#62;</code>, in fresh"), "{text}");
 }
 
@@ -131,11 +132,11 @@ fn a_peak_has_no_latencies_and_an_open_load_what_it_kept_up_with() {
         let (low_per_s, high_per_s) = (Some(rate_per_s * 0.98), Some(rate_per_s * 1.02));
         part.peak = Some(PeakSeen { end: PeakEnd::Found, rate_per_s, low_per_s, high_per_s, trials: 17 });
     }
-    let text = markdown(&document(&record).unwrap());
+    let text = markdown(&Report::of(&record).unwrap());
     assert!(text.contains("| contender | peak/s | CPU/req | instructions/req | switches/req |"), "{text}");
     assert_eq!(cells(&text, "bun")[1], "14,000");
     let shape = Shape::Open { connections: 64, rate_per_s: 20_000.0, poisson: true };
-    let text = markdown(&document(&Race { shape, ..two() }.record()).unwrap());
+    let text = markdown(&Report::of(&Race { shape, ..two() }.record()).unwrap());
     assert!(
         text.contains("| contender | req/s | of offered | p50 | p99 | CPU/req | instructions/req |"),
         "{text}"
@@ -148,7 +149,7 @@ fn a_quota_is_told_with_what_it_did() {
     let mut race = two();
     race.racers[1].timeouts = 2;
     let mut record = race.record();
-    let plain = markdown(&document(&record).unwrap());
+    let plain = markdown(&Report::of(&record).unwrap());
     assert!(!plain.contains("was held to"), "{plain}");
     let limits = &mut record.plan.scenarios[0].limits;
     (limits.cpus, limits.memory_bytes) = (Some(1.0), Some(512 << 20));
@@ -156,7 +157,7 @@ fn a_quota_is_told_with_what_it_did() {
         part.throttled = Some(Throttling { periods: 40, ns: 300_000_000 });
         part.usage.processes = 3;
     }
-    let document = document(&record).unwrap();
+    let document = Report::of(&record).unwrap();
     let text = markdown(&document);
     let (_, quota) = text.split_once("\nEach contender was held to 1 core and 512 MiB:\n").unwrap();
     assert!(
@@ -169,7 +170,7 @@ fn a_quota_is_told_with_what_it_did() {
     assert_eq!([&row[1], &row[3], &row[4]], ["3", "240", "12"], "{quota}");
     assert!(row[2].starts_with("98") && row[5].ends_with(" ms"), "{quota}");
     assert!(row[6].starts_with("4.") && row[6].ends_with(" MiB/s"), "{quota}");
-    let shown = terminal::render(&view(&record).unwrap(), &WIDE);
+    let shown = terminal::render(&Report::of(&record).unwrap(), &WIDE);
     let (_, below) = shown.split_once("each contender was held to 1 core and 512 MiB\n").unwrap();
     let line = below.lines().nth(1).unwrap();
     assert_eq!(line.split_whitespace().take(2).collect::<Vec<_>>(), ["bun", "3"], "{shown}");
@@ -231,7 +232,7 @@ fn whole() -> Record {
 
 #[test]
 fn sweeps_ladders_and_the_cache_are_in_markdown() {
-    let text = markdown(&document(&whole()).unwrap());
+    let text = markdown(&Report::of(&whole()).unwrap());
     // A sweep's points have no sections of their own.
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("### ")).collect();
     assert_eq!(headings, ["### `nothing`", "### `json`", "### `more`", "### Ladder `request`"]);
@@ -242,7 +243,7 @@ fn sweeps_ladders_and_the_cache_are_in_markdown() {
 fn what_collectors_did_at_a_sweeps_points_is_on_the_terminal() {
     let record = whole();
     for width in [80, 160] {
-        let text = terminal::render(&view(&record).unwrap(), &Style { width, ..WIDE });
+        let text = terminal::render(&Report::of(&record).unwrap(), &Style { width, ..WIDE });
         let (_, sweep) = text.split_once("\nmore: closed, over connections\n").unwrap();
         let (_, table) = sweep.split_once("  pauses of garbage collectors, ").unwrap();
         let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

@@ -6,13 +6,12 @@ mod fixture;
 
 use std::time::Instant;
 
+use deadheat_analysis::{GateWord, Report};
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Document, ExternalReading, Finding, GateWord, Method, Metric,
-    Objective, Pauses, Plan, Record, Typed, Usage,
+    Collector, CollectorKind, CollectorPass, ExternalReading, Finding, Method, Metric, Objective, Pauses,
+    Plan, Record, Typed, Usage,
 };
-use deadheat_report::{
-    Style, bencher, benchmark_action, csv, document, html, json, markdown, svg, terminal, view,
-};
+use deadheat_report::{Style, bencher, benchmark_action, csv, html, json, markdown, svg, terminal};
 use fixture::{Race, Racer, joined};
 
 fn two() -> Race {
@@ -28,7 +27,7 @@ fn hostile() -> Race {
 }
 
 /// The document that stands in a page.
-fn embedded(page: &str) -> Document {
+fn embedded(page: &str) -> Report {
     let (_, rest) = page.split_once("id=\"document\">").unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
@@ -37,7 +36,7 @@ fn embedded(page: &str) -> Document {
 fn the_page_holds_the_document_whatever_names_are() {
     for race in [two(), hostile()] {
         let record = race.record();
-        let document = document(&record).unwrap();
+        let document = Report::of(&record).unwrap();
         let page = html(&document).unwrap();
         assert_eq!(embedded(&page), document);
         assert!(!page.contains("<img"));
@@ -47,7 +46,7 @@ fn the_page_holds_the_document_whatever_names_are() {
 
 #[test]
 fn the_document_says_what_the_page_shows() {
-    let document = document(&two().record()).unwrap();
+    let document = Report::of(&two().record()).unwrap();
     let scenario = &document.scenarios[0];
     assert!(scenario.rankings[0].headline.starts_with("bun is 1.5"), "{}", scenario.rankings[0].headline);
     for result in &scenario.results {
@@ -70,7 +69,7 @@ fn what_was_typed_beside_a_study_is_typed_again() {
     let again = |change: &dyn Fn(&mut Plan)| {
         let mut record = two().record();
         change(&mut record.plan);
-        document(&record).unwrap().reproduce
+        Report::of(&record).unwrap().reproduce
     };
     let loaded = again(&|plan| {
         let metrics = vec![Metric::P99, Metric::Cpu];
@@ -117,7 +116,7 @@ fn a_study_is_raced_again_by_its_folder_whatever_its_name() {
 fn every_gate_says_what_it_read_and_what_is_over_a_limit_is_a_finding() {
     let noisy = Race { steal_share: 0.02, ..two() };
     for (race, state) in [(two(), GateWord::Pass), (noisy, GateWord::Warn)] {
-        let scenario = document(&race.record()).unwrap().scenarios.remove(0);
+        let scenario = Report::of(&race.record()).unwrap().scenarios.remove(0);
         let gate = scenario.gates.iter().find(|one| one.code == "steal").unwrap();
         assert_eq!(gate.state, state);
         assert!(gate.reading.contains("% of the time taken from our cores"), "{}", gate.reading);
@@ -130,7 +129,7 @@ fn every_gate_says_what_it_read_and_what_is_over_a_limit_is_a_finding() {
 
 #[test]
 fn markdown_of_a_race() {
-    insta::assert_snapshot!(markdown(&document(&two().record()).unwrap()));
+    insta::assert_snapshot!(markdown(&Report::of(&two().record()).unwrap()));
 }
 
 #[test]
@@ -143,11 +142,11 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
     for one in record.pilots.iter_mut().flat_map(|pilot| &mut pilot.contenders) {
         (one.instructions_per_request, one.instructions_source) = (None, None);
     }
-    let text = json(&document(&record).unwrap()).unwrap();
+    let text = json(&Report::of(&record).unwrap()).unwrap();
     for key in ["user_", "system_", "switches", "instructions", "\"memory\""] {
         assert!(!text.contains(key), "{key} is left out, and is not null");
     }
-    let document: Document = serde_json::from_str(&text).unwrap();
+    let document: Report = serde_json::from_str(&text).unwrap();
     assert_eq!(document.record, record);
     let row = "| `bun` | 17,200 | 3.70 ms | 5.44 ms | 56.9 µs | 61.0 MiB |";
     assert!(markdown(&document).contains(row), "{}", markdown(&document));
@@ -157,7 +156,7 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
 fn many_pairs_are_folded_but_for_those_with_the_baseline() {
     let racers =
         |count: i32| (0..count).map(|n| Racer::new(&format!("c{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
-    let text = |count| markdown(&document(&Race { racers: racers(count), ..two() }.record()).unwrap());
+    let text = |count| markdown(&Report::of(&Race { racers: racers(count), ..two() }.record()).unwrap());
     let many = text(5);
     let (open, folded) = many.split_once("<details><summary>16 more comparisons</summary>\n\n|").unwrap();
     let rows = |text: &str| text.lines().filter(|line| line.contains(" / ")).count();
@@ -172,7 +171,7 @@ fn many_pairs_are_folded_but_for_those_with_the_baseline() {
 
 #[test]
 fn hostile_names_stay_text_everywhere() {
-    let document = document(&watched(&hostile())).unwrap();
+    let document = Report::of(&watched(&hostile())).unwrap();
     let text = markdown(&document);
     assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
     // What stands in the block of code is text, whatever it is.
@@ -213,7 +212,7 @@ fn watched(race: &Race) -> Record {
 #[test]
 fn pauses_are_shown_for_each_second_of_load() {
     let record = watched(&two());
-    let document = document(&record).unwrap();
+    let document = Report::of(&record).unwrap();
     let [v8, jsc] = &document.scenarios[0].collectors[..] else { panic!("{:?}", document.scenarios[0]) };
     assert_eq!((v8.contender.as_str(), v8.kind, v8.pauses), ("node", CollectorKind::V8, 10));
     assert_eq!((v8.pauses_per_s, v8.paused_ns_per_s, v8.longest_ns), (4.0, 2_000_000.0, 2_250_000));
@@ -225,20 +224,21 @@ fn pauses_are_shown_for_each_second_of_load() {
         ),
         "{text}"
     );
-    let text = terminal::render(&view(&record).unwrap(), &Style { color: false, width: 80, unicode: true });
+    let text =
+        terminal::render(&Report::of(&record).unwrap(), &Style { color: false, width: 80, unicode: true });
     let row = text.lines().find(|line| line.contains(" v8 ")).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells, ["node", "v8", "10", "4.00", "2.00", "ms", "2.25", "ms"], "{text}");
     assert!(text.contains("from a diagnostic pass of its own"), "{text}");
     assert!(document.reproduce.contains(" --collectors 0s "), "{}", document.reproduce);
-    let schema: serde_json::Value = serde_json::from_str(&deadheat_record::schema_json().unwrap()).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&deadheat_analysis::schema_json().unwrap()).unwrap();
     let value = serde_json::to_value(&document).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
 }
 
 #[test]
 fn tables_have_a_row_for_everything() {
-    let document = document(&two().record()).unwrap();
+    let document = Report::of(&two().record()).unwrap();
     let lines = csv(&document).unwrap().map(|table| table.lines().count());
     assert_eq!(lines, [1 + 2, 1 + 2, 1 + 2 * 6, 1]);
     let [results, ..] = csv(&document).unwrap();
@@ -250,13 +250,13 @@ fn tables_have_a_row_for_everything() {
     assert_eq!(of("instructions_per_request"), 152_500.0);
     assert!(of("switches_per_request") > 4.0 * of("involuntary_switches_per_request"));
     assert_eq!(of("rss_bytes"), f64::from(61 << 20));
-    let [.., collectors] = csv(&self::document(&watched(&two())).unwrap()).unwrap();
+    let [.., collectors] = csv(&Report::of(&watched(&two())).unwrap()).unwrap();
     assert_eq!(collectors.lines().count(), 1 + 2, "{collectors}");
 }
 
 #[test]
 fn figures_are_drawn_of_the_documents_numbers() {
-    let document = document(&two().record()).unwrap();
+    let document = Report::of(&two().record()).unwrap();
     let figures = svg(&document).unwrap();
     let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
@@ -285,7 +285,7 @@ fn figures_are_drawn_of_the_documents_numbers() {
 
 #[test]
 fn trackers_get_figures_with_their_intervals() {
-    let document = document(&two().record()).unwrap();
+    let document = Report::of(&two().record()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&bencher(&document).unwrap()).unwrap();
     let of = &value["closed-64/bun"]["throughput"];
     let figure = &document.scenarios[0].results[1].figures[0];
@@ -298,7 +298,7 @@ fn trackers_get_figures_with_their_intervals() {
 
 /// The names of all benchmarks in Bencher's form, and of all entries in the other.
 fn tracked(record: &Record) -> [Vec<String>; 2] {
-    let document = document(record).unwrap();
+    let document = Report::of(record).unwrap();
     let all: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(&bencher(&document).unwrap()).unwrap();
     let entries = |text: &String| serde_json::from_str::<Vec<serde_json::Value>>(text).unwrap();
@@ -321,6 +321,11 @@ fn trackers_do_not_get_what_a_finding_took_away() {
     let mut record = two().record();
     record.findings.push((None, Finding::invalid("x", "y", "z").about("bun")));
     only_node(&record);
+    // One that takes some metrics away leaves the others.
+    let metrics = Metric::ALL.into_iter().filter(|one| *one != Metric::P99).collect();
+    record.findings = vec![(None, Finding { metrics, ..Finding::invalid("send-lag", "y", "z") })];
+    let text = bencher(&Report::of(&record).unwrap()).unwrap();
+    assert!(text.contains("\"latency-p99\"") && !text.contains("\"latency\""), "{text}");
     let disturbed = Race { dropped_rounds: 3, ..two() }.record();
     assert_eq!(tracked(&disturbed).concat(), Vec::<String>::new(), "a finding about nobody is about all");
     // A warning takes nothing away.
@@ -349,7 +354,7 @@ fn the_page_of_a_long_race_is_written_soon() {
     let racers = (0..7).map(|n| Racer::new(&format!("contender-{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
     let record = Race { racers, epochs: 30, rounds: 20, ..two() }.record();
     let begun = Instant::now();
-    let document = document(&record).unwrap();
+    let document = Report::of(&record).unwrap();
     let page = html(&document).unwrap();
     println!("{} bytes in {:?}", page.len(), begun.elapsed());
     assert!(begun.elapsed().as_secs() < 20 && page.len() > json(&document).unwrap().len() / 4);

@@ -17,13 +17,15 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use deadheat_record::{
-    AnyRecord, CompareDocument, DoctorRecord, Document, LoadRecord, Metric, Record, read_any, read_audit,
-};
-use deadheat_report::comparison::{self, Asked, Named};
+use deadheat_analysis::Report;
+use deadheat_analysis::compare::CompareDocument;
+use deadheat_analysis::compare::{Asked, Named, loads, races};
+use deadheat_analysis::doctor::conclude;
+use deadheat_analysis::gates::load::findings;
+use deadheat_record::{AnyRecord, DoctorRecord, LoadRecord, Metric, Record, read_any, read_audit};
 use deadheat_report::{
-    BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, csv, doctor, document, html,
-    html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal, view,
+    BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, comparison, csv, doctor, html,
+    html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal,
 };
 use fixture::{Race, Racer, behind_a_cache, difference};
 use sha2::{Digest, Sha256};
@@ -50,30 +52,29 @@ fn in_terminals(outputs: &mut Outputs, name: &str, render: impl Fn(&Style) -> St
     }
 }
 
-fn race(outputs: &mut Outputs, name: &str, record: &Record) -> Document {
-    let view = view(record).unwrap();
-    in_terminals(outputs, name, |style| terminal::render(&view, style));
-    let document = document(record).unwrap();
+fn race(outputs: &mut Outputs, name: &str, record: &Record) -> Report {
+    let report = Report::of(record).unwrap();
+    in_terminals(outputs, name, |style| terminal::render(&report, style));
     let mut keep = |file: &str, text: String| outputs.insert(format!("{name}/{file}"), text);
-    keep("document.json", json(&document).unwrap());
-    keep("page.html", html(&document).unwrap());
-    keep("page.md", markdown(&document));
-    for (file, text) in CSV_FILES.iter().zip(csv(&document).unwrap()) {
+    keep("document.json", json(&report).unwrap());
+    keep("page.html", html(&report).unwrap());
+    keep("page.md", markdown(&report));
+    for (file, text) in CSV_FILES.iter().zip(csv(&report).unwrap()) {
         keep(&format!("csv/{file}"), text);
     }
-    for (file, text) in svg(&document).unwrap() {
+    for (file, text) in svg(&report).unwrap() {
         keep(&format!("svg/{file}"), text);
     }
     // A record without a figure has none to send.
-    if let Ok(text) = bencher(&document) {
+    if let Ok(text) = bencher(&report) {
         keep("bencher.json", text);
     }
-    if let Ok(texts) = benchmark_action(&document) {
+    if let Ok(texts) = benchmark_action(&report) {
         for (file, text) in BENCHMARK_FILES.iter().zip(texts) {
             keep(&format!("benchmark-action/{file}"), text);
         }
     }
-    document
+    report
 }
 
 fn compared(outputs: &mut Outputs, name: &str, document: &CompareDocument) {
@@ -83,13 +84,13 @@ fn compared(outputs: &mut Outputs, name: &str, document: &CompareDocument) {
 }
 
 fn loaded(outputs: &mut Outputs, name: &str, record: LoadRecord) {
-    let record = LoadRecord { findings: load::findings(&record), ..record };
+    let record = LoadRecord { findings: findings(&record), ..record };
     in_terminals(outputs, name, |style| load::summary(&record, style));
     outputs.insert(format!("{name}/findings.txt"), format!("{:#?}", record.findings));
 }
 
 fn examined(outputs: &mut Outputs, name: &str, mut record: DoctorRecord) {
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     in_terminals(outputs, name, |style| doctor::summary(&record, style));
     outputs.insert(format!("{name}/findings.txt"), format!("{:#?}", record.findings));
 }
@@ -114,11 +115,11 @@ fn kept(outputs: &mut Outputs) {
             let Some(name) = file.strip_suffix(".jsonl.gz") else { continue };
             let name = format!("{study}/{name}");
             let AnyRecord::Race(record) = read_any(&path).unwrap() else { panic!("{file} is of a race") };
-            let document = race(outputs, &name, &record);
-            outputs.insert(format!("{name}/with-audit.html"), html_with_audit(&document, &audited).unwrap());
-            outputs.insert(format!("{name}/with-audit.md"), markdown_with_audit(&document, &audited));
+            let report = race(outputs, &name, &record);
+            outputs.insert(format!("{name}/with-audit.html"), html_with_audit(&report, &audited).unwrap());
+            outputs.insert(format!("{name}/with-audit.md"), markdown_with_audit(&report, &audited));
             let named = Named { file: file.into(), record: &*record };
-            let itself = comparison::races(&named, &named, &Asked::default()).unwrap();
+            let itself = races(&named, &named, &Asked::default()).unwrap();
             compared(outputs, &format!("{name}/against-itself"), &itself);
         }
     }
@@ -126,7 +127,7 @@ fn kept(outputs: &mut Outputs) {
 
 fn fixtures(outputs: &mut Outputs) {
     let example = include_str!("../../record/tests/fixtures/example.json");
-    let example: Document = serde_json::from_str(example).unwrap();
+    let example: Report = serde_json::from_str(example).unwrap();
     race(outputs, "fixtures/example", &example.record);
     let racers =
         || vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 17_350.0)];
@@ -148,7 +149,7 @@ fn fixtures(outputs: &mut Outputs) {
     loaded(outputs, "fixtures/load-open", load_fixture::open());
     let named = |file: &str, record| Named { file: file.into(), record };
     let (closed, open) = (load_fixture::closed(), load_fixture::open());
-    let loads = comparison::loads(&named("old.json", &closed), &named("new.json", &open));
+    let loads = loads(&named("old.json", &closed), &named("new.json", &open));
     compared(outputs, "fixtures/loads-compared", &loads);
     examined(outputs, "fixtures/doctor-calm", doctor_fixture::calm());
     examined(outputs, "fixtures/doctor-laptop", doctor_fixture::laptop());

@@ -4,10 +4,11 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
+use deadheat_analysis::Report;
 use deadheat_record::{
     Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint, VerdictWord,
 };
-use deadheat_report::{Style, terminal, view};
+use deadheat_report::{Style, terminal};
 use fixture::{Race, Racer, difference, joined};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
@@ -15,10 +16,10 @@ const WIDE: Style = Style { width: 160, ..NARROW };
 
 /// Both widths, one after the other; and whatever the text, no line is too wide and none ends in a space.
 fn both(record: &Record) -> String {
-    let view = view(record).unwrap();
+    let report = Report::of(record).unwrap();
     for width in [40, 60, 80, 100, 120, 160] {
         for unicode in [true, false] {
-            let text = terminal::render(&view, &Style { color: false, width, unicode });
+            let text = terminal::render(&report, &Style { color: false, width, unicode });
             // A table needs its four columns that are never left out.
             let limit = width.max(72);
             for line in text.lines() {
@@ -28,7 +29,7 @@ fn both(record: &Record) -> String {
             assert!(unicode || !text.contains(['│', '…', 'µ', '●', '±']), "{text}");
         }
     }
-    format!("{}{}\n{}", terminal::render(&view, &NARROW), "=".repeat(80), terminal::render(&view, &WIDE))
+    format!("{}{}\n{}", terminal::render(&report, &NARROW), "=".repeat(80), terminal::render(&report, &WIDE))
 }
 
 fn two() -> Race {
@@ -65,7 +66,7 @@ fn two_contenders() {
 
 #[test]
 fn two_contenders_in_colour() {
-    let text = terminal::render(&view(&two().record()).unwrap(), &Style { color: true, ..NARROW });
+    let text = terminal::render(&Report::of(&two().record()).unwrap(), &Style { color: true, ..NARROW });
     assert!(text.contains("\u{1b}[32mfaster\u{1b}[0m"), "{text}");
     insta::assert_snapshot!(text.replace('\u{1b}', "ESC"));
 }
@@ -73,7 +74,7 @@ fn two_contenders_in_colour() {
 #[test]
 fn two_contenders_in_ascii() {
     let style = Style { unicode: false, width: 120, ..NARROW };
-    insta::assert_snapshot!(terminal::render(&view(&two().record()).unwrap(), &style));
+    insta::assert_snapshot!(terminal::render(&Report::of(&two().record()).unwrap(), &style));
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn a_ladder_says_what_each_rung_adds() {
         (name.to_owned(), record)
     });
     let mut record = joined(each);
-    let ladders = view(&record).unwrap().ladders;
+    let ladders = Report::of(&record).unwrap().ladders;
     assert_eq!(
         (ladders.len(), ladders[0].rungs.as_slice()),
         (1, ["nothing", "json", "whole"].map(String::from).as_slice())
@@ -214,17 +215,17 @@ fn a_ladder_says_what_each_rung_adds() {
         "{node:?}"
     );
     assert!(near(node[2].time_us, 125.0) && node.iter().all(|step| !step.faster));
-    let text = terminal::render(&view(&record).unwrap(), &NARROW);
+    let text = terminal::render(&Report::of(&record).unwrap(), &NARROW);
     let (_, shown) = text.split_once("ladder request: ").unwrap();
     assert!(shown.contains("nothing") && shown.contains("per request"), "{shown}");
     // With the first two the other way round the second is faster: it adds nothing, and that is said.
     for (scenario, place) in record.plan.scenarios.iter_mut().zip([3, 2, 1]) {
         scenario.ladder.as_mut().unwrap().place = place;
     }
-    let view = view(&record).unwrap();
-    let step = &view.ladders[0].contenders[0].steps[1];
+    let report = Report::of(&record).unwrap();
+    let step = &report.ladders[0].contenders[0].steps[1];
     assert_eq!((step.scenario.as_str(), step.added_us, step.faster), ("nothing", 0.0, true));
-    assert!(terminal::render(&view, &NARROW).contains("0, is faster"));
+    assert!(terminal::render(&report, &NARROW).contains("0, is faster"));
     both(&record);
 }
 
@@ -245,7 +246,7 @@ fn peak_rates_under_an_objective() {
         PeakSeen { end: PeakEnd::Below, rate_per_s: 100.0, low_per_s: None, high_per_s: None, trials: 5 };
     let mut later = record.clone();
     later.epochs[2].contenders[1].peak = Some(below);
-    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&later).unwrap().scenarios.remove(0);
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     // With it, fewer count than a first look takes.
     let warned = |code| (code, deadheat_record::Severity::Warn);
@@ -253,12 +254,12 @@ fn peak_rates_under_an_objective() {
     assert!(scenario.findings[0].message.starts_with("in epoch 3: "), "{:?}", scenario.findings);
     assert_eq!(scenario.comparisons[0].verdict, VerdictWord::Invalid, "the good epochs alone would judge it");
     later.epochs[2].contenders[1].peak = Some(PeakSeen { end: PeakEnd::GaveUp, ..below });
-    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&later).unwrap().scenarios.remove(0);
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
     assert_eq!(told, [warned("few-epochs"), warned("peak-not-found")]);
     assert!(scenario.findings[1].message.starts_with("epoch 3 is left out"), "{:?}", scenario.findings);
     later.epochs[2].contenders[1].peak = Some(PeakSeen { end: PeakEnd::Generator, ..below });
-    let scenario = deadheat_report::document(&later).unwrap().scenarios.remove(0);
+    let scenario = Report::of(&later).unwrap().scenarios.remove(0);
     let told = &scenario.findings[0];
     assert_eq!((told.code.as_str(), told.severity), ("peak-not-found", deadheat_record::Severity::Invalid));
     assert!(told.message.ends_with("too much for the generator"), "{told:?}");

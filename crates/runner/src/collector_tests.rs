@@ -47,7 +47,7 @@ fn lines_of_many_processes_are_read_one_by_one() {
 #[test]
 fn options_that_a_contender_has_stay_before_those_of_the_pass() {
     let document = include_str!("../../record/tests/fixtures/example.json");
-    let document: deadheat_record::Document = serde_json::from_str(document).unwrap();
+    let document: deadheat_analysis::Report = serde_json::from_str(document).unwrap();
     let mut contender = document.record.plan.contenders[0].clone();
     let own = [("GODEBUG", "madvdontneed=1"), ("LEVEL", "2")];
     contender.env = BTreeMap::from(own.map(|(name, value)| (name.to_owned(), value.to_owned())));

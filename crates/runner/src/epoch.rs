@@ -7,6 +7,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use deadheat_analysis::series::rate_per_s;
 use deadheat_load::{Prepared, Requests, Tally};
 use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Shape, Slice};
 
@@ -425,7 +426,7 @@ impl Course<'_> {
                 measured[place].sum.add_if(tally, dropped.is_none());
             }
             let round = Round { slices, external: seen.reading, dropped };
-            let rate = |one: &Loaded| round.rate_per_s(one.runner.contender).filter(|rate| *rate > 0.0);
+            let rate = |one: &Loaded| rate_per_s(&round, one.runner.contender).filter(|rate| *rate > 0.0);
             let rates: Vec<(usize, Option<f64>)> =
                 loaded.iter().map(|one| (one.runner.contender, rate(one))).collect();
             rounds.push(round);

@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn nothing_is_started_after_the_end_was_asked_for() {
         let document = include_str!("../../record/tests/fixtures/example.json");
-        let document: deadheat_record::Document = serde_json::from_str(document).unwrap();
+        let document: deadheat_analysis::Report = serde_json::from_str(document).unwrap();
         let mut plan = document.record.plan;
         plan.services = vec![deadheat_record::Service {
             name: "db".into(),

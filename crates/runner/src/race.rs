@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_load::Tally;
 use deadheat_record::{
     Difference, End, Epoch, Finding, Handicap, Journal, LaterCeiling, Line, Pilot, PilotContender, Plan,
@@ -23,7 +24,6 @@ use crate::epoch::{Broken, Course, Lineup, lost, runners_of};
 use crate::events::{Event, Observer};
 use crate::field::{Gate, fresh_logs, stop_all};
 use crate::handicap;
-use crate::judge::{AskError, Bench};
 use crate::parity::{Contract, ContractError};
 use crate::schedule::derive_seed;
 use crate::stretch::{Loaded, Sum};
@@ -145,7 +145,7 @@ impl Race<'_> {
         // Services and contenders are gone before it is.
         let _group = host.hold_to_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
-        let bench = Bench::new(&plan.method)?;
+        let judge = Judge::new(&plan.method).map_err(AskError::from)?;
         let mut gate = Gate {
             plan: &plan,
             host,
@@ -161,7 +161,7 @@ impl Race<'_> {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
-        match self.scenarios(&gate, &contract, &bench, &services, awake.as_ref())? {
+        match self.scenarios(&gate, &contract, &judge, &services, awake.as_ref())? {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
         }
@@ -200,7 +200,7 @@ impl Race<'_> {
         &mut self,
         gate: &Gate<'_>,
         contract: &Contract,
-        bench: &Bench,
+        judge: &Judge,
         services: &[Box<dyn Process>],
         awake: Option<&Arc<Awake>>,
     ) -> Result<Finish, RaceError> {
@@ -209,7 +209,7 @@ impl Race<'_> {
                 continue;
             }
             let watch = self.watch_of(gate.plan, scenario)?.besides(awake.cloned());
-            let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
+            let leg = Leg { gate, contract, judge, services, watch: &watch, scenario, index };
             if self.scenario(&leg)? == Finish::Interrupted {
                 return Ok(Finish::Interrupted);
             }
@@ -441,8 +441,8 @@ impl Race<'_> {
 
     pub(crate) fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
         let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
-        let judgement = leg.bench.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
-        if let Some(judgement) = &judgement {
+        let judged = leg.judge.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
+        if let Some(judgement) = judged.decision() {
             // A race that went on after a look ends at one: elsewhere its last interval would be none that a verdict rests on.
             let at_a_look = judgement.look == judgement.pairs.first().map(|pair| pair.epochs);
             match judgement.next {
@@ -452,11 +452,11 @@ impl Race<'_> {
             }
         }
         let epochs = self.record.epochs_of(name).count();
-        if epochs > 0 && self.record.contests(name).is_empty() {
+        if epochs > 0 && judged.contests.is_empty() {
             return Ok(Some(End::Unavailable));
         }
         let looks = leg.gate.plan.method_of(leg.scenario).looks;
-        if judgement.is_none() && leg.scenario.shape.is_load() && self.is_fruitless(name, &looks) {
+        if judged.decision().is_none() && leg.scenario.shape.is_load() && self.is_fruitless(name, &looks) {
             return Ok(Some(End::Unavailable));
         }
         if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
@@ -545,7 +545,7 @@ fn peaks(epoch: &Epoch) -> BTreeMap<usize, f64> {
 pub(crate) struct Leg<'a> {
     pub(crate) gate: &'a Gate<'a>,
     pub(crate) contract: &'a Contract,
-    pub(crate) bench: &'a Bench,
+    pub(crate) judge: &'a Judge,
     pub(crate) services: &'a [Box<dyn Process>],
     pub(crate) watch: &'a Monitor,
     pub(crate) scenario: &'a ScenarioPlan,

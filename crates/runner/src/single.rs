@@ -8,13 +8,13 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape};
 use serde_json::Value;
 
 use crate::epoch::{Broken, Course, dropped};
 use crate::events::{Event, Observer};
 use crate::field::{Until, stop_all};
-use crate::judge::Bench;
 use crate::parity::Asked;
 use crate::race::{Leg, Race, RaceError, Stop};
 use crate::schedule;
@@ -32,8 +32,8 @@ impl Race<'_> {
     /// Rounds of single values until they are judged; before starts all contenders are compared once, side by side.
     pub(crate) fn values(&mut self, leg: &Leg<'_>) -> Result<End, Stop> {
         let method = leg.gate.plan.method_of(leg.scenario);
-        let bench = Bench::new(&method).map_err(RaceError::from)?;
-        let leg = Leg { bench: &bench, ..*leg };
+        let judge = Judge::new(&method).map_err(|error| RaceError::from(AskError::from(error)))?;
+        let leg = Leg { judge: &judge, ..*leg };
         if matches!(leg.scenario.shape, Shape::Starts { .. }) {
             let racing = self.record.racing(&leg.scenario.name);
             let course = leg.course(racing, Duration::ZERO, 0, method.seed);

@@ -1,6 +1,8 @@
 //! `deadheat audit`: a study's published figures, against each other and against this machine.
 
 use deadheat_host::clock::unix_ms;
+use deadheat_analysis::Report;
+use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
 use deadheat_record::{AuditRecord, Claim, Finding};
 use deadheat_report::{audit as report, terminal};
 
@@ -66,9 +68,9 @@ fn against_race(flags: &AuditFlags, audit: &mut AuditRecord, console: &mut Conso
         None if flags.no_race => return Ok(0),
         None => super::race::run(&flags.race(), console)?,
     };
-    let view = deadheat_report::view(&record)?;
-    report::add_race(audit, &path.display().to_string(), &record, &view)?;
-    Ok(if super::race::is_invalid(&view) { status.max(INVALID) } else { status })
+    let report = Report::of(&record)?;
+    add_race(audit, &path.display().to_string(), &report)?;
+    Ok(if super::race::is_invalid(&report) { status.max(INVALID) } else { status })
 }
 
 /// What is said of a race that failed, in the audit that goes on without it.
@@ -100,7 +102,7 @@ fn generators(
         pinning: &pinning,
         folder: &study.folder,
         work: &work,
-        connections: report::published_connections(&audit.claims).unwrap_or(study::CONNECTIONS),
+        connections: published_connections(&audit.claims).unwrap_or(study::CONNECTIONS),
         stopped: &|| interrupt.asked(),
     };
     for generator in &study.generators {
@@ -108,7 +110,7 @@ fn generators(
             break;
         }
         console.note(&lines_plain(&format!("generator {}: against a null server", generator.name.get_ref())));
-        report::add_generator(audit, measure(generator, &place));
+        add_generator(audit, measure(generator, &place));
     }
     Ok(interrupt.asked())
 }
@@ -121,6 +123,6 @@ fn published(study: &Study) -> Result<AuditRecord, UsageError> {
         let remedy = "add them to study.toml: [[claim]] with source, contender, metric and value";
         return Err(UsageError::new(problem, remedy));
     }
-    let audit = report::self_test(&study.name, study.title.as_deref(), unix_ms(), &claims);
+    let audit = self_test(&study.name, study.title.as_deref(), unix_ms(), &claims);
     Ok(AuditRecord { machine_matches: study.machine_matches, ..audit })
 }

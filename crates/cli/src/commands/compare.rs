@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use deadheat_record::{
-    AnyRecord, BEYOND, CompareDocument, ConditionResult, Metric, Plan, Record, ScenarioPlan, Shape, read_any,
-};
-use deadheat_report::comparison::{self, CompareError, FailIf, Named};
-use deadheat_report::{View, terminal};
+use deadheat_analysis::ConditionResult;
+use deadheat_analysis::Report;
+use deadheat_analysis::compare::CompareDocument;
+use deadheat_analysis::compare::{self, CompareError, FailIf, Named};
+use deadheat_record::{AnyRecord, BEYOND, Metric, Plan, ScenarioPlan, Shape, read_any};
+use deadheat_report::{comparison, terminal};
 
 use super::Failure;
 use super::output::{keep_for_data, write};
@@ -38,7 +39,7 @@ fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
         (AnyRecord::Race(old), AnyRecord::Race(new)) => {
             let old = Named { file: files.0, record: old.as_ref() };
             let new = Named { file: files.1, record: new.as_ref() };
-            Ok(comparison::races(&old, &new, &flags.asked()).map_err(|error| refused(error, flags))?)
+            Ok(compare::races(&old, &new, &flags.asked()).map_err(|error| refused(error, flags))?)
         }
         (AnyRecord::Load(old), AnyRecord::Load(new)) => {
             if let Some(option) = flags.of_races_only() {
@@ -50,7 +51,7 @@ fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
             }
             let old = Named { file: files.0, record: old.as_ref() };
             let new = Named { file: files.1, record: new.as_ref() };
-            Ok(comparison::loads(&old, &new))
+            Ok(compare::loads(&old, &new))
         }
         _ => {
             let problem = format!("{} and {}: one is of a race and the other of a load", files.0, files.1);
@@ -77,7 +78,7 @@ fn refused(error: CompareError, flags: &CompareFlags) -> Failure {
 /// Whether the race that is planned will compare what the conditions speak of: better known before it than after it.
 pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageError> {
     let mut compared: Vec<Metric> = Vec::new();
-    for metric in plan.scenarios.iter().flat_map(|one| comparison::asked_metrics(plan, &one.name)) {
+    for metric in plan.scenarios.iter().flat_map(|one| compare::asked_metrics(plan, &one.name)) {
         if !compared.contains(&metric) {
             compared.push(metric);
         }
@@ -142,13 +143,8 @@ fn enough_beyond(
 }
 
 /// What the conditions say of a race, shown.
-pub(super) fn told(
-    record: &Record,
-    view: &View,
-    conditions: &[FailIf],
-    console: &Console,
-) -> Vec<ConditionResult> {
-    let results = comparison::race_conditions(record, view, conditions);
+pub(super) fn told(report: &Report, conditions: &[FailIf], console: &Console) -> Vec<ConditionResult> {
+    let results = compare::race_conditions(report, conditions);
     console.result(&terminal::conditions(&results, &console.output));
     results
 }

@@ -10,6 +10,7 @@ use deadheat_host::monitor::awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency
 use deadheat_host::monitor::noise::watch_noise;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
+use deadheat_analysis::doctor::{conclude, conclude_floor};
 use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Proof};
 use deadheat_report::doctor;
 
@@ -49,7 +50,7 @@ pub(crate) fn doctor(flags: &DoctorFlags, console: &mut Console) -> Result<u8, F
     record.interrupted = interrupt.asked();
     record.noise.throttled = throttle_events().zip(throttled).map(|(now, before)| now.saturating_sub(before));
     record.took_s = start.elapsed().as_secs_f64();
-    doctor::conclude(&mut record);
+    conclude(&mut record);
     console.result(&doctor::summary(&record, &console.output));
     write_json(flags.json.as_ref(), &record, console)?;
     examined?;
@@ -131,7 +132,7 @@ fn examine(
     console.note("noise floor: a server raced against itself");
     record.floor = noise_floor(flags, &contenders, &arena, record.seed)?;
     if let Some(alpha) = record.floor.as_ref().map(|floor| floor.alpha) {
-        doctor::conclude_floor(record, &profiles(alpha));
+        conclude_floor(record, &profiles(alpha));
     }
     if record.mode == DoctorMode::Full && !interrupt.asked() {
         prove(flags, record, &contenders, &arena)?;
@@ -189,7 +190,7 @@ fn prove(
 fn keep(flags: &DoctorFlags, record: &DoctorRecord, proof: &Proof, console: &Console) {
     let Some(file @ Output::File(_)) = &flags.json else { return };
     let mut so_far = DoctorRecord { proof: Some(proof.clone()), interrupted: true, ..record.clone() };
-    doctor::conclude(&mut so_far);
+    conclude(&mut so_far);
     // What cannot be written now is an error at the end, when all of it is written once more.
     let _ = write_json(Some(file), &so_far, console);
 }

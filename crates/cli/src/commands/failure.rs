@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use deadheat_analysis::AnalysisError;
 use deadheat_record::{ReadError, WriteError};
 use deadheat_report::ReportError;
 use deadheat_runner::RaceError;
@@ -31,7 +32,10 @@ pub(crate) enum Failure {
     /// A record cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A record cannot be reported.
+    /// A record cannot be made into a report.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+    /// A report cannot be written.
     #[error(transparent)]
     Report(#[from] ReportError),
     /// A file cannot be written.

@@ -82,7 +82,7 @@ fn measured(
     let Some(loaded): Option<Loaded> = loaded.map_err(failure)? else { return Ok(None) };
     let record = record(plan, server, &checks, &loaded, ceiling_rps, started_unix_ms);
     let mut record = record.map_err(std::io::Error::other)?;
-    record.findings = deadheat_report::load::findings(&record);
+    record.findings = deadheat_analysis::gates::load::findings(&record);
     Ok(Some(record))
 }
 

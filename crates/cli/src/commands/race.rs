@@ -10,10 +10,9 @@ use deadheat_host::facts::machine;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
-use deadheat_record::{
-    ConditionResult, Document, Finding, Journal, Line, Plan, Record, Severity, VerdictWord,
-};
-use deadheat_report::comparison::{FailIf, other_machine};
+use deadheat_analysis::Report;
+use deadheat_analysis::compare::{FailIf, other_machine};
+use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
 use deadheat_runner::{Finish, LocalGenerator, Place, Race};
 use jiff::Zoned;
@@ -79,11 +78,11 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let record = race.record;
     let trouble = live.finish();
     let finish = finish?;
-    let view = deadheat_report::view(&record)?;
-    console.result(&terminal::render(&view, &console.output));
-    let conditions = told(&record, &view, &flags.fail_if, console);
-    let asked = status_of(&conditions);
-    written(flags, &record, conditions, console)?;
+    let mut report = Report::of(&record)?;
+    console.result(&terminal::render(&report, &console.output));
+    report.conditions = told(&report, &flags.fail_if, console);
+    let asked = status_of(&report.conditions);
+    written(flags, &report, console)?;
     if let Some(trouble) = trouble.filter(|_| json.is_some()) {
         console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
     }
@@ -93,44 +92,36 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             lines_plain(&path.display().to_string())
         ));
     }
-    Ok((status(&finish, &record, &view).max(asked), record, path))
+    Ok((status(&finish, &report).max(asked), record, path))
 }
 
 /// Writes the document and the page that were asked for.
-fn written(
-    flags: &RaceFlags,
-    record: &Record,
-    conditions: Vec<ConditionResult>,
-    console: &Console,
-) -> Result<(), Failure> {
-    if flags.json.is_none() && flags.html.is_none() {
-        return Ok(());
-    }
-    let document = Document { conditions, ..deadheat_report::document(record)? };
+fn written(flags: &RaceFlags, report: &Report, console: &Console) -> Result<(), Failure> {
     if let Some(to) = &flags.json {
-        write(to, "--json", &deadheat_report::json(&document)?, console)?;
+        write(to, "--json", &deadheat_report::json(report)?, console)?;
     }
     if let Some(to) = &flags.html {
-        write(to, "--html", &deadheat_report::html(&document)?, console)?;
+        write(to, "--html", &deadheat_report::html(report)?, console)?;
     }
     Ok(())
 }
 
 /// The exit status but for conditions: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
 /// interrupted.
-fn status(finish: &Finish, record: &Record, view: &deadheat_report::View) -> u8 {
+fn status(finish: &Finish, report: &Report) -> u8 {
+    let record = &report.record;
     match finish {
         Finish::Interrupted => 130,
         Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
         Finish::TooFew => 2,
-        Finish::Done if is_invalid(view) => 3,
+        Finish::Done if is_invalid(report) => 3,
         Finish::Done => u8::from(!record.out.is_empty()),
     }
 }
 
 /// Whether a comparison of a race is invalid, or a scenario in which it left nobody to compare.
-pub(super) fn is_invalid(view: &deadheat_report::View) -> bool {
-    view.scenarios.iter().map(|scenario| &scenario.result).any(|result| {
+pub(super) fn is_invalid(report: &Report) -> bool {
+    report.scenarios.iter().any(|result| {
         let unfit = |one: &Finding| one.severity == Severity::Invalid;
         match &result.comparisons[..] {
             [] => result.findings.iter().any(unfit),

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use deadheat_analysis::Report;
 use deadheat_record::{AnyRecord, AuditRecord, LoadRecord, Record, read_any, read_audit};
 use deadheat_report::{BENCHMARK_FILES, CSV_FILES, terminal};
 
@@ -56,43 +57,43 @@ fn audit_of(flags: &ReportFlags, record: &Record) -> Result<Option<AuditRecord>,
 
 fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), Failure> {
     let audit = audit_of(flags, record)?;
+    let report = Report::of(record)?;
     if !flags.writes() {
-        console.result(&terminal::render(&deadheat_report::view(record)?, &console.output));
+        console.result(&terminal::render(&report, &console.output));
         if let Some(audit) = &audit {
             console.result(&format!("\n{}", terminal::audit(audit, &console.output)));
         }
         return Ok(());
     }
-    let document = deadheat_report::document(record)?;
     if let Some(to) = &flags.json {
-        write(to, "--json", &deadheat_report::json(&document)?, console)?;
+        write(to, "--json", &deadheat_report::json(&report)?, console)?;
     }
     if let Some(to) = &flags.html {
         let page = match &audit {
-            Some(audit) => deadheat_report::html_with_audit(&document, audit)?,
-            None => deadheat_report::html(&document)?,
+            Some(audit) => deadheat_report::html_with_audit(&report, audit)?,
+            None => deadheat_report::html(&report)?,
         };
         write(to, "--html", &page, console)?;
     }
     if let Some(to) = &flags.markdown {
         let text = match &audit {
-            Some(audit) => deadheat_report::markdown_with_audit(&document, audit),
-            None => deadheat_report::markdown(&document),
+            Some(audit) => deadheat_report::markdown_with_audit(&report, audit),
+            None => deadheat_report::markdown(&report),
         };
         write(to, "--markdown", &text, console)?;
     }
     if let Some(to) = &flags.bencher {
-        let text = deadheat_report::bencher(&document).map_err(std::io::Error::other)?;
+        let text = deadheat_report::bencher(&report).map_err(std::io::Error::other)?;
         write(to, "--bencher", &text, console)?;
     }
     if let Some(folder) = &flags.csv {
-        fill(folder, "--csv", CSV_FILES.iter().zip(deadheat_report::csv(&document)?))?;
+        fill(folder, "--csv", CSV_FILES.iter().zip(deadheat_report::csv(&report)?))?;
     }
     if let Some(folder) = &flags.svg {
-        fill(folder, "--svg", deadheat_report::svg(&document)?)?;
+        fill(folder, "--svg", deadheat_report::svg(&report)?)?;
     }
     if let Some(folder) = &flags.benchmark_action {
-        let texts = deadheat_report::benchmark_action(&document).map_err(std::io::Error::other)?;
+        let texts = deadheat_report::benchmark_action(&report).map_err(std::io::Error::other)?;
         fill(folder, "--benchmark-action", BENCHMARK_FILES.iter().zip(texts))?;
     }
     Ok(())

@@ -13,9 +13,9 @@ use deadheat_host::clock::SystemClock;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::process::run::RunId;
-use deadheat_record::{Comparison, ContenderResult, Finding, Journal, Machine, Pinning, Record};
-use deadheat_report::View;
 use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, Race};
+use deadheat_analysis::{Comparison, ContenderResult, Report};
+use deadheat_record::{Finding, Journal, Machine, Pinning, Record};
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
@@ -92,7 +92,7 @@ impl Drop for Folder {
 /// What came of a race.
 pub(crate) struct Ended {
     pub(crate) record: Record,
-    pub(crate) view: View,
+    pub(crate) report: Report,
     pub(crate) took_s: f64,
     pub(crate) interrupted: bool,
 }
@@ -100,18 +100,18 @@ pub(crate) struct Ended {
 impl Ended {
     /// The only pair; none before its first epoch.
     pub(crate) fn pair(&self) -> Option<&Comparison> {
-        self.view.scenarios.first()?.result.comparisons.first()
+        self.report.scenarios.first()?.comparisons.first()
     }
 
     /// What the two did, in the order in which they were given.
     pub(crate) fn results(&self) -> &[ContenderResult] {
-        self.view.scenarios.first().map_or(&[], |scenario| &scenario.result.results)
+        self.report.scenarios.first().map_or(&[], |scenario| &scenario.results)
     }
 
     /// Everything that was complained of.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        let of_scenario = self.view.scenarios.first().map(|scenario| scenario.result.findings.clone());
-        of_scenario.into_iter().flatten().chain(self.view.findings.clone()).collect()
+        let of_scenario = self.report.scenarios.first().map(|scenario| scenario.findings.clone());
+        of_scenario.into_iter().flatten().chain(self.report.findings.clone()).collect()
     }
 
     /// The mean time of an epoch, in seconds; 0 before the first.
@@ -175,9 +175,9 @@ impl Arena<'_> {
             )
             .into());
         }
-        let view = deadheat_report::view(&record)?;
+        let report = Report::of(&record)?;
         let interrupted = finish == Finish::Interrupted;
-        Ok(Ended { record, view, took_s: start.elapsed().as_secs_f64(), interrupted })
+        Ok(Ended { record, report, took_s: start.elapsed().as_secs_f64(), interrupted })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use deadheat_report::doctor::{self, Times};
+use deadheat_analysis::doctor::{self, Times};
 use deadheat_runner::LONGEST_HANDICAP;
 
 use deadheat_study::choices::ProfileWord;

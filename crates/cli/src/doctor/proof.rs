@@ -115,7 +115,7 @@ impl Prover<'_> {
                 if ended.interrupted {
                     return Ok(());
                 }
-                (proof.margin, proof.alpha) = (ended.view.margin, ended.view.alpha);
+                (proof.margin, proof.alpha) = (ended.report.method().margin, ended.report.method().alpha);
                 let found = ended.pair();
                 let mut codes: Vec<String> =
                     ended.findings().into_iter().map(|finding| finding.code).collect();
@@ -140,7 +140,7 @@ impl Prover<'_> {
     }
 }
 
-fn cpu_ratio(results: &[deadheat_record::ContenderResult]) -> Option<f64> {
+fn cpu_ratio(results: &[deadheat_analysis::ContenderResult]) -> Option<f64> {
     let [baseline, contender] = results else { return None };
     Some(contender.cpu_us_per_request? / baseline.cpu_us_per_request?).filter(|ratio| ratio.is_finite())
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use deadheat_analysis::compare::{Asked, FailIf};
 use deadheat_record::Metric;
-use deadheat_report::comparison::{Asked, FailIf};
 
 use super::Output;
 use super::fail_if::fail_if;

@@ -12,8 +12,8 @@
 //! metric    = "throughput" | "cpu" | "p50" | "p99" | "peak" | "cold_start" | "measure"
 //! ```
 
+use deadheat_analysis::compare::FailIf;
 use deadheat_record::Metric;
-use deadheat_report::comparison::FailIf;
 use deadheat_stats::{Claim, Condition};
 
 /// The most that a condition may name: more than a hundredfold is a slip.

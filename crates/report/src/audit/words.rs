@@ -2,9 +2,8 @@
 //!
 //! Owns wording that the terminal and Markdown share. Must not know either; what comes from outside is not escaped here.
 
+use deadheat_analysis::number::{exact, interval, percent, three_digits};
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
-
-use crate::number::{exact, interval, percent, three_digits};
 
 pub(crate) fn check_word(kind: CheckKind) -> &'static str {
     match kind {

@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use deadheat_record::{
-    Change, CompareDocument, ComparedKind, ComparedScenario, ConditionPlace, Finding, Severity, VerdictWord,
-};
+use deadheat_analysis::ConditionPlace;
+use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, ComparedScenario};
+use deadheat_analysis::number::percent;
+use deadheat_record::{Finding, Severity, VerdictWord};
 
 use super::words::{label, quotient, sentence, shape, value, verdict};
-use crate::number::percent;
 use crate::text::plain;
 
 /// The whole comparison.

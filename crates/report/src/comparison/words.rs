@@ -2,27 +2,15 @@
 //!
 //! Owns sentences, labels and units. Must not know terminals or Markdown: names stand in sentences as `name` writes them.
 
-use deadheat_record::{Change, Shape, VerdictWord};
+use deadheat_analysis::compare::Change;
+use deadheat_analysis::number::{interval, percent, ratio, ratio_decimals, three_digits, time_ns};
+use deadheat_record::{Shape, VerdictWord};
 
-use crate::number::{interval, percent, quantile, ratio, ratio_decimals, three_digits, time_ns, whole};
 use crate::text::plain;
 
-/// A load in words.
-pub(crate) fn shape(shape: &Shape) -> String {
-    let connections = whole(u64::from(shape.connections()));
-    match shape {
-        Shape::Closed { .. } => format!("closed, {connections} connections"),
-        Shape::Open { rate_per_s, poisson, .. } => {
-            let arrivals = if *poisson { "Poisson" } else { "constant" };
-            format!("open, {} requests/s, {arrivals}, {connections} connections", three_digits(*rate_per_s))
-        }
-        Shape::Peak { objective, .. } => {
-            let (what, limit) = (quantile(objective.quantile), time_ns(objective.limit_ns as f64));
-            format!("the highest rate with {what} < {limit}, {connections} connections")
-        }
-        Shape::Starts { starts } => format!("{starts} fresh starts"),
-        Shape::Measure { measure } => format!("{}, as each measures it itself", plain(measure)),
-    }
+/// A load in words, made harmless.
+pub(crate) fn shape(of: &Shape) -> String {
+    plain(&deadheat_analysis::compare::shape(of))
 }
 
 /// A metric as a table names it. Latencies of a closed load are those of a server at saturation.

@@ -2,14 +2,13 @@
 //!
 //! Owns the order and the wording. Must not know how numbers come about; what comes from outside is escaped here.
 
+use deadheat_analysis::doctor::{is_invalid, listed, named, virtual_machine};
+use deadheat_analysis::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
 use deadheat_record::{
     CgroupKind, DoctorMode, DoctorRecord, Machine, MachineDetails, Noise, NoiseFloor, Proof, ProofRace,
     ProofRow, Severity,
 };
 
-use super::derived::is_invalid;
-use super::findings::{listed, named, virtual_machine};
-use crate::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
 use crate::style::{Style, Tone};
 use crate::terminal::{finding_lines, indented, verdict};
 use crate::text::{left, plain, right};

@@ -3,7 +3,8 @@
 //! Owns how its standing is written. Must not know terminals' cursors, clocks or the engine: what there is to show
 //! comes in.
 
-use crate::number::{clock, three_digits, time_ns, whole};
+use deadheat_analysis::number::{clock, three_digits, time_ns, whole};
+
 use crate::style::{Style, Tone};
 use crate::text::{right, shorten_end};
 

@@ -2,10 +2,10 @@
 //!
 //! Owns the order and the wording. Must not know how numbers come about; what comes from outside is escaped here.
 
+use deadheat_analysis::number::{bytes, percent, three_digits, time_ns, whole};
 use deadheat_record::{BEYOND, LoadRecord, LoadShape, LoadTimes, Outcomes, beyond};
 
 use super::chart::Chart;
-use crate::number::{bytes, percent, three_digits, time_ns, whole};
 use crate::style::{Style, Tone};
 use crate::terminal::{finding_lines, indented};
 use crate::text::{columns, left, plain, right, shorten_end, wrap};

@@ -4,11 +4,11 @@
 
 use std::iter::once;
 
-use deadheat_record::{Climb, LadderResult, LadderStep};
+use deadheat_analysis::number::time_ns;
+use deadheat_analysis::{Climb, LadderResult, LadderStep};
 
 use super::{shown, table};
 use crate::comparison::code;
-use crate::number::time_ns;
 
 /// A line for each contender, a column for each rung.
 pub(super) fn section(ladder: &LadderResult) -> String {

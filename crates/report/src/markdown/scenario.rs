@@ -2,17 +2,18 @@
 //!
 //! Owns which figures are shown of which kind of scenario. Must not know how numbers come about.
 
-use deadheat_record::{
-    Comparison, ContenderResult, Document, EdgeCache, EdgeUser, Figure, Metric, ScenarioResult, Shape,
+use deadheat_analysis::number::{
+    bytes, interval, quantile, ratio, ratio_decimals, seldom, three_digits, time_ns, whole,
 };
+use deadheat_analysis::{Comparison, ContenderResult, EdgeCache, EdgeUser, Report, ScenarioResult};
+use deadheat_record::{Metric, Shape};
 
-use super::{baseline, collectors, findings, said, shown, table};
+use super::{collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
-use crate::number::{bytes, interval, quantile, ratio, ratio_decimals, seldom, three_digits, time_ns, whole};
 use crate::quota::{self, Told};
 use crate::terminal::{behind, instructions, kept_up, metric_title, over};
 
-pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String {
+pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
     let mut out =
         format!("\n### {}\n\n{}; {} epochs\n", code(&scenario.name), shape(&scenario.shape), scenario.epochs);
     for (place, ranking) in scenario.rankings.iter().enumerate() {
@@ -24,10 +25,9 @@ pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String 
         };
     }
     if !scenario.results.is_empty() {
-        let results = ranked(scenario);
+        let results = scenario.best_first();
         out += &figures(&results, &columns(&scenario.shape));
-        let plan = document.record.plan.scenario(&scenario.name);
-        if let Some(held) = plan.and_then(|plan| quota::about(&plan.limits)) {
+        if let Some(held) = report.limits(&scenario.name).and_then(quota::about) {
             out += &format!("\nEach contender was held to {held}:\n{}", figures(&results, &quota::TOLD));
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String 
         out += &comparisons(scenario);
     }
     if let Some(cache) = &scenario.edge_cache {
-        out += &edge(cache, baseline(document, &scenario.name), &scenario.shape);
+        out += &edge(cache, report.baseline(&scenario.name), &scenario.shape);
     }
     let seen: Vec<_> = scenario.collectors.iter().map(|one| (String::new(), one)).collect();
     out + &collectors(&seen, "") + &findings(&scenario.findings)
@@ -60,17 +60,6 @@ fn shape(shape: &Shape) -> String {
     }
 }
 
-/// The contenders, best first in the first metric.
-fn ranked(scenario: &ScenarioResult) -> Vec<&ContenderResult> {
-    let names = scenario.rankings.first().map(|ranking| &ranking.contenders);
-    let place = |one: &ContenderResult| {
-        names.and_then(|all| all.iter().position(|other| other.contender == one.contender))
-    };
-    let mut sorted: Vec<&ContenderResult> = scenario.results.iter().collect();
-    sorted.sort_by_key(|one| place(one).unwrap_or(usize::MAX));
-    sorted
-}
-
 const RATE: Told = ("req/s", |one| one.throughput_rps.map(three_digits));
 const LATENCIES: [Told; 2] =
     [("p50", |one| time(one.latency_ns.p50)), ("p99", |one| time(one.latency_ns.p99))];
@@ -87,7 +76,7 @@ const PEAK: Told = ("peak/s", |one| one.peak_rps.map(three_digits));
 /// The interval is that of the mean: beside the median alone it might not even hold it.
 const STARTS: [Told; 5] = [
     ("cold start, median", |one| time(one.cold_start_ns)),
-    ("geometric mean", |one| Some(time_ns(figure(one, Metric::ColdStart)?.value))),
+    ("geometric mean", |one| Some(time_ns(one.figure(Metric::ColdStart)?.value))),
     ("95 % interval", |one| spread(one, Metric::ColdStart)),
     ("starts", |one| Some(whole(one.cold_starts_ns.len() as u64))),
     ("artefact", |one| one.artefact_bytes.map(bytes)),
@@ -140,12 +129,8 @@ fn switches(one: &ContenderResult) -> Option<String> {
 
 /// The 95 % interval of a time.
 fn spread(one: &ContenderResult, metric: Metric) -> Option<String> {
-    let figure = figure(one, metric)?;
+    let figure = one.figure(metric)?;
     Some(format!("{} to {}", time_ns(figure.low?), time_ns(figure.high?)))
-}
-
-fn figure(one: &ContenderResult, metric: Metric) -> Option<&Figure> {
-    one.figures.iter().find(|figure| figure.metric == metric)
 }
 
 /// From so many pairs on, only those with the baseline in the first metric stand open.

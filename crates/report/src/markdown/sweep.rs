@@ -2,26 +2,24 @@
 //!
 //! Owns its columns. Must not know how a point's figures come about.
 
-use deadheat_record::{Document, Metric, ScenarioResult, SweepResult};
+use deadheat_analysis::{Report, SweepResult};
+use deadheat_record::Metric;
 
-use super::{baseline, collectors, findings, said, shown, table};
+use super::{collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
-use crate::sweep::words::{self, Point};
+use crate::sweep::{self, Point};
 use crate::terminal::{metric_title, quotient};
 
-pub(super) fn section(document: &Document, sweep: &SweepResult) -> String {
-    let of = |(value, name): &(f64, String)| {
-        Some((*value, document.scenarios.iter().find(|one| one.name == *name)?))
-    };
-    let points: Vec<Point<'_>> = sweep.points.iter().filter_map(of).collect();
+pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
+    let points = sweep::points(report, sweep);
     let Some((_, first)) = points.first() else { return String::new() };
-    let base = baseline(document, &first.name);
-    let load = text(&words::load_of(sweep, &first.shape));
+    let base = report.baseline(&first.name);
+    let load = text(&sweep::load_of(sweep, &first.shape));
     let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.word());
     for ranking in &first.rankings {
         let many = first.rankings.len() > 1;
         let which = if many { format!("{}: ", metric_title(ranking.metric)) } else { String::new() };
-        for said in words::summaries(sweep, &points, ranking.metric, base) {
+        for said in sweep::summaries(sweep, &points, ranking.metric, base) {
             out += &format!("\n**{which}{}**\n", text(&said));
         }
     }
@@ -30,10 +28,10 @@ pub(super) fn section(document: &Document, sweep: &SweepResult) -> String {
     }
     if !sweep.fits.is_empty() {
         out += "\n";
-        sweep.fits.iter().for_each(|fit| out += &format!("- {}\n", text(&words::law(sweep, fit))));
+        sweep.fits.iter().for_each(|fit| out += &format!("- {}\n", text(&sweep::law(sweep, fit))));
     }
-    let seen = words::collectors(&points);
-    out + &collectors(&seen, sweep.axis.word()) + &findings(&words::found(sweep, &points))
+    let seen = sweep::collectors(&points);
+    out + &collectors(&seen, sweep.axis.word()) + &findings(&sweep::found(sweep, &points))
 }
 
 /// Every contender at every point, in one metric; a point's value stands beside its first contender.
@@ -44,15 +42,17 @@ fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Opt
     for (value, point) in points {
         for (at, result) in point.results.iter().enumerate() {
             let name = result.contender.as_str();
-            let figure = result.figures.iter().find(|one| one.metric == metric);
-            let pair = base.and_then(|base| words::pair_of(point, metric, base, name));
+            let figure = result.figure(metric);
+            let pair = base.and_then(|base| point.pair(metric, base, name));
             let is_base = base == Some(name);
             let first = |text: String| if at == 0 { text } else { String::new() };
             let mut row = vec![first(value.to_string()), code(name)];
-            row.extend(lettered.then(|| letters(point, metric, name)));
+            row.extend(
+                lettered.then(|| point.ranking(metric).map_or("", |one| one.letters(name)).to_owned()),
+            );
             row.extend([
-                shown(figure.map(words::figure)),
-                shown(figure.and_then(words::within)),
+                shown(figure.map(sweep::figure)),
+                shown(figure.and_then(sweep::within)),
                 if is_base { "baseline".into() } else { shown(pair.and_then(quotient)) },
                 if is_base { String::new() } else { shown(pair.map(said)) },
                 first(point.epochs.to_string()),
@@ -66,11 +66,4 @@ fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Opt
         titles.chain([metric_title(metric), "95 %", against.as_str(), "verdict", "epochs"]).collect();
     let rules = format!("--:|---{}|--:|--:|---|---|--:", if lettered { "|---" } else { "" });
     table(&titles, &rules, rows)
-}
-
-/// A contender's letters in a metric at a point.
-fn letters(point: &ScenarioResult, metric: Metric, name: &str) -> String {
-    let ranking = point.rankings.iter().find(|one| one.metric == metric);
-    let place = ranking.and_then(|ranking| ranking.contenders.iter().find(|one| one.contender == name));
-    place.map(|one| one.letters.clone()).unwrap_or_default()
 }

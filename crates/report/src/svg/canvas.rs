@@ -5,7 +5,8 @@
 use std::error::Error;
 use std::ops::Range;
 
-use deadheat_record::Document;
+use deadheat_analysis::Report;
+use deadheat_analysis::number::three_digits;
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
@@ -14,7 +15,6 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
 use crate::html::escaped;
-use crate::number::three_digits;
 use crate::text::{plain, shorten_end};
 
 /// Pixels from left to right.
@@ -43,8 +43,8 @@ pub(super) fn color(place: usize) -> RGBColor {
 }
 
 /// A contender's colour: that of its place in the plan.
-pub(super) fn color_of(document: &Document, contender: &str) -> RGBColor {
-    color(document.record.plan.contenders.iter().position(|one| one.name == contender).unwrap_or(0))
+pub(super) fn color_of(report: &Report, contender: &str) -> RGBColor {
+    color(report.record.plan.contenders.iter().position(|one| one.name == contender).unwrap_or(0))
 }
 
 /// An axis with ticks of our choice.
@@ -306,7 +306,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::number::time_ns;
+    use deadheat_analysis::number::time_ns;
 
     #[test]
     fn ticks_from_zero_are_round_and_few() {

@@ -2,14 +2,14 @@
 //!
 //! Owns that drawing. Must not know how the parts come about.
 
-use deadheat_record::{Climb, LadderResult, LadderStep};
+use deadheat_analysis::number::time_ns;
+use deadheat_analysis::{Climb, LadderResult, LadderStep};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
     Area, Axis, Drawn, Figure, INK, MUTED, across, color, legend, styled, tick, write, zero_ticks,
 };
-use crate::number::time_ns;
 
 const ROW: i32 = 40;
 const BAR: i32 = 24;

@@ -3,7 +3,8 @@
 //! Owns those drawings. Must not know where latencies come from, and not the model of the cache: its numbers are the
 //! document's.
 
-use deadheat_record::{ContenderResult, Document, EdgeCache, EdgeUser, ScenarioResult};
+use deadheat_analysis::number::{percent, quantile, time_ns};
+use deadheat_analysis::{ContenderResult, EdgeCache, EdgeUser, Report, ScenarioResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -11,10 +12,9 @@ use super::canvas::{
     Area, Axis, Drawn, Figure, MUTED, RULE, color_of, legend, log_ticks, of_powers, styled, tick,
 };
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::number::{percent, quantile, time_ns};
 
 /// The curves of a scenario; none where there are none.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
+pub(super) fn of<'d>(report: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
     let curves: Vec<&ContenderResult> =
         scenario.results.iter().filter(|one| one.latency_curve.len() > 1).collect();
     (!curves.is_empty()).then(|| Figure {
@@ -22,7 +22,7 @@ pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Op
         title: format!("{}: latency by percentile", scenario.name),
         says: curves.iter().map(|one| says(one)).collect(),
         height: 520,
-        draw: Box::new(move |area: &Area<'_>| draw(area, document, &curves)),
+        draw: Box::new(move |area: &Area<'_>| draw(area, report, &curves)),
     })
 }
 
@@ -38,7 +38,7 @@ fn nines(at: f64) -> f64 {
     -(1.0 - at).log10()
 }
 
-fn draw(area: &Area<'_>, document: &Document, curves: &[&ContenderResult]) -> Drawn {
+fn draw(area: &Area<'_>, report: &Report, curves: &[&ContenderResult]) -> Drawn {
     let points = || curves.iter().flat_map(|one| &one.latency_curve);
     let last = points().map(|(at, _)| nines(*at)).fold(1.0, f64::max) * 1.02;
     let low = points().map(|(_, ns)| *ns.max(&1) as f64).fold(f64::INFINITY, f64::min) / 1.1;
@@ -69,10 +69,10 @@ fn draw(area: &Area<'_>, document: &Document, curves: &[&ContenderResult]) -> Dr
         .draw()?;
     for one in curves {
         let line = one.latency_curve.iter().map(|(at, ns)| (nines(*at), (*ns.max(&1) as f64).log10()));
-        let paint = color_of(document, &one.contender);
+        let paint = color_of(report, &one.contender);
         chart.draw_series(LineSeries::new(line, paint.stroke_width(2)))?;
     }
-    legend(area, curves.iter().map(|one| (one.contender.as_str(), color_of(document, &one.contender))))
+    legend(area, curves.iter().map(|one| (one.contender.as_str(), color_of(report, &one.contender))))
 }
 
 /// A quantile's name, that of a user, and that of the origin alone.
@@ -100,14 +100,14 @@ fn times_across(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// What users see behind the cache at the hit rate that the study names, beside the origin alone.
-pub(super) fn edge_cache(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {
+pub(super) fn edge_cache(report: &Report, scenario: &ScenarioResult) -> Option<Figure<'static>> {
     let cache = scenario.edge_cache.as_ref().filter(|cache| !cache.users.is_empty())?;
     let all = cache.users.iter().flat_map(|user| TOLD.map(|(_, seen, origin)| [seen(user), origin(user)]));
     let all: Vec<f64> = all.flatten().map(|ns| ns.max(1) as f64).collect();
     let low = all.iter().copied().fold(f64::INFINITY, f64::min) / 1.2;
     let high = all.iter().copied().fold(1.0, f64::max) * 1.2;
     let rows = Rows {
-        groups: TOLD.iter().map(|told| users(document, cache, told)).collect(),
+        groups: TOLD.iter().map(|told| users(report, cache, told)).collect(),
         scale: Scale {
             log: true,
             range: low..high,
@@ -132,12 +132,12 @@ pub(super) fn edge_cache(document: &Document, scenario: &ScenarioResult) -> Opti
     })
 }
 
-fn users(document: &Document, cache: &EdgeCache, (name, seen, origin): &Told) -> Group {
+fn users(report: &Report, cache: &EdgeCache, (name, seen, origin): &Told) -> Group {
     let time = |ns: u64| time_ns(ns as f64);
     let row = |user: &EdgeUser| Row {
         label: user.contender.clone(),
         aside: format!("{}, origin {}", time(seen(user)), time(origin(user))),
-        paint: color_of(document, &user.contender),
+        paint: color_of(report, &user.contender),
         dots: vec![
             Dot { value: origin(user).max(1) as f64, hollow: true },
             Dot::filled(seen(user).max(1) as f64),

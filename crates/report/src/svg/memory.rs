@@ -2,14 +2,14 @@
 //!
 //! Owns how epochs lie one over the other. Must not know how memory is read.
 
-use deadheat_record::{Document, ScenarioResult};
+use deadheat_analysis::number::{bytes, three_digits};
+use deadheat_analysis::{Report, ScenarioResult};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
     Area, Axis, Drawn, Figure, MUTED, Panels, across, between, color, styled, tick, write, zero_ticks,
 };
-use crate::number::{bytes, three_digits};
 
 const S: f64 = 1e9;
 const MIB: f64 = 1024.0 * 1024.0;
@@ -28,8 +28,8 @@ struct Courses<'d> {
 }
 
 /// Memory from round to round; none where none was read.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
-    let courses = Courses::of(document, scenario);
+pub(super) fn of<'d>(report: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
+    let courses = Courses::of(report, scenario);
     if courses.each.is_empty() {
         return None;
     }
@@ -48,8 +48,8 @@ pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Op
 }
 
 impl<'d> Courses<'d> {
-    fn of(document: &'d Document, scenario: &ScenarioResult) -> Self {
-        let record = &document.record;
+    fn of(report: &'d Report, scenario: &ScenarioResult) -> Self {
+        let record = &report.record;
         let parts = record.epochs_of(&scenario.name).flat_map(|epoch| &epoch.contenders);
         let each: Vec<Course> = parts
             .filter_map(|part| {

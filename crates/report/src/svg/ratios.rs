@@ -4,7 +4,9 @@
 
 use std::ops::Range;
 
-use deadheat_record::{Comparison, Document, Metric, ScenarioResult, VerdictWord};
+use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
+use deadheat_analysis::{Comparison, Report, ScenarioResult};
+use deadheat_record::{Metric, VerdictWord};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -12,7 +14,6 @@ use super::canvas::{
     Area, Axis, BAND, Drawn, Figure, INK, MUTED, ROUND, SERIES, WIDTH, across, of_powers, styled, write,
 };
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::number::{ends_nearby, interval, ratio, ratio_decimals};
 use crate::terminal::{metric_title, verdict};
 
 /// The comparisons of a scenario in one metric, as far as there is anything to draw.
@@ -24,8 +25,8 @@ struct Pairs<'d> {
 }
 
 /// Two figures for each metric of a scenario: intervals, and every epoch.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Vec<Figure<'d>> {
-    let margin = document.record.plan.method.margin;
+pub(super) fn of<'d>(report: &'d Report, scenario: &'d ScenarioResult) -> Vec<Figure<'d>> {
+    let margin = report.record.plan.method.margin;
     let in_metric = |metric: Metric| {
         let drawable = |one: &&Comparison| one.metric == metric && one.ratio.is_some_and(positive);
         Pairs { scenario, metric, all: scenario.comparisons.iter().filter(drawable).collect(), margin }

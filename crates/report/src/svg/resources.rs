@@ -2,14 +2,14 @@
 //!
 //! Owns which values go into a row. Must not know how rows are drawn.
 
-use deadheat_record::{ContenderResult, Document, ScenarioResult};
+use deadheat_analysis::number::time_ns;
+use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
 
 use super::canvas::{Area, Figure, color_of, tick, zero_ticks};
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::number::time_ns;
 
 /// CPU time per request, epoch by epoch.
-pub(super) fn cpu(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {
+pub(super) fn cpu(report: &Report, scenario: &ScenarioResult) -> Option<Figure<'static>> {
     let values = |one: &ContenderResult| {
         let epochs = one.epochs.iter().filter_map(|epoch| epoch.cpu_us_per_request);
         (epochs.collect::<Vec<f64>>(), one.cpu_us_per_request)
@@ -20,13 +20,13 @@ pub(super) fn cpu(document: &Document, scenario: &ScenarioResult) -> Option<Figu
         label: "CPU time of the process tree per answer, a dot for each epoch; lower is better",
         unit_ns: 1e3,
     };
-    measure.figure(document, scenario, values)
+    measure.figure(report, scenario, values)
 }
 
 /// Cold starts: every start of a scenario of fresh starts; without any such scenario, each epoch's own.
-pub(super) fn cold_start(document: &Document, scenario: &ScenarioResult) -> Option<Figure<'static>> {
+pub(super) fn cold_start(report: &Report, scenario: &ScenarioResult) -> Option<Figure<'static>> {
     let fresh = |one: &ScenarioResult| one.results.iter().any(|result| !result.cold_starts_ns.is_empty());
-    let own = document.scenarios.iter().any(fresh);
+    let own = report.scenarios.iter().any(fresh);
     let values = |one: &ContenderResult| {
         let epochs = || one.epochs.iter().map(|epoch| epoch.cold_start_ns as f64).collect::<Vec<f64>>();
         let starts = || one.cold_starts_ns.iter().map(|ns| *ns as f64).collect::<Vec<f64>>();
@@ -38,7 +38,7 @@ pub(super) fn cold_start(document: &Document, scenario: &ScenarioResult) -> Opti
         "from its command to the first right answer, a dot for each epoch; lower is better"
     };
     let measure = Measure { stem: "cold-start", title: "cold start", label, unit_ns: 1.0 };
-    measure.figure(document, scenario, values)
+    measure.figure(report, scenario, values)
 }
 
 /// What is measured in a time of some unit.
@@ -54,7 +54,7 @@ impl Measure {
     /// `values` gives a contender's dots, and what they come to.
     fn figure(
         &self,
-        document: &Document,
+        report: &Report,
         scenario: &ScenarioResult,
         values: impl Fn(&ContenderResult) -> (Vec<f64>, Option<f64>),
     ) -> Option<Figure<'static>> {
@@ -64,7 +64,7 @@ impl Measure {
             (!dots.is_empty() && mark.is_some()).then(|| Row {
                 label: one.contender.clone(),
                 aside: mark.map(time_ns).unwrap_or_default(),
-                paint: color_of(document, &one.contender),
+                paint: color_of(report, &one.contender),
                 dots: dots.into_iter().map(|value| Dot::filled(value * self.unit_ns)).collect(),
                 mark,
             })

@@ -2,14 +2,15 @@
 //!
 //! Owns that drawing. Must not know how rates and laws come about.
 
-use deadheat_record::{Document, Metric, SweepResult};
+use deadheat_analysis::number::{interval_of, three_digits};
+use deadheat_analysis::{Report, SweepResult};
+use deadheat_record::Metric;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
     Area, Axis, Drawn, Figure, MUTED, color_of, legend, rates_over, styled, tick, write, zero_ticks,
 };
-use crate::number::{interval_of, three_digits};
 
 /// A contender's rate at one point.
 struct At<'d> {
@@ -20,21 +21,21 @@ struct At<'d> {
 }
 
 /// The rates of a sweep; none where there are none.
-pub(super) fn of<'d>(document: &'d Document, sweep: &'d SweepResult) -> Option<Figure<'d>> {
-    let points = points(document, sweep);
+pub(super) fn of<'d>(report: &'d Report, sweep: &'d SweepResult) -> Option<Figure<'d>> {
+    let points = points(report, sweep);
     (!points.is_empty()).then(|| Figure {
         stem: format!("scaling-{}", sweep.name),
         title: format!("{}: rate over {}", sweep.name, sweep.axis.word()),
         says: points.iter().map(says).collect(),
         height: 480,
-        draw: Box::new(move |area: &Area<'_>| draw(area, document, sweep, &points)),
+        draw: Box::new(move |area: &Area<'_>| draw(area, report, sweep, &points)),
     })
 }
 
-fn points<'d>(document: &'d Document, sweep: &SweepResult) -> Vec<At<'d>> {
+fn points<'d>(report: &'d Report, sweep: &SweepResult) -> Vec<At<'d>> {
     let mut points = Vec::new();
     for (n, name) in &sweep.points {
-        let scenario = document.scenarios.iter().find(|one| one.name == *name);
+        let scenario = report.scenario(name);
         for result in scenario.into_iter().flat_map(|one| &one.results) {
             let of_rates = |metric| matches!(metric, Metric::Throughput | Metric::Peak);
             if let Some(figure) = result.figures.iter().find(|one| of_rates(one.metric)) {
@@ -51,7 +52,7 @@ fn says(one: &At<'_>) -> String {
     format!("{} at {}: {} requests per second{ends}", one.name, one.n, three_digits(one.rate))
 }
 
-fn draw(area: &Area<'_>, document: &Document, sweep: &SweepResult, points: &[At<'_>]) -> Drawn {
+fn draw(area: &Area<'_>, report: &Report, sweep: &SweepResult, points: &[At<'_>]) -> Drawn {
     let curves = || sweep.fits.iter().flat_map(|fit| &fit.curve);
     let tops = points.iter().map(|one| one.ends.map_or(one.rate, |(_, high)| high));
     let high = tops.chain(curves().map(|(_, rate)| *rate)).fold(0.0, f64::max) * 1.05;
@@ -73,11 +74,11 @@ fn draw(area: &Area<'_>, document: &Document, sweep: &SweepResult, points: &[At<
     rates_over(&mut chart, (values.len(), ticks.len()), &|at| tick(&three_digits(at.exp())))?;
     for fit in &sweep.fits {
         let line = fit.curve.iter().map(|(n, rate)| (n.ln(), *rate));
-        let style = color_of(document, &fit.contender).mix(0.6).stroke_width(1);
+        let style = color_of(report, &fit.contender).mix(0.6).stroke_width(1);
         chart.draw_series(LineSeries::new(line, style))?;
     }
     for one in points {
-        let (at, paint) = (one.n.ln(), color_of(document, one.name));
+        let (at, paint) = (one.n.ln(), color_of(report, one.name));
         if let Some((low, high)) = one.ends {
             chart.draw_series([PathElement::new([(at, low), (at, high)], paint.stroke_width(2))])?;
         }
@@ -86,7 +87,7 @@ fn draw(area: &Area<'_>, document: &Document, sweep: &SweepResult, points: &[At<
     let law = if sweep.fits.is_empty() { "" } else { "; lines: a scalability law, which decides nothing" };
     let foot = format!("{}; requests per second, with 95 % intervals{law}", sweep.axis.word());
     write(area, &foot, 130, &styled(15.0, MUTED, HPos::Left), (96, 464))?;
-    let names = document.record.plan.contenders.iter().map(|one| one.name.as_str());
+    let names = report.record.plan.contenders.iter().map(|one| one.name.as_str());
     let raced = names.filter(|name| points.iter().any(|one| one.name == *name));
-    legend(area, raced.map(|name| (name, color_of(document, name))))
+    legend(area, raced.map(|name| (name, color_of(report, name))))
 }

@@ -2,7 +2,9 @@
 //!
 //! Owns where epochs stand one behind the other. Must not know what is derived from rates.
 
-use deadheat_record::{Document, Epoch, Pilot, ScenarioResult};
+use deadheat_analysis::number::{three_digits, time_ns};
+use deadheat_analysis::{Report, ScenarioResult};
+use deadheat_record::{Epoch, Pilot};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -10,7 +12,6 @@ use super::canvas::{
     Area, Axis, BAD, Drawn, Figure, MUTED, Panels, RULE, WARM, color, color_of, legend, rates_over, styled,
     tick, write, zero_ticks,
 };
-use crate::number::{three_digits, time_ns};
 
 const S: f64 = 1e9;
 const FOOT: i32 = 64;
@@ -34,13 +35,13 @@ struct Timeline<'d> {
 }
 
 /// Every slice of a scenario; none where there are none.
-pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
-    let line = Timeline::of(document, scenario);
+pub(super) fn of<'d>(report: &'d Report, scenario: &'d ScenarioResult) -> Option<Figure<'d>> {
+    let line = Timeline::of(report, scenario);
     if line.spots.is_empty() {
         return None;
     }
     let says = |(place, name): &(usize, &str)| {
-        let result = scenario.results.iter().find(|one| one.contender == *name);
+        let result = scenario.result(name);
         let rate = result.and_then(|one| one.throughput_rps).map(three_digits);
         let mean = rate.map_or_else(String::new, |rate| format!(", {rate} requests per second in the mean"));
         let slices = line.spots.iter().filter(|one| one.contender == *place).count();
@@ -56,8 +57,8 @@ pub(super) fn of<'d>(document: &'d Document, scenario: &'d ScenarioResult) -> Op
 }
 
 impl<'d> Timeline<'d> {
-    fn of(document: &'d Document, scenario: &ScenarioResult) -> Self {
-        let record = &document.record;
+    fn of(report: &'d Report, scenario: &ScenarioResult) -> Self {
+        let record = &report.record;
         let mut line = Self { names: Vec::new(), spots: Vec::new(), warm_ups: Vec::new(), end_s: 0.0 };
         for epoch in record.epochs_of(&scenario.name) {
             let slices = epoch.rounds.iter().flat_map(|round| &round.slices);
@@ -150,7 +151,7 @@ fn spots(epoch: &Epoch, from_s: f64) -> impl Iterator<Item = Spot> {
 }
 
 /// The rates of a pilot's windows, and the warm-up that was found by them; none where there are no windows.
-pub(super) fn warm_up<'d>(document: &'d Document, pilot: &'d Pilot) -> Option<Figure<'d>> {
+pub(super) fn warm_up<'d>(report: &'d Report, pilot: &'d Pilot) -> Option<Figure<'d>> {
     let loaded = pilot.contenders.iter().any(|one| one.window_rates_per_s.len() > 1);
     let warm_up = time_ns(pilot.warmup_ns as f64);
     loaded.then(|| Figure {
@@ -158,11 +159,11 @@ pub(super) fn warm_up<'d>(document: &'d Document, pilot: &'d Pilot) -> Option<Fi
         title: format!("{}: warm-up, as the pilot found it", pilot.scenario),
         says: vec![format!("every contender is loaded for {warm_up} before an epoch counts")],
         height: 400,
-        draw: Box::new(move |area: &Area<'_>| draw_pilot(area, document, pilot)),
+        draw: Box::new(move |area: &Area<'_>| draw_pilot(area, report, pilot)),
     })
 }
 
-fn draw_pilot(area: &Area<'_>, document: &Document, pilot: &Pilot) -> Drawn {
+fn draw_pilot(area: &Area<'_>, report: &Report, pilot: &Pilot) -> Drawn {
     let window_s = pilot.window_ns as f64 / S;
     let rates = || pilot.contenders.iter().map(|one| &one.window_rates_per_s);
     let end_s = rates().map(Vec::len).max().unwrap_or(0) as f64 * window_s;
@@ -183,7 +184,7 @@ fn draw_pilot(area: &Area<'_>, document: &Document, pilot: &Pilot) -> Drawn {
     for one in &pilot.contenders {
         let windows = one.window_rates_per_s.iter().enumerate();
         let line = windows.map(|(at, rate)| ((at as f64 + 0.5) * window_s, *rate));
-        let paint = color_of(document, &one.contender);
+        let paint = color_of(report, &one.contender);
         chart.draw_series(LineSeries::new(line.clone(), paint.stroke_width(2)))?;
         chart.draw_series(line.map(|place| Circle::new(place, 2, paint.filled())))?;
     }
@@ -191,5 +192,5 @@ fn draw_pilot(area: &Area<'_>, document: &Document, pilot: &Pilot) -> Drawn {
         format!("shaded: the {} that count as warm-up; requests per second", time_ns(pilot.warmup_ns as f64));
     write(area, &foot, 90, &styled(15.0, MUTED, HPos::Left), (96, 384))?;
     let named = pilot.contenders.iter().map(|one| one.contender.as_str());
-    legend(area, named.map(|name| (name, color_of(document, name))))
+    legend(area, named.map(|name| (name, color_of(report, name))))
 }

@@ -4,8 +4,9 @@
 
 use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
 
+use super::findings::lines as finding_lines;
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use super::{finding_lines, indented};
 use crate::audit::{
     check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
     verdict_word,

@@ -2,11 +2,11 @@
 //!
 //! Owns its columns and the sentence that says where its numbers are from.
 
-use deadheat_record::CollectorResult;
+use deadheat_analysis::CollectorResult;
+use deadheat_analysis::number::{three_digits, time_ns, whole};
 
-use super::indented;
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use crate::number::{three_digits, time_ns, whole};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 

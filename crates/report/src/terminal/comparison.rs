@@ -2,14 +2,15 @@
 //!
 //! Owns the order, the columns and which of them matter most. What comes from outside is escaped here, once.
 
-use deadheat_record::{
-    Change, CompareDocument, ComparedKind, ComparedScenario, ConditionPlace, ConditionResult,
-};
+use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, ComparedScenario};
+use deadheat_analysis::number::percent;
+use deadheat_analysis::{ConditionPlace, ConditionResult};
 
+use super::findings::lines as finding_lines;
+use super::paragraph::indented;
+use super::scenario::verdict;
 use super::table::{self, Cell, Column};
-use super::{finding_lines, indented, verdict};
 use crate::comparison::{label, quotient, sentence, shape, value};
-use crate::number::percent;
 use crate::style::{Style, Tone};
 use crate::text::{plain, shorten_end, wrap};
 

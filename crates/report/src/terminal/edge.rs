@@ -2,11 +2,11 @@
 //!
 //! Owns its columns and the sentence that says what it assumes.
 
-use deadheat_record::{EdgeCache, EdgeUser};
+use deadheat_analysis::number::{percent, three_digits, time_ns};
+use deadheat_analysis::{EdgeCache, EdgeUser};
 
-use super::indented;
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use crate::number::{percent, three_digits, time_ns};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 

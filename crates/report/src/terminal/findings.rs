@@ -4,7 +4,7 @@
 
 use deadheat_record::{Finding, Severity};
 
-use super::indented;
+use super::paragraph::indented;
 use crate::style::{Style, Tone};
 use crate::text::plain;
 

@@ -2,11 +2,11 @@
 //!
 //! Owns the table and the sentence that says what its numbers are.
 
-use deadheat_record::{Climb, LadderResult, LadderStep};
+use deadheat_analysis::number::time_ns;
+use deadheat_analysis::{Climb, LadderResult, LadderStep};
 
-use super::indented;
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use crate::number::time_ns;
 use crate::style::{Style, Tone};
 use crate::text::plain;
 

@@ -2,19 +2,20 @@
 //!
 //! Owns where it stands and which of its columns give way. Must not know which figures there are.
 
-use super::indented;
+use deadheat_analysis::{Report, ScenarioResult};
+
+use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use crate::ScenarioView;
 use crate::quota::{TOLD, about};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
 /// The table, an empty line before it; none without a quota.
-pub(super) fn lines(scenario: &ScenarioView, style: &Style) -> Vec<String> {
-    let Some(held) = about(&scenario.limits) else { return Vec::new() };
+pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
+    let Some(held) = report.limits(&scenario.name).and_then(about) else { return Vec::new() };
     let mut lines = vec![String::new()];
     lines.extend(indented(&format!("each contender was held to {held}"), 2, Tone::Quiet, style));
-    let results = || scenario.order.iter().map(|index| &scenario.result.results[*index]);
+    let results = || scenario.best_first().into_iter();
     let column = |title: &str, keep: Option<u8>, cells: Vec<String>| Column {
         group: "",
         title: title.into(),

@@ -2,33 +2,34 @@
 //!
 //! Owns which columns there are and which of them matter most.
 
-use deadheat_record::{Comparison, ContenderResult, Metric, Shape, VerdictWord};
-
-use super::table::{self, Cell, Column};
-use super::{Bar, bar, collector, edge, findings, indented, quota};
-use crate::number::{
-    bytes, ends_nearby, interval, parts_ns, percent, ratio, ratio_decimals, seldom, three_digits, time_ns,
-    whole,
+use deadheat_analysis::number::{
+    bytes, ends_nearby, interval, parts_ns, percent, quantile, ratio, ratio_decimals, seldom, three_digits,
+    time_ns, whole,
 };
+use deadheat_analysis::{Comparison, ContenderResult, Ranking, Report, ScenarioResult};
+use deadheat_record::{Metric, Shape, VerdictWord};
+
+use super::bar::{Bar, bar};
+use super::paragraph::indented;
+use super::table::{self, Cell, Column};
+use super::{collector, edge, findings, quota};
 use crate::style::{Style, Tone};
 use crate::text::plain;
-use crate::{MetricView, ScenarioView, View};
 
 /// From this width on, the interval is drawn too.
 const DRAWN_FROM: usize = 100;
 
-pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<String> {
-    let mut lines = indented(&about(scenario), 0, Tone::Quiet, style);
-    for metric in &scenario.metrics {
+pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
+    let mut lines = indented(&about(report, scenario), 0, Tone::Quiet, style);
+    for ranking in &scenario.rankings {
         let which =
-            if scenario.metrics.len() > 1 { format!("{}: ", title(metric.metric)) } else { String::new() };
-        lines.extend(indented(&(which + &plain(&metric.headline)), 0, Tone::Strong, style));
+            if scenario.rankings.len() > 1 { format!("{}: ", title(ranking.metric)) } else { String::new() };
+        lines.extend(indented(&(which + &plain(&ranking.headline)), 0, Tone::Strong, style));
     }
-    if scenario.result.epochs > 0 && !scenario.result.results.is_empty() {
-        lines.extend(tables(view, scenario, style));
-        if scenario.metrics.iter().flat_map(|one| &one.letters).any(|one| !one.is_empty())
-            && scenario.order.len() > 2
-        {
+    if scenario.epochs > 0 && !scenario.results.is_empty() {
+        lines.extend(tables(report, scenario, style));
+        let mut ranked = scenario.rankings.iter().flat_map(|one| &one.contenders);
+        if ranked.any(|one| !one.letters.is_empty()) && scenario.results.len() > 2 {
             lines.extend(indented(
                 "contenders that share a letter are not told apart",
                 2,
@@ -36,26 +37,25 @@ pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<
                 style,
             ));
         }
-        lines.extend(quota::lines(scenario, style));
+        lines.extend(quota::lines(report, scenario, style));
     }
-    if let Some(cache) = &scenario.result.edge_cache {
-        let closed = matches!(scenario.result.shape, Shape::Closed { .. });
-        lines.extend(edge::lines(cache, scenario.baseline.as_deref(), closed, style));
+    if let Some(cache) = &scenario.edge_cache {
+        let closed = matches!(scenario.shape, Shape::Closed { .. });
+        lines.extend(edge::lines(cache, report.baseline(&scenario.name), closed, style));
     }
-    let collectors: Vec<_> = scenario.result.collectors.iter().map(|one| (String::new(), one)).collect();
+    let collectors: Vec<_> = scenario.collectors.iter().map(|one| (String::new(), one)).collect();
     if !collectors.is_empty() {
         lines.extend(collector::lines(&collectors, "", style));
     }
-    if !scenario.result.findings.is_empty() {
+    if !scenario.findings.is_empty() {
         lines.push(String::new());
-        lines.extend(findings::lines(&scenario.result.findings, style));
+        lines.extend(findings::lines(&scenario.findings, style));
     }
     lines
 }
 
-fn about(scenario: &ScenarioView) -> String {
-    let result = &scenario.result;
-    format!("{}: {}; {}", plain(&result.name), load(&result.shape), lasted(scenario))
+fn about(report: &Report, scenario: &ScenarioResult) -> String {
+    format!("{}: {}; {}", plain(&scenario.name), load(&scenario.shape), lasted(report, scenario))
 }
 
 /// The kind of a load in words.
@@ -68,7 +68,7 @@ pub(crate) fn load(shape: &Shape) -> String {
         }
         Shape::Peak { connections, objective } => format!(
             "highest rate with {} of at most {}, {} connections",
-            crate::number::quantile(objective.quantile),
+            quantile(objective.quantile),
             time_ns(objective.limit_ns as f64),
             whole(u64::from(*connections))
         ),
@@ -80,16 +80,16 @@ pub(crate) fn load(shape: &Shape) -> String {
 }
 
 /// How many epochs count, how many more were left out, and why it ended.
-pub(super) fn lasted(scenario: &ScenarioView) -> String {
-    let end = match scenario.result.ended.as_str() {
+pub(super) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
+    let end = match scenario.ended.as_str() {
         "maximum" => "the most planned".into(),
         "budget" => "time budget used up".into(),
         "unavailable" => "nothing to compare".into(),
         other => plain(other),
     };
-    let counted = scenario.counted;
+    let counted = report.counted(scenario);
     let epochs = if counted == 1 { "epoch" } else { "epochs" };
-    let left_out = match scenario.left_out() {
+    let left_out = match report.left_out(scenario) {
         0 => String::new(),
         more => format!(", {more} more left out"),
     };
@@ -97,17 +97,16 @@ pub(super) fn lasted(scenario: &ScenarioView) -> String {
 }
 
 /// One table with everything where one metric is compared; else one for each of them, and one with the other figures.
-fn tables(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<String> {
-    let shown: Vec<Metric> = scenario.metrics.iter().map(|one| one.metric).collect();
-    let sheet = |metric| Sheet::new(view, scenario, metric, style);
+fn tables(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
+    let shown: Vec<Metric> = scenario.rankings.iter().map(|one| one.metric).collect();
+    let sheet = |ranking| Sheet::new(report, scenario, ranking, style);
     let mut tables = Vec::new();
-    if let [only] = &scenario.metrics[..] {
+    if let [only] = &scenario.rankings[..] {
         tables.push([sheet(only).compared(), sheet(only).figures(&shown)].concat());
     } else {
-        let compared =
-            |one: &&MetricView| scenario.result.comparisons.iter().any(|pair| pair.metric == one.metric);
-        tables.extend(scenario.metrics.iter().filter(compared).map(|metric| sheet(metric).compared()));
-        tables.extend(scenario.metrics.first().map(|first| {
+        let compared = |one: &&Ranking| scenario.comparisons.iter().any(|pair| pair.metric == one.metric);
+        tables.extend(scenario.rankings.iter().filter(compared).map(|ranking| sheet(ranking).compared()));
+        tables.extend(scenario.rankings.first().map(|first| {
             let who = sheet(first).who();
             [vec![who], sheet(first).figures(&shown)].concat()
         }));
@@ -118,16 +117,16 @@ fn tables(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<String> {
 
 /// What the columns of one metric's table are made from.
 struct Sheet<'a> {
-    view: &'a View,
-    scenario: &'a ScenarioView,
-    metric: &'a MetricView,
+    report: &'a Report,
+    scenario: &'a ScenarioResult,
+    ranking: &'a Ranking,
     rows: Vec<Row<'a>>,
     style: &'a Style,
 }
 
 impl<'a> Sheet<'a> {
-    fn new(view: &'a View, scenario: &'a ScenarioView, metric: &'a MetricView, style: &'a Style) -> Self {
-        Self { view, scenario, metric, rows: rows(view, scenario, metric), style }
+    fn new(report: &'a Report, scenario: &'a ScenarioResult, ranking: &'a Ranking, style: &'a Style) -> Self {
+        Self { report, scenario, ranking, rows: rows(report, scenario, ranking), style }
     }
 
     fn column(&self, title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(&Row<'_>) -> Cell) -> Column {
@@ -148,10 +147,10 @@ impl<'a> Sheet<'a> {
 
     /// Who, the figure that is compared, the comparison.
     fn compared(&self) -> Vec<Column> {
-        let versus = self.scenario.baseline.as_ref().map_or_else(String::new, |name| {
+        let versus = self.report.baseline(&self.scenario.name).map_or_else(String::new, |name| {
             format!("vs {}", crate::text::shorten_end(&plain(name), 18, &self.style.spell("…")))
         });
-        let metric = self.metric.metric;
+        let metric = self.ranking.metric;
         let figure = |row: &Row<'_>| self.text(value(row.result, metric));
         let mut all = vec![
             self.who(),
@@ -168,7 +167,7 @@ impl<'a> Sheet<'a> {
 
     /// The other figures; `shown` are those that have a place of their own.
     fn figures(&self, shown: &[Metric]) -> Vec<Column> {
-        let shape = &self.scenario.result.shape;
+        let shape = &self.scenario.shape;
         let starts = matches!(shape, Shape::Starts { .. });
         let (closed, open) = (matches!(shape, Shape::Closed { .. }), matches!(shape, Shape::Open { .. }));
         let other = |metric: Metric, keep: u8| {
@@ -215,7 +214,7 @@ impl<'a> Sheet<'a> {
 
     /// Letters only help from three contenders on: of two, the verdict says it.
     fn rank(&self, row: &Row<'_>) -> Cell {
-        let text = if self.metric.order.len() > 2 { row.letters.to_owned() } else { String::new() };
+        let text = if self.ranking.contenders.len() > 2 { row.letters.to_owned() } else { String::new() };
         Cell { text, tone: Tone::Plain }
     }
 
@@ -224,13 +223,13 @@ impl<'a> Sheet<'a> {
         let width = if self.style.width >= 140 { 31 } else { 17 };
         let comparisons = self.rows.iter().filter_map(|row| row.comparison);
         let ends = comparisons.flat_map(|one| ends_nearby(one.low, one.ratio, one.high));
-        let scale = Bar::around(ends, self.view.margin, width);
+        let scale = Bar::around(ends, self.report.method().margin, width);
         let cell = |row: &Row<'_>| {
             let (low, value, high) =
                 row.comparison.map_or((None, None, None), |one| (one.low, one.ratio, one.high));
             Cell { text: bar(&scale, low, value, high, self.style), tone: verdict_cell(row.comparison).tone }
         };
-        let any = self.scenario.result.comparisons.iter().any(|one| one.metric == self.metric.metric);
+        let any = self.scenario.comparisons.iter().any(|one| one.metric == self.ranking.metric);
         let cells = self.rows.iter().map(cell).collect();
         let title = format!("{:^width$}", "1");
         Column { group: "", title, left: true, keep: Some(if any { 5 } else { 0 }), cells }
@@ -296,27 +295,19 @@ struct Row<'a> {
     version: Option<&'a str>,
 }
 
-fn rows<'a>(view: &'a View, scenario: &'a ScenarioView, metric: &'a MetricView) -> Vec<Row<'a>> {
-    let baseline = scenario.baseline.as_deref().unwrap_or_default();
-    let row = |index: &usize| {
-        let result = &scenario.result.results[*index];
+fn rows<'a>(report: &'a Report, scenario: &'a ScenarioResult, ranking: &'a Ranking) -> Vec<Row<'a>> {
+    let baseline = report.baseline(&scenario.name);
+    let row = |result: &'a ContenderResult| {
         let name = result.contender.as_str();
-        let of_pair = |one: &&Comparison| {
-            one.metric == metric.metric && one.baseline == baseline && one.contender == name
-        };
         Row {
             result,
-            comparison: scenario.result.comparisons.iter().find(of_pair),
-            is_baseline: scenario.baseline.is_some() && name == baseline,
-            letters: metric.letters.get(*index).map_or("", String::as_str),
-            version: view
-                .contenders
-                .iter()
-                .find(|one| one.name == name)
-                .and_then(|one| one.version.as_deref()),
+            comparison: baseline.and_then(|baseline| scenario.pair(ranking.metric, baseline, name)),
+            is_baseline: baseline == Some(name),
+            letters: ranking.letters(name),
+            version: report.contender(name).and_then(|one| one.version.as_deref()),
         }
     };
-    metric.order.iter().map(row).collect()
+    scenario.ranked(ranking).map(row).collect()
 }
 
 fn versus_cell(row: &Row<'_>) -> Cell {

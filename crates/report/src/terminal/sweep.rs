@@ -2,52 +2,46 @@
 //!
 //! Owns which columns there are. Must not know how a point's figures come about.
 
-use deadheat_record::{Comparison, Figure, Metric, SweepResult};
+use deadheat_analysis::{Comparison, ContenderResult, Figure, Ranking, Report, ScenarioResult, SweepResult};
+use deadheat_record::Metric;
 
+use super::paragraph::indented;
 use super::scenario::{lasted, title, verdict_cell, versus};
 use super::table::{self, Cell, Column};
-use super::{collector, findings, indented};
+use super::{collector, findings};
 use crate::style::{Style, Tone};
-use crate::sweep::words;
+use crate::sweep::{self, Point};
 use crate::text::plain;
-use crate::{MetricView, ScenarioView, View};
 
-/// One point: its value and its scenario.
-type Point<'a> = (f64, &'a ScenarioView);
-
-pub(super) fn lines(view: &View, sweep: &SweepResult, style: &Style) -> Vec<String> {
-    let of = |(value, name): &(f64, String)| {
-        Some((*value, view.scenarios.iter().find(|one| one.result.name == *name)?))
-    };
-    let points: Vec<Point<'_>> = sweep.points.iter().filter_map(of).collect();
-    let results: Vec<words::Point<'_>> =
-        points.iter().map(|(value, point)| (*value, &point.result)).collect();
+pub(super) fn lines(report: &Report, sweep: &SweepResult, style: &Style) -> Vec<String> {
+    let points = sweep::points(report, sweep);
     let Some((_, first)) = points.first() else { return Vec::new() };
-    let kind = words::load_of(sweep, &first.result.shape);
+    let baseline = report.baseline(&first.name);
+    let kind = sweep::load_of(sweep, &first.shape);
     let mut lines = indented(
         &format!("{}: {kind}, over {}", plain(&sweep.name), sweep.axis.word()),
         0,
         Tone::Quiet,
         style,
     );
-    for metric in &first.metrics {
-        for said in words::summaries(sweep, &results, metric.metric, first.baseline.as_deref()) {
-            let which =
-                if first.metrics.len() > 1 { format!("{}: ", title(metric.metric)) } else { String::new() };
+    for ranking in &first.rankings {
+        for said in sweep::summaries(sweep, &points, ranking.metric, baseline) {
+            let many = first.rankings.len() > 1;
+            let which = if many { format!("{}: ", title(ranking.metric)) } else { String::new() };
             lines.extend(indented(&(which + &plain(&said)), 0, Tone::Strong, style));
         }
     }
-    for metric in &first.metrics {
+    for ranking in &first.rankings {
         lines.push(String::new());
-        lines.extend(table::lines(columns(sweep, &points, metric.metric, style), 1, 2, style));
+        lines.extend(table::lines(columns(report, sweep, &points, ranking.metric, style), 1, 2, style));
     }
-    let laws = sweep.fits.iter().map(|fit| plain(&words::law(sweep, fit)));
+    let laws = sweep.fits.iter().map(|fit| plain(&sweep::law(sweep, fit)));
     lines.extend(laws.flat_map(|law| indented(&law, 2, Tone::Quiet, style)));
-    let collectors = words::collectors(&results);
+    let collectors = sweep::collectors(&points);
     if !collectors.is_empty() {
         lines.extend(collector::lines(&collectors, sweep.axis.word(), style));
     }
-    let all = words::found(sweep, &results);
+    let all = sweep::found(sweep, &points);
     if !all.is_empty() {
         lines.push(String::new());
         lines.extend(findings::lines(&all, style));
@@ -59,39 +53,42 @@ pub(super) fn lines(view: &View, sweep: &SweepResult, style: &Style) -> Vec<Stri
 struct Row<'a> {
     /// Empty but for the first line of a point.
     value: String,
-    point: &'a ScenarioView,
-    standing: &'a MetricView,
-    index: usize,
+    point: &'a ScenarioResult,
+    ranking: &'a Ranking,
+    result: &'a ContenderResult,
+    /// Whom the others of the point are compared with.
+    baseline: Option<&'a str>,
 }
 
 impl Row<'_> {
     fn name(&self) -> &str {
-        &self.point.result.results[self.index].contender
-    }
-
-    fn is_baseline(&self) -> bool {
-        self.point.baseline.as_deref() == Some(self.name())
+        &self.result.contender
     }
 
     fn figure(&self) -> Option<&Figure> {
-        let result = &self.point.result.results[self.index];
-        result.figures.iter().find(|one| one.metric == self.standing.metric)
+        self.result.figure(self.ranking.metric)
     }
 
     fn comparison(&self) -> Option<&Comparison> {
-        let baseline = self.point.baseline.as_deref()?;
-        words::pair_of(&self.point.result, self.standing.metric, baseline, self.name())
+        self.point.pair(self.ranking.metric, self.baseline?, self.name())
     }
 }
 
-fn columns(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, style: &Style) -> Vec<Column> {
+fn columns(
+    report: &Report,
+    sweep: &SweepResult,
+    points: &[Point<'_>],
+    metric: Metric,
+    style: &Style,
+) -> Vec<Column> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for &(value, point) in points {
-        let Some(standing) = point.metrics.iter().find(|one| one.metric == metric) else { continue };
+        let Some(ranking) = point.ranking(metric) else { continue };
+        let baseline = report.baseline(&point.name);
         // Plan order: from point to point each contender keeps its place.
-        for index in 0..point.result.results.len() {
+        for (index, result) in point.results.iter().enumerate() {
             let value = if index == 0 { value.to_string() } else { String::new() };
-            rows.push(Row { value, point, standing, index });
+            rows.push(Row { value, point, ranking, result, baseline });
         }
     }
     let column = |title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(&Row<'_>) -> Cell| Column {
@@ -102,21 +99,21 @@ fn columns(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, style: &St
         cells: rows.iter().map(cell).collect(),
     };
     let text = |text: String| Cell { text: style.spell(&text), tone: Tone::Plain };
-    let baseline = points.first().and_then(|(_, point)| point.baseline.as_deref()).unwrap_or_default();
+    let baseline = points.first().and_then(|(_, point)| report.baseline(&point.name)).unwrap_or_default();
     let against = format!("vs {}", crate::text::shorten_end(&plain(baseline), 18, &style.spell("…")));
-    let many = rows.iter().any(|row| row.standing.order.len() > 2);
+    let many = rows.iter().any(|row| row.ranking.contenders.len() > 2);
     vec![
         column(sweep.axis.word(), None, false, &|row| text(row.value.clone())),
         column("contender", None, true, &|row| text(plain(row.name()))),
         column("rank", Some(6), true, &|row| {
-            text(if many { row.standing.letters[row.index].clone() } else { String::new() })
+            text(if many { row.ranking.letters(row.name()).to_owned() } else { String::new() })
         }),
-        column(title(metric), None, false, &|row| text(row.figure().map(words::figure).unwrap_or_default())),
-        column("95 %", Some(7), false, &|row| text(row.figure().and_then(words::within).unwrap_or_default())),
-        column(&against, Some(9), true, &|row| versus(row.comparison(), row.is_baseline())),
+        column(title(metric), None, false, &|row| text(row.figure().map(sweep::figure).unwrap_or_default())),
+        column("95 %", Some(7), false, &|row| text(row.figure().and_then(sweep::within).unwrap_or_default())),
+        column(&against, Some(9), true, &|row| versus(row.comparison(), row.baseline == Some(row.name()))),
         column("verdict", None, true, &|row| verdict_cell(row.comparison())),
         column("epochs", Some(3), true, &|row| {
-            text(if row.value.is_empty() { String::new() } else { lasted(row.point) })
+            text(if row.value.is_empty() { String::new() } else { lasted(report, row.point) })
         }),
     ]
 }

@@ -2,12 +2,12 @@
 //!
 //! Owns: when that is asked, and the longer warm-up. Must not know the test itself.
 
+use deadheat_analysis::judge::climbing;
 use deadheat_record::{Finding, Line, ScenarioPlan, Shape};
 use deadheat_stats::FEWEST_SLOPES;
 
 use super::{Leg, Race, Stop};
 use crate::events::Event;
-use crate::judge::climbing;
 
 /// After so many epochs it is asked whether the warm-up was long enough. Rounds are no measure, since the machine itself is faster and
 /// slower for seconds, and everybody with it.

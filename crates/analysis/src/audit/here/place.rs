@@ -1,0 +1,120 @@
+//! Where in a race a claim is looked for, and why it cannot be.
+//!
+//! Owns: which scenario a claim is about, and whether that was raced as it was published. Must not know ratios or verdicts.
+
+use deadheat_record::{Claim, Metric, ScenarioPlan, Shape};
+
+use super::super::figures::Run;
+use super::measured::{Wanted, is_of};
+use super::race::Race;
+use crate::number::exact;
+
+impl<'a> Race<'a> {
+    /// The scenario in which a claim is looked for: its own, else the first that is made for its metric, else a closed load.
+    ///
+    /// # Errors
+    /// Why there is none, in words.
+    pub(super) fn scenario(&self, claim: &Claim, wanted: Wanted) -> Result<&'a ScenarioPlan, String> {
+        if self.raced().next().is_none() {
+            return Err("nothing was raced".into());
+        }
+        if let Some(name) = &claim.scenario {
+            return self.named(name, claim, wanted);
+        }
+        let found = self.made_for(&claim.metric).map_or_else(|| self.closed(claim), Ok)?;
+        self.as_published(found, claim, wanted)?;
+        Ok(found)
+    }
+
+    /// The scenario that a claim names.
+    ///
+    /// # Errors
+    /// Why it is of no use, in words.
+    pub(super) fn named(
+        &self,
+        name: &str,
+        claim: &Claim,
+        wanted: Wanted,
+    ) -> Result<&'a ScenarioPlan, String> {
+        let found = self.raced().find(|one| one.name == name);
+        let found = found.ok_or_else(|| format!("its scenario {name} was not raced"))?;
+        self.as_published(found, claim, wanted)?;
+        Ok(found)
+    }
+
+    /// Scenarios of which there is anything.
+    fn raced(&self) -> impl Iterator<Item = &'a ScenarioPlan> + use<'a> {
+        let record = &self.report.record;
+        record.plan.scenarios.iter().filter(move |one| record.epochs_of(&one.name).next().is_some())
+    }
+
+    /// The first scenario of starts or of a measure that a metric can only be of.
+    fn made_for(&self, metric: &str) -> Option<&'a ScenarioPlan> {
+        self.raced().find(|one| match &one.shape {
+            Shape::Starts { .. } => metric.starts_with("cold_start"),
+            Shape::Measure { measure } => is_of(metric, measure),
+            _ => false,
+        })
+    }
+
+    /// The first closed load of as many connections as were published. The rungs of a ladder leave out work, and a cold load is
+    /// about first seconds: none of them is meant by a claim that does not name it.
+    fn closed(&self, claim: &Claim) -> Result<&'a ScenarioPlan, String> {
+        if let Some(row) = &claim.row {
+            return Err(format!("the study names no scenario for its run {row}"));
+        }
+        let published = self.connections(claim);
+        let meant = |one: &&ScenarioPlan| {
+            let right = published.is_none_or(|count| f64::from(one.shape.connections()) == count);
+            right && matches!(one.shape, Shape::Closed { .. }) && one.ladder.is_none() && !one.traffic.cold
+        };
+        self.raced().find(meant).ok_or_else(|| {
+            let load =
+                published.map_or_else(String::new, |count| format!(" of {} connections", exact(count)));
+            format!("the study names no scenario for it, and no plain closed load{load} was raced")
+        })
+    }
+
+    /// The connections that were published with a claim.
+    fn connections(&self, claim: &Claim) -> Option<f64> {
+        Run::of(claim, self.claims)?.setting("connections").map(|connections| connections.is.value)
+    }
+
+    /// Whether a scenario was raced as the claim has it.
+    fn as_published(&self, one: &ScenarioPlan, claim: &Claim, wanted: Wanted) -> Result<(), String> {
+        let name = &one.name;
+        match (&one.shape, wanted) {
+            (Shape::Open { .. }, Wanted::Of(Metric::Throughput)) => {
+                return Err(format!("{name} is an open load: it answers as many requests as are due"));
+            }
+            (Shape::Peak { .. }, Wanted::Of(Metric::Throughput) | Wanted::Latency(_)) => {
+                return Err(format!(
+                    "{name} looks for the highest rate: what its trials did is nobody's figure"
+                ));
+            }
+            _ => {}
+        }
+        if let Some(why) = self.scaled_down(one) {
+            return Err(why);
+        }
+        let own = f64::from(one.shape.connections());
+        match self.connections(claim).filter(|count| one.shape.is_load() && *count != own) {
+            Some(count) => {
+                Err(format!("it is of {} connections, and {name} had {}", exact(count), exact(own)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Why a scenario says nothing, where contenders have fewer cores than it asks for. Older records have that in a finding only.
+    fn scaled_down(&self, one: &ScenarioPlan) -> Option<String> {
+        if let Some(asked) = one.limits.asked_cpus {
+            let had = one.limits.cpus.map_or_else(|| "fewer".into(), exact);
+            return Some(format!("it asks for {} cores; contenders had {had}", exact(asked)));
+        }
+        let begin = format!("scenario `{}` asks for ", one.name);
+        let mut told = self.report.record.findings.iter().map(|(_, finding)| finding);
+        let scaled = told.any(|finding| finding.code == "fewer-cores" && finding.message.starts_with(&begin));
+        scaled.then(|| "it asks for more cores than contenders had".into())
+    }
+}

@@ -1,0 +1,517 @@
+//! Whether two records can be compared at all: what was not the same, and what either record says against itself.
+//!
+//! Owns the codes, their messages and remedies. Must not know how findings are shown.
+//!
+//! | code | warns | invalid |
+//! |---|---|---|
+//! | `measured-apart` | no reference: what the machine did between the records is in every ratio | |
+//! | `same-record` | | both files hold the same race |
+//! | `different-machine` | other transparent huge pages, address randomization, mitigations, microcode or NUMA balancing | another processor, number of processors, memory or hypervisor |
+//! | `different-system` | another kernel, distribution, clock source, governor, kind of control groups or limit on waking up | |
+//! | `different-cores` | as many cores, but others | another number of cores for contenders or generator |
+//! | `different-load` | | another shape, number of connections, rate, or other requests |
+//! | `different-limits` | | contenders were held to another quota, to other memory, or to another number of cores |
+//! | `different-contract` | answers were held against another contract | |
+//! | `different-slices` | other slices, settling times or timeouts | |
+//! | `different-warm-up` | a warm-up over twice as long, or contenders woken otherwise after it | |
+//! | `different-services` | other services or another dataset | |
+//! | `different-version` | measured by another version of deadheat | |
+//! | `different-reference` | the reference was started by another command | it is of another version |
+//! | `unmatched-contender` | a contender is in one record only | |
+//! | `unmatched-scenario` | a scenario is in one record only | |
+//! | `not-raced` | a contender was put out of the old race | it was put out of the new one |
+//! | `warnings-in-record` | a record has warnings of its own | |
+//! | `one-run-each` | two loads: one run each, so that nothing can be told | |
+//!
+//! What a record's own report says is invalid stays invalid here, under its own code.
+
+use std::collections::BTreeMap;
+
+use deadheat_record::{
+    Finding, Limits, Machine, MachineDetails, Probe, Record, ScenarioPlan, Severity, Shape, Slices,
+};
+
+use super::asked::Asked;
+use super::matched::{Both, Match, names};
+use super::metrics::shape;
+use crate::number::{bytes, clock, time_ns};
+use crate::report::Report;
+
+/// Every code that a comparison gives of its own.
+pub const CODES: [&str; 18] = [
+    "measured-apart",
+    "same-record",
+    "different-machine",
+    "different-system",
+    "different-cores",
+    "different-load",
+    "different-limits",
+    "different-contract",
+    "different-slices",
+    "different-warm-up",
+    "different-services",
+    "different-version",
+    "different-reference",
+    "unmatched-contender",
+    "unmatched-scenario",
+    "not-raced",
+    "warnings-in-record",
+    "one-run-each",
+];
+
+/// Memory may differ by so much, which a kernel keeps for itself.
+const SAME_MEMORY: f64 = 0.03;
+/// Warm-ups that are found by a pilot may differ by this factor.
+const SAME_WARM_UP: f64 = 2.0;
+/// What makes slices, settling times and timeouts alike.
+const SAME_SLICES: &str = "give both races the same --slice and --timeout";
+
+/// What was one thing then and is another now: its name and both.
+pub(super) type Unlike = (&'static str, String, String);
+
+/// `kernel 6.1.0 then, 6.5.0 now`; none if all are alike.
+pub(super) fn unlike(all: impl IntoIterator<Item = Unlike>) -> Option<String> {
+    let told: Vec<String> = all
+        .into_iter()
+        .filter(|(_, then, now)| then != now)
+        .map(|(what, then, now)| format!("{what} {then} then, {now} now"))
+        .collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// Findings on the whole of both records. `files`: the old one's name and the new one's.
+pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Vec<Finding> {
+    let (old, new) = (both.old, both.new);
+    let mut all: Vec<Finding> = Vec::new();
+    all.extend(same_record(old, new));
+    all.extend(machine(&old.machine, &new.machine));
+    all.extend(cores(old, new));
+    all.extend(reference(both));
+    all.extend(own_invalid(both, &both.matches, &|report| report.findings.clone()));
+    all.extend(measured_apart(both));
+    all.extend(system(old, new));
+    all.extend(waits(old, new));
+    all.extend(services(old, new));
+    all.extend(version(old, new));
+    all.extend(unmatched(both, asked));
+    all.extend(own_warnings(&both.old_report, "old", files[0]));
+    all.extend(own_warnings(&both.new_report, "new", files[1]));
+    all.sort_by_key(|one| std::cmp::Reverse(one.severity));
+    all
+}
+
+/// Findings on one scenario and the contenders that were chosen in it; `field`: those of them that raced in both.
+pub(super) fn of_scenario(
+    both: &Both<'_>,
+    scenario: &str,
+    chosen: &[Match],
+    field: &[Match],
+) -> Vec<Finding> {
+    let plans = both.old.plan.scenario(scenario).zip(both.new.plan.scenario(scenario));
+    let Some((then, now)) = plans else { return Vec::new() };
+    let mut all: Vec<Finding> = Vec::new();
+    all.extend(load(both, then, now));
+    all.extend(limits(&then.limits, &now.limits));
+    all.extend(chosen.iter().filter_map(|one| not_raced(both, scenario, one)));
+    all.extend(both.reference.iter().filter_map(|one| not_raced(both, scenario, one)).map(|finding| {
+        // What is divided by it cannot be told, either.
+        let name = finding.contender.unwrap_or_default();
+        Finding::invalid(&finding.code, format!("the reference {name}: {}", finding.message), &finding.remedy)
+    }));
+    all.extend(own_invalid(both, field, &|report| {
+        report.scenario(scenario).map_or_else(Vec::new, |one| one.findings.clone())
+    }));
+    all.extend(contract(both, then, now));
+    all.extend(slices(both.old.plan.slices(then), both.new.plan.slices(now)));
+    all.extend(warm_up(both, scenario));
+    all.sort_by_key(|one| std::cmp::Reverse(one.severity));
+    all
+}
+
+fn same_record(old: &Record, new: &Record) -> Option<Finding> {
+    let start = |record: &Record| (record.started_unix_ms, record.plan.method.seed);
+    (start(old) == start(new) && old.machine == new.machine).then(|| {
+        Finding::invalid(
+            "same-record",
+            "both files hold the same race: nothing is compared",
+            "give the record of the old revision first, and that of the new one after it",
+        )
+    })
+}
+
+fn measured_apart(both: &Both<'_>) -> Option<Finding> {
+    if both.reference.is_some() {
+        return None;
+    }
+    let (then, now) = (both.old.started_unix_ms, both.new.started_unix_ms);
+    let order = if now >= then { "after" } else { "before" };
+    let message = format!(
+        "the new record was begun {} {order} the old one; what the machine did between them (heat, neighbours, \
+         updates) is in every ratio, and no interval covers it",
+        clock(then.abs_diff(now) / 1000)
+    );
+    let remedy = "race both revisions in one race; or have a contender that stays the same in both records, and divide \
+                  by it with --reference NAME";
+    Some(Finding::warn("measured-apart", message, remedy))
+}
+
+/// What makes another machine of it, each as it was then and is now: processor, number of processors, memory or hypervisor, and
+/// settings that change how fast the same processor is. None if it is the same one.
+pub fn other_machine(then: &Machine, now: &Machine) -> Option<String> {
+    unlike(hardware(then, now).into_iter().chain(settings(&then.details, &now.details)))
+}
+
+fn hardware(then: &Machine, now: &Machine) -> [Unlike; 5] {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    let memory = |machine: &Machine| machine.memory_bytes.unwrap_or(0);
+    let (most, least) = (memory(then).max(memory(now)), memory(then).min(memory(now)));
+    let same_memory = (most - least) as f64 <= SAME_MEMORY * most as f64;
+    let shown = |machine: &Machine| if same_memory { String::new() } else { bytes(memory(machine)) };
+    [
+        ("processor", text(&then.cpu_model), text(&now.cpu_model)),
+        ("logical processors", then.cpus.to_string(), now.cpus.to_string()),
+        ("shared cores", format!("{:?}", then.siblings), format!("{:?}", now.siblings)),
+        ("memory", shown(then), shown(now)),
+        ("hypervisor", text(&then.hypervisor), text(&now.hypervisor)),
+    ]
+}
+
+/// Only what both records know: earlier versions of deadheat did not read these.
+fn settings(then: &MachineDetails, now: &MachineDetails) -> Vec<Unlike> {
+    let has_nodes = |details: &MachineDetails| details.memory_nodes.as_ref().is_some_and(|all| all.len() > 1);
+    let balancing = |details: &MachineDetails| details.numa_balancing.filter(|_| has_nodes(details));
+    let number = |value: Option<u8>| value.map(|value| value.to_string());
+    let [then_known, now_known] = [then, now].map(|details| {
+        [
+            ("microcode", details.microcode.clone()),
+            ("transparent huge pages", details.transparent_huge_pages.clone()),
+            ("kernel.randomize_va_space", number(details.address_randomization)),
+            ("kernel.numa_balancing", number(balancing(details))),
+        ]
+    });
+    let both = then_known.into_iter().zip(now_known);
+    let both = both.filter_map(|((what, then), (_, now))| Some((what, then?, now?)));
+    both.chain(mitigations(then, now)).collect()
+}
+
+/// Of the vulnerabilities that both kernels know, those against which they do not do the same.
+fn mitigations(then: &MachineDetails, now: &MachineDetails) -> Option<Unlike> {
+    let (then, now) = (then.mitigations.as_ref()?, now.mitigations.as_ref()?);
+    let differ = then.keys().filter(|name| now.get(*name).is_some_and(|text| *text != then[*name]));
+    let differ: Vec<&String> = differ.collect();
+    let told = |all: &BTreeMap<String, String>| {
+        let one = |name: &&String| format!("{name} ({})", all[*name]);
+        differ.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    Some(("mitigations", told(then), told(now)))
+}
+
+fn machine(then: &Machine, now: &Machine) -> Option<Finding> {
+    let message = other_machine(then, now)?;
+    Some(if unlike(hardware(then, now)).is_some() {
+        let remedy = "race both revisions on one machine, at best in one race";
+        Finding::invalid("different-machine", message, remedy)
+    } else {
+        let remedy = "give the machine the same settings for both races, or race both revisions in one race";
+        Finding::warn("different-machine", message, remedy)
+    })
+}
+
+fn system(old: &Record, new: &Record) -> Option<Finding> {
+    let (then, now) = (&old.machine, &new.machine);
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
+    let latency = |record: &Record| match record.plan.method.cpu_latency_us {
+        Some(us) => format!("{us} us at the most"),
+        None => "any".into(),
+    };
+    let message = unlike([
+        ("kernel", text(&then.kernel), text(&now.kernel)),
+        ("system", text(&then.os), text(&now.os)),
+        ("clock source", text(&then.clock_source), text(&now.clock_source)),
+        ("frequency governor", text(&then.governor), text(&now.governor)),
+        ("control groups", format!("{:?}", then.cgroup), format!("{:?}", now.cgroup)),
+        ("time to wake up a processor", latency(old), latency(new)),
+    ])?;
+    let remedy = "race the old revision again on the system as it is now";
+    Some(Finding::warn("different-system", message, remedy))
+}
+
+fn cores(old: &Record, new: &Record) -> Option<Finding> {
+    let (then, now) = (&old.plan.pinning, &new.plan.pinning);
+    let message = unlike([
+        ("contenders on cores", list(&then.server_cpus), list(&now.server_cpus)),
+        ("generator on cores", list(&then.load_cpus), list(&now.load_cpus)),
+    ])?;
+    let as_many =
+        then.server_cpus.len() == now.server_cpus.len() && then.load_cpus.len() == now.load_cpus.len();
+    let remedy = "give both races the same --server-cpus and --load-cpus";
+    Some(if as_many {
+        Finding::warn("different-cores", message, remedy)
+    } else {
+        Finding::invalid("different-cores", message, remedy)
+    })
+}
+
+fn list(cpus: &[usize]) -> String {
+    let all: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    if all.is_empty() { "of all".into() } else { all.join(",") }
+}
+
+fn waits(old: &Record, new: &Record) -> Option<Finding> {
+    let (then, now) = (&old.plan.method, &new.plan.method);
+    let time = |ns: u64| time_ns(ns as f64);
+    let message = unlike([
+        ("settling", time(then.settle_ns), time(now.settle_ns)),
+        ("timeout", time(then.timeout_ns), time(now.timeout_ns)),
+    ])?;
+    Some(Finding::warn("different-slices", message, SAME_SLICES))
+}
+
+fn slices(then: Slices, now: Slices) -> Option<Finding> {
+    let time = |ns: u64| time_ns(ns as f64);
+    let message = unlike([("slices of", time(then.slice_ns), time(now.slice_ns))])?;
+    Some(Finding::warn("different-slices", message, SAME_SLICES))
+}
+
+fn services(old: &Record, new: &Record) -> Option<Finding> {
+    let commands = |record: &Record| {
+        let all = record.plan.services.iter().map(|one| format!("{} `{}`", one.name, one.command));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let dataset = |record: &Record| {
+        let name = record.plan.dataset.as_ref().and_then(|path| path.file_name());
+        name.map_or_else(|| "none".into(), |name| name.to_string_lossy().into_owned())
+    };
+    let message =
+        unlike([("services", commands(old), commands(new)), ("dataset", dataset(old), dataset(new))])?;
+    let remedy = "race both revisions with the same services and data";
+    Some(Finding::warn("different-services", message, remedy))
+}
+
+fn version(old: &Record, new: &Record) -> Option<Finding> {
+    let message = unlike([("measured by deadheat", old.version.clone(), new.version.clone())])?;
+    Some(Finding::warn("different-version", message, "measure both with the same version"))
+}
+
+fn reference(both: &Both<'_>) -> Option<Finding> {
+    let one = both.reference?;
+    let (then, now) = (&both.old.plan.contenders[one.old], &both.new.plan.contenders[one.new]);
+    let version = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+    let remedy = "divide by a contender that is the very same program in both records";
+    if let Some(message) = unlike([("version", version(&then.version), version(&now.version))]) {
+        return Some(Finding::invalid("different-reference", format!("{}: {message}", now.name), remedy));
+    }
+    let message = unlike([("command", then.command.clone(), now.command.clone())])?;
+    Some(Finding::warn("different-reference", format!("{}: {message}", now.name), remedy))
+}
+
+fn unmatched(both: &Both<'_>, asked: &Asked) -> Vec<Finding> {
+    let mut all = Vec::new();
+    let mut tell = |code: &str, what: &str, alone: Vec<String>, when: &str, remedy: &str| {
+        if !alone.is_empty() {
+            let message = format!("{what} only in the {when} record: {}; not compared", alone.join(", "));
+            all.push(Finding::warn(code, message, remedy));
+        }
+    };
+    let named = |record: &Record, taken: &dyn Fn(usize) -> bool| -> Vec<String> {
+        names(record).into_iter().enumerate().filter(|(at, _)| !taken(*at)).map(|(_, name)| name).collect()
+    };
+    if asked.contenders.is_empty() {
+        let rename = "if it has another name in the other record, say so with --map OLD=NEW";
+        let old = named(both.old, &|at| both.matches.iter().any(|one| one.old == at));
+        let new = named(both.new, &|at| both.matches.iter().any(|one| one.new == at));
+        tell("unmatched-contender", "contenders", old, "old", rename);
+        tell("unmatched-contender", "contenders", new, "new", rename);
+    }
+    if asked.scenarios.is_empty() {
+        let of = |record: &Record| -> Vec<String> {
+            record.plan.scenarios.iter().map(|one| one.name.clone()).collect()
+        };
+        let (then, now) = (of(both.old), of(both.new));
+        let without = |all: &[String], others: &[String]| -> Vec<String> {
+            all.iter().filter(|one| !others.contains(one)).cloned().collect()
+        };
+        let remedy = "race the same scenarios in both";
+        tell("unmatched-scenario", "scenarios", without(&then, &now), "old", remedy);
+        tell("unmatched-scenario", "scenarios", without(&now, &then), "new", remedy);
+    }
+    all
+}
+
+/// The record's own warnings, by their codes.
+fn own_warnings(report: &Report, which: &str, file: &str) -> Option<Finding> {
+    let findings = report.findings.iter().chain(report.scenarios.iter().flat_map(|one| &one.findings));
+    let mut codes: Vec<&str> = Vec::new();
+    for one in findings.filter(|one| one.severity == Severity::Warn) {
+        if !codes.contains(&one.code.as_str()) {
+            codes.push(&one.code);
+        }
+    }
+    if !report.complete {
+        codes.push("unfinished");
+    }
+    (!codes.is_empty()).then(|| {
+        let message = format!("the {which} record has warnings of its own: {}", codes.join(", "));
+        Finding::warn("warnings-in-record", message, format!("read them with: deadheat report {file}"))
+    })
+}
+
+/// What takes numbers away in either record's own report, where it is about those that are compared here; about whom is
+/// said by the name in the new record. What is about the reference is about all that is divided by it.
+fn own_invalid(both: &Both<'_>, field: &[Match], findings: &dyn Fn(&Report) -> Vec<Finding>) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for (report, when) in [(&both.old_report, "then"), (&both.new_report, "now")] {
+        let index = |one: &Match| if when == "then" { one.old } else { one.new };
+        for finding in findings(report).into_iter().filter(|one| one.severity == Severity::Invalid) {
+            let message = format!("{when}: {}", finding.message);
+            let Some(name) = finding.contender.clone() else {
+                all.push(Finding { message, ..finding });
+                continue;
+            };
+            let is = |one: &&Match| report.record.plan.contenders[index(one)].name == name;
+            if both.reference.as_ref().is_some_and(|one| is(&one)) {
+                let message = format!("the reference {name}, {message}");
+                all.push(Finding { contender: None, message, ..finding });
+            } else if let Some(one) = field.iter().find(is) {
+                let contender = Some(both.new.plan.contenders[one.new].name.clone());
+                all.push(Finding { contender, message, ..finding });
+            }
+        }
+    }
+    all
+}
+
+fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Finding> {
+    let requests = |record: &Record, scenario: &ScenarioPlan| -> String {
+        let one = |share: &deadheat_record::Share| match probe(record, &share.probe) {
+            Some(probe) => format!("{} {}", share.weight, request(probe)),
+            None => format!("{} {}", share.weight, share.probe),
+        };
+        scenario.requests.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    let message = unlike([
+        ("load", exact(&then.shape), exact(&now.shape)),
+        ("requests", requests(both.old, then), requests(both.new, now)),
+        ("traffic", traffic(then), traffic(now)),
+    ])?;
+    Some(Finding::invalid("different-load", message, "race both revisions under the same load"))
+}
+
+/// A load in words; a rate or an objective to the last digit, where words alone would round it.
+fn exact(load: &Shape) -> String {
+    match load {
+        Shape::Open { rate_per_s, .. } => format!("{} ({rate_per_s}/s)", shape(load)),
+        Shape::Peak { objective, .. } => format!("{} ({} ns)", shape(load), objective.limit_ns),
+        _ => shape(load),
+    }
+}
+
+/// What contenders were held to: a quota makes another server of the same program.
+fn limits(then: &Limits, now: &Limits) -> Option<Finding> {
+    let cpus = |one: &Limits| match (one.cpus, one.asked_cpus) {
+        (None, _) => "none".to_owned(),
+        (Some(cpus), None) => format!("{cpus} cores"),
+        (Some(cpus), Some(asked)) => format!("{cpus} cores (of {asked})"),
+    };
+    // As many of other cores are told by their own code.
+    let cores = |one: &Limits| match one.cpuset.len() {
+        0 => "all of the contenders'".to_owned(),
+        count => count.to_string(),
+    };
+    let memory =
+        |one: &Limits| one.memory_bytes.map_or_else(|| "not limited".into(), |it| format!("{it} bytes"));
+    let message = unlike([
+        ("quota", cpus(then), cpus(now)),
+        ("cores", cores(then), cores(now)),
+        ("memory", memory(then), memory(now)),
+    ])?;
+    Some(Finding::invalid("different-limits", message, "race both revisions under the same limits"))
+}
+
+/// A contender that was put out of either race is nobody to compare; that nothing is said of it must not look as if all were well.
+fn not_raced(both: &Both<'_>, scenario: &str, one: &Match) -> Option<Finding> {
+    let is_out = |record: &Record, index: usize| {
+        let name = &record.plan.contenders[index].name;
+        record.out.contains(name) && !record.racing(scenario).contains(&index)
+    };
+    let name = &both.new.plan.contenders[one.new].name;
+    let remedy = "read why in that record's report, and race it again";
+    let about = |finding: Finding| Some(finding.about(name));
+    if is_out(both.new, one.new) {
+        let message = "it was put out of the new race, and nothing can be told of it";
+        about(Finding::invalid("not-raced", message, remedy))
+    } else if is_out(both.old, one.old) {
+        let message = "it was put out of the old race: there is nothing to compare it with";
+        about(Finding::warn("not-raced", message, remedy))
+    } else {
+        None
+    }
+}
+
+fn traffic(scenario: &ScenarioPlan) -> String {
+    let deadheat_record::Traffic { zipf, stages, cold } = &scenario.traffic;
+    let words = [
+        zipf.map(|exponent| format!("popularity by Zipf {exponent}")),
+        stages.as_ref().map(|stages| format!("rate {stages}")),
+        cold.then(|| "nothing warmed up".to_owned()),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn probe<'a>(record: &'a Record, name: &str) -> Option<&'a Probe> {
+    record.plan.probes.iter().find(|one| one.name == name)
+}
+
+/// A request with all that is sent.
+fn request(probe: &Probe) -> String {
+    let headers: String =
+        probe.request_headers.iter().map(|(name, value)| format!(" [{name}: {value}]")).collect();
+    let body = if probe.request_body.is_empty() { String::new() } else { format!(" {}", probe.request_body) };
+    let more = match probe.paths.len() {
+        0 => String::new(),
+        _ => format!(" and {}", probe.paths[1..].join(" ")),
+    };
+    format!("{} {}{more}{headers}{body}", probe.method, probe.path)
+}
+
+/// What the answers of a scenario were held against.
+fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Finding> {
+    let rules = |record: &Record, scenario: &ScenarioPlan| -> Vec<Probe> {
+        let all = scenario.requests.iter().filter_map(|share| probe(record, &share.probe)).cloned();
+        // Its name and what is sent are no part of the contract.
+        let bare = |one: Probe| Probe {
+            name: String::new(),
+            method: String::new(),
+            path: String::new(),
+            paths: Vec::new(),
+            request_headers: Default::default(),
+            request_body: String::new(),
+            ..one
+        };
+        all.map(bare).collect()
+    };
+    (rules(both.old, then) != rules(both.new, now)).then(|| {
+        Finding::warn(
+            "different-contract",
+            "what contenders must answer is not the same in both records",
+            "hold both revisions against the same contract",
+        )
+    })
+}
+
+fn warm_up(both: &Both<'_>, scenario: &str) -> Option<Finding> {
+    let (then, now) = (both.old.warmup_ns(scenario)?, both.new.warmup_ns(scenario)?);
+    let (longest, shortest) = (then.max(now) as f64, then.min(now) as f64);
+    let found = |message, remedy| Some(Finding::warn("different-warm-up", message, remedy));
+    if longest > SAME_WARM_UP * shortest {
+        let message = format!("warm-up {} then, {} now", time_ns(then as f64), time_ns(now as f64));
+        return found(message, "give both races the same --warmup");
+    }
+    let woken = |record: &Record| match record.plan.method.wake_ns {
+        0 => "not at all".to_owned(),
+        long => format!("for {}", time_ns(long as f64)),
+    };
+    let (then, now) = (woken(both.old), woken(both.new));
+    let message = format!("frozen contenders were loaded again before the rounds {then} then, {now} now");
+    (then != now).then(|| found(message, "race both revisions by one version of deadheat")).flatten()
+}

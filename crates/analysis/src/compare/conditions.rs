@@ -1,0 +1,127 @@
+//! Where the conditions of `--fail-if` hold.
+//!
+//! Owns what a condition speaks of: every contender in every scenario, in the metric that it names, else in what the
+//! race was about; and where it speaks of what could not be compared. When it holds is said by `stats`.
+
+use deadheat_record::{Metric, VerdictWord};
+use deadheat_stats::Compared;
+use deadheat_stats::interval::LogInterval;
+
+use super::asked::FailIf;
+use super::document::{Change, ComparedScenario};
+use crate::condition::{ConditionPlace, ConditionResult};
+use crate::judge::{direction, verdict as verdict_of};
+use crate::report::{Comparison, Report, ScenarioResult};
+use crate::series;
+
+/// What the conditions say of a comparison of two records.
+pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let places: Vec<Place<'_>> = scenarios
+        .iter()
+        .flat_map(|scenario| scenario.changes.iter().map(|one| of_change(&scenario.name, one)))
+        .collect();
+    let mut results = all(&places, conditions);
+    for (result, condition) in results.iter_mut().zip(conditions) {
+        let named = condition.metric.map(Metric::word);
+        let is_meant = |one: &Change| named.is_none_or(|metric| one.metric == metric);
+        let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
+        // Where a race was about the metric; all of them where none was.
+        let some_asked = changes.any(|one| is_meant(one) && one.asked);
+        let speaks = |one: &Change| is_meant(one) && (one.asked || named.is_some() && !some_asked);
+        let taken = |one: &Change| one.verdict == VerdictWord::Invalid;
+        let lacks = |one: &&Change| speaks(one) && (one.old.is_none() || one.new.is_none() || taken(one));
+        for scenario in scenarios {
+            let place = |one: &Change| ConditionPlace {
+                scenario: scenario.name.clone(),
+                contender: one.contender.clone(),
+                metric: one.metric.clone(),
+            };
+            result.unknown.extend(scenario.changes.iter().filter(lacks).map(place));
+        }
+    }
+    results
+}
+
+/// What the conditions say of a race: of every contender against the baseline. Where the metric that a condition names could not be
+/// compared, or one of those that the race was about where it names none, nobody can tell.
+pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let mut places = Vec::new();
+    for scenario in &report.scenarios {
+        let baseline = report.baseline(&scenario.name);
+        let against = |one: &&Comparison| Some(one.baseline.as_str()) == baseline;
+        let comparisons = scenario.comparisons.iter().filter(against);
+        places.extend(comparisons.map(|one| of_comparison(&scenario.name, one)));
+    }
+    let mut results = all(&places, conditions);
+    for (result, condition) in results.iter_mut().zip(conditions) {
+        let of_scenario = |scenario: &ScenarioResult| not_compared(report, &scenario.name, condition.metric);
+        result.unknown = report.scenarios.iter().flat_map(of_scenario).collect();
+    }
+    results
+}
+
+/// Where a scenario was to compare the metric, or any where none is named, and cannot.
+fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<ConditionPlace> {
+    let (record, baseline) = (&report.record, report.baseline(name));
+    let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index].name);
+    let others: Vec<&String> = racing.filter(|one| Some(one.as_str()) != baseline).collect();
+    let missing = series::metrics(record, name).into_iter().filter(|(_, can)| !can).map(|(metric, _)| metric);
+    let missing = missing.filter(|metric| named.is_none_or(|one| one == *metric));
+    let place = |metric: Metric, contender: &String| ConditionPlace {
+        scenario: name.into(),
+        contender: contender.clone(),
+        metric: metric.word().into(),
+    };
+    missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
+}
+
+/// One comparison, and where it stands.
+struct Place<'a> {
+    scenario: &'a str,
+    contender: &'a str,
+    metric: &'a str,
+    asked: bool,
+    compared: Compared,
+}
+
+fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
+    let result = |one: &FailIf| {
+        let speaks = |place: &&Place<'_>| match one.metric {
+            Some(metric) => place.metric == metric.word(),
+            None => place.asked,
+        };
+        let held = places.iter().filter(speaks).filter(|place| one.condition.holds(&place.compared));
+        let of: Vec<ConditionPlace> = held
+            .map(|place| ConditionPlace {
+                scenario: place.scenario.into(),
+                contender: place.contender.into(),
+                metric: place.metric.into(),
+            })
+            .collect();
+        ConditionResult { condition: one.text.clone(), holds: !of.is_empty(), of, unknown: Vec::new() }
+    };
+    conditions.iter().map(result).collect()
+}
+
+fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
+    let compared = compared(one.verdict, one.negligible, (one.low, one.high), one.more_is_better);
+    Place { scenario, contender: &one.contender, metric: &one.metric, asked: one.asked, compared }
+}
+
+fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
+    let ends = (one.low, one.high);
+    let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
+    Place { scenario, contender: &one.contender, metric: one.metric.word(), asked: true, compared }
+}
+
+fn compared(
+    word: VerdictWord,
+    negligible: bool,
+    ends: (Option<f64>, Option<f64>),
+    more_is_better: bool,
+) -> Compared {
+    // An upper end that is not there beside a lower one is beyond a float.
+    let interval =
+        ends.0.map(|low| LogInterval { low: low.ln(), high: ends.1.map_or(f64::INFINITY, f64::ln) });
+    Compared { verdict: verdict_of(word), negligible, interval, direction: direction(more_is_better) }
+}

@@ -1,0 +1,65 @@
+//! A contender's epochs as logs: their levels, and what they are against a reference.
+//!
+//! Owns the way from the record's values to what `stats` compares.
+
+use deadheat_record::{HistogramError, Metric, Record};
+use deadheat_stats::{epoch_log_level, epoch_log_ratio};
+
+use crate::series::{Values, has_tail, seen};
+
+/// What one record holds of one contender in one metric.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Series {
+    /// Natural logs of the epochs' levels, in time order.
+    pub(super) levels: Vec<f64>,
+    /// Natural logs that are compared: the levels, or with a reference the epochs' ratios to it.
+    pub(super) compared: Vec<f64>,
+    /// How much all of them may be off together on the log scale, since no value is known any finer: the finest of the epochs.
+    pub(super) resolution: f64,
+}
+
+/// Nothing for a percentile with too few requests beyond it.
+pub(super) fn series(
+    record: &Record,
+    scenario: &str,
+    contender: usize,
+    metric: Metric,
+    reference: Option<usize>,
+) -> Result<Series, HistogramError> {
+    let mut all = Series::default();
+    let mut steps: Vec<f64> = Vec::new();
+    let both = [Some(contender), reference].into_iter().flatten();
+    if !both.clone().all(|one| has_tail(record, scenario, one, metric)) {
+        return Ok(all);
+    }
+    for epoch in record.epochs_of(scenario) {
+        if !both.clone().all(|one| epoch.of(one).is_some()) {
+            continue;
+        }
+        let (values, mut step) = seen(epoch, contender, metric)?;
+        let values = flat(values);
+        let level = epoch_log_level(&values);
+        let compared = match reference {
+            None => level,
+            Some(reference) => {
+                let (of_reference, other) = seen(epoch, reference, metric)?;
+                // Steps of both are in their quotient, and those of either record in what is said of them.
+                step += other;
+                epoch_log_ratio(&flat(of_reference), &values).map(deadheat_stats::EpochRatio::trimmed)
+            }
+        };
+        all.levels.extend(level);
+        // An epoch without a value has no step either.
+        steps.extend(compared.map(|_| step));
+        all.compared.extend(compared);
+    }
+    all.resolution = steps.into_iter().min_by(f64::total_cmp).unwrap_or(0.0);
+    Ok(all)
+}
+
+fn flat(values: Values) -> Vec<f64> {
+    match values {
+        Values::PerRound(rates) => rates,
+        Values::PerEpoch(value) => value.into_iter().collect(),
+    }
+}

@@ -1,0 +1,160 @@
+//! Two lone loads: one run each, so that there are ratios and nothing is told apart.
+//!
+//! Owns what of two loads is held side by side, and why nothing follows from it. Must not know how it is shown.
+
+use deadheat_record::{ArrivalsWord, Finding, LoadRecord, LoadShape, Severity, Shape, VerdictWord};
+
+use super::asked::Named;
+use super::comparability::unlike;
+use super::document::{
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
+};
+use super::metrics::shape as in_words;
+
+/// What holds for a margin and an error rate that nothing rests on: the method's own.
+const MARGIN: f64 = 0.03;
+const ALPHA: f64 = 0.025;
+
+/// Holds two loads side by side.
+pub fn loads(old: &Named<'_, LoadRecord>, new: &Named<'_, LoadRecord>) -> CompareDocument {
+    let (then, now) = (old.record, new.record);
+    let findings = findings(then, now);
+    let invalid = findings.iter().any(|one| one.severity == Severity::Invalid);
+    let verdict = if invalid { VerdictWord::Invalid } else { VerdictWord::Inconclusive };
+    let scenario = ComparedScenario {
+        name: "load".into(),
+        shape: shape(now),
+        changes: changes(then, now, verdict),
+        findings: vec![],
+    };
+    CompareDocument {
+        schema: COMPARE_SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        kind: ComparedKind::Loads,
+        old: side(old),
+        new: side(new),
+        reference: None,
+        margin: MARGIN,
+        alpha: ALPHA,
+        scenarios: vec![scenario],
+        findings,
+        conditions: vec![],
+    }
+}
+
+fn side(one: &Named<'_, LoadRecord>) -> ComparedRecord {
+    ComparedRecord {
+        file: one.file.clone(),
+        study: one.record.url.clone(),
+        version: one.record.version.clone(),
+        started_unix_ms: one.record.started_unix_ms,
+        seed: one.record.seed,
+    }
+}
+
+fn shape(load: &LoadRecord) -> Shape {
+    let connections = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    match load.shape {
+        LoadShape::Closed => Shape::Closed { connections: connections(load.connections) },
+        LoadShape::Open => Shape::Open {
+            connections: connections(load.max_connections),
+            rate_per_s: load.offered_rps.unwrap_or_default(),
+            poisson: load.arrivals == Some(ArrivalsWord::Poisson),
+        },
+    }
+}
+
+/// What both have, in the order in which it is read.
+fn changes(then: &LoadRecord, now: &LoadRecord, verdict: VerdictWord) -> Vec<Change> {
+    let throughput = ("throughput", then.throughput_rps, now.throughput_rps);
+    let times = |load: &LoadRecord| {
+        let all = load.latency_ns;
+        [("p50", all.p50), ("p90", all.p90), ("p99", all.p99), ("p99_9", all.p99_9)]
+    };
+    let both = times(then).into_iter().zip(times(now));
+    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
+    let times = both.map(|((metric, old), (_, new))| (metric, ns(old), ns(new)));
+    let all = std::iter::once(throughput).chain(times);
+    all.filter_map(|(metric, old, new)| {
+        let (old, new) = (old?, new?);
+        Some(Change {
+            contender: now.url.clone(),
+            old_contender: then.url.clone(),
+            old_version: None,
+            new_version: None,
+            metric: metric.into(),
+            more_is_better: metric == "throughput",
+            asked: true,
+            old: Some(old),
+            new: Some(new),
+            ratio: Some(new / old).filter(|ratio| ratio.is_finite()),
+            low: None,
+            high: None,
+            alpha: None,
+            verdict,
+            negligible: false,
+            old_epochs: 1,
+            new_epochs: 1,
+            detectable_ratio: None,
+        })
+    })
+    .collect()
+}
+
+fn findings(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
+    let mut all = Vec::new();
+    if (then.started_unix_ms, then.seed) == (now.started_unix_ms, now.seed) {
+        all.push(Finding::invalid(
+            "same-record",
+            "both files hold the same load: nothing is compared",
+            "give the record of the old revision first, and that of the new one after it",
+        ));
+    }
+    all.extend(asked(then, now));
+    for (load, when) in [(then, "then"), (now, "now")] {
+        let invalid = load.findings.iter().filter(|one| one.severity == Severity::Invalid);
+        all.extend(invalid.map(|one| Finding { message: format!("{when}: {}", one.message), ..one.clone() }));
+    }
+    all.push(Finding::warn(
+        "one-run-each",
+        "two loads are one run each: how much a ratio would be another time, nobody can say from them, nor whether both ran \
+         on the same machine; so there is no interval and no verdict",
+        "race both revisions in one race: deadheat race 'OLD COMMAND' 'NEW COMMAND'",
+    ));
+    all.extend(generator(then, now));
+    all
+}
+
+fn asked(then: &LoadRecord, now: &LoadRecord) -> Option<Finding> {
+    // The port of a server that is started anew is often another.
+    let path = |load: &LoadRecord| {
+        let rest = load.url.split_once("://").map_or(load.url.as_str(), |(_, rest)| rest);
+        rest.find('/').map_or_else(|| "/".to_owned(), |at| rest[at..].to_owned())
+    };
+    let sent = |load: &LoadRecord| {
+        format!("{} {} ({} requests, {})", load.sent.method, path(load), load.sent.distinct, load.sent.order)
+    };
+    let rate = |load: &LoadRecord| load.rate.clone().unwrap_or_else(|| "as answered".into());
+    let message = unlike([
+        ("load", in_words(&shape(then)), in_words(&shape(now))),
+        ("rate", rate(then), rate(now)),
+        ("requests", sent(then), sent(now)),
+    ])?;
+    Some(Finding::invalid("different-load", message, "load both revisions in the same way"))
+}
+
+fn generator(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
+    let cpus = |load: &LoadRecord| format!("{:?}", load.generator.cpus);
+    let cores = unlike([
+        ("generator's threads", then.generator.threads.to_string(), now.generator.threads.to_string()),
+        ("generator on cores", cpus(then), cpus(now)),
+        ("generator by", then.generator.backend.clone(), now.generator.backend.clone()),
+    ]);
+    let version = unlike([("measured by deadheat", then.version.clone(), now.version.clone())]);
+    let cores = cores.map(|message| {
+        Finding::warn("different-cores", message, "give both loads the same --threads and --cpus")
+    });
+    let version = version
+        .map(|message| Finding::warn("different-version", message, "measure both with the same version"));
+    cores.into_iter().chain(version).collect()
+}

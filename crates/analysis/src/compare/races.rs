@@ -1,0 +1,348 @@
+//! Two races: each scenario and contender that both have, metric by metric.
+//!
+//! Owns the families over which the error rate is shared, and which findings take a comparison away.
+
+use deadheat_record::{Finding, HistogramError, Metric, Record, Severity, VerdictWord};
+use deadheat_stats::holm::Holm;
+use deadheat_stats::verdict::rule_on;
+use deadheat_stats::{ENDED_BY_ITSELF, Sample, Verdict, Welch};
+
+use super::asked::{Asked, CompareError, FailIf, Named};
+use super::document::{
+    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
+};
+use super::epochs::{Series, series};
+use super::matched::{Both, Match, index_of, names, old_name};
+use super::metrics::{asked_metrics, measured};
+use super::{comparability, conditions};
+use crate::error::AnalysisError;
+use crate::judge::{direction, word};
+use crate::report::Report;
+
+/// Compares two races.
+///
+/// # Errors
+/// When a record is damaged, a name that was asked for is not there, or nothing is in both.
+pub fn races(
+    old: &Named<'_, Record>,
+    new: &Named<'_, Record>,
+    asked: &Asked,
+) -> Result<CompareDocument, CompareError> {
+    let derive = |one: &Named<'_, Record>| {
+        Report::of(one.record).map_err(|source| CompareError::Report { file: one.file.clone(), source })
+    };
+    let (old_report, new_report) = (derive(old)?, derive(new)?);
+    known(old, new, asked)?;
+    let matches = matches(old.record, new.record, asked)?;
+    let reference =
+        matches.iter().copied().find(|one| asked.reference.as_ref() == Some(name(new.record, one)));
+    let both = Both { old: old.record, new: new.record, old_report, new_report, matches, reference };
+    let margin = asked.margin.unwrap_or(new.record.plan.method.margin);
+    let alpha = asked.alpha.unwrap_or(new.record.plan.method.alpha);
+    let findings = comparability::of_records(&both, [&old.file, &new.file], asked);
+    let shared = shared_scenarios(&both, asked)?;
+    known_metrics(&both, &shared, asked)?;
+    let mut scenarios = Vec::new();
+    for scenario in shared.into_iter().filter(|one| !compared_metrics(&both, one, asked).is_empty()) {
+        let rules = Rules { margin, alpha, race_findings: &findings };
+        let damaged = |source| {
+            let source = AnalysisError::Histogram { scenario: scenario.clone(), source };
+            CompareError::Report { file: format!("{} or {}", old.file, new.file), source }
+        };
+        scenarios.push(compared(&both, &scenario, asked, &rules).map_err(damaged)?);
+    }
+    somebody(&scenarios, old, new)?;
+    Ok(CompareDocument {
+        schema: COMPARE_SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        kind: ComparedKind::Races,
+        old: side(old),
+        new: side(new),
+        reference: asked.reference.clone(),
+        margin,
+        alpha,
+        conditions: conditions::of(&scenarios, &asked.conditions),
+        scenarios,
+        findings,
+    })
+}
+
+/// Whether anybody is compared, or it is at least said who was put out of the new race.
+fn somebody(
+    scenarios: &[ComparedScenario],
+    old: &Named<'_, Record>,
+    new: &Named<'_, Record>,
+) -> Result<(), CompareError> {
+    let findings = || scenarios.iter().flat_map(|one| &one.findings);
+    if scenarios.iter().any(|one| !one.changes.is_empty())
+        || findings().any(|one| one.severity == Severity::Invalid)
+    {
+        return Ok(());
+    }
+    let mut out: Vec<String> = Vec::new();
+    for one in findings().filter(|one| one.code == "not-raced").filter_map(|one| one.contender.clone()) {
+        if !out.contains(&one) {
+            out.push(one);
+        }
+    }
+    Err(match out.is_empty() {
+        true => CompareError::Nothing { what: "contender", old: names(old.record), new: names(new.record) },
+        false => CompareError::Out { file: old.file.clone(), out },
+    })
+}
+
+fn side(one: &Named<'_, Record>) -> ComparedRecord {
+    ComparedRecord {
+        file: one.file.clone(),
+        study: one.record.plan.study.clone(),
+        version: one.record.version.clone(),
+        started_unix_ms: one.record.started_unix_ms,
+        seed: one.record.plan.method.seed,
+    }
+}
+
+fn name<'a>(new: &'a Record, one: &Match) -> &'a String {
+    &new.plan.contenders[one.new].name
+}
+
+/// Whether every name that was typed is there.
+fn known(old: &Named<'_, Record>, new: &Named<'_, Record>, asked: &Asked) -> Result<(), CompareError> {
+    let unknown = |option, name: &str, file: &str, known| {
+        Err(CompareError::Unknown { option, name: name.into(), place: file.into(), known })
+    };
+    for (then, now) in &asked.map {
+        if index_of(old.record, then).is_none() {
+            return unknown("--map", then, &old.file, names(old.record));
+        }
+        if index_of(new.record, now).is_none() {
+            return unknown("--map", now, &new.file, names(new.record));
+        }
+    }
+    if let Some(one) = asked.contenders.iter().find(|one| index_of(new.record, one).is_none()) {
+        return unknown("--contender", one, &new.file, names(new.record));
+    }
+    if let Some(one) = &asked.reference {
+        if index_of(new.record, one).is_none() {
+            return unknown("--reference", one, &new.file, names(new.record));
+        }
+        let then = old_name(asked, one);
+        if index_of(old.record, then).is_none() {
+            return unknown("--reference", then, &old.file, names(old.record));
+        }
+    }
+    for one in &asked.scenarios {
+        for side in [old, new] {
+            let all: Vec<String> = side.record.plan.scenarios.iter().map(|one| one.name.clone()).collect();
+            if !all.contains(one) {
+                return unknown("--scenario", one, &side.file, all);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Who is the same contender in both records.
+fn matches(old: &Record, new: &Record, asked: &Asked) -> Result<Vec<Match>, CompareError> {
+    let all = new.plan.contenders.iter().enumerate();
+    let matches: Vec<Match> = all
+        .filter_map(|(now, one)| Some(Match { old: index_of(old, old_name(asked, &one.name))?, new: now }))
+        .collect();
+    if matches.is_empty() {
+        return Err(CompareError::Nothing { what: "contender", old: names(old), new: names(new) });
+    }
+    Ok(matches)
+}
+
+/// The scenarios that are in both and were chosen, in the new record's order.
+fn shared_scenarios(both: &Both<'_>, asked: &Asked) -> Result<Vec<String>, CompareError> {
+    let all = |record: &Record| record.plan.scenarios.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+    let (old, new) = (all(both.old), all(both.new));
+    let chosen = |one: &&String| asked.scenarios.is_empty() || asked.scenarios.contains(one);
+    let shared: Vec<String> = new.iter().filter(|one| old.contains(one)).filter(chosen).cloned().collect();
+    if shared.is_empty() {
+        return Err(CompareError::Nothing { what: "scenario", old, new });
+    }
+    Ok(shared)
+}
+
+/// What a scenario measures, as the new record has it.
+fn measured_in(both: &Both<'_>, scenario: &str) -> &'static [Metric] {
+    both.new.plan.scenario(scenario).map_or(&[][..], |one| measured(&one.shape))
+}
+
+/// What a scenario is compared in: of what was typed what it measures, and all of it where nothing was typed.
+fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &Asked) -> Vec<Metric> {
+    let measured = measured_in(both, scenario);
+    match &asked.metrics[..] {
+        [] => measured.to_vec(),
+        typed => typed.iter().copied().filter(|one| measured.contains(one)).collect(),
+    }
+}
+
+/// Whether every metric that was typed, also in a condition, is one that the scenarios measure.
+fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &Asked) -> Result<(), CompareError> {
+    let unknown = |option, name: &str, place: &str, known: &[Metric]| {
+        let known = known.iter().map(|one| one.word().to_owned()).collect();
+        Err(CompareError::Unknown { option, name: name.into(), place: place.into(), known })
+    };
+    let mut known: Vec<Metric> = Vec::new();
+    for metric in scenarios.iter().flat_map(|one| measured_in(both, one)) {
+        if !known.contains(metric) {
+            known.push(*metric);
+        }
+    }
+    let both_measured = "what both records measured";
+    if let Some(one) = asked.metrics.iter().find(|one| !known.contains(one)) {
+        return unknown("--metric", one.word(), both_measured, &known);
+    }
+    let (left, place) = match &asked.metrics[..] {
+        [] => (&known[..], both_measured),
+        typed => (typed, "what --metric leaves to compare"),
+    };
+    let missing = |one: &&FailIf| one.metric.is_some_and(|metric| !left.contains(&metric));
+    match asked.conditions.iter().find(missing) {
+        Some(one) => unknown("--fail-if", &one.text, place, left),
+        None => Ok(()),
+    }
+}
+
+/// What holds for all families.
+struct Rules<'a> {
+    margin: f64,
+    alpha: f64,
+    race_findings: &'a [Finding],
+}
+
+fn compared(
+    both: &Both<'_>,
+    scenario: &str,
+    asked: &Asked,
+    rules: &Rules<'_>,
+) -> Result<ComparedScenario, HistogramError> {
+    let (racing_old, racing_new) = (both.old.racing(scenario), both.new.racing(scenario));
+    let is_chosen = |one: &&Match| {
+        Some(**one) != both.reference
+            && (asked.contenders.is_empty() || asked.contenders.contains(name(both.new, one)))
+    };
+    let chosen: Vec<Match> = both.matches.iter().filter(is_chosen).copied().collect();
+    let raced = |one: &&Match| racing_old.contains(&one.old) && racing_new.contains(&one.new);
+    let field: Vec<Match> = chosen.iter().filter(raced).copied().collect();
+    let findings = comparability::of_scenario(both, scenario, &chosen, &field);
+    let mut families = Vec::new();
+    for metric in compared_metrics(both, scenario, asked) {
+        let mut family = family(both, scenario, &field, metric, rules)?;
+        for one in &mut family {
+            one.asked =
+                !asked.metrics.is_empty() || asked_metrics(&both.new.plan, scenario).contains(&metric);
+            take_away(one, metric, findings.iter().chain(rules.race_findings));
+        }
+        families.push(family);
+    }
+    // Contender by contender, what the race asked for first.
+    let mut changes: Vec<Change> = Vec::new();
+    for at in 0..field.len() {
+        let mut of_one: Vec<Change> = families.iter().map(|family| family[at].clone()).collect();
+        of_one.sort_by_key(|one| !one.asked);
+        changes.extend(of_one);
+    }
+    let plan = both.new.plan.scenario(scenario);
+    let shape =
+        plan.map(|plan| plan.shape.clone()).unwrap_or(deadheat_record::Shape::Closed { connections: 0 });
+    Ok(ComparedScenario { name: scenario.into(), shape, changes, findings })
+}
+
+/// Nothing is said where a finding takes the number of either side away.
+fn take_away<'a>(change: &mut Change, metric: Metric, mut findings: impl Iterator<Item = &'a Finding>) {
+    if findings.any(|one| one.takes(&change.contender, Some(metric))) {
+        (change.verdict, change.negligible) = (VerdictWord::Invalid, false);
+    }
+}
+
+/// One metric of one scenario: all contenders of the field, sharing the error rate.
+fn family(
+    both: &Both<'_>,
+    scenario: &str,
+    field: &[Match],
+    metric: Metric,
+    rules: &Rules<'_>,
+) -> Result<Vec<Change>, HistogramError> {
+    let mut sides = Vec::new();
+    for one in field {
+        let reference = (both.reference.map(|one| one.old), both.reference.map(|one| one.new));
+        let old = series(both.old, scenario, one.old, metric, reference.0)?;
+        let new = series(both.new, scenario, one.new, metric, reference.1)?;
+        let resolution = old.resolution.max(new.resolution);
+        let welch = Welch::of(&old.compared, &new.compared).map(|welch| welch.coarse(resolution));
+        sides.push((old, new, welch));
+    }
+    let alpha = rules.alpha * share_of_alpha(both, scenario);
+    let mut holm = Holm::new(field.len());
+    let evidence: Vec<f64> =
+        sides.iter().map(|(_, _, welch)| welch.map_or(0.0, |welch| -welch.p_value().ln())).collect();
+    holm.look(&evidence, |sharing| -(alpha / sharing as f64).ln());
+    let mut changes = Vec::new();
+    for (at, (one, (old, new, welch))) in field.iter().zip(&sides).enumerate() {
+        let judged = Judged {
+            welch: *welch,
+            alpha: alpha / holm.sharing(at) as f64,
+            differs: holm.rejected(at),
+            margin_ln: rules.margin.ln_1p(),
+        };
+        changes.push(change(both, one, metric, (old, new), &judged));
+    }
+    Ok(changes)
+}
+
+/// A race with several looks ended by what it saw.
+fn share_of_alpha(both: &Both<'_>, scenario: &str) -> f64 {
+    let has_looks = |record: &Record| {
+        record.plan.scenario(scenario).is_some_and(|plan| record.plan.method_of(plan).looks.len() > 1)
+    };
+    if has_looks(both.old) || has_looks(both.new) { ENDED_BY_ITSELF } else { 1.0 }
+}
+
+/// What the family says of one contender.
+struct Judged {
+    welch: Option<Welch>,
+    alpha: f64,
+    differs: bool,
+    margin_ln: f64,
+}
+
+fn change(
+    both: &Both<'_>,
+    one: &Match,
+    metric: Metric,
+    series: (&Series, &Series),
+    judged: &Judged,
+) -> Change {
+    let (old, new) = series;
+    let (then, now) = (&both.old.plan.contenders[one.old], &both.new.plan.contenders[one.new]);
+    let direction = direction(metric.more_is_better());
+    let interval = judged.welch.map(|welch| welch.interval(judged.alpha));
+    let ruling = interval.map(|interval| rule_on(judged.differs, &interval, judged.margin_ln, direction));
+    let mean = |values: &[f64]| Sample::of(values).map(|sample| sample.mean);
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let ratio = mean(&new.compared).zip(mean(&old.compared)).and_then(|(new, old)| finite((new - old).exp()));
+    let (low, high) = interval.map_or((None, None), |interval| interval.as_ratios());
+    Change {
+        contender: now.name.clone(),
+        old_contender: then.name.clone(),
+        old_version: then.version.clone(),
+        new_version: now.version.clone(),
+        metric: metric.word().into(),
+        more_is_better: metric.more_is_better(),
+        asked: false,
+        old: mean(&old.levels).and_then(|ln| finite(ln.exp())),
+        new: mean(&new.levels).and_then(|ln| finite(ln.exp())),
+        ratio,
+        low,
+        high,
+        alpha: interval.map(|_| judged.alpha),
+        verdict: word(ruling.map_or(Verdict::Inconclusive, |ruling| ruling.verdict)),
+        negligible: ruling.is_some_and(|ruling| ruling.negligible),
+        old_epochs: old.compared.len(),
+        new_epochs: new.compared.len(),
+        detectable_ratio: judged.welch.and_then(|welch| welch.detectable_ratio(judged.alpha)),
+    }
+}

@@ -1,0 +1,197 @@
+//! A scenario's verdict as a sentence.
+//!
+//! Owns its wording. Must not know terminals: names stand in it as they are.
+
+use deadheat_record::{Finding, Metric, Severity, VerdictWord};
+
+use crate::number::{interval, percent, ratio, ratio_decimals};
+use crate::report::{Comparison, Ranking, ScenarioResult};
+
+/// The sentence about one metric, of which this is the ranking.
+pub(crate) fn of(
+    scenario: &ScenarioResult,
+    ranking: &Ranking,
+    margin: f64,
+    race_findings: &[Finding],
+) -> String {
+    let metric = ranking.metric;
+    let comparisons: Vec<&Comparison> =
+        scenario.comparisons.iter().filter(|one| one.metric == metric).collect();
+    if scenario.epochs == 0 {
+        return "nothing was measured".into();
+    }
+    if comparisons.is_empty() {
+        return match scenario.results.len() {
+            0 | 1 => "nobody to compare with".into(),
+            _ if metric == Metric::Peak => "not compared: not every peak was found".into(),
+            _ => "not compared: too few requests".into(),
+        };
+    }
+    if comparisons.iter().all(|one| one.verdict == VerdictWord::Invalid) {
+        return format!(
+            "no verdict: the measurement is invalid ({})",
+            invalid_codes(scenario, metric, race_findings)
+        );
+    }
+    let table = Table { ranking, comparisons: &comparisons, margin };
+    let sentence = match comparisons.as_slice() {
+        [only] => pair(only, margin),
+        _ if ranking.contenders.iter().all(|one| !one.letters.is_empty()) => table.ranked(),
+        _ => table.against_baseline(),
+    };
+    let invalid = comparisons.iter().filter(|one| one.verdict == VerdictWord::Invalid).count();
+    let sentence = match invalid {
+        0 => sentence,
+        n => format!(
+            "{sentence}; {n} of {} comparisons invalid ({})",
+            comparisons.len(),
+            invalid_codes(scenario, metric, race_findings)
+        ),
+    };
+    if comparisons.iter().any(|one| one.provisional) && scenario.ended == "unfinished" {
+        return format!("so far: {sentence}");
+    }
+    sentence
+}
+
+fn invalid_codes(scenario: &ScenarioResult, metric: Metric, race_findings: &[Finding]) -> String {
+    let all = scenario.findings.iter().chain(race_findings);
+    let mut codes: Vec<&str> = Vec::new();
+    let invalid = |one: &&Finding| one.severity == Severity::Invalid && one.is_of(Some(metric));
+    for finding in all.filter(invalid) {
+        if !codes.contains(&finding.code.as_str()) {
+            codes.push(&finding.code);
+        }
+    }
+    codes.join(", ")
+}
+
+/// One pair, whatever its verdict.
+fn pair(one: &Comparison, margin: f64) -> String {
+    let (contender, baseline) = (&one.contender, &one.baseline);
+    let aside =
+        if one.negligible { format!(", told apart but within {}", percent(margin)) } else { String::new() };
+    match one.verdict {
+        VerdictWord::Faster => format!("{contender} {}{aside}", against(one, baseline, false)),
+        VerdictWord::Slower => format!("{baseline} {}{aside}", against(one, contender, true)),
+        VerdictWord::Equivalent => format!(
+            "dead heat: {contender} and {baseline} are within {} of each other ({})",
+            percent(margin),
+            figures(one, false)
+        ),
+        VerdictWord::Inconclusive => format!("can't tell {contender} and {baseline} apart: {}", unclear(one)),
+        VerdictWord::Invalid => {
+            format!("no verdict on {contender} and {baseline}: the measurement is invalid")
+        }
+    }
+}
+
+/// `is 1.52x as fast as node (1.49 to 1.55)`, from the winner's side; `turned` when that is the baseline.
+fn against(one: &Comparison, loser: &str, turned: bool) -> String {
+    let (low, high) = ends(one, turned);
+    let shown = value(one, turned);
+    let interval = interval(low, high);
+    match one.metric {
+        Metric::Throughput => format!("is {shown}x as fast as {loser} ({interval})"),
+        Metric::Cpu => format!("uses {shown}x the CPU time per request of {loser} ({interval})"),
+        Metric::P50 => format!("has {shown}x the p50 latency of {loser} ({interval})"),
+        Metric::P99 => format!("has {shown}x the p99 latency of {loser} ({interval})"),
+        Metric::Peak => format!("has {shown}x the peak rate of {loser} ({interval})"),
+        Metric::ColdStart => format!("starts in {shown}x the time of {loser} ({interval})"),
+        Metric::Measure => format!("takes {shown}x the time of {loser} ({interval})"),
+    }
+}
+
+fn unclear(one: &Comparison) -> String {
+    if one.low.is_none() {
+        return "too few epochs".into();
+    }
+    // Between looks the interval is a sketch, and so is what could be seen.
+    let seen = one.detectable_ratio.filter(|_| !one.provisional);
+    let seen = seen.map(|seen| format!("; this race could have seen {}", percent(seen - 1.0)));
+    figures(one, false) + &seen.unwrap_or_default()
+}
+
+/// `1.01x, 0.99 to 1.02`.
+fn figures(one: &Comparison, turned: bool) -> String {
+    let (low, high) = ends(one, turned);
+    format!("{}x, {}", value(one, turned), interval(low, high))
+}
+
+fn value(one: &Comparison, turned: bool) -> String {
+    let (low, high) = ends(one, turned);
+    let value = one.ratio.map(|value| if turned { 1.0 / value } else { value });
+    value.map_or_else(|| "?".into(), |value| ratio(value, ratio_decimals(low, high)))
+}
+
+/// The interval, of baseline over contender when turned.
+fn ends(one: &Comparison, turned: bool) -> (Option<f64>, Option<f64>) {
+    let inverse = |end: Option<f64>| end.filter(|end| *end > 0.0).map(|end| 1.0 / end);
+    if turned { (inverse(one.high), inverse(one.low)) } else { (one.low, one.high) }
+}
+
+/// All comparisons of a scenario in one metric.
+struct Table<'a> {
+    ranking: &'a Ranking,
+    comparisons: &'a [&'a Comparison],
+    margin: f64,
+}
+
+impl Table<'_> {
+    /// Names, best first.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.ranking.contenders.iter().map(|one| one.contender.as_str())
+    }
+
+    /// Every pair was compared: who shares the first letter?
+    fn ranked(&self) -> String {
+        let first = self.ranking.contenders.iter().filter(|one| one.letters.starts_with('a'));
+        let several: Vec<&str> = first.map(|one| one.contender.as_str()).collect();
+        let all = self.ranking.contenders.len();
+        if let [winner] = several[..] {
+            let next = self.names().nth(1).unwrap_or_default();
+            let of_two = self.comparisons.iter().find(|one| is_of(one, winner, next));
+            let then = of_two.map(|one| against(one, next, one.contender != winner)).unwrap_or_default();
+            return format!("{winner} is first of {all}: it {then}, the next");
+        }
+        let among = |one: &&&Comparison| {
+            several.contains(&one.baseline.as_str()) && several.contains(&one.contender.as_str())
+        };
+        let tied = self.comparisons.iter().filter(among).all(|one| one.verdict == VerdictWord::Equivalent);
+        if tied {
+            format!(
+                "dead heat for first of {all}: {} are within {}",
+                several.join(", "),
+                percent(self.margin)
+            )
+        } else {
+            format!("can't tell who is first of {all}: {} are not told apart", several.join(", "))
+        }
+    }
+
+    /// Each was compared with the baseline only: the best of them, and a count of the others.
+    fn against_baseline(&self) -> String {
+        let of = |name: &str| self.comparisons.iter().find(|one| one.contender == name);
+        let Some(best) = self.names().find_map(of) else { return "nobody to compare with".into() };
+        let others: Vec<&&Comparison> =
+            self.comparisons.iter().filter(|one| one.contender != best.contender).collect();
+        let counted = [
+            (VerdictWord::Faster, "faster"),
+            (VerdictWord::Equivalent, "equivalent"),
+            (VerdictWord::Slower, "slower"),
+            (VerdictWord::Inconclusive, "inconclusive"),
+            (VerdictWord::Invalid, "invalid"),
+        ];
+        let counts: Vec<String> = counted
+            .iter()
+            .map(|(verdict, name)| (others.iter().filter(|one| one.verdict == *verdict).count(), name))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, name)| format!("{count} {name}"))
+            .collect();
+        format!("{}; of the other {}: {}", pair(best, self.margin), others.len(), counts.join(", "))
+    }
+}
+
+fn is_of(one: &Comparison, a: &str, b: &str) -> bool {
+    (one.baseline == a && one.contender == b) || (one.baseline == b && one.contender == a)
+}

@@ -1,0 +1,32 @@
+//! An examination of a machine: what follows from what was measured, and what is wrong.
+//!
+//! Owns what `deadheat doctor` concludes. Must not know how anything was measured or is shown, flags or files.
+
+mod derived;
+mod findings;
+mod proof;
+
+use deadheat_record::{DoctorRecord, Severity};
+
+pub use derived::{DIFFERENCES, Profile, Times, is_invalid};
+pub use findings::{CODES, listed, named, virtual_machine};
+
+/// Fills in what follows from the noise floor: what can be told apart by races of two, the usual one and the longest one.
+pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {
+    let Some(floor) = &mut record.floor else { return };
+    floor.sd_range = derived::sd_range(floor);
+    let rows = derived::rows(floor, profiles);
+    record.resolution = rows.iter().map(|row| row.resolution).collect();
+    record.sentence = Some(derived::sentence(floor, &rows, profiles));
+}
+
+/// Fills in everything else that follows from what was measured: the proof's rows, the findings, whether the machine is fit. May be
+/// called again after more was measured.
+pub fn conclude(record: &mut DoctorRecord) {
+    if let Some(proof) = &mut record.proof {
+        proof::count(proof);
+    }
+    record.findings = findings::of(record);
+    record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    record.fit = record.findings.iter().all(|finding| finding.severity != Severity::Invalid);
+}

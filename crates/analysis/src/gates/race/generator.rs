@@ -1,0 +1,424 @@
+//! The gates on the generator, its ceiling and what the kernel counted, one function each.
+//!
+//! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
+
+use deadheat_record::{
+    BEYOND, CgroupKind, ContenderEpoch, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
+    Severity, Shape, Throttling,
+};
+use hdrhistogram::Histogram;
+
+use super::scene::{Limits, NONE, Reading, Scene};
+use crate::average::{mean, median};
+use crate::number::{percent, three_digits, time_ns, whole};
+use crate::report::ContenderResult;
+use crate::results::throughput;
+use crate::series;
+
+const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
+/// Of the time under load: over this, the generator was held back as it is by a long run delay.
+const HELD_BACK: Limits = Limits { warn: 0.0, invalid: 0.05 };
+const ANY: Limits = Limits { warn: 0.0, invalid: f64::INFINITY };
+const SEND_LAG: Limits = Limits { warn: 0.10, invalid: 0.50 };
+/// Of what was due: the share that was not kept up with.
+const NOT_ACHIEVED: Limits = Limits { warn: 0.005, invalid: 0.02 };
+const LITTLE_CLOSED: Limits = Limits { warn: 0.02, invalid: 0.02 };
+const LITTLE_OPEN: Limits = Limits { warn: 0.05, invalid: 0.05 };
+const CEILING: Limits = Limits { warn: 0.50, invalid: 0.70 };
+/// Slices of CPU time at a rate: in shorter ones freezing by signals is more than a hundredth of it.
+const SHORT_SLICE_NS: u64 = 1_000_000_000;
+/// More work of the generator may change the rate by no more than this, beyond so many standard errors.
+const HANDICAP: f64 = 0.01;
+const STANDARD_ERRORS: f64 = 2.0;
+/// A lag up to this is the grain of histograms, whose steps were 512 ns at the bottom in older records, whatever the latency.
+const GRAIN_NS: f64 = 1_024.0;
+
+/// Gates that are about the whole scenario.
+pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
+    [held_back(scene), swap(scene), frozen_by_signal(scene)].into_iter().flatten().collect()
+}
+
+/// Gates that are about one contender.
+pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Reading> {
+    let Some(contender) = scene.index_of(&result.contender) else { return Vec::new() };
+    let parts = scene.parts(contender);
+    let gates = [
+        send_lag(scene, &parts),
+        offered_not_achieved(scene, contender, &parts),
+        littles_law(scene, &parts),
+        run_delay(scene, contender, result, &parts),
+        ceiling(scene, contender),
+        handicap(scene, result),
+        listen_overflows(&parts),
+        retransmits(&parts),
+    ];
+    gates.into_iter().flatten().collect()
+}
+
+/// Gates on one contender that hold for a search as well.
+pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> impl Iterator<Item = Reading> {
+    let gates = scene.index_of(&result.contender).map(|contender| {
+        let parts = scene.parts(contender);
+        [throttled(scene, &parts), stalls(scene, contender)]
+    });
+    gates.into_iter().flatten().flatten()
+}
+
+/// Over all slices of a contender, those of rounds among them that a stall left out.
+fn stalls(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
+    let beyond = 1.0 - scene.record.plan.highest_quantile(scene.plan)?;
+    let read = scene
+        .slices(contender)
+        .filter_map(|slice| Some((slice.stalled_share? * slice.elapsed_ns as f64, slice.elapsed_ns)));
+    let (stalled_ns, elapsed_ns) = read.fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let share = (elapsed_ns > 0).then(|| stalled_ns / elapsed_ns as f64)?;
+    Limits { warn: beyond / 2.0, invalid: f64::INFINITY }.judge(
+        "stalls",
+        share,
+        format!("{} of its time under load a core stood still", percent(share)),
+        "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
+    )
+}
+
+/// The gate on a search for one contender's peak. Its trials at too high a rate are failed one by one, also where the generator is
+/// busy with them; but a peak near what the generator reaches at all may be the generator's.
+pub(super) fn of_search(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
+    ceiling(scene, scene.index_of(&result.contender)?)
+}
+
+fn is_closed(scene: &Scene<'_>) -> bool {
+    matches!(scene.plan.shape, Shape::Closed { .. })
+}
+
+/// How long the generator's threads could have run and did not, of the rounds that count. A contender at its own limit under a
+/// closed load is what set the rate: a generator that sleeps between answers has a delay at every waking, also on a quiet core.
+///
+/// Under an open load the rate is given, and what a delay costs is latency. A generator that wakes some thousand times a second
+/// waits some microseconds each time, and most of all on virtual machines; so each time that a thread came to run it may have
+/// waited for the tenth of the median latency from which on a send lag is told of. What is beyond it counts. The allowance does not
+/// hide single long waits: whatever was due in them has a send lag, which is measured of every request.
+fn run_delay(
+    scene: &Scene<'_>,
+    contender: usize,
+    result: &ContenderResult,
+    parts: &[&ContenderEpoch],
+) -> Option<Reading> {
+    let held_up = is_closed(scene) && scene.at_limit(result);
+    let slices = scene.epochs.iter().flat_map(|epoch| series::kept(epoch, contender));
+    let read = slices
+        .filter_map(|slice| Some((slice.load_run_delay_ns?, slice.load_runs.unwrap_or(0), slice.elapsed_ns)));
+    let sum = |sum: (u64, u64, u64), one: (u64, u64, u64)| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
+    let (delay_ns, runs, elapsed_ns) = read.fold((0, 0, 0), sum);
+    let allowed_ns =
+        if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
+    // Nothing was read where no slice has its delay, or every round was left out.
+    let threads_ns = Some(elapsed_ns as f64 * scene.load_threads() as f64).filter(|ns| *ns > 0.0)?;
+    let share = (delay_ns as f64 - allowed_ns).max(0.0) / threads_ns;
+    let beyond = match (held_up, allowed_ns > 0.0) {
+        (true, _) => ", while the contender was at its limit",
+        (_, true) => ", beyond a tenth of the median latency at each waking",
+        _ => "",
+    };
+    let limits = if held_up { NONE } else { RUN_DELAY };
+    limits.judge(
+        "run-delay",
+        share,
+        format!("{} of its time the generator waited for a CPU{beyond}", percent(share)),
+        "give the generator cores of its own with --load-cpus, and stop what else runs on them",
+    )
+}
+
+/// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing. What takes away the
+/// median leaves p99 alone until it is half of that as well: 10 ms are none the worse for 30 us, even where the median is 60 us.
+fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
+    if is_closed(scene) {
+        return None;
+    }
+    let latency = merged(parts.iter().map(|part| &part.latency))?;
+    let [p50, p99] = [0.5, 0.99].map(|at| (latency.value_at_quantile(at) as f64).max(1.0));
+    let Lag { p99_ns: own, firm_ns } = Lag::of(parts)?;
+    let (share, of_p99) = (own / p50, own / p99);
+    let invalid = |latency_ns: f64| firm_ns > GRAIN_NS && firm_ns / latency_ns > SEND_LAG.invalid;
+    let (severity, metrics, so) = match (invalid(p50), invalid(p99)) {
+        (true, true) => (Some(Severity::Invalid), Vec::new(), format!(", {} of p99", percent(of_p99))),
+        (true, false) => {
+            let others = Metric::ALL.into_iter().filter(|one| *one != Metric::P99).collect();
+            (Some(Severity::Invalid), others, format!(", {} of p99, which stands", percent(of_p99)))
+        }
+        _ => {
+            let warns = own > GRAIN_NS && share > SEND_LAG.warn;
+            (warns.then_some(Severity::Warn), Vec::new(), String::new())
+        }
+    };
+    Some(Reading {
+        severity,
+        code: "send-lag",
+        contender: None,
+        metrics,
+        message: format!(
+            "{} is the 99th percentile of the generator's send lag, {} of the median latency of {}{so}",
+            time_ns(own),
+            percent(share),
+            time_ns(p50)
+        ),
+        remedy: "give the generator more cores of its own with --load-cpus, or lower the rate",
+    })
+}
+
+/// The lag that is the generator's own.
+struct Lag {
+    /// Its 99th percentile.
+    p99_ns: f64,
+    /// Its 99th percentile, or a lower one that has [`BEYOND`] requests beyond it: what rests on a handful takes nothing away.
+    firm_ns: f64,
+}
+
+impl Lag {
+    fn of(parts: &[&ContenderEpoch]) -> Option<Self> {
+        let firm = |count: u64| 1.0 - BEYOND / count.max(1) as f64;
+        let of = |lag: &Histogram<u64>, at: f64| lag.value_at_quantile(at.clamp(0.0, 0.99));
+        if let Some(own) = merged(parts.iter().filter_map(|part| part.own_lag.as_ref())) {
+            let at = |at| of(&own, at) as f64;
+            return Some(Self { p99_ns: at(0.99), firm_ns: at(firm(own.len())) });
+        }
+        // Records from before it was kept: what is left of the whole lag without the wait for a connection.
+        let lag = merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?;
+        let wait = merged(parts.iter().filter_map(|part| part.wait.as_ref()));
+        let left = |at| of(&lag, at).saturating_sub(wait.as_ref().map_or(0, |wait| of(wait, at))) as f64;
+        Some(Self { p99_ns: left(0.99), firm_ns: left(firm(lag.len())) })
+    }
+}
+
+fn median_latency_ns(parts: &[&ContenderEpoch]) -> Option<f64> {
+    Some(merged(parts.iter().map(|part| &part.latency))?.value_at_quantile(0.5) as f64)
+}
+
+/// A contender that falls behind answers the last requests of its slices later than nearly all others, and the later the
+/// longer a slice is; one that keeps up answers them like any other.
+fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Reading> {
+    if is_closed(scene) {
+        return None;
+    }
+    let due: u64 = parts.iter().map(|part| part.outcomes.total()).sum();
+    let completions: u64 = parts.iter().map(|part| part.completions).sum();
+    let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
+    let slices = scene.slices(contender);
+    let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns) as f64))?;
+    let latency = merged(parts.iter().map(|part| &part.latency))?;
+    let at = |quantile| latency.value_at_quantile(quantile) as f64;
+    let over_ns = if late_ns > at(0.9) { late_ns - at(0.1) } else { 0.0 };
+    let in_time = slice_ns as f64 / (slice_ns as f64 + over_ns);
+    let achieved = completions as f64 / due.max(1) as f64 * in_time;
+    NOT_ACHIEVED.judge(
+        "offered-not-achieved",
+        1.0 - achieved,
+        format!("{} of the requests that were due were kept up with", percent(achieved)),
+        "lower the rate: the contender, or what it waits for, cannot do more",
+    )
+}
+
+/// The worst of the epochs: what is counted in two ways must agree in every one.
+fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
+    let read = parts.iter().filter_map(|part| {
+        let in_flight_ns = part.in_flight_ns.filter(|ns| *ns > 0)? as f64;
+        let latency = part.latency.decode().ok().filter(|all| !all.is_empty())?;
+        let latencies_ns = latency.mean() * latency.len() as f64;
+        let over_time = |ns: f64| ns / part.loaded_ns.max(1) as f64;
+        Some((
+            (in_flight_ns - latencies_ns).abs() / in_flight_ns,
+            over_time(in_flight_ns),
+            over_time(latencies_ns),
+        ))
+    });
+    let (apart, in_flight, product) = read.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let limits = if is_closed(scene) { LITTLE_CLOSED } else { LITTLE_OPEN };
+    limits.judge(
+        "littles-law",
+        apart,
+        format!(
+            "{} between requests in flight ({}) and throughput times latency ({})",
+            percent(apart),
+            three_digits(in_flight),
+            three_digits(product)
+        ),
+        "this is a defect of deadheat: report it with the record of this race",
+    )
+}
+
+/// Each session's rate, or the peak rate that it found, is held against its own ceiling, and the worst of them is told.
+fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
+    let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
+    let searched = matches!(scene.plan.shape, Shape::Peak { .. });
+    let of_session = |ceiling: Option<f64>| {
+        let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
+        let epochs =
+            scene.epochs.iter().filter(|epoch| pilot.ceiling_at(epoch.started_unix_ms) == Some(ceiling));
+        let rate =
+            if searched { peak_in(epochs.copied(), contender) } else { rate_in(epochs.copied(), contender) };
+        Some((rate? / ceiling, ceiling))
+    };
+    let later = pilot.later_ceilings.iter().map(|one| one.ceiling_rps);
+    let sessions = std::iter::once(pilot.ceiling_rps).chain(later).filter_map(of_session);
+    let (share, ceiling) = sessions.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    CEILING.judge(
+        "ceiling",
+        share,
+        format!(
+            "{} of the {}/s that the generator reaches here against a server that does nothing",
+            percent(share),
+            three_digits(ceiling)
+        ),
+        "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
+    )
+}
+
+/// A contender's rate over these epochs. Where every round was left out, what was answered says as much.
+fn rate_in<'a>(epochs: impl Iterator<Item = &'a Epoch> + Clone, contender: usize) -> Option<f64> {
+    throughput(epochs.clone().map(|epoch| series::rates(epoch, contender))).or_else(|| {
+        let parts = epochs.filter_map(|epoch| epoch.of(contender));
+        let (count, ns) = parts.fold((0, 0), |sum, part| (sum.0 + part.completions, sum.1 + part.loaded_ns));
+        (ns > 0).then(|| count as f64 * 1e9 / ns as f64)
+    })
+}
+
+/// Mean over epochs of the peak rates that were found.
+fn peak_in<'a>(epochs: impl Iterator<Item = &'a Epoch>, contender: usize) -> Option<f64> {
+    mean(epochs.filter_map(|epoch| epoch.of(contender)?.peak?.found()))
+}
+
+/// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.
+fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
+    let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
+    let of_contender = |one: &&PilotContender| one.contender == result.contender;
+    let handicap = pilot.contenders.iter().find(of_contender)?.handicap?;
+    let slower = 1.0 - handicap.ratio;
+    let critical = slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP;
+    let word = if slower < 0.0 { "faster" } else { "slower" };
+    let so = if critical { ": the generator is on the critical path" } else { "" };
+    Some(Reading {
+        severity: critical.then_some(Severity::Warn),
+        code: "handicap",
+        contender: None,
+        metrics: Vec::new(),
+        message: format!(
+            "{} {word} when the generator works {} longer on every request{so}",
+            percent(slower.abs()),
+            time_ns(handicap.added_ns as f64)
+        ),
+        remedy: "give the generator more cores with --load-cpus, or raise the number of connections",
+    })
+}
+
+/// Groups that hold the contender alone. A quota that the scenario asked for is read, and no fault.
+fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
+    let all = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus)?;
+    let (limits, asked) = match scene.plan.limits.cpus {
+        Some(_) => (NONE, "the scenario asks for"),
+        None => (ANY, "the scenario did not ask for"),
+    };
+    limits.judge(
+        "throttled",
+        all.periods as f64,
+        format!(
+            "{} times held back for {} by a CPU quota that {asked}",
+            whole(all.periods),
+            time_ns(all.ns as f64)
+        ),
+        "start it without the quota of its control group, or ask for one with `cpus` in the scenario",
+    )
+}
+
+/// Without control groups a signal freezes and thaws contenders, and each of their threads runs for a moment to take it. Under a closed
+/// load a slice has so many requests that this is nothing; at a rate it may have a few hundred.
+fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
+    let by_signal = scene.record.machine.cgroup == CgroupKind::None;
+    let is_cpu = scene.judged.contests.iter().any(|contest| contest.metric == Metric::Cpu);
+    if !by_signal || !is_cpu || !matches!(scene.plan.shape, Shape::Open { .. }) {
+        return None;
+    }
+    let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
+    let short = slice_ns < SHORT_SLICE_NS;
+    let so = if short {
+        ": the CPU time per request of one with many threads reads up to 5 % too high"
+    } else {
+        ""
+    };
+    Some(Reading {
+        severity: short.then_some(Severity::Warn),
+        code: "frozen-by-signal",
+        contender: None,
+        metrics: vec![Metric::Cpu],
+        message: format!(
+            "{} of load between two signals that freeze a contender{so}",
+            time_ns(slice_ns as f64)
+        ),
+        remedy: "race as root, so that control groups freeze them, or with --slice 1s",
+    })
+}
+
+/// Groups that hold deadheat itself, and with it the generator.
+fn held_back(scene: &Scene<'_>) -> Option<Reading> {
+    let parts = || scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
+    let all = parts().filter_map(|part| part.host.throttled).reduce(Throttling::plus)?;
+    let (meanwhile_ns, meanwhile): (u64, &str) = if scene.plan.shape.is_load() {
+        (parts().map(|part| part.loaded_ns).sum(), "load")
+    } else {
+        (scene.epochs.iter().map(|epoch| epoch.took_ns).sum(), "time")
+    };
+    let share = all.ns as f64 / meanwhile_ns.max(1) as f64;
+    HELD_BACK.judge(
+        "throttled",
+        // Short of a nanosecond, a period is a period.
+        share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 }),
+        format!(
+            "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {meanwhile}",
+            whole(all.periods),
+            percent(share)
+        ),
+        "run deadheat where no CPU quota is set: not in that container, job or control group",
+    )
+}
+
+fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
+    let count =
+        |reading: &HostReading| Some(reading.listen_overflows?.max(reading.listen_drops.unwrap_or(0)));
+    let dropped = total(parts.iter().filter_map(|part| count(&part.host)))?;
+    ANY.judge(
+        "listen-overflows",
+        dropped as f64,
+        format!("{} connections were turned away by a full listener while it was loaded", whole(dropped)),
+        "raise the contender's listen backlog (and net.core.somaxconn), or lower the number of connections",
+    )
+}
+
+fn retransmits(parts: &[&ContenderEpoch]) -> Option<Reading> {
+    let segments = total(parts.iter().filter_map(|part| part.host.retransmitted_segments))?;
+    ANY.judge(
+        "retransmits",
+        segments as f64,
+        format!("{} TCP segments were sent again while it was loaded", whole(segments)),
+        "on one machine nothing is lost but by overload: lower the number of connections, and stop other network traffic",
+    )
+}
+
+fn swap(scene: &Scene<'_>) -> Option<Reading> {
+    let parts = scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
+    let pages = |part: &ContenderEpoch| Some(part.host.swapped_in_pages? + part.host.swapped_out_pages?);
+    let swapped = total(parts.filter_map(pages))?;
+    ANY.judge(
+        "swap",
+        swapped as f64,
+        format!("{} pages were swapped while contenders were measured", whole(swapped)),
+        "free memory or switch swap off (`swapoff -a`) while racing",
+    )
+}
+
+/// What was counted in all; none where nothing could be read, which is another thing than 0.
+fn total(counts: impl Iterator<Item = u64>) -> Option<u64> {
+    counts.reduce(|sum, count| sum + count)
+}
+
+/// All of these together; none where there are none, or nothing in them.
+fn merged<'a>(all: impl IntoIterator<Item = &'a EncodedHistogram>) -> Option<Histogram<u64>> {
+    EncodedHistogram::merge(all).ok().flatten().filter(|all| !all.is_empty())
+}

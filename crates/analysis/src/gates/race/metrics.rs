@@ -1,0 +1,81 @@
+//! What is said of metrics that a scenario asks for and cannot compare.
+//!
+//! Owns the wording. Must not know when that is so: the record says it.
+
+use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd};
+
+use super::scene::Scene;
+use crate::number::{three_digits, whole};
+use crate::series;
+
+/// Percentiles with too few requests beyond them; invalid when no other metric is left.
+pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
+    let metrics = series::metrics(scene.record, &scene.plan.name);
+    let none_left = !metrics.is_empty() && metrics.iter().all(|(_, can)| !can);
+    let first = scene.epochs.first();
+    let fewest = first.and_then(|epoch| epoch.contenders.iter().map(|part| part.completions).min());
+    let missing = metrics.into_iter().filter(|(_, can)| !can);
+    let finding = |(metric, _): (Metric, bool)| {
+        if metric == Metric::Peak {
+            return Vec::new();
+        }
+        let beyond = fewest.unwrap_or(0) as f64 * (1.0 - metric.quantile().unwrap_or(1.0));
+        let message = format!(
+            "{} is not compared: an epoch has {} requests beyond it, and it takes {BEYOND}",
+            metric.word(),
+            whole(beyond as u64)
+        );
+        let remedy = "measure longer with --measure, or raise the --rate";
+        vec![match none_left {
+            true => Finding::invalid("metric-unavailable", message, remedy),
+            false => Finding::warn("metric-unavailable", message, remedy),
+        }]
+    };
+    missing.flat_map(finding).chain(peaks_not_found(scene)).collect()
+}
+
+/// Contenders whose peak was not found: in the first epoch, after which no other follows, or in a later one, which is left
+/// out for all. A peak outside what is tried, or beyond what the generator can do, is an outcome like any other: who is judged by the
+/// other epochs alone is judged by its good ones, or by its bad ones, and no verdict is given. A search that was given up because the
+/// machine disturbed it says nothing of the contender.
+fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
+    let finding = |(epoch, part): (&Epoch, &ContenderEpoch)| {
+        let peak = part.peak?;
+        let rate = three_digits(peak.rate_per_s);
+        let (message, remedy) = match peak.end {
+            PeakEnd::Found => return None,
+            PeakEnd::AtLeast => (
+                format!("the objective is met at {rate}/s, the highest rate that is tried"),
+                "ask for a stricter objective with --slo",
+            ),
+            PeakEnd::Below => (
+                format!("the objective is not even met at {rate}/s, the lowest rate that is tried"),
+                "ask for a milder objective with --slo, or compare latencies at a --rate",
+            ),
+            PeakEnd::GaveUp => (
+                format!("trials at {rate}/s were disturbed again and again"),
+                "use a quieter machine, or give the generator more cores with --load-cpus",
+            ),
+            PeakEnd::Generator => (
+                format!("trials at {rate}/s were too much for the generator"),
+                "give the generator more cores with --load-cpus, or ask for a stricter objective with --slo",
+            ),
+        };
+        let name = &scene.record.plan.contenders[part.contender].name;
+        let first = scene.epochs.first().is_some_and(|first| first.number == epoch.number);
+        let all = match (first, peak.end) {
+            (true, _) => Finding::invalid("peak-not-found", message, remedy),
+            (false, PeakEnd::AtLeast | PeakEnd::Below | PeakEnd::Generator) => {
+                let message = format!("in epoch {}: {message}", epoch.number);
+                Finding::invalid("peak-not-found", message, remedy)
+            }
+            (false, _) => {
+                let message = format!("epoch {} is left out: {message}", epoch.number);
+                Finding::warn("peak-not-found", message, remedy)
+            }
+        };
+        Some(all.about(name))
+    };
+    let parts = scene.epochs.iter().flat_map(|epoch| epoch.contenders.iter().map(move |part| (*epoch, part)));
+    parts.filter_map(finding).collect()
+}

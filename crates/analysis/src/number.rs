@@ -1,0 +1,238 @@
+//! Numbers as they are read: three significant digits, thousands apart, a unit.
+//!
+//! Owns rounding for the eye, which messages and renderings share. Must not know what a number means.
+
+/// Three significant digits: `11,400`, `57.0`, `0.123`, `0`.
+pub fn three_digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".into() } else { "-".into() };
+    }
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let before = rounded.abs().log10().floor() as i32 + 1;
+    let decimals = (3 - before).clamp(0, 9) as usize;
+    grouped(&format!("{rounded:.decimals$}"))
+}
+
+/// How often something happens on average, which may be once in many times: three significant digits, but no decimal beyond the third.
+/// `5.00`, `0.017`, `under 0.001`.
+pub fn seldom(value: f64) -> String {
+    match value {
+        0.0005..0.1 => format!("{value:.3}"),
+        _ if value > 0.0 && value < 0.1 => "under 0.001".into(),
+        _ => three_digits(value),
+    }
+}
+
+/// All digits that there are, thousands apart: `80,333.19`, `0.1749`.
+pub fn exact(value: f64) -> String {
+    if value.is_finite() { grouped(&value.to_string()) } else { "-".into() }
+}
+
+/// A whole number, thousands apart.
+pub fn whole(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+fn grouped(number: &str) -> String {
+    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, fraction) =
+        rest.split_once('.').map_or((rest, ""), |(whole, _)| (whole, &rest[whole.len()..]));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + fraction
+}
+
+/// Units of time: the limit below which a value has one, its name, its size.
+const TIMES: [(f64, &str, f64); 4] =
+    [(1e3, "ns", 1.0), (1e6, "µs", 1e3), (1e9, "ms", 1e6), (f64::INFINITY, "s", 1e9)];
+
+/// A length of time: `850 ns`, `57.0 µs`, `3.70 ms`, `1.25 s`.
+pub fn time_ns(ns: f64) -> String {
+    scaled(ns, &TIMES)
+}
+
+/// Two parts of a length of time, in the unit of the longer one: `36.2 + 20.7 µs`.
+pub fn parts_ns(one: f64, other: f64) -> String {
+    let (unit, size) = unit(one.max(other), &TIMES);
+    format!("{} + {} {unit}", three_digits(one / size), three_digits(other / size))
+}
+
+/// A size: `61.0 MiB`.
+pub fn bytes(bytes: u64) -> String {
+    const K: f64 = 1024.0;
+    let units =
+        [(K, "B", 1.0), (K * K, "KiB", K), (K * K * K, "MiB", K * K), (f64::INFINITY, "GiB", K * K * K)];
+    scaled(bytes as f64, &units)
+}
+
+/// The first unit under whose limit the value stays after rounding: 999.9 µs is 1.00 ms and not 1,000 µs.
+fn unit<'u>(value: f64, units: &[(f64, &'u str, f64)]) -> (&'u str, f64) {
+    let fits = |(limit, _, _): &&(f64, &str, f64)| value * 1.0005 < *limit;
+    units.iter().find(fits).map_or(("", 1.0), |(_, unit, size)| (*unit, *size))
+}
+
+fn scaled(value: f64, units: &[(f64, &str, f64)]) -> String {
+    let (unit, size) = unit(value, units);
+    format!("{} {unit}", three_digits(value / size))
+}
+
+/// A share as a percentage: `71.2 %`, `0.12 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let text = if percent.abs() >= 99.95 || (percent - percent.round()).abs() < 1e-9 {
+        format!("{percent:.0}")
+    } else if percent.abs() >= 0.995 {
+        format!("{percent:.1}")
+    } else {
+        format!("{percent:.2}")
+    };
+    if text.trim_end_matches(['0', '.']).is_empty() && percent > 0.0 {
+        "under 0.01 %".into()
+    } else {
+        text + " %"
+    }
+}
+
+/// A quantile's name: `p99`, `p99.9`.
+pub fn quantile(at: f64) -> String {
+    let text = format!("{:.3}", at * 100.0);
+    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Beyond so many decimals nobody tells a ratio from 1.
+const MOST_DECIMALS: usize = 6;
+
+/// How many decimals a ratio and its interval need to be told from each other: two, or three for a narrow one; and as many more as it
+/// takes for an end beside 1 not to be shown as 1, because the verdict rests on which side it is.
+pub fn ratio_decimals(low: Option<f64>, high: Option<f64>) -> usize {
+    let fewest = match (low, high) {
+        (Some(low), Some(high)) if high - low < 0.02 => 3,
+        _ => 2,
+    };
+    let hides = |end: f64, decimals: usize| end != 1.0 && format!("{end:.decimals$}").parse() == Ok(1.0);
+    let shows = |decimals: &usize| ![low, high].into_iter().flatten().any(|end| hides(end, *decimals));
+    (fewest..MOST_DECIMALS).find(shows).unwrap_or(MOST_DECIMALS)
+}
+
+/// A ratio: `1.52`, `0.985`, `12.3`, `1,520`.
+pub fn ratio(value: f64, decimals: usize) -> String {
+    if value >= 9.995 { three_digits(value) } else { format!("{value:.decimals$}") }
+}
+
+/// Ends of intervals beyond say no more than that much is possible: of two epochs, a race has powers of ten with dozens of digits.
+const MOST_RATIO: f64 = 9_999.0;
+
+/// A ratio's interval: `1.49 to 1.55`, `0.00 to over 9,999`; an end that is not known is `?`.
+pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
+    let decimals = ratio_decimals(low, high);
+    let end = |value: Option<f64>| match value {
+        None => "?".into(),
+        Some(value) if value > MOST_RATIO => "over 9,999".into(),
+        Some(value) => ratio(value, decimals),
+    };
+    format!("{} to {}", end(low), end(high))
+}
+
+/// How many times farther from 1 than the ratio an end of its interval may be to be given room in a figure.
+const FAR: f64 = 20.0;
+
+/// The ends of a ratio's interval that a figure has room for; one farther away reaches the figure's edge.
+pub fn ends_nearby(low: Option<f64>, ratio: Option<f64>, high: Option<f64>) -> impl Iterator<Item = f64> {
+    let near = move |end: &f64| ratio.is_some_and(|ratio| *end <= ratio * FAR && *end >= ratio / FAR);
+    [low, high].into_iter().flatten().filter(near).chain(ratio)
+}
+
+/// Two ends of a figure that is no ratio: `498 to 512`.
+pub fn interval_of(low: f64, high: f64) -> String {
+    format!("{} to {}", three_digits(low), three_digits(high))
+}
+
+/// A time left or gone: `0:42`, `12:05`, `1:00:09`.
+pub fn clock(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_whatever_the_size() {
+        let shown = |value| three_digits(value);
+        assert_eq!(
+            [shown(11_437.0), shown(983_456.0), shown(1_234_567.0)],
+            ["11,400", "983,000", "1,230,000"]
+        );
+        assert_eq!([shown(57.04), shown(5.7), shown(0.12345), shown(0.0)], ["57.0", "5.70", "0.123", "0"]);
+        assert_eq!(
+            [shown(999.6), shown(99.96), shown(9.996), shown(-1_234.0)],
+            ["1,000", "100", "10.0", "-1,230"]
+        );
+        assert_eq!([shown(f64::NAN), shown(f64::INFINITY)], ["-", "-"]);
+    }
+
+    /// As many decimals as it takes to see on which side of 1 an end is, and no more.
+    #[test]
+    fn an_end_beside_1_is_not_shown_as_1() {
+        let shown = |low, high| interval(Some(low), Some(high));
+        assert_eq!([shown(1.004, 1.026), shown(1.01, 1.026)], ["1.004 to 1.026", "1.010 to 1.026"]);
+        assert_eq!([shown(0.96, 0.998), shown(0.96, 0.99)], ["0.960 to 0.998", "0.96 to 0.99"]);
+        assert_eq!([shown(1.0002, 1.0004), shown(1.0, 1.5)], ["1.0002 to 1.0004", "1.00 to 1.50"]);
+        assert_eq!(shown(1.000_000_01, 1.3), "1.000000 to 1.300000");
+    }
+
+    #[test]
+    fn what_is_seldom_has_no_more_digits_than_it_is_worth() {
+        let shown = |value| seldom(value);
+        assert_eq!([shown(5.0), shown(0.2931), shown(12_345.6)], ["5.00", "0.293", "12,300"]);
+        assert_eq!([shown(0.0173), shown(0.001_52), shown(0.000_5)], ["0.017", "0.002", "0.001"]);
+        assert_eq!([shown(0.000_49), shown(0.0), shown(f64::NAN)], ["under 0.001", "0", "-"]);
+    }
+
+    #[test]
+    fn ends_that_could_be_anywhere_are_not_spelled_out() {
+        assert_eq!(interval(Some(1e-40), Some(6.37e46)), "0.00 to over 9,999");
+        assert_eq!(interval(Some(0.4), None), "0.40 to ?");
+        let nearby = |low, high| ends_nearby(Some(low), Some(2.0), Some(high)).collect::<Vec<_>>();
+        assert_eq!((nearby(0.2, 30.0), nearby(1e-30, 1e30)), (vec![0.2, 30.0, 2.0], vec![2.0]));
+        assert_eq!(ends_nearby(Some(1.0), None, Some(2.0)).count(), 0);
+    }
+
+    #[test]
+    fn units_change_where_rounding_does() {
+        let shown = |ns| time_ns(ns);
+        assert_eq!(
+            [shown(850.0), shown(57_040.0), shown(3.7e6), shown(1.25e9)],
+            ["850 ns", "57.0 µs", "3.70 ms", "1.25 s"]
+        );
+        assert_eq!([shown(999_949.0), shown(0.0), shown(7.2e12)], ["1.00 ms", "0 ns", "7,200 s"]);
+        assert_eq!([parts_ns(36_240.0, 912.0), parts_ns(0.0, 999_949.0)], ["36.2 + 0.912 µs", "0 + 1.00 ms"]);
+        assert_eq!([bytes(0), bytes(61 << 20), bytes(3 << 30)], ["0 B", "61.0 MiB", "3.00 GiB"]);
+    }
+
+    #[test]
+    fn quantiles() {
+        assert_eq!([0.5, 0.99, 0.999, 0.9999].map(quantile), ["p50", "p99", "p99.9", "p99.99"]);
+    }
+
+    #[test]
+    fn shares() {
+        let shown = |share| percent(share);
+        assert_eq!([shown(0.712), shown(0.03), shown(1.0), shown(0.0)], ["71.2 %", "3 %", "100 %", "0 %"]);
+        assert_eq!([shown(0.0012), shown(0.000_001)], ["0.12 %", "under 0.01 %"]);
+    }
+
+    #[test]
+    fn ratios_have_a_third_decimal_where_two_would_hide_the_interval() {
+        assert_eq!(interval(Some(1.49), Some(1.55)), "1.49 to 1.55");
+        assert_eq!(interval(Some(1.001), Some(1.0074)), "1.001 to 1.007");
+        assert_eq!(interval(Some(12.34), None), "12.3 to ?");
+        assert_eq!([clock(42), clock(725), clock(3_609)], ["0:42", "12:05", "1:00:09"]);
+    }
+}

@@ -1,0 +1,610 @@
+//! The gates on the generator and on what the kernel counted, each provoked through a record.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use deadheat_analysis::compare::{Asked, Claim, Condition, FailIf, Named, races};
+use deadheat_analysis::gates::race::CODES;
+use deadheat_analysis::{GateReading, GateWord, Report};
+use deadheat_record::{
+    CgroupKind, ContenderEpoch, EncodedHistogram, Handicap, HostReading, LaterCeiling, Metric, Objective,
+    PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
+};
+use fixture::{Race, Racer};
+use hdrhistogram::Histogram;
+
+fn closed() -> Record {
+    Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)]).record()
+}
+
+/// 10,000 requests per second, of which all keep up.
+fn open() -> Record {
+    open_at(1e4)
+}
+
+fn open_at(rate_per_s: f64) -> Record {
+    let shape = Shape::Open { connections: 64, rate_per_s, poisson: true };
+    let racers = vec![Racer::new("a", rate_per_s), Racer::new("b", rate_per_s)];
+    let mut record = Race { shape, ..Race::of(racers) }.record();
+    parts(&mut record, |part| part.latency = times(1_000_000, 2_000_000, 10_000));
+    record
+}
+
+fn parts(record: &mut Record, change: impl FnMut(&mut ContenderEpoch)) {
+    record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders).for_each(change);
+}
+
+/// So many times, evenly from the one to the other.
+fn times(from_ns: u64, to_ns: u64, count: u64) -> EncodedHistogram {
+    let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
+    (0..count).for_each(|at| histogram.record(from_ns + (to_ns - from_ns) * at / count).unwrap());
+    EncodedHistogram::encode(&histogram).unwrap()
+}
+
+/// What is found, with the first words of the message and the contenders that it is about.
+fn found(record: &Record) -> Vec<(String, Severity, String)> {
+    let scenario = Report::of(record).unwrap().scenarios.remove(0);
+    let findings = scenario.findings.into_iter();
+    findings
+        .map(|finding| {
+            assert!(CODES.contains(&finding.code.as_str()), "{}", finding.code);
+            assert!(finding.message.starts_with(|c: char| c.is_ascii_digit()), "{}", finding.message);
+            assert!(!finding.remedy.is_empty());
+            (finding.code, finding.severity, finding.contender.unwrap_or_default())
+        })
+        .collect()
+}
+
+fn one(code: &str, severity: Severity, contender: &str) -> Vec<(String, Severity, String)> {
+    vec![(code.into(), severity, contender.into())]
+}
+
+fn both(code: &str, severity: Severity, record: &Record) -> Vec<(String, Severity, String)> {
+    let names = record.plan.contenders.iter();
+    names.map(|contender| (code.into(), severity, contender.name.clone())).collect()
+}
+
+#[test]
+fn nothing_is_said_of_what_is_unknown_or_right() {
+    assert_eq!(found(&closed()), []);
+    assert_eq!(found(&open()), []);
+    let mut record = closed();
+    let nothing = HostReading {
+        listen_overflows: Some(0),
+        listen_drops: Some(0),
+        retransmitted_segments: Some(0),
+        swapped_in_pages: Some(0),
+        swapped_out_pages: Some(0),
+        throttled: Some(Throttling::default()),
+        ..HostReading::default()
+    };
+    parts(&mut record, |part| (part.host, part.throttled) = (nothing, Some(Throttling::default())));
+    assert_eq!(found(&record), []);
+}
+
+#[test]
+fn who_gets_faster_at_a_given_rate_is_not_warm() {
+    let with = |growth: f64| {
+        let mut record = open();
+        for epoch in &mut record.epochs {
+            for (index, round) in epoch.rounds.iter_mut().enumerate() {
+                for slice in &mut round.slices {
+                    let own = if slice.contender == 1 { growth * index as f64 } else { 0.0 };
+                    slice.cpu_ns = Some((slice.completions as f64 * 50_000.0 * (1.0 - own)) as u64);
+                }
+            }
+        }
+        record
+    };
+    assert_eq!(found(&with(0.0)), []);
+    assert_eq!(found(&with(0.02)), one("no-steady-state", Severity::Invalid, "b"));
+    let scenario = Report::of(&with(0.02)).unwrap().scenarios.remove(0);
+    let said = &scenario.findings[0].message;
+    assert!(said.contains("% faster, by its CPU time, at the end of an epoch"), "{said}");
+}
+
+#[test]
+fn a_percentile_among_requests_without_an_answer_is_unknown() {
+    let with = |lost: u64, metrics: Vec<Metric>| {
+        let mut record = open_at(1.2e4);
+        record.plan.scenarios[0].metrics = metrics;
+        record.epochs[2].contenders[1].outcomes.cut = lost;
+        let own = record.epochs[2].rounds[0].slices.iter_mut().find(|slice| slice.contender == 1);
+        own.unwrap().failed = lost;
+        let scenario = Report::of(&record).unwrap().scenarios.remove(0);
+        let verdicts: Vec<VerdictWord> = scenario.comparisons.iter().map(|one| one.verdict).collect();
+        (found(&record), verdicts)
+    };
+    let both = vec![Metric::P50, Metric::P99];
+    let (few, verdicts) = with(90, both.clone());
+    assert!(few.is_empty() && !verdicts.contains(&VerdictWord::Invalid), "{few:?} {verdicts:?}");
+    let (many, verdicts) = with(120, both);
+    assert_eq!(many, one("errors", Severity::Invalid, "b"), "1.2 % of 10,000 were cut, in one epoch of six");
+    assert_eq!(verdicts[1], VerdictWord::Invalid);
+    assert_ne!(verdicts[0], VerdictWord::Invalid, "p50 is no worse for it");
+    assert_ne!(with(120, vec![Metric::Throughput]).1[0], VerdictWord::Invalid);
+}
+
+#[test]
+fn stalls_weaken_percentiles_alone() {
+    let with = |mut record: Record, share| {
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        let slices = rounds.flat_map(|round| &mut round.slices).filter(|slice| slice.contender == 1);
+        slices.for_each(|slice| slice.stalled_share = Some(share));
+        let found = found(&record).into_iter().filter(|one| one.0 == "stalls").collect::<Vec<_>>();
+        assert!(found.is_empty() || found == one("stalls", Severity::Warn, "b"), "{found:?}");
+        !found.is_empty()
+    };
+    let p99 = || {
+        let mut record = open_at(2e4);
+        record.plan.scenarios[0].metrics = vec![Metric::P50, Metric::P99];
+        record
+    };
+    assert!(!with(p99(), 0.004) && with(p99(), 0.006), "half of what lies beyond p99");
+    let mut p50 = open();
+    p50.plan.scenarios[0].metrics = vec![Metric::P50];
+    assert!(!with(p50, 0.1));
+    assert!(!with(open(), 0.1), "throughput");
+    let mut waiting = closed();
+    waiting.plan.scenarios[0].metrics = vec![Metric::P99];
+    assert!(!with(waiting, 0.1), "who waits for an answer asks for nothing while a core stands still");
+    let mut searched = open().plan;
+    let objective = Objective { quantile: 0.95, limit_ns: 10_000_000 };
+    searched.scenarios[0].shape = Shape::Peak { connections: 64, objective };
+    assert_eq!(searched.highest_quantile(&searched.scenarios[0]), Some(0.95));
+}
+
+#[test]
+fn the_generators_run_delay() {
+    for (share, severity) in [(0.009, None), (0.02, Some(Severity::Warn)), (0.06, Some(Severity::Invalid))] {
+        let with = |mut record: Record| {
+            let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+            for slice in rounds.flat_map(|round| &mut round.slices).filter(|slice| slice.contender == 1) {
+                slice.load_run_delay_ns = Some((slice.elapsed_ns as f64 * share) as u64);
+            }
+            found(&record).into_iter().filter(|one| one.0 != "not-server-bound").collect::<Vec<_>>()
+        };
+        assert_eq!(with(closed()), [], "the contender is at its limit, and sets the rate");
+        assert_eq!(with(open()), severity.map_or(vec![], |severity| one("run-delay", severity, "b")));
+        let mut idle = closed();
+        parts(&mut idle, |part| part.usage.cpu_ns /= 2);
+        assert_eq!(with(idle), severity.map_or(vec![], |severity| one("run-delay", severity, "bun")));
+    }
+}
+
+/// Slices of 100 ms of an open load whose median latency is 1.5 ms: each waking may wait for 150 us.
+#[test]
+fn a_generator_that_wakes_often_may_wait_a_little_each_time() {
+    for (delay_us, runs, severity) in [
+        (4_000, 500, None),
+        (20_000, 500, None), // 40 us at each waking
+        (4_000, 10, Some(Severity::Warn)),
+        (20_000, 10, Some(Severity::Invalid)),
+    ] {
+        let with = |mut record: Record| {
+            let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+            for slice in rounds.flat_map(|round| &mut round.slices).filter(|slice| slice.contender == 1) {
+                (slice.load_run_delay_ns, slice.load_runs) = (Some(delay_us * 1_000), Some(runs));
+            }
+            found(&record).into_iter().filter(|one| one.0 != "not-server-bound").collect::<Vec<_>>()
+        };
+        let expected = severity.map_or(vec![], |severity| one("run-delay", severity, "b"));
+        assert_eq!(with(open()), expected, "{delay_us} us in {runs}");
+        // A closed load waits for what the generator does next: nothing is allowed for.
+        let mut idle = closed();
+        parts(&mut idle, |part| part.usage.cpu_ns /= 2);
+        assert_eq!(with(idle).len(), 1);
+    }
+}
+
+#[test]
+fn what_the_kernel_counted() {
+    let any = Throttling { periods: 3, ns: 400_000_000 };
+    let reading = |change: &dyn Fn(&mut ContenderEpoch)| {
+        let mut record = closed();
+        change(&mut record.epochs[2].contenders[1]);
+        found(&record)
+    };
+    let bun = |code| one(code, Severity::Warn, "bun");
+    assert_eq!(reading(&|part| part.throttled = Some(any)), bun("throttled"));
+    assert_eq!(reading(&|part| part.host.listen_overflows = Some(1)), bun("listen-overflows"));
+    assert_eq!(reading(&|part| part.host.retransmitted_segments = Some(1)), bun("retransmits"));
+    let mut asked = closed();
+    asked.plan.scenarios[0].limits.cpus = Some(1.0);
+    parts(&mut asked, |part| part.throttled = Some(any));
+    assert_eq!(found(&asked), [], "the scenario asked for it");
+    let gates = Report::of(&asked).unwrap().scenarios.remove(0).gates;
+    let held: Vec<&GateReading> = gates.iter().filter(|gate| gate.code == "throttled").collect();
+    assert!(held.iter().all(|gate| gate.state == GateWord::Pass), "{held:?}");
+    // Six epochs of each.
+    let told = "18 times held back for 2.40 s by a CPU quota that the scenario asks for";
+    assert_eq!(held.iter().map(|gate| gate.reading.as_str()).collect::<Vec<_>>(), [told, told]);
+    let swapped = |part: &mut ContenderEpoch| {
+        (part.host.swapped_in_pages, part.host.swapped_out_pages) = (Some(0), Some(1));
+    };
+    assert_eq!(reading(&swapped), one("swap", Severity::Warn, ""));
+    // 400 ms of 12 s under load, then of 1.2 s in each of them.
+    assert_eq!(reading(&|part| part.host.throttled = Some(any)), one("throttled", Severity::Warn, ""));
+    let mut record = closed();
+    parts(&mut record, |part| part.host.throttled = Some(any));
+    assert_eq!(found(&record), one("throttled", Severity::Invalid, ""));
+}
+
+#[test]
+fn the_send_lag_that_is_the_generators() {
+    // The median latency is 1.5 ms.
+    for (lag_ns, severity) in
+        [(140_000, None), (200_000, Some(Severity::Warn)), (900_000, Some(Severity::Invalid))]
+    {
+        let mut record = open();
+        parts(&mut record, |part| part.send_lag = Some(times(lag_ns, lag_ns, 10_000)));
+        let expected = severity.map_or(vec![], |severity| both("send-lag", severity, &record));
+        assert_eq!(found(&record), expected, "{lag_ns}");
+        parts(&mut record, |part| part.wait = part.send_lag.clone());
+        assert_eq!(found(&record), [], "requests waited for a connection, which is the server's doing");
+    }
+    // 1,200 of them, 18 of which are late: p99 is, and with 100 beyond it nothing.
+    let mut record = open();
+    let late = |part: &mut ContenderEpoch| part.send_lag = Some(some_of(200, 3, 0, 900_000));
+    parts(&mut record, late);
+    assert_eq!(found(&record), both("send-lag", Severity::Warn, &record), "a handful takes nothing away");
+    let mut record = open();
+    parts(&mut record, |part| part.send_lag = Some(times(900_000, 900_000, 200)));
+    assert_eq!(found(&record), both("send-lag", Severity::Invalid, &record), "few, and all of them");
+}
+
+/// p50 and p99 of an open race whose median latency is 1.5 ms and whose p99 is 60 ms, with such a lag of the generator.
+fn lagging(lag_ns: u64) -> Record {
+    // Enough for a p99 in each epoch.
+    let mut record = open_at(1.1e4);
+    record.plan.scenarios[0].metrics = vec![Metric::P50, Metric::P99];
+    parts(&mut record, |part| {
+        part.latency = some_of(10_000, 200, 1_500_000, 60_000_000);
+        part.send_lag = Some(times(lag_ns, lag_ns, 10_000));
+    });
+    record
+}
+
+#[test]
+fn a_lag_that_takes_the_median_away_leaves_p99_until_it_is_half_of_that() {
+    for (lag_ns, severity, taken) in [
+        (700_000, Severity::Warn, [false, false]),
+        (900_000, Severity::Invalid, [true, false]),
+        (29_000_000, Severity::Invalid, [true, false]),
+        (31_000_000, Severity::Invalid, [true, true]),
+    ] {
+        let record = lagging(lag_ns);
+        assert_eq!(found(&record), both("send-lag", severity, &record), "{lag_ns}");
+        let scenario = Report::of(&record).unwrap().scenarios.remove(0);
+        let seen = [Metric::P50, Metric::P99].map(|metric| {
+            let of = scenario.comparisons.iter().find(|one| one.metric == metric).unwrap();
+            of.verdict == VerdictWord::Invalid
+        });
+        assert_eq!(seen, taken, "{lag_ns}");
+        let says = scenario.findings[0].message.contains("p99, which stands");
+        assert_eq!(says, taken == [true, false], "{}", scenario.findings[0].message);
+    }
+}
+
+#[test]
+fn figures_that_a_lag_takes_away_are_compared_by_nobody() {
+    let mut record = lagging(900_000);
+    // Raced for p99 alone, the other metrics are compared all the same.
+    record.plan.scenarios[0].metrics = vec![Metric::P99];
+    let metric = |word: &str| Some(Metric::ALL.into_iter().find(|one| one.word() == word).unwrap());
+    let condition = |word: &str| FailIf {
+        text: format!("{word} slower"),
+        condition: Condition { claim: Claim::Slower(0.0), maybe: false },
+        metric: metric(word),
+    };
+    let asked = Asked { conditions: vec![condition("p50"), condition("p99")], ..Asked::default() };
+    let mut later = record.clone();
+    later.started_unix_ms += 86_400_000;
+    let named = |file: &str, record| Named { file: file.into(), record };
+    let compared = races(&named("a", &record), &named("b", &later), &asked).unwrap();
+    assert!(!compared.is_invalid(), "p99 stands: {:?}", compared.scenarios[0].findings);
+    let unknown: Vec<bool> = compared.conditions.iter().map(|one| one.is_unknown()).collect();
+    assert_eq!(unknown, [true, false]);
+}
+
+/// So many times, so many of which are another.
+fn some_of(count: u64, others: u64, most_ns: u64, other_ns: u64) -> EncodedHistogram {
+    let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
+    histogram.record_n(most_ns, count - others).unwrap();
+    histogram.record_n(other_ns, others).unwrap();
+    EncodedHistogram::encode(&histogram).unwrap()
+}
+
+#[test]
+fn the_lag_that_is_the_generators_own_is_not_what_it_waited_for() {
+    let with = |own: Option<EncodedHistogram>| {
+        let mut record = open();
+        parts(&mut record, |part| {
+            // One request in fifty waits for a connection, others for the generator.
+            part.send_lag = Some(times(0, 3_000_000, 10_000));
+            part.wait = Some(times(0, 3_000_000, 10_000));
+            part.own_lag.clone_from(&own);
+        });
+        (found(&record), both("send-lag", Severity::Invalid, &record))
+    };
+    let (found, lag) = with(Some(times(0, 3_000_000, 10_000)));
+    assert_eq!(found, lag, "what others waited for hides nothing");
+    assert_eq!(with(Some(times(0, 1_000, 10_000))).0, []);
+    assert_eq!(with(None).0, [], "a record from before it was kept");
+}
+
+#[test]
+fn a_rate_that_is_not_kept_up_with() {
+    // Slices of 100 ms that are answered for so much longer, and latencies that grow with them.
+    for (late_ns, severity) in
+        [(1_900_000, None), (2_100_000, Some(Severity::Warn)), (12_000_000, Some(Severity::Invalid))]
+    {
+        let mut record = open();
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        for slice in rounds.flat_map(|round| &mut round.slices) {
+            slice.elapsed_ns += late_ns;
+        }
+        if late_ns > 2_000_000 {
+            parts(&mut record, |part| part.latency = times(200_000, late_ns, 10_000));
+        }
+        let expected = severity.map_or(vec![], |severity| both("offered-not-achieved", severity, &record));
+        assert_eq!(found(&record), expected, "{late_ns}");
+    }
+    // A scenario has slices of its own, whatever those of the first one are.
+    let mut record = open();
+    record.plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000_000_000, rounds: 10 });
+    for slice in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
+    {
+        slice.elapsed_ns = 1_001_000_000;
+    }
+    assert_eq!(found(&record), [], "slices of a second");
+    let mut record = open();
+    parts(&mut record, |part| {
+        part.outcomes.cut += part.completions / 100;
+    });
+    assert_eq!(found(&record), both("offered-not-achieved", Severity::Warn, &record), "never answered");
+}
+
+#[test]
+fn a_generator_that_only_looks_out_for_the_next_due_time_is_not_busy() {
+    let mut record = open();
+    parts(&mut record, |part| part.usage.cpu_ns /= 2);
+    let mut with = |spin_ns| {
+        for slice in
+            record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
+        {
+            (slice.load_cpu_ns, slice.load_spin_ns) = (95_000_000, spin_ns);
+        }
+        (found(&record), both("generator-saturated", Severity::Invalid, &record))
+    };
+    assert_eq!(with(Some(60_000_000)).0, []);
+    let (found, saturated) = with(None);
+    assert_eq!(found, saturated);
+}
+
+#[test]
+fn freezing_by_signals_weakens_cpu_time_at_a_rate_in_short_slices() {
+    let shape = Shape::Open { connections: 64, rate_per_s: 1e4, poisson: true };
+    let race = |metrics| {
+        let racers = vec![Racer::new("a", 1e4), Racer::new("b", 1e4)];
+        let mut record = Race { shape: shape.clone(), metrics, ..Race::of(racers) }.record();
+        parts(&mut record, |part| part.latency = times(1_000_000, 2_000_000, 10_000));
+        record
+    };
+    let code = "frozen-by-signal";
+    let said = |record: &Record| found(record).iter().any(|one| one.0 == code && one.1 == Severity::Warn);
+    let mut record = race(vec![Metric::Cpu]);
+    assert!(!said(&record), "control groups");
+    record.machine.cgroup = CgroupKind::None;
+    assert!(said(&record));
+    record.plan.method.slice_ns = 1_000_000_000;
+    assert!(!said(&record), "slices of a second");
+    let mut throughput = closed();
+    throughput.machine.cgroup = CgroupKind::None;
+    assert!(!said(&throughput), "a closed load");
+}
+
+#[test]
+fn a_saturated_generator_is_in_the_latencies_also_of_a_server_at_its_limit() {
+    for (mut record, said) in [(open(), true), (closed(), false)] {
+        for slice in
+            record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
+        {
+            slice.load_cpu_ns = 95_000_000;
+        }
+        let expected = if said { both("generator-saturated", Severity::Invalid, &record) } else { vec![] };
+        assert_eq!(found(&record), expected);
+    }
+}
+
+#[test]
+fn a_generator_has_a_thread_for_each_core_and_no_more_than_connections() {
+    for (cores, connections, cpu_ns, said) in [
+        (vec![1, 2, 3, 4], 64, 190_000_000, false),
+        (vec![1, 2, 3, 4], 2, 190_000_000, true),
+        (vec![], 64, 60_000_000, false),
+        (vec![], 64, 95_000_000, true),
+    ] {
+        let mut record = open();
+        record.plan.pinning.load_cpus = cores;
+        record.plan.scenarios[0].shape = Shape::Open { connections, rate_per_s: 10_000.0, poisson: true };
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        rounds.flat_map(|round| &mut round.slices).for_each(|slice| slice.load_cpu_ns = cpu_ns);
+        let expected = if said { both("generator-saturated", Severity::Invalid, &record) } else { vec![] };
+        assert_eq!(found(&record), expected, "{connections} connections, {cpu_ns} ns in a slice");
+        let findings = Report::of(&record).unwrap().scenarios.remove(0).findings;
+        let by_connections = |remedy: &str| remedy.contains("number of connections");
+        assert!(findings.iter().all(|one| by_connections(&one.remedy) == (connections == 2)), "{findings:?}");
+    }
+}
+
+/// Readings of the gates that rest on counters: run delay, listeners and retransmits of each contender, swap of the scenario.
+fn counted(record: &Record) -> [usize; 4] {
+    let gates = Report::of(record).unwrap().scenarios.remove(0).gates;
+    assert!(gates.iter().all(|gate| !gate.reading.contains("NaN")), "{gates:?}");
+    let codes = ["run-delay", "listen-overflows", "retransmits", "swap"];
+    codes.map(|code| gates.iter().filter(|gate| gate.code == code).count())
+}
+
+#[test]
+fn what_could_not_be_read_is_not_said_to_have_passed() {
+    let mut record = closed();
+    parts(&mut record, |part| part.usage.cpu_ns /= 2);
+    assert_eq!(counted(&record), [2, 0, 0, 0], "no file could be read");
+    let host = HostReading {
+        listen_overflows: Some(0),
+        retransmitted_segments: Some(0),
+        swapped_in_pages: Some(0),
+        swapped_out_pages: Some(0),
+        ..HostReading::default()
+    };
+    record.epochs[3].contenders[1].host = host;
+    assert_eq!(counted(&record), [2, 1, 1, 1], "one epoch of one contender is a reading");
+    parts(&mut record, |part| part.host = host);
+    assert_eq!(counted(&record), [2, 2, 2, 1]);
+    let mut unread = record.clone();
+    let rounds = unread.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+    rounds.flat_map(|round| &mut round.slices).for_each(|slice| slice.load_run_delay_ns = None);
+    assert_eq!(counted(&unread), [0, 2, 2, 1], "of no thread its run delay");
+    let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+    rounds.for_each(|round| round.dropped = Some("steal 9.0 %".into()));
+    assert_eq!(counted(&record), [0, 2, 2, 1], "every round was left out");
+}
+
+#[test]
+fn a_server_at_its_quota_is_at_its_limit() {
+    let mut record = closed();
+    parts(&mut record, |part| part.usage.cpu_ns /= 2);
+    assert_eq!(found(&record), both("not-server-bound", Severity::Warn, &record));
+    record.plan.scenarios[0].limits.cpus = Some(0.5);
+    assert_eq!(found(&record), []);
+    let shares = Report::of(&record).unwrap().scenarios.remove(0).results;
+    assert!(shares.iter().all(|result| (result.cpu_share.unwrap() - 0.98).abs() < 1e-6));
+}
+
+#[test]
+fn littles_law_in_both_shapes() {
+    for (mut record, allowed, too_much) in [(closed(), 1.019, 1.021), (open(), 1.049, 1.051)] {
+        let mut with = |factor: f64| {
+            for (number, part) in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders).enumerate()
+            {
+                let latency = part.latency.decode().unwrap();
+                let sum_ns = latency.mean() * latency.len() as f64;
+                // Told apart by its worst epoch.
+                part.in_flight_ns = Some((sum_ns * if number == 1 { factor } else { 1.0 }) as u64);
+            }
+            found(&record)
+        };
+        // The one is the other times so much: apart by that part of it.
+        assert_eq!(with(1.0 / (2.0 - allowed)), []);
+        let name = |found: &[(String, Severity, String)]| (found[0].0.clone(), found[0].1, found.len());
+        assert_eq!(name(&with(1.0 / (2.0 - too_much))), ("littles-law".into(), Severity::Invalid, 1));
+    }
+}
+
+#[test]
+fn the_generators_ceiling() {
+    for (ceiling, severity) in [
+        (None, None),
+        (Some(40_000.0), None),
+        (Some(30_000.0), Some(Severity::Warn)),
+        (Some(20_000.0), Some(Severity::Invalid)),
+    ] {
+        let mut record = closed();
+        record.pilots[0].ceiling_rps = ceiling;
+        // 17,300 of them; node's 11,400 are 57 % of the last.
+        let found =
+            found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>();
+        assert_eq!(found, severity.map_or(vec![], |severity| one("ceiling", severity, "bun")));
+    }
+}
+
+/// What is held against the ceiling is the peak that was found, and no trial; the limits are those of any load.
+#[test]
+fn a_peak_near_the_generators_ceiling() {
+    let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+    let shape = Shape::Peak { connections: 64, objective };
+    for (peak, severity) in [
+        (None, None),
+        (Some(19_000.0), None),
+        (Some(21_000.0), Some(Severity::Warn)),
+        (Some(29_000.0), Some(Severity::Invalid)),
+    ] {
+        let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)];
+        let race = Race { shape: shape.clone(), metrics: vec![Metric::Peak], ..Race::of(racers) };
+        let mut record = race.record();
+        record.pilots[0].ceiling_rps = Some(40_000.0);
+        for (number, epoch) in record.epochs.iter_mut().enumerate() {
+            for (part, rate) in epoch.contenders.iter_mut().zip([Some(9_000.0), peak]) {
+                let end = if rate.is_some() { PeakEnd::Found } else { PeakEnd::AtLeast };
+                let rate_per_s = rate.unwrap_or(39_000.0) * (1.0 + 0.004 * (number as f64 * 2.3).sin());
+                part.peak = Some(PeakSeen { end, rate_per_s, low_per_s: None, high_per_s: None, trials: 17 });
+            }
+        }
+        let findings = Report::of(&record).unwrap().scenarios.remove(0).findings;
+        let about = findings.iter().filter(|one| one.code == "ceiling");
+        let told: Vec<_> = about.map(|one| (one.severity, one.contender.as_deref())).collect();
+        let expected: Vec<_> = severity.into_iter().map(|severity| (severity, Some("bun"))).collect();
+        assert_eq!(told, expected, "{peak:?}");
+    }
+}
+
+#[test]
+fn each_session_is_held_against_its_own_ceiling() {
+    let bun = |first: Option<f64>, later: Option<f64>, from_epoch: usize| {
+        let mut record = closed();
+        let unix_ms = record.epochs[from_epoch].started_unix_ms - 1;
+        record.pilots[0].ceiling_rps = first;
+        record.pilots[0].later_ceilings.push(LaterCeiling { unix_ms, ceiling_rps: later });
+        found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>()
+    };
+    let invalid = one("ceiling", Severity::Invalid, "bun");
+    assert_eq!(bun(Some(60_000.0), Some(60_000.0), 3), []);
+    assert_eq!(bun(Some(60_000.0), Some(20_000.0), 3), invalid, "the machine became slower");
+    assert_eq!(bun(Some(20_000.0), Some(60_000.0), 3), invalid, "it was slower");
+    assert_eq!(bun(Some(20_000.0), Some(60_000.0), 0), [], "no epoch was measured in the first session");
+    assert_eq!(bun(Some(60_000.0), None, 3), []);
+}
+
+#[test]
+fn epochs_that_follow_each_other() {
+    let with = |epochs: usize, drift: f64| {
+        let mut race = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
+        (race.epochs, race.end) = (epochs, None);
+        let mut record = race.record();
+        for (number, epoch) in record.epochs.iter_mut().enumerate() {
+            for slice in epoch.rounds.iter_mut().flat_map(|round| &mut round.slices) {
+                let more = if slice.contender == 1 { drift * number as f64 } else { 0.0 };
+                slice.rate_per_s = slice.rate_per_s.map(|rate| rate * more.exp());
+            }
+        }
+        let pair = Report::of(&record).unwrap().scenarios.remove(0).comparisons.remove(0);
+        (found(&record), pair.serial_correlation, pair.serial_z)
+    };
+    let (found, correlation, z) = with(12, 0.02);
+    assert_eq!(found, one("serial-correlation", Severity::Warn, "b"));
+    assert!(correlation.unwrap() > 0.5 && z.unwrap() > 2.0, "{correlation:?} {z:?}");
+    let (found, correlation, z) = with(12, 0.0);
+    assert_eq!(found, []);
+    assert!(correlation.unwrap().abs() < 0.6 && z.unwrap() < 2.0, "{correlation:?} {z:?}");
+    assert_eq!(with(9, 0.02), (vec![], None, None), "too few to say");
+}
+
+#[test]
+fn a_generator_on_the_critical_path() {
+    for (ratio, standard_error, seen) in [
+        (0.95, 0.01, true),
+        (0.95, 0.021, false), // 5 % slower, but perhaps only 0.8 %
+        (0.992, 0.000_1, false),
+        (1.05, 0.01, false),
+    ] {
+        let mut record = closed();
+        let mut pilot = record.pilots[0].contenders[0].clone();
+        pilot.handicap = Some(Handicap { added_ns: 2_000, ratio, standard_error, pairs: 10 });
+        pilot.contender = "bun".into();
+        record.pilots[0].contenders.push(pilot);
+        let expected = if seen { one("handicap", Severity::Warn, "bun") } else { vec![] };
+        assert_eq!(found(&record), expected, "{ratio} {standard_error}");
+    }
+}

@@ -1,0 +1,416 @@
+//! The report: derived from the record alone, fitting its schema, and the same as what the referee says.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+#[path = "../../record/tests/fixture/mod.rs"]
+mod fixture;
+
+use std::path::Path;
+
+use deadheat_analysis::gates::race::CODES;
+use deadheat_analysis::series::rates;
+use deadheat_analysis::{Comparison, Report};
+use deadheat_record::{
+    End, Epoch, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity, Shape,
+    Throttling, VerdictWord,
+};
+use fixture::{Race, Racer};
+use serde_json::Value;
+
+fn two() -> Race {
+    Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)])
+}
+
+/// As `race --json` writes it.
+fn json(report: &Report) -> String {
+    serde_json::to_string_pretty(report).unwrap() + "\n"
+}
+
+fn codes(record: &Record) -> Vec<(String, Severity)> {
+    let document = Report::of(record).unwrap();
+    let findings =
+        document.scenarios.into_iter().flat_map(|scenario| scenario.findings).chain(document.findings);
+    findings.map(|finding| (finding.code, finding.severity)).collect()
+}
+
+fn only(record: &Record) -> Comparison {
+    let mut document = Report::of(record).unwrap();
+    assert_eq!(document.scenarios[0].comparisons.len(), 1);
+    document.scenarios.remove(0).comparisons.remove(0)
+}
+
+/// A finding of this code and severity and no other.
+fn expect(race: &Race, code: &str, severity: Severity) {
+    assert_eq!(codes(&race.record()), [(code.to_owned(), severity)]);
+    assert!(CODES.contains(&code));
+}
+
+#[test]
+fn the_example_document_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/fixtures/example.json");
+    let made = json(&Report::of(&Race { rounds: 4, ..two() }.record()).unwrap());
+    if std::env::var_os("UPDATE_EXAMPLE").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == made,
+        "{} differs from what is written now; rewrite it with UPDATE_EXAMPLE=1 cargo test -p deadheat-analysis",
+        path.display()
+    );
+}
+
+#[test]
+fn documents_fit_the_schema_and_read_back() {
+    let schema: Value = serde_json::from_str(&deadheat_analysis::schema_json().unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let unmeasured = Race { epochs: 0, end: None, ..two() };
+    let alone = Race::of(vec![Racer::new("node", 11_400.0)]);
+    for race in [two(), unmeasured, alone] {
+        let record = race.record();
+        let document = Report::of(&record).unwrap();
+        let text = json(&document);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), document);
+    }
+}
+
+#[test]
+fn results_are_sums_means_and_medians_of_the_record() {
+    let record = two().record();
+    let document = Report::of(&record).unwrap();
+    let result = &document.scenarios[0].results[1];
+    let parts: Vec<_> = record.epochs.iter().map(|epoch| &epoch.contenders[1]).collect();
+    let completions: u64 = parts.iter().map(|part| part.completions).sum();
+    let cpu_ns: u64 = parts.iter().map(|part| part.usage.cpu_ns).sum();
+    assert_eq!(result.outcomes.ok, completions);
+    assert_eq!(result.status[&200], completions);
+    assert_eq!(result.cpu_us_per_request, Some(cpu_ns as f64 / completions as f64 / 1e3));
+    // What the ticks missed is missing of neither part.
+    let (user, system) = (result.user_us_per_request.unwrap(), result.system_us_per_request.unwrap());
+    assert!((user / system - 63.0 / 36.0).abs() < 1e-6);
+    assert!((user + system - result.cpu_us_per_request.unwrap()).abs() < 1e-9);
+    assert!((result.switches_per_request.unwrap() - 0.625).abs() < 1e-3);
+    assert!((result.involuntary_switches_per_request.unwrap() - 0.125).abs() < 1e-3);
+    assert!((result.cpu_share.unwrap() - 0.98).abs() < 1e-6);
+    assert_eq!(result.cold_start_ns, Some(48_300_000 + 525_000));
+    assert_eq!((result.processes, result.throttled), (Some(1), None));
+    // A second of load in each of the six epochs.
+    assert!((result.received_bytes_per_s.unwrap() - completions as f64 * 250.0 / 6.0).abs() < 1e-6);
+    let mut held = record.clone();
+    for (epoch, periods) in held.epochs.iter_mut().zip(1..) {
+        epoch.contenders[1].throttled = Some(Throttling { periods, ns: 1_000 });
+    }
+    let result = Report::of(&held).unwrap().scenarios.remove(0).results.remove(1);
+    assert_eq!(result.throttled, Some(Throttling { periods: 21, ns: 6_000 }));
+    assert_eq!((result.rss_bytes, result.peak_rss_bytes), (Some(61 << 20), Some(70 << 20)));
+    let epochs = record.epochs.iter().map(|epoch| rates(epoch, 1).iter().sum::<f64>() / 10.0);
+    assert!((result.throughput_rps.unwrap() - epochs.sum::<f64>() / 6.0).abs() < 1e-6);
+    assert_eq!(QUANTILES.len(), 7);
+    assert!(result.latency_ns.p99.is_some() && result.latency_ns.p99_99.is_none());
+}
+
+#[test]
+fn verdicts() {
+    let faster = only(&two().record());
+    assert_eq!(
+        (faster.verdict, faster.baseline.as_str(), faster.contender.as_str()),
+        (VerdictWord::Faster, "node", "bun")
+    );
+    assert!(faster.low.unwrap() > 1.4 && faster.high.unwrap() < 1.65 && !faster.provisional);
+    assert_eq!((faster.epochs, faster.epoch_ratios.len()), (6, 6));
+    let mean = faster.epoch_ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / 6.0;
+    assert!((mean.exp() - faster.ratio.unwrap()).abs() < 1e-12);
+    let running = Race { epochs: 5, end: None, ..two() };
+    let open = only(&running.record());
+    assert_eq!((open.verdict, open.provisional), (VerdictWord::Inconclusive, true));
+    let ended = Race { end: Some(End::Budget), ..running };
+    assert_eq!(only(&ended.record()).verdict, VerdictWord::Faster);
+}
+
+#[test]
+fn for_latency_and_cpu_less_is_better() {
+    for metric in [Metric::Cpu, Metric::P50, Metric::P99] {
+        let comparison = only(&Race { metrics: vec![metric], ..two() }.record());
+        assert!(comparison.ratio.unwrap() < 0.7, "{metric:?}");
+        assert_eq!((comparison.metric, comparison.verdict), (metric, VerdictWord::Faster));
+    }
+}
+
+#[test]
+fn all_metrics_of_a_scenario_are_judged_together_and_ranked_apart() {
+    let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
+    let metrics = vec![Metric::Throughput, Metric::P99];
+    let scenario = Report::of(&Race { racers, metrics, ..two() }.record()).unwrap().scenarios.remove(0);
+    assert_eq!(scenario.comparisons.len(), 6);
+    assert!(
+        scenario.comparisons.iter().all(|one| one.verdict == VerdictWord::Faster),
+        "more is better, and less"
+    );
+    let ratios: Vec<bool> = scenario.comparisons.iter().map(|one| one.ratio.unwrap() > 1.0).collect();
+    assert_eq!(ratios, [true, true, true, false, false, false]);
+    for ranking in &scenario.rankings {
+        let ranked: Vec<(&str, &str)> =
+            ranking.contenders.iter().map(|one| (one.contender.as_str(), one.letters.as_str())).collect();
+        assert_eq!(ranked, [("go", "a"), ("bun", "b"), ("node", "c")], "{:?}", ranking.metric);
+    }
+    let alone = only(&Race { metrics: vec![Metric::P99], ..two() }.record());
+    let with_another = Race { metrics: vec![Metric::P99, Metric::P50], epochs: 5, end: None, ..two() };
+    let pair = Report::of(&with_another.record()).unwrap().scenarios.remove(0).comparisons;
+    assert!((pair[0].alpha - alone.alpha / 2.0).abs() < 1e-12, "they share the error rate");
+}
+
+#[test]
+fn a_metric_that_cannot_be_compared_is_said() {
+    let racers = vec![Racer::new("a", 5_000.0), Racer::new("b", 9_000.0)];
+    let race = |metrics: Vec<Metric>| Race { racers: racers.clone(), metrics, ..two() };
+    expect(&race(vec![Metric::P50, Metric::P99]), "metric-unavailable", Severity::Warn);
+    let left = Report::of(&race(vec![Metric::P50, Metric::P99]).record()).unwrap().scenarios.remove(0);
+    assert_eq!((left.comparisons.len(), left.comparisons[0].metric), (1, Metric::P50));
+    assert_eq!(left.rankings.len(), 2);
+    expect(&race(vec![Metric::P99]), "metric-unavailable", Severity::Invalid);
+}
+
+#[test]
+fn an_invalid_finding_takes_the_verdicts_of_those_it_is_about() {
+    let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
+    let mut record = Race::of(racers).record();
+    let finding = Finding::invalid("mismatch", "wrong answers", "look");
+    record.findings.push((Some("closed-64".into()), finding.clone().about("bun")));
+    let scenario = Report::of(&record).unwrap().scenarios.remove(0);
+    for one in &scenario.comparisons {
+        let about = one.baseline == "bun" || one.contender == "bun";
+        assert_eq!(one.verdict == VerdictWord::Invalid, about, "{} {}", one.baseline, one.contender);
+    }
+    let letters: Vec<&str> = scenario.results.iter().map(|result| result.letters.as_str()).collect();
+    assert_eq!(letters, ["b", "ab", "a"]);
+    record.findings.push((None, finding));
+    let all = Report::of(&record).unwrap().scenarios.remove(0).comparisons;
+    assert!(all.iter().all(|one| one.verdict == VerdictWord::Invalid));
+}
+
+#[test]
+fn a_clean_race_has_no_findings() {
+    assert_eq!(codes(&two().record()), []);
+}
+
+#[test]
+fn gates_of_the_machine() {
+    expect(&Race { steal_share: 0.02, ..two() }, "steal", Severity::Warn);
+    expect(&Race { dropped_rounds: 3, ..two() }, "dropped-rounds", Severity::Invalid);
+    assert_eq!(codes(&Race { dropped_rounds: 2, ..two() }.record()), []);
+    let mut record = two().record();
+    let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+    rounds.for_each(|round| round.external.foreign_share = Some(0.03));
+    assert_eq!(codes(&record), [("foreign-cpu".to_owned(), Severity::Warn)]);
+    let mut record = two().record();
+    record.plan.pinning.server_cpus.clear();
+    assert_eq!(codes(&record), [("not-pinned".to_owned(), Severity::Warn)]);
+}
+
+/// As the runner writes it: the rounds in which others had most of the time are left out, here two of ten, and the others are quiet.
+#[test]
+fn rounds_that_were_left_out_say_how_noisy_the_machine_is() {
+    for (steal_share, foreign_share, expected) in [
+        (0.2, 0.004, ("steal", Severity::Warn)),
+        (0.3, 0.004, ("steal", Severity::Invalid)),
+        (0.001, 0.3, ("foreign-cpu", Severity::Warn)),
+        (0.001, 0.6, ("foreign-cpu", Severity::Invalid)),
+    ] {
+        let mut record = Race { dropped_rounds: 2, ..two() }.record();
+        let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        for round in rounds.filter(|round| round.dropped.is_some()) {
+            round.external = ExternalReading { steal_share, foreign_share: Some(foreign_share) };
+        }
+        let (code, severity) = expected;
+        assert_eq!(codes(&record), [(code.to_owned(), severity)], "{steal_share} {foreign_share}");
+    }
+}
+
+#[test]
+fn gates_of_the_generator() {
+    let idle = |load_cpu_share| {
+        let mut race = Race { load_cpu_share, ..two() };
+        race.racers[1].cpu_share = 0.7;
+        race
+    };
+    expect(&idle(0.5), "not-server-bound", Severity::Warn);
+    let both = |share| codes(&idle(share).record());
+    let bound = ("not-server-bound".to_owned(), Severity::Warn);
+    let saturated = |severity| ("generator-saturated".to_owned(), severity);
+    assert_eq!(both(0.8), [bound.clone(), saturated(Severity::Warn)]);
+    assert_eq!(both(0.9), [saturated(Severity::Invalid), bound.clone()]);
+    // A server at its limit set the rate, however busy the generator was.
+    assert_eq!(codes(&Race { load_cpu_share: 0.99, ..two() }.record()), []);
+    // Services do a part of the work on the same cores; a quota is the contender's alone.
+    let mut served = idle(0.8).record();
+    for part in served.epochs.iter_mut().map(|epoch| &mut epoch.contenders[1]) {
+        part.usage.services_cpu_ns = Some(part.loaded_ns / 4);
+    }
+    let result = Report::of(&served).unwrap().scenarios.remove(0).results.remove(1);
+    let alone = result.cpu_us_per_request.unwrap();
+    assert!((result.services_share.unwrap() - 0.25).abs() < 1e-9);
+    assert!((result.services_us_per_request.unwrap() / alone - 0.25 / 0.7).abs() < 1e-3);
+    assert_eq!(codes(&served), []);
+    served.plan.scenarios[0].limits.cpus = Some(1.0);
+    assert!(codes(&served).contains(&bound), "{:?}", codes(&served));
+    // An open load asks for no more than its rate.
+    let open = Shape::Open { connections: 64, rate_per_s: 100.0, poisson: true };
+    assert_eq!(codes(&Race { shape: open, ..idle(0.5) }.record()), []);
+}
+
+#[test]
+fn gates_of_the_answers() {
+    let with = |change: &dyn Fn(&mut Racer)| {
+        let mut race = two();
+        change(&mut race.racers[1]);
+        race
+    };
+    expect(&with(&|racer| racer.wrong = 1), "mismatch", Severity::Warn);
+    expect(&with(&|racer| racer.wrong = 30), "mismatch", Severity::Invalid);
+    expect(&with(&|racer| racer.timeouts = 1), "errors", Severity::Warn);
+    expect(&with(&|racer| racer.timeouts = 30), "errors", Severity::Invalid);
+    expect(&with(&|racer| racer.closed_by_server = 200), "no-keep-alive", Severity::Warn);
+    expect(&with(&|racer| racer.climb = 0.25), "no-steady-state", Severity::Invalid);
+    // Before the race itself asks for the first time, nobody is asked.
+    for (epochs, readings) in [(3, 0), (4, 2)] {
+        let race = Race { epochs, ..with(&|racer| racer.climb = 0.25) };
+        let scenario = Report::of(&race.record()).unwrap().scenarios.remove(0);
+        let read = scenario.gates.iter().filter(|gate| gate.code == "no-steady-state").count();
+        let said = scenario.findings.iter().filter(|one| one.code == "no-steady-state").count();
+        assert_eq!((read, said), (readings, readings / 2), "{epochs} epochs");
+    }
+}
+
+#[test]
+fn gates_of_the_epochs() {
+    expect(&Race { epochs: 4, ..two() }, "few-epochs", Severity::Warn);
+    for (end, remedy) in [(None, "--resume"), (Some(End::Budget), "--budget")] {
+        let scenario = Report::of(&Race { epochs: 4, end, ..two() }.record()).unwrap().scenarios.remove(0);
+        let few = scenario.findings.iter().find(|one| one.code == "few-epochs").unwrap();
+        let options: Vec<&str> = few.remedy.split([' ', ',']).filter(|one| one.starts_with("--")).collect();
+        assert_eq!(options, [remedy], "what ended is not gone on with: {end:?}");
+    }
+    for end in [End::Unavailable, End::Maximum] {
+        let few_of = |record: &Record| {
+            let findings = Report::of(record).unwrap().scenarios.remove(0).findings;
+            findings.into_iter().find(|one| one.code == "few-epochs").unwrap()
+        };
+        let few = few_of(&Race { epochs: 4, end: Some(end), ..two() }.record());
+        assert!(few.remedy.starts_with("mend first what else"), "nothing disturbed it: {few:?}");
+        let mut record = Race { end: Some(end), ..two() }.record();
+        let all = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
+        all.for_each(|round| round.dropped = Some("steal of 9 %".into()));
+        let few = few_of(&record);
+        assert!(
+            few.remedy.starts_with("race again where less disturbs it"),
+            "more time helps nobody: {few:?}"
+        );
+        assert!(few.message.ends_with("6 more left out: nothing can be told apart"), "{few:?}");
+    }
+    // Of six epochs one was disturbed from its first round to its last.
+    let mut record = two().record();
+    record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));
+    assert_eq!(codes(&record), [("few-epochs".to_owned(), Severity::Warn)]);
+    let said = Report::of(&record).unwrap().scenarios.remove(0).findings.remove(0).message;
+    assert!(said.starts_with("5 of the 6 epochs of a first look measured, 1 more left out: "), "{said}");
+    for (noise, more_helps) in [(0.1, true), (0.6, false)] {
+        let noisy = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
+        let race = Race { noise: (noise, 0.02), epochs: 6, end: Some(End::Budget), ..noisy };
+        expect(&race, "too-noisy", Severity::Warn);
+        let findings = Report::of(&race.record()).unwrap().scenarios.remove(0).findings;
+        let said = findings.iter().find(|one| one.code == "too-noisy").unwrap();
+        assert_eq!(
+            said.remedy.contains("--epochs"),
+            more_helps,
+            "no more than 200 can be asked for: {said:?}"
+        );
+    }
+}
+
+#[test]
+fn a_stalling_contender_is_named() {
+    let mut record = two().record();
+    for epoch in &mut record.epochs {
+        let slices =
+            epoch.rounds[epoch.number * 3 % 10].slices.iter_mut().filter(|slice| slice.contender == 1);
+        slices.for_each(|slice| slice.rate_per_s = slice.rate_per_s.map(|rate| rate * 0.02));
+    }
+    assert_eq!(codes(&record), [("intermittent-slow-slices".to_owned(), Severity::Warn)]);
+}
+
+#[test]
+fn what_a_record_may_not_hold_is_said() {
+    let mut record = two().record();
+    record.epochs[1].contenders[0].latency.0 = "damaged".into();
+    let error = Report::of(&record).unwrap_err().to_string();
+    assert!(error.contains("closed-64") && error.contains("damaged"), "{error}");
+    let mut record = two().record();
+    record.plan.method.looks = vec![];
+    assert!(Report::of(&record).unwrap_err().to_string().contains("no looks"));
+    let record = Race { epochs: 31, rounds: 2, ..two() }.record();
+    assert!(Report::of(&record).unwrap_err().to_string().contains("31 epochs"));
+}
+
+#[test]
+fn what_follows_from_a_part_of_a_record_followed_from_the_whole() {
+    let (mut record, other) = (two().record(), Race { seed: 7, ..two() }.record());
+    let plan = ScenarioPlan { name: "other".into(), ..record.plan.scenarios[0].clone() };
+    record.plan.scenarios.push(plan);
+    record.epochs.extend(other.epochs.into_iter().map(|epoch| Epoch { scenario: "other".into(), ..epoch }));
+    record.ended.push(("other".into(), End::Decided));
+    let whole = Report::of(&record).unwrap();
+    assert_ne!(whole.scenarios[0].results, whole.scenarios[1].results);
+    for one in &whole.scenarios {
+        let part = Report::of(&record.clone().only(&[&one.name])).unwrap();
+        assert_eq!(part.scenarios.as_slice(), std::slice::from_ref(one));
+        assert!(part.reproduce.contains(&format!("--scenario {}", one.name)), "{}", part.reproduce);
+    }
+}
+
+/// One slice in ten of b is slow, which its mean has in it and its verdict has not: the order is the verdict's.
+#[test]
+fn who_was_told_apart_stands_on_the_right_side() {
+    let racers = [("a", 10_000.0), ("b", 10_300.0), ("c", 8_000.0)];
+    let racers = racers.map(|(name, rate)| Racer::new(name, rate)).to_vec();
+    let mut record = Race { noise: (0.001, 0.001), ..Race::of(racers) }.record();
+    for (index, epoch) in record.epochs.iter_mut().enumerate() {
+        // Now early and now late, so that it is no climb.
+        let round = [0, 9, 4, 5, 8, 1][index];
+        for slice in epoch.rounds[round].slices.iter_mut().filter(|slice| slice.contender == 1) {
+            slice.rate_per_s = slice.rate_per_s.map(|rate| rate * 0.3);
+        }
+    }
+    let scenario = Report::of(&record).unwrap().scenarios.remove(0);
+    let mean = |index: usize| scenario.results[index].throughput_rps.unwrap();
+    assert!(mean(1) < mean(0), "{} {}", mean(0), mean(1));
+    let ranked: Vec<(&str, &str)> =
+        scenario.rankings[0].contenders.iter().map(|one| (&*one.contender, &*one.letters)).collect();
+    assert_eq!(ranked, [("b", "a"), ("a", "b"), ("c", "c")]);
+    let headline = &scenario.rankings[0].headline;
+    assert!(headline.starts_with("b is first of 3: it is 1.03"), "{headline}");
+}
+
+/// A slice in which nothing was answered counts for what it is: the totals have it, and somebody is told.
+#[test]
+fn a_slice_without_an_answer_is_not_left_out() {
+    let racers = vec![Racer::new("a", 10_000.0), Racer::new("b", 10_000.0)];
+    let mut record = Race { noise: (0.001, 0.001), ..Race::of(racers) }.record();
+    for epoch in &mut record.epochs {
+        for slice in epoch.rounds[3].slices.iter_mut().filter(|slice| slice.contender == 1) {
+            slice.rate_per_s = Some(0.0);
+        }
+    }
+    let scenario = Report::of(&record).unwrap().scenarios.remove(0);
+    let pair = &scenario.comparisons[0];
+    assert!(
+        (pair.ratio.unwrap() - 1.0).abs() < 0.01 && (pair.total_ratio.unwrap() - 0.9).abs() < 0.01,
+        "{pair:?}"
+    );
+    assert!(
+        scenario.findings.iter().any(|one| one.code == "intermittent-slow-slices"),
+        "{:?}",
+        scenario.findings
+    );
+}
