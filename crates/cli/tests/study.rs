@@ -1,5 +1,5 @@
 //! What a person sees who made a mistake in `study.toml`: golden outputs, one folder of `tests/studies` per kind of
-//! mistake, and the studies that must load. To accept a change: `INSTA_UPDATE=always cargo test -p deadheat --test study`.
+//! mistake, and the studies that must load. To accept a change: `INSTA_UPDATE=always cargo test -p deadheat --test all study_files`.
 
 use std::collections::BTreeSet;
 use std::fs;
