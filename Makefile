@@ -23,7 +23,7 @@ test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	cargo test --workspace --locked
+	RUST_TEST_THREADS=$$(($$(nproc) + 4)) cargo test --workspace --locked
 	web/test.sh
 	fuzz/run.sh 5
 

@@ -28,9 +28,10 @@ coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing"
 RUSTFLAGS=$coverage cargo build --release --locked --quiet --target "$host" --target-dir "$build"
 
-for target in "${targets[@]}"; do
+# Fuzzes one target, and says what came of it.
+fuzz() {
+    local target=$1 log=$build/$1.log runs
     mkdir -p "$build/corpus/$target" "artifacts/$target"
-    log=$build/$target.log
     if "$build/$host/release/$target" "$build/corpus/$target" "corpus/$target" -dict="$target.dict" \
         -max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024 -print_final_stats=1 \
         -artifact_prefix="artifacts/$target/" >"$log" 2>&1; then
@@ -39,6 +40,16 @@ for target in "${targets[@]}"; do
     else
         tail -n 40 "$log" >&2
         echo "fuzz: $target: FOUND something; the input is in fuzz/artifacts/$target" >&2
-        exit 1
+        return 1
     fi
+}
+
+# All targets side by side.
+running=()
+for target in "${targets[@]}"; do
+    fuzz "$target" &
+    running+=($!)
 done
+found=0
+for one in "${running[@]}"; do wait "$one" || found=1; done
+exit $found

@@ -123,7 +123,7 @@ impl<'p> Walk<'p> {
         if let Some(line) = line.strip_suffix('&') {
             self.behind.push(self.shell(line).limit(Duration::from_secs(600)).spawn());
             let listens = || TcpStream::connect(("127.0.0.1", self.port)).is_ok();
-            assert!(wait_until(Duration::from_secs(10), listens), "{place}: nobody listens");
+            assert!(wait_until(Duration::from_secs(60), listens), "{place}: nobody listens");
             return;
         }
         let outcome: Outcome = self.shell(&line).limit(Duration::from_secs(150)).run();
@@ -149,10 +149,16 @@ impl<'p> Walk<'p> {
 
 #[test]
 fn marked_examples_run_and_say_what_is_shown() {
-    let _turn = turn();
-    let readme = std::iter::once(page("README.md"));
-    let counts: Vec<(String, usize)> =
-        readme.chain(book()).map(|page| (page.name.clone(), Walk::new(&page).all())).collect();
+    let pages: Vec<Page> = std::iter::once(page("README.md")).chain(book()).collect();
+    let walked = |page: &Page| {
+        let _turn = turn();
+        (page.name.clone(), Walk::new(page).all())
+    };
+    // Page by page side by side: each has a folder of its own.
+    let counts: Vec<(String, usize)> = std::thread::scope(|scope| {
+        let walks: Vec<_> = pages.iter().map(|page| scope.spawn(|| walked(page))).collect();
+        walks.into_iter().map(|walk| walk.join().unwrap()).collect()
+    });
     let count: usize = counts.iter().map(|(_, count)| count).sum();
     assert!(count >= 12, "few examples are run: {counts:?}");
     for name in ["docs/src/compare-in-ci.md", "docs/src/reading-a-report.md"] {

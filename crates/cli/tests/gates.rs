@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use deadheat_host::affinity;
-use deadheat_testkit::{Kit, Outcome, TestServer, server_line, skip_loudly, turn, wait_until};
+use deadheat_testkit::{Kit, Outcome, TestServer, server_line, skip_loudly, turn_alone, wait_until};
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
 /// Shorter than other tests' races: no more is asked of them than that a reading is beyond its limit.
-const SHORT: [&str; 8] = ["--epochs", "3", "--warmup", "100ms", "--measure", "240ms", "--slice", "20ms"];
+const SHORT: [&str; 8] = ["--epochs", "3", "--warmup", "50ms", "--measure", "160ms", "--slice", "20ms"];
 /// On any machine with two cores.
 const CORES: [&str; 4] = ["--server-cpus", "0", "--load-cpus", "1"];
 const SERVER_CORE: usize = 0;
@@ -178,7 +178,7 @@ fn a_busy_server_core() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let burner = Burner::on(SERVER_CORE);
     let outcome = same_in(&kit, &server_line(&["--json", "--spin-us", "50"]), "8");
     drop(burner);
@@ -192,7 +192,7 @@ fn a_busy_generator_core() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let burner = Burner::on(LOAD_CORE);
     let outcome = same(&kit, &server_line(&["--json", "--spin-us", "50"]));
     drop(burner);
@@ -234,7 +234,7 @@ fn a_core_that_stands_still_now_and_then() {
     let Some(freezer) = Group::of("freezer").filter(|_| two_cores()) else {
         skip_loudly!("no freezer of version 1, or one core")
     };
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let server = server_line(&["--json"]);
     let race = kit.race().contender("a", &server).contender("b", &server).args(CORES);
     let timing = ["--epochs", "3", "--warmup", "100ms", "--measure", "1200ms", "--slice", "200ms"];
@@ -269,7 +269,7 @@ fn stalls_that_nobody_sees() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (Kit::new("/usr/bin/setpriv"), turn());
+    let (kit, _turn) = (Kit::new("/usr/bin/setpriv"), turn_alone());
     let server = server_line(&["--json"]);
     let without =
         ["--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice", BINARY, "race", "-n", "a", "-n", "b"];
@@ -294,7 +294,7 @@ fn a_quota_on_deadheat_itself() {
     let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
-    let (kit, _turn) = (Kit::new("/bin/sh"), turn());
+    let (kit, _turn) = (Kit::new("/bin/sh"), turn_alone());
     let server = server_line(&["--json", "--spin-us", "50"]);
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run = kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", "-n", "a", "-n", "b"]);
@@ -310,7 +310,7 @@ fn a_quota_on_deadheat_itself_while_contenders_are_started() {
     let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
-    let (kit, _turn) = (Kit::new("/bin/sh"), turn());
+    let (kit, _turn) = (Kit::new("/bin/sh"), turn_alone());
     // Each probe costs more than the 10 ms that a period of 20 ms has.
     let server = Value::from(server_line(&["--json", "--spin-us", "20000"]));
     let contender = |name: &str| format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\n");
@@ -330,7 +330,7 @@ fn a_server_that_sleeps() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let outcome = same(&kit, &server_line(&["--json", "--delay-ms", "2"]));
     assert_found(&outcome, "not-server-bound", "warn", "a");
     assert_found(&outcome, "not-server-bound", "warn", "b");
@@ -342,7 +342,7 @@ fn a_quota_that_nobody_asked_for() {
     let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let server = server_line(&["--json", "--spin-us", "50"]);
     let held = format!("echo $$ > {}/cgroup.procs && exec {server}", group.0.display());
     let race = kit.race().contender("free", &server).contender("held", &held);
@@ -371,7 +371,7 @@ fn limits_hold_and_what_was_asked_for_is_no_finding() {
     if Group::half_a_core().is_none() || !two_cores() {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let server = server_line(&["--json", "--spin-us", "50"]);
     let outcome = limited(&kit, &server, "cpus = 0.5\nmemory = \"256MB\"");
     assert_not_found(&outcome, "throttled");
@@ -387,7 +387,7 @@ fn limits_hold_and_what_was_asked_for_is_no_finding() {
 
 #[test]
 fn limits_that_cannot_be_set_are_refused_before_anything_starts() {
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let outcome = limited(&kit, &server_line(&["--json"]), "cpuset = [1]");
     outcome.assert_status(2).assert_stderr_has("processor 1, which the load generator runs on");
     outcome.assert_stderr_has("--load-cpus").assert_stderr_has("limited");
@@ -398,7 +398,7 @@ fn answers_that_differ_now_and_then() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let race = kit.race().contender("good", &server_line(&["--json"]));
     let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "2500"]));
     let outcome = race.args(SHORT).args(["-c", "8"]).args(CORES).run();
@@ -414,7 +414,7 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let null = format!("exec {BINARY} null --port {{port}}");
     let race = kit.race().contender("a", &null).contender("b", &null).args(["-c", "8"]).args(CORES);
     // Slices as long as they are usually: in shorter ones a noisy moment hides what the handicap does.
@@ -435,7 +435,7 @@ fn more_work_of_the_generator_does_nothing_to_a_server_at_its_limit() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let outcome = same(&kit, &server_line(&["--json", "--spin-us", "300"]));
     assert_not_found(&outcome, "handicap");
     for contender in outcome.json()["record"]["pilots"][0]["contenders"].as_array().unwrap() {
@@ -450,7 +450,7 @@ fn a_rate_that_is_too_high_for_a_server() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let server = server_line(&["--json", "--spin-us", "1000"]);
     let race = kit.race().contender("a", &server).contender("b", &server);
     // Slices of 400 requests: by how much the last one is late varies by a twentieth, and must not be taken for any other's latency.
@@ -471,7 +471,7 @@ fn a_generator_that_is_starved() {
     let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
-    let (kit, _turn) = (Kit::new("/bin/sh"), turn());
+    let (kit, _turn) = (Kit::new("/bin/sh"), turn_alone());
     let server = server_line(&["--json"]);
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run = kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", "-n", "a", "-n", "b"]);
@@ -491,7 +491,7 @@ fn a_lone_generator_that_is_starved() {
     let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
-    let (kit, _turn, server) = (Kit::new("/bin/sh"), turn(), TestServer::start(&["--json"]));
+    let (kit, _turn, server) = (Kit::new("/bin/sh"), turn_alone(), TestServer::start(&["--json"]));
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run = kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "load", &server.url("/")]);
     let outcome = run.args(["-r", "2000", "-d", "2s", "--warmup", "0s"]).json_to("out.json").run();
@@ -507,7 +507,7 @@ fn a_listener_that_is_full() {
     if !two_cores() {
         skip_loudly!("one core");
     }
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let full = server_line(&["--json", "--spin-us", "3000", "--close-each", "--backlog", "1"]);
     let race = kit.race().contender("roomy", &server_line(&["--json"])).contender("full", &full);
     let race = race.args(&SHORT[..4]).args(["--measure", "800ms", "--slice", "200ms", "--timeout", "1s"]);
@@ -520,7 +520,7 @@ fn a_listener_that_is_full() {
 
 #[test]
 fn what_the_machine_counts_is_in_the_record() {
-    let (kit, _turn) = (kit(), turn());
+    let (kit, _turn) = (kit(), turn_alone());
     let outcome = same(&kit, &server_line(&["--json", "--spin-us", "50"]));
     let here = |file: &str, name: &str| {
         std::fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|word| word == name))

@@ -102,3 +102,31 @@ fn the_readme_names_only_commands_that_there_are() {
         assert!(makefile.contains(&format!("\n{target}:")), "the Makefile has no {target}");
     }
 }
+
+/// Where a crate's tests are one program, a file that it does not name would never run.
+#[test]
+fn every_file_of_tests_is_run() {
+    for name in allowed().keys() {
+        let folder = root().join("crates").join(name);
+        let manifest: toml::Table = fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap();
+        if manifest["package"].get("autotests").and_then(toml::Value::as_bool) != Some(false) {
+            continue;
+        }
+        let programs = manifest["test"].as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap());
+        let programs: Vec<&str> = programs.filter_map(|path| path.strip_prefix("tests/")).collect();
+        let texts: String = programs
+            .iter()
+            .map(|path| fs::read_to_string(folder.join("tests").join(path)).unwrap())
+            .collect();
+        for entry in fs::read_dir(folder.join("tests")).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            let Some(module) = file.strip_suffix(".rs") else { continue };
+            let named =
+                texts.contains(&format!("\nmod {module};\n")) || texts.contains(&format!("\"{file}\""));
+            assert!(
+                named || programs.contains(&file.as_str()),
+                "crates/{name}/tests/{file} is in no test program"
+            );
+        }
+    }
+}

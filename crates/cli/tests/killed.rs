@@ -2,17 +2,15 @@
 //! on with.
 #![allow(clippy::unwrap_used)]
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use deadheat_testkit::{
-    Kit, Outcome, Running, SHORT_RACE, Signal, kill_9, leftover_cgroups, server_line, turn, wait_until,
+    Hold, Kit, Outcome, Running, SHORT_RACE, Signal, leftover_cgroups, server_line, turn, wait_until,
 };
 use serde_json::Value;
 
-fn kit() -> Kit {
-    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
-}
+use crate::common::{assert_measured, kit};
 
 fn lines(kit: &Kit, name: &str) -> Vec<String> {
     kit.read(name).lines().map(str::to_owned).collect()
@@ -22,37 +20,35 @@ fn epochs(lines: &[String]) -> Vec<&String> {
     lines.iter().filter(|line| line.starts_with("{\"line\":\"epoch\"")).collect()
 }
 
-/// Two contenders with descendants, started and raced until one epoch is in the record.
-fn race_until_an_epoch(kit: &Kit, more: &[&str]) -> Running {
-    twins_until_an_epoch(kit, &server_line(&[&["--json", "--children", "4"], more].concat()), &SHORT_RACE)
+/// Two contenders, raced until one epoch is in the record. There the race is held: one of them does not start again before it is let go.
+fn raced_for_an_epoch(kit: &Kit, server: &str, args: &[&str]) -> (Running, Hold) {
+    let hold = kit.hold();
+    let race = kit.race().contender("a", server).contender("b", &hold.at_start(SECOND_EPOCH, server));
+    let mut running = race.args(args).args(["--record", "r.jsonl", "--ready-timeout", "150s"]).spawn();
+    hold.wait(&mut running);
+    assert_eq!(epochs(&lines(kit, "r.jsonl")).len(), 1, "it is held in its second epoch");
+    (running, hold)
 }
 
-fn twins_until_an_epoch(kit: &Kit, server: &str, args: &[&str]) -> Running {
-    let running = kit
-        .race()
-        .contender("a", server)
-        .contender("b", server)
-        .args(args)
-        .args(["--record", "r.jsonl"])
-        .spawn();
-    until_an_epoch(kit, running)
+/// Which start of a contender that is: one is for the pilot, and one for each epoch.
+const SECOND_EPOCH: usize = 3;
+
+/// A server with descendants.
+fn parent(more: &[&str]) -> String {
+    server_line(&[&["--json", "--children", "4"], more].concat())
 }
 
-/// A race that was started, as soon as one epoch is in its record.
-fn until_an_epoch(kit: &Kit, mut running: Running) -> Running {
-    let record = kit.path().join("r.jsonl");
-    running.wait_for("an epoch in the record", || {
-        std::fs::read_to_string(&record).is_ok_and(|text| text.contains("{\"line\":\"epoch\""))
-    });
-    running
+fn document(kit: &Kit, name: &str) -> Value {
+    serde_json::from_str(&kit.read(name)).unwrap()
 }
 
 #[test]
 fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     let (kit, _turn) = (kit(), turn());
-    let running = race_until_an_epoch(&kit, &["--ignore-term"]);
+    let (running, hold) = raced_for_an_epoch(&kit, &parent(&["--ignore-term"]), &SHORT_RACE);
     let pid = running.pid();
     running.kill_9();
+    hold.let_go();
     let gone = wait_until(Duration::from_secs(20), || kit.leftovers().is_empty());
     assert!(gone, "left: {:?}", kit.leftovers());
     let no_group = || leftover_cgroups(&format!("deadheat-{pid}-")).is_empty();
@@ -62,16 +58,13 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     // The crash came in the middle of a line.
     let torn = format!("{}\n{{\"line\":\"epoch\",\"scen", before.join("\n"));
     kit.file("r.jsonl", torn);
-    let resumed = kit
-        .deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"])
-        .limit(Duration::from_secs(120))
-        .run();
-    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
+    let resumed = kit.deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"]).run();
+    assert_measured(&resumed, &document(&kit, "done.json"));
     let after = lines(&kit, "r.jsonl");
     assert_eq!(after[..before.len()], before[..], "what was measured is kept as it was");
     // At least: an epoch in which the machine was not quiet for a single round is run again.
     assert!(epochs(&after).len() >= 3);
-    let document: Value = serde_json::from_str(&kit.read("done.json")).unwrap();
+    let document = document(&kit, "done.json");
     assert_eq!(document["complete"], true);
     assert!(document["scenarios"][0]["epochs"].as_u64().unwrap() >= 3);
     let pilot = &document["record"]["pilots"][0];
@@ -88,7 +81,9 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
 fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     let (kit, _turn) = (kit(), turn());
     let args = ["--epochs", "4..5", "--measure", "400ms", "--slice", "20ms", "-c", "4"];
-    twins_until_an_epoch(&kit, &server_line(&[]), &args).kill_9();
+    let (running, hold) = raced_for_an_epoch(&kit, &server_line(&[]), &args);
+    running.kill_9();
+    hold.let_go();
     assert!(
         wait_until(Duration::from_secs(20), || kit.leftovers().is_empty()),
         "left: {:?}",
@@ -116,10 +111,9 @@ fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     }
     kit.file("r.jsonl", all.iter().map(|line| format!("{line}\n")).collect::<String>());
 
-    let resumed = kit.deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"]);
-    let resumed = resumed.limit(Duration::from_secs(120)).run();
-    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
-    let document: Value = serde_json::from_str(&kit.read("done.json")).unwrap();
+    let resumed = kit.deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"]).run();
+    let document = document(&kit, "done.json");
+    assert_measured(&resumed, &document);
     let findings = document["scenarios"][0]["findings"].as_array().unwrap();
     let said =
         findings.iter().find(|one| one["code"] == "warm-up-lengthened").unwrap()["message"].to_string();
@@ -134,19 +128,18 @@ fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     let (kit, _turn) = (kit(), turn());
-    let mut running = race_until_an_epoch(&kit, &[]);
+    let (mut running, hold) = raced_for_an_epoch(&kit, &parent(&[]), &SHORT_RACE);
     assert!(running.signal(Signal::INT));
     let outcome = running.wait();
+    hold.let_go();
     outcome.assert_status(130).assert_stderr_has("--resume r.jsonl");
     kit.assert_nothing_left();
-    let kept = epochs(&lines(&kit, "r.jsonl")).len();
-    assert!(kept >= 1);
+    assert_eq!(epochs(&lines(&kit, "r.jsonl")).len(), 1);
     // The document serves as well as the journal.
     kit.deadheat(["report", "r.jsonl", "--json", "half.json"]).run().assert_status(0);
-    let half: Value = serde_json::from_str(&kit.read("half.json")).unwrap();
-    assert_eq!(half["complete"], false);
-    let resumed = kit.deadheat(["race", "--resume", "half.json"]).limit(Duration::from_secs(120)).run();
-    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
+    assert_eq!(document(&kit, "half.json")["complete"], false);
+    let resumed = kit.deadheat(["race", "--resume", "half.json", "--json", "done.json"]).run();
+    assert_measured(&resumed, &document(&kit, "done.json"));
     assert!(epochs(&lines(&kit, "half.jsonl")).len() >= 3);
 }
 
@@ -156,38 +149,50 @@ fn study_of(server: &str) -> String {
     format!("{}{}[[probe]]\npath = \"/\"\n", contender("a"), contender("b"))
 }
 
+/// A process that looks as if a run of deadheat that is over had left it; it ends with the test, however that ends.
+struct Leftover {
+    process: Child,
+    /// No other process on this machine has it as its command line.
+    command: String,
+}
+
+impl Leftover {
+    fn start() -> Self {
+        let seconds = format!("4321.{}", std::process::id());
+        let process = Command::new("sleep").arg(&seconds).env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
+        Self { process, command: format!("sleep {seconds}") }
+    }
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 #[test]
 fn a_leftover_of_an_earlier_run_is_named() {
     let (kit, _turn) = (kit(), turn());
-    let server = server_line(&["--json"]);
-    let mut leftover = Command::new("sleep").arg("4321").env("DEADHEAT_RUN", "999999999:1").spawn().unwrap();
-    let mut running = kit.race().contender("a", &server).contender("b", &server).args(SHORT_RACE).spawn();
-    let (pid, needle) = (leftover.id(), "sleep 4321");
-    running.wait_for("the leftover to be named", || {
-        std::fs::read_dir(kit.path().join("deadheat-records")).is_ok_and(|mut all| {
-            all.any(|entry| {
-                std::fs::read_to_string(entry.unwrap().path()).is_ok_and(|text| text.contains(needle))
-            })
-        })
-    });
-    let said = running.stderr();
+    let (server, leftover, hold) = (server_line(&["--json"]), Leftover::start(), kit.hold());
+    // Held at their first start, so that neither race is over before it was looked at.
+    let held = hold.at_start(1, &server);
+    let race = kit.race().contender("a", &server).contender("b", &held).args(SHORT_RACE);
+    let mut running = race.args(["--record", "r.jsonl", "--ready-timeout", "150s"]).spawn();
+    hold.wait(&mut running);
     running.signal(Signal::INT);
-    running.wait();
+    let first = running.wait();
+    let named = || kit.read("r.jsonl").matches(&leftover.command).count();
+    assert_eq!(named(), 1, "{first}");
     kit.file("study.toml", study_of(&server));
     let checked = kit.deadheat(["check", "."]).run();
-    let records = std::fs::read_dir(kit.path().join("deadheat-records")).unwrap();
-    let mut paths = records.map(|entry| entry.unwrap().path());
-    let record = paths.find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
-    let mut again = kit.deadheat(["race", "--resume"]).args([&record]).spawn();
-    let named = || std::fs::read_to_string(&record).unwrap().matches(needle).count();
+    let mut again = kit.deadheat(["race", "--resume", "r.jsonl"]).spawn();
     again.wait_for("the leftover to be named again", || named() == 2);
-    let said_again = again.stderr();
     again.signal(Signal::INT);
-    again.wait();
-    kill_9(pid);
-    leftover.wait().unwrap();
-    for said in [said, checked.stderr, said_again] {
-        assert!(said.contains(needle) && said.contains(&format!("kill -9 {pid}")), "{said}");
+    let again = again.wait();
+    for outcome in [first, checked, again] {
+        outcome.assert_stderr_has(&leftover.command);
+        outcome.assert_stderr_has(&format!("kill -9 {}", leftover.process.id()));
     }
 }
 
@@ -205,21 +210,29 @@ fn interrupt(mut running: Running) {
 }
 
 fn resume(kit: &Kit, record: &str) -> Outcome {
-    kit.deadheat(["race", "--resume", record]).limit(Duration::from_secs(120)).run()
+    kit.deadheat(["race", "--resume", record]).run()
 }
 
 #[test]
 fn a_race_does_not_go_on_with_other_versions() {
     let (kit, _turn) = (kit(), turn());
-    let server = Value::from(server_line(&["--json"]));
+    let (server, hold) = (server_line(&["--json"]), kit.hold());
+    let command = |name: &str| match name {
+        "b" => Value::from(hold.at_start(SECOND_EPOCH, &server)),
+        _ => Value::from(server.as_str()),
+    };
     let contender = |name: &str| {
-        format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\nversion = \"cat {name}.txt\"\n")
+        let command = command(name);
+        format!("[[contender]]\nname = \"{name}\"\ncommand = {command}\nversion = \"cat {name}.txt\"\n")
     };
     kit.file("study.toml", format!("{}{}[[probe]]\npath = \"/\"\n", contender("a"), contender("b")));
     kit.file("a.txt", "1.0\n");
     kit.file("b.txt", "7.0\n");
-    let race = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE);
-    interrupt(until_an_epoch(&kit, race.limit(Duration::from_secs(180)).spawn()));
+    let race = kit.deadheat(["race", ".", "--record", "r.jsonl", "--ready-timeout", "150s"]).args(SHORT_RACE);
+    let mut running = race.spawn();
+    hold.wait(&mut running);
+    interrupt(running);
+    hold.let_go();
     kit.deadheat(["report", "r.jsonl", "--json", "half.json"]).run().assert_status(0);
     let before = kit.read("r.jsonl");
 
@@ -235,7 +248,8 @@ fn a_race_does_not_go_on_with_other_versions() {
 
     std::fs::remove_file(kit.path().join("a.txt")).unwrap();
     let resumed = resume(&kit, "r.jsonl");
-    assert!(matches!(resumed.status(), Some(0 | 3)), "{resumed}");
+    kit.deadheat(["report", "r.jsonl", "--json", "done.json"]).run().assert_status(0);
+    assert_measured(&resumed, &document(&kit, "done.json"));
     resumed.assert_stderr_has("whether a is still of version 1.0 is not known: `cat a.txt` exited with 1");
     kit.file("a.txt", "2.0\n");
     let again = resume(&kit, "r.jsonl");
@@ -246,7 +260,7 @@ fn a_race_does_not_go_on_with_other_versions() {
 #[test]
 fn a_race_does_not_go_on_on_another_machine() {
     let (kit, _turn) = (kit(), turn());
-    interrupt(race_until_an_epoch(&kit, &[]));
+    interrupt(raced_for_an_epoch(&kit, &parent(&[]), &SHORT_RACE).0);
     let mut all = lines(&kit, "r.jsonl");
     let mut header: Value = serde_json::from_str(&all[0]).unwrap();
     header["machine"]["cpu_model"] = "Other CPU".into();

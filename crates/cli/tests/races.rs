@@ -1,24 +1,13 @@
 //! Races of commands and of studies, from the command line to the record.
 #![allow(clippy::unwrap_used)]
 
-use deadheat_testkit::{Kit, Outcome, SHORT_RACE, server_line, skip_loudly, turn};
+use deadheat_testkit::{SHORT_RACE, server_line, turn};
 use serde_json::Value;
 
-fn kit() -> Kit {
-    Kit::new(env!("CARGO_BIN_EXE_deadheat"))
-}
-
-/// Measured; whether the machine was quiet enough for a verdict is not what is tested.
-fn assert_measured(outcome: &Outcome) {
-    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
-}
+use crate::common::{assert_measured, is_disturbed, kit, undisturbed};
 
 fn assert_valid(document: &Value) {
-    let schema: Value =
-        serde_json::from_str(include_str!("../../record/schema/record-1.schema.json")).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    crate::common::assert_valid(document, include_str!("../../record/schema/record-1.schema.json"));
 }
 
 /// Both parts of the CPU time make up the whole, by the kernel's ticks, and memory was seen between all rounds.
@@ -47,17 +36,17 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         .contender("plain", &server_line(&["--json"]))
         .contender("slowed", &server_line(&["--json", "--spin-us", "200"]))
         .args(SHORT_RACE)
+        .args(["--record", "r.jsonl", "--metric", "throughput,cpu"])
         .run();
-    assert_measured(&outcome);
     assert!(
         !outcome.stdout.contains('\u{1b}') && !outcome.stderr.contains('\u{1b}'),
         "no escapes without a terminal"
     );
     outcome.assert_stderr_has(" of at most 3 epochs");
     let json = outcome.json();
+    assert_measured(&outcome, &json);
     assert_valid(&json);
     assert_eq!(json["schema"], "deadheat.record/1");
-    let scenario = &json["scenarios"][0];
     for epoch in json["record"]["epochs"].as_array().unwrap() {
         let rounds = epoch["rounds"].as_array().unwrap().len();
         for part in epoch["contenders"].as_array().unwrap() {
@@ -76,25 +65,28 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         );
     }
     kit.assert_nothing_left();
-    let pair = &scenario["comparisons"][0];
+    let pair = &json["scenarios"][0]["comparisons"][0];
     assert_eq!((&pair["baseline"], &pair["contender"]), (&Value::from("plain"), &Value::from("slowed")));
-    let verdict = pair["verdict"].as_str().unwrap();
-    let too_busy = |one: &Value| one["code"] == "dropped-rounds" && one["severity"] == "invalid";
-    if scenario["findings"].as_array().unwrap().iter().any(too_busy) {
-        assert_eq!(verdict, "invalid");
-        skip_loudly!("others use our cores, and figures are of undisturbed rounds only");
+    if !is_disturbed(&json["scenarios"][0]) {
+        assert_eq!(pair["verdict"], "slower", "a spin of 200 us in every request is seen: {pair}");
+        assert!(pair["ratio"].as_f64().unwrap() < 0.5, "{pair}");
     }
+    // What a request costs is no other whatever else runs.
+    let told = undisturbed(&kit, "r.jsonl");
+    let scenario = &told["scenarios"][0];
+    let pair = &scenario["comparisons"][1];
+    assert_eq!((&pair["metric"], &pair["verdict"]), (&Value::from("cpu"), &Value::from("slower")), "{pair}");
+    assert!(pair["ratio"].as_f64().unwrap() > 2.0, "{pair}");
     let slowed = &scenario["results"][1];
     let of = |key: &str| slowed[key].as_f64().unwrap();
     assert!(of("user_us_per_request") > of("system_us_per_request"), "it spins in user mode: {slowed}");
-    assert!(matches!(verdict, "slower" | "invalid"), "a spin of 200 us in every request is seen: {verdict}");
-    assert!(pair["ratio"].as_f64().unwrap() < 0.5);
     for result in scenario["results"].as_array().unwrap() {
         let keys = ["throughput_rps", "cpu_us_per_request", "rss_bytes", "peak_rss_bytes", "cold_start_ns"];
         for key in keys.into_iter().chain(["received_bytes_per_s", "processes"]) {
             assert!(result[key].as_f64().unwrap() > 0.0, "{key}");
         }
-        assert!(result["latency_ns"]["p50"].as_u64().unwrap() > 0);
+        // Latencies are kept of rounds that nothing disturbed.
+        assert!(result["latency_ns"]["p50"].as_u64() > Some(0) || is_disturbed(&json["scenarios"][0]));
         assert!(result["outcomes"]["ok"].as_u64().unwrap() > 0);
     }
 }
@@ -104,8 +96,8 @@ fn json_on_standard_output_stands_alone() {
     let (kit, _turn) = (kit(), turn());
     let server = server_line(&["--json"]);
     let outcome = kit.deadheat(["race", "--json", "-"]).args(SHORT_RACE).args([&server, &server]).run();
-    assert_measured(&outcome);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_measured(&outcome, &document);
     assert_valid(&document);
     assert_eq!(document["study"], "ad-hoc");
     outcome.assert_stderr_has("record: deadheat-records/");
@@ -120,9 +112,10 @@ fn no_epoch_starts_that_would_end_after_the_budget() {
     let (kit, _turn) = (kit(), turn());
     let server = server_line(&["--json"]);
     let race = kit.race().contender("a", &server).contender("b", &server).args(&SHORT_RACE[2..]);
-    let outcome = race.args(["--epochs", "4..8", "--budget", "1s"]).run();
-    assert_measured(&outcome);
-    let scenario = &outcome.json()["scenarios"][0];
+    let outcome = race.args(["--epochs", "4..8", "--budget", "1ms"]).run();
+    let json = outcome.json();
+    assert_measured(&outcome, &json);
+    let scenario = &json["scenarios"][0];
     assert_eq!((&scenario["epochs"], &scenario["ended"]), (&Value::from(1), &Value::from("budget")));
     outcome.assert_stdout_has("time budget used up").assert_stdout_has("few-epochs");
 }
@@ -138,8 +131,9 @@ fn a_study_in_ten_lines_races() {
     );
     assert!(study.lines().filter(|line| !line.is_empty()).count() <= 10);
     kit.file("study.toml", study);
-    let outcome = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE).run();
-    assert_measured(&outcome);
+    let outcome =
+        kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE).json_to("race.json").run();
+    assert_measured(&outcome, &outcome.json());
     outcome.assert_stdout_has("mine");
     let again = kit.deadheat(["report", "r.jsonl"]).run();
     assert_eq!(again.stdout, outcome.stdout, "a report says what the race said");
@@ -170,7 +164,7 @@ fn sockets_services_datasets_and_needs() {
         ),
     );
     let outcome = kit.deadheat(["race", "."]).args(SHORT_RACE).json_to("out.json").run();
-    assert_measured(&outcome);
+    assert_measured(&outcome, &outcome.json());
     outcome.assert_stderr_has("absent").assert_stderr_has("install it");
     let checked = kit.deadheat(["check", "."]).run();
     checked.assert_status(0);
@@ -181,7 +175,6 @@ fn sockets_services_datasets_and_needs() {
     kit.assert_nothing_left();
 }
 
-/// A contender that burns CPU time while idle burns none while it is frozen.
 /// Quarters of a second behind each other in one round, and their mean as the value that is compared.
 #[test]
 fn first_seconds_are_kept_window_by_window() {
@@ -198,8 +191,8 @@ fn first_seconds_are_kept_window_by_window() {
     );
     let race = kit.deadheat(["race", ".", "--record", "r.jsonl", "--epochs", "3", "--measure", "1s"]);
     let outcome = race.args(["--warmup", "100ms"]).json_to("race.json").run();
-    assert_measured(&outcome);
     let json = outcome.json();
+    assert_measured(&outcome, &json);
     assert_valid(&json);
     for (number, epoch) in json["record"]["epochs"].as_array().unwrap().iter().enumerate() {
         let rounds = epoch["rounds"].as_array().unwrap();
@@ -229,6 +222,7 @@ fn first_seconds_are_kept_window_by_window() {
     kit.assert_nothing_left();
 }
 
+/// A contender that burns CPU time while idle burns none while it is frozen.
 #[test]
 fn idle_contenders_are_frozen() {
     let (kit, _turn) = (kit(), turn());
@@ -260,10 +254,10 @@ fn a_common_rate_compares_percentiles_and_cpu() {
         .contender("plain", &server_line(&["--json", "--slow-ms", "4", "0.05"]))
         .contender("tail", &server_line(&["--json", "--slow-ms", "40", "0.05"]))
         .args(["--rate", "3000", "-c", "32", "--metric", "p50,p99,cpu", "--seed", "7", "--warmup", "300ms"])
-        .args(["--slice", "1s", "--measure", "4s", "--epochs", "3..3"]);
+        .args(["--slice", "1s", "--measure", "4s", "--epochs", "3..3", "--record", "r.jsonl"]);
     let outcome = race.run();
-    assert_measured(&outcome);
     let json = outcome.json();
+    assert_measured(&outcome, &json);
     assert_valid(&json);
     let scenario = &json["scenarios"][0];
     let metrics: Vec<&str> = scenario["comparisons"]
@@ -273,7 +267,7 @@ fn a_common_rate_compares_percentiles_and_cpu() {
         .map(|one| one["metric"].as_str().unwrap())
         .collect();
     assert_eq!(metrics, ["p50", "p99", "cpu"]);
-    // Where others disturbed every round, there is nothing to compare.
+    // Latencies are kept of undisturbed rounds only: where there were none, nothing can be compared.
     let ratio = |index: usize| scenario["comparisons"][index]["ratio"].as_f64();
     if let (Some(median), Some(tail)) = (ratio(0), ratio(1)) {
         assert!(tail > 2.0, "40 ms against 4 ms: {tail}");
@@ -305,13 +299,13 @@ fn the_peak_under_an_objective_is_found() {
             "--warmup",
             "300ms",
             "--slice",
-            "300ms",
+            "150ms",
             "--epochs",
             "3..3",
         ]);
     let outcome = race.run();
-    assert_measured(&outcome);
     let json = outcome.json();
+    assert_measured(&outcome, &json);
     assert_valid(&json);
     let pair = &json["scenarios"][0]["comparisons"][0];
     // Where others disturbed trial after trial, none is found.
@@ -347,8 +341,10 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
         .race()
         .contender("warm", &format!("{reading}{}", server_line(&["--spin-us", "200"])))
         .contender("cold", &server_line(&["--spin-us", "200", "--ease", "1500"]));
-    let outcome =
-        race.args(["--warmup", "100ms", "--measure", "1s", "--epochs", "4..5", "--cpu-latency", "3us"]).run();
+    let outcome = race
+        .args(["--warmup", "100ms", "--measure", "1s", "--epochs", "4..5", "--cpu-latency", "3us"])
+        .args(["--slice", "50ms"])
+        .run();
     let json = outcome.json();
     assert_eq!(json["record"]["plan"]["method"]["cpu_latency_us"], 3);
     if std::fs::File::options().write(true).open(device).is_ok() {
@@ -357,6 +353,10 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
         eprintln!("skipped: {} cannot be written here; needs root", device.display());
     }
     let scenario = &json["scenarios"][0];
+    if scenario["ended"] == "unavailable" {
+        assert!(is_disturbed(scenario), "given up, and nothing disturbed it: {scenario}");
+        return;
+    }
     let climbs = scenario["findings"].as_array().unwrap().iter().find(|one| one["code"] == "no-steady-state");
     // Where others disturb an epoch there is more to be said than that.
     assert!(climbs.is_some_and(|one| one["contender"] == "cold"), "{scenario}");
@@ -394,18 +394,19 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     );
     let server = format!("exec python3 {} 2> /dev/null", kit.path().join("limited.py").display());
     let race = kit.race().contender("a", &server).contender("b", &server);
-    let timing = ["--warmup", "300ms", "--measure", "1s", "--epochs", "3..3"];
+    let timing = ["--warmup", "300ms", "--measure", "1s", "--slice", "250ms", "--epochs", "3..3"];
     let outcome = race.args(timing).args(["--rate", "20", "-c", "8", "--metric", "cpu"]).run();
-    assert_measured(&outcome);
     let json = outcome.json();
+    assert_measured(&outcome, &json);
     let epochs = json["record"]["epochs"].as_array().unwrap();
     assert!(epochs.len() == 3 && !json.to_string().contains("contender-out"), "{outcome}");
     for part in epochs.iter().flat_map(|epoch| epoch["contenders"].as_array().unwrap()) {
         assert!(warmup_per_s(part) < 150.0, "warmed up at its rate in the end: {part}");
     }
     for one in json["scenarios"][0]["results"].as_array().unwrap() {
-        let per_s = one["throughput_rps"].as_f64().unwrap();
-        assert!((5.0..40.0).contains(&per_s), "slices of two requests each: {per_s}/s of 20/s");
+        // None where others disturbed every round.
+        let per_s = one["throughput_rps"].as_f64().unwrap_or(20.0);
+        assert!((5.0..40.0).contains(&per_s), "slices of a few requests each: {per_s}/s of 20/s");
     }
     kit.assert_nothing_left();
 }
@@ -418,15 +419,20 @@ fn who_is_not_warm_at_a_common_rate_is_found_out() {
         .race()
         .contender("warm", &server_line(&["--spin-us", "1000"]))
         .contender("cold", &server_line(&["--spin-us", "1000", "--ease", "300"]));
-    let timing = ["--warmup", "100ms", "--measure", "2s", "--epochs", "4..4"];
+    let timing = ["--warmup", "100ms", "--measure", "2s", "--slice", "250ms", "--epochs", "4..4"];
     let outcome = race.args(timing).args(["--rate", "300", "-c", "8", "--metric", "cpu"]).run();
     let json = outcome.json();
     let scenario = &json["scenarios"][0];
     let climbs = scenario["findings"].as_array().unwrap().iter().find(|one| one["code"] == "no-steady-state");
-    assert!(climbs.is_some_and(|one| one["contender"] == "cold"), "{scenario}");
+    // What others disturbed tells nothing.
+    assert!(climbs.is_some_and(|one| one["contender"] == "cold") || is_disturbed(scenario), "{scenario}");
     for epoch in json["record"]["epochs"].as_array().unwrap() {
         let warm = &epoch["contenders"][0];
-        assert!(warmup_per_s(warm) > 360.0, "warmed up at the rate of what follows: {warm}");
+        // Unless others leave it too little of its core.
+        assert!(
+            warmup_per_s(warm) > 360.0 || is_disturbed(scenario),
+            "warmed up at the rate of what follows: {warm}"
+        );
         let mut slices =
             epoch["rounds"].as_array().unwrap().iter().flat_map(|one| one["slices"].as_array().unwrap());
         assert!(slices.all(|slice| slice["cpu_ns"].as_u64().is_some_and(|ns| ns > 0)), "{epoch}");
@@ -447,21 +453,28 @@ fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
             Value::from(other)
         ),
     );
-    let outcome = kit.deadheat(["race", "."]).args(&SHORT_RACE[..8]).json_to("race.json").run();
-    assert_measured(&outcome);
+    let outcome = kit
+        .deadheat(["race", ".", "--record", "r.jsonl"])
+        .args(&SHORT_RACE[..8])
+        .args(["--metric", "throughput,cpu"])
+        .json_to("race.json")
+        .run();
     let json = outcome.json();
+    assert_measured(&outcome, &json);
     assert_valid(&json);
     let names: Vec<&str> =
         json["scenarios"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["more/connections=1", "more/connections=8"]);
     assert_eq!(json["sweeps"][0]["points"][1], serde_json::json!([8.0, "more/connections=8"]));
-    for scenario in json["scenarios"].as_array().unwrap() {
-        // Where others disturbed every round, there is nothing to compare.
-        if let Some(ratio) = scenario["comparisons"][0]["ratio"].as_f64() {
-            assert!(ratio < 0.8, "{ratio}");
-            let figure = &scenario["results"][0]["figures"][0];
-            assert!(figure["metric"] == "throughput" && figure["value"].as_f64().unwrap() > 0.0, "{figure}");
-        }
+    for scenario in undisturbed(&kit, "r.jsonl")["scenarios"].as_array().unwrap() {
+        let pair = &scenario["comparisons"][1];
+        assert_eq!(
+            (&pair["metric"], &pair["verdict"]),
+            (&Value::from("cpu"), &Value::from("slower")),
+            "{pair}"
+        );
+        let figure = &scenario["results"][0]["figures"][0];
+        assert!(figure["metric"] == "throughput" && figure["value"].as_f64().unwrap() > 0.0, "{figure}");
     }
     outcome.assert_stdout_has("more: closed, over connections").assert_stdout_has("b against a: ");
 }

@@ -176,7 +176,7 @@ fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
     let arguments = ["race", study.to_str().unwrap(), "--only", only, "--scenario", scenario];
     let short = [
         "--epochs",
-        "3",
+        "200",
         "--warmup",
         "200ms",
         "--measure",

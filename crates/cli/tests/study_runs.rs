@@ -29,7 +29,7 @@ fn a_service_is_found_by_its_port() {
         "[[probe]]\npath = \"/\"\n".to_owned(),
     ];
     kit.file("study.toml", study.concat());
-    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "5s"]).run();
+    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "60s"]).run();
     outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract");
     kit.assert_nothing_left();
 }
@@ -56,7 +56,7 @@ fn a_service_says_when_it_is_ready_and_how_it_ends() {
         "[[probe]]\npath = \"/\"\n".to_owned(),
     ];
     kit.file("study.toml", study.concat());
-    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "10s"]).run();
+    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "60s"]).run();
     outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract");
     assert_eq!(kit.read("ended.txt"), "usr1\n");
     assert!(kit.read("told.txt").trim().parse::<u16>().is_ok());
@@ -66,10 +66,7 @@ fn a_service_says_when_it_is_ready_and_how_it_ends() {
 /// Contenders and generator may hold as many connections as the system allows, not as few as a shell's default.
 #[test]
 fn the_limit_of_open_files_is_raised() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let kit = kit();
-    let before = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
+    let kit = Kit::new("/bin/sh");
     let server = format!("test $(ulimit -Sn) = $(ulimit -Hn) && exec {}", server_line(&["--json"]));
     let study = [
         table("contender", "a", &server),
@@ -77,7 +74,8 @@ fn the_limit_of_open_files_is_raised() {
         "[[probe]]\npath = \"/\"\n".to_owned(),
     ];
     kit.file("study.toml", study.concat());
-    kit.deadheat(["check", "."]).run().assert_status(0);
+    let low = "ulimit -Sn 256; exec \"$0\" check .";
+    kit.deadheat(["-c", low, env!("CARGO_BIN_EXE_deadheat")]).run().assert_status(0);
     kit.assert_nothing_left();
 }
 

@@ -1,5 +1,6 @@
 //! What a person sees who made a mistake in `study.toml`: golden outputs, one folder of `tests/studies` per kind of
 //! mistake, and the studies that must load. To accept a change: `INSTA_UPDATE=always cargo test -p deadheat-study`.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -24,7 +24,7 @@ use crate::wait::{wait_for_lines, wait_until};
 const FOREIGN: [&str; 7] =
     ["PORT", "SOCKET", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"];
 
-/// A run that has not started. It gets 60 seconds unless told otherwise, no input, and a process group of its own.
+/// A run that has not started. It gets three minutes unless told otherwise, no input, and a process group of its own.
 #[derive(Debug)]
 #[must_use = "nothing runs before `run` or `spawn`"]
 pub struct Invocation<'k> {
@@ -45,7 +45,7 @@ impl<'k> Invocation<'k> {
         });
         let (key, value) = kit.mark();
         command.env(key, value);
-        Self { kit, command, input: None, terminal: None, json: None, limit: Duration::from_secs(60) }
+        Self { kit, command, input: None, terminal: None, json: None, limit: Duration::from_secs(180) }
     }
 
     /// One more argument.
@@ -184,6 +184,11 @@ impl Running {
     /// What it has written to standard error so far.
     pub fn stderr(&self) -> String {
         text(&self.stderr)
+    }
+
+    /// The file that holds what it has written to standard error so far.
+    pub fn stderr_path(&self) -> PathBuf {
+        self.stderr.clone()
     }
 
     /// Whether it is still running.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::hold::Hold;
 use crate::invocation::Invocation;
 use crate::processes::{Process, kill_all_with_env, processes_with_env};
 use crate::race::Race;
@@ -89,6 +90,14 @@ impl Kit {
         Race::new(self)
     }
 
+    /// A contender that waits for the test; see [`Hold`].
+    ///
+    /// # Panics
+    /// When its folder cannot be made.
+    pub fn hold(&self) -> Hold {
+        Hold::new(self)
+    }
+
     /// What marks the processes of this kit, as key and value of an environment variable.
     pub fn mark(&self) -> (&'static str, &str) {
         (MARK, &self.mark)
@@ -99,12 +108,12 @@ impl Kit {
         processes_with_env(MARK, &self.mark)
     }
 
-    /// Fails when a process of this kit still lives after two seconds.
+    /// Fails when a process of this kit still lives after five seconds: on a busy machine the last one may take its time to end.
     ///
     /// # Panics
     /// Naming the processes that are left.
     pub fn assert_nothing_left(&self) {
-        if !wait_until(Duration::from_secs(2), || self.leftovers().is_empty()) {
+        if !wait_until(Duration::from_secs(5), || self.leftovers().is_empty()) {
             let left: Vec<String> = self.leftovers().iter().map(ToString::to_string).collect();
             panic!("processes are left behind:\n{}", left.join("\n"));
         }

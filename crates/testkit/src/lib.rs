@@ -23,6 +23,7 @@
 mod authority;
 mod cgroups;
 mod client;
+mod hold;
 mod invocation;
 mod kit;
 mod processes;
@@ -36,6 +37,7 @@ mod wait;
 pub use authority::{Authority, Identity};
 pub use cgroups::{cgroups_under, leftover_cgroups};
 pub use client::{Client, Reply};
+pub use hold::Hold;
 pub use invocation::{Invocation, Outcome, Running};
 pub use kit::Kit;
 pub use processes::{
@@ -45,5 +47,5 @@ pub use race::Race;
 pub use server::{TestServer, free_port, quote, server_command, server_line};
 pub use skip::skipped;
 pub use terminal::Terminal;
-pub use turn::{SHORT_RACE, turn};
+pub use turn::{SHORT_RACE, Turn, turn, turn_alone};
 pub use wait::{line_count, wait_for_lines, wait_until};

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustls::{ClientConnection, StreamOwned};
@@ -55,13 +56,20 @@ pub fn quote(word: &str) -> String {
     }
 }
 
-/// A port of 127.0.0.1 on which nobody listens just now.
+/// A port of 127.0.0.1 on which nobody listens just now, and which no connection gets by itself: it is below those that the system
+/// hands out, and no other test of this program is told it.
 ///
 /// # Panics
 /// When there is none.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("the address of a listener").port()
+    const FIRST: u16 = 11_000;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(131);
+    let ports = std::iter::repeat_with(|| begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT);
+    let mut ports = ports.take(COUNT as usize).map(|place| FIRST + place as u16);
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    ports.find(free).expect("a free port")
 }
 
 fn build() -> PathBuf {
@@ -133,7 +141,7 @@ impl TestServer {
     /// Starts one with these options and waits until it listens.
     ///
     /// # Panics
-    /// When it is not listening within ten seconds.
+    /// When it is not listening within a minute.
     pub fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (file, complaints) = (folder.path().join("port"), folder.path().join("stderr"));
@@ -153,7 +161,7 @@ impl TestServer {
         let host = host.map_or(Ipv4Addr::LOCALHOST.into(), |host| host.parse().expect("an IP address"));
         let tls = arguments.iter().any(|word| word.starts_with("--tls"));
         let mut server = Self { child, mark, host, port: 0, scheme: if tls { "https" } else { "http" } };
-        wait_until(Duration::from_secs(10), || {
+        wait_until(Duration::from_secs(60), || {
             server.port = std::fs::read_to_string(&file).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
             server.port != 0 || !server.is_running()
         });

@@ -12,7 +12,7 @@ use deadheat_testkit::{
 };
 
 const SERVER: &str = env!("CARGO_BIN_EXE_deadheat-test-server");
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn texts(arguments: &[&str], count: usize) -> Vec<String> {
     let server = TestServer::start(arguments);

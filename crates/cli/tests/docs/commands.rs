@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use deadheat_testkit::Kit;
 use regex::Regex;
 
-use crate::pages::Page;
+use super::pages::Page;
 
 /// Languages of blocks that hold commands.
 const SHELLS: [&str; 4] = ["sh", "bash", "console", "yaml"];

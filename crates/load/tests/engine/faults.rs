@@ -125,7 +125,7 @@ fn a_server_that_never_answers_makes_timeouts() {
     let tally = run(impatient(server.at(), 2), &closed_for(250));
     assert!(tally.outcomes.timeout >= 4 && tally.completions == 0, "{:?}", tally.outcomes);
     assert_eq!(tally.outcomes.timeout + tally.outcomes.cut, tally.due);
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(30));
     let tally = run(impatient(server.at(), 2), &order(constant(100.0), closed_for(250).limit));
     assert_eq!(tally.due, 25);
     assert_eq!(tally.outcomes.timeout + tally.outcomes.cut, 25);
@@ -162,10 +162,12 @@ fn a_server_that_dies_in_mid_slice_makes_connect_errors_without_spinning() {
         let mut session = Session::open(config(server.at(), 4)).unwrap();
         let killer = server.clone();
         let thread = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(100));
+            while killer.served.load(Ordering::SeqCst) == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             killer.kill();
         });
-        let all = order(pacer.clone(), Limit::duration(Duration::from_millis(400)));
+        let all = order(pacer.clone(), Limit::duration(Duration::from_millis(500)));
         let tally = session.slice(&all).unwrap();
         thread.join().unwrap();
         check(&tally);

@@ -1,0 +1,26 @@
+//! All tests of the program but those of its gates, as one program: linked once, and its races take turns.
+//!
+//! Tests run side by side, so that none may rely on a quiet machine, change what the process shares (limits, folder, environment), or
+//! expect a process, a port or a control group to be the only one of its kind.
+#![allow(clippy::unwrap_used)]
+
+mod audit;
+mod bad_contenders;
+mod collectors;
+mod common;
+mod compare;
+mod docs;
+mod doctor;
+mod house;
+mod keeper;
+mod kept;
+mod killed;
+mod live;
+mod load;
+mod null;
+mod parity_trending;
+mod races;
+mod report;
+mod shipped_studies;
+mod study_runs;
+mod sudden_ends;

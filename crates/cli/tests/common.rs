@@ -1,0 +1,96 @@
+//! What several of these files need: the program under test, and what may be expected of a race whatever else runs on this machine.
+
+use deadheat_testkit::{Kit, Outcome};
+use serde_json::Value;
+
+/// The program under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
+
+/// Codes of findings that say that other programs used our cores, or that the hypervisor did.
+const DISTURBANCES: [&str; 6] =
+    ["dropped-rounds", "foreign-cpu", "steal", "stalls", "throttled", "peak-not-found"];
+
+pub(crate) fn kit() -> Kit {
+    Kit::new(BINARY)
+}
+
+/// The race was held to its end, and its status is the one that its document stands for. It is invalid only where the document says
+/// that the machine was disturbed.
+#[track_caller]
+pub(crate) fn assert_measured(outcome: &Outcome, document: &Value) {
+    let scenarios = document["scenarios"].as_array().unwrap();
+    let invalid = |scenario: &&Value| {
+        let pairs = scenario["comparisons"].as_array().unwrap();
+        match pairs.is_empty() {
+            true => findings(scenario, "invalid").next().is_some(),
+            false => pairs.iter().any(|pair| pair["verdict"] == "invalid"),
+        }
+    };
+    let unfit: Vec<&Value> = scenarios.iter().filter(invalid).collect();
+    outcome.assert_status(if unfit.is_empty() { 0 } else { 3 });
+    for scenario in unfit {
+        assert!(
+            is_disturbed(scenario),
+            "invalid, and nothing disturbed it: {}\n{outcome}",
+            scenario["findings"]
+        );
+    }
+}
+
+/// Whether the record itself says that too much else ran meanwhile for its figures to stand.
+pub(crate) fn is_disturbed(scenario: &Value) -> bool {
+    findings(scenario, "invalid").any(|code| DISTURBANCES.contains(&code))
+}
+
+/// Codes of a scenario's findings that are so severe.
+fn findings<'v>(scenario: &'v Value, severity: &str) -> impl Iterator<Item = &'v str> {
+    let all = scenario["findings"].as_array().unwrap().iter();
+    all.filter(move |one| one["severity"] == severity).filter_map(|one| one["code"].as_str())
+}
+
+#[track_caller]
+pub(crate) fn assert_valid(document: &Value, schema: &str) {
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// Takes out of a race's record what other programs did to it: the verdict that is left is that of the servers, which differ by more
+/// than any disturbance.
+pub(crate) fn undisturb(kit: &Kit, file: &str) {
+    let without = |line: &str| -> Option<String> {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        // A busy machine makes epochs unusable, and others take their place.
+        if line["line"] == "finding" || line["number"].as_u64().is_some_and(|number| number > 3) {
+            return None;
+        }
+        if line["line"] == "pilot" {
+            line.as_object_mut().unwrap().remove("ceiling_rps");
+        }
+        if line["line"] == "epoch" {
+            line["findings"] = Value::Array(vec![]);
+            for round in line["rounds"].as_array_mut().unwrap() {
+                round["external"]["steal_share"] = 0.0.into();
+                round["external"]["foreign_share"] = 0.0.into();
+                round.as_object_mut().unwrap().remove("dropped");
+                for slice in round["slices"].as_array_mut().unwrap() {
+                    slice["load_cpu_ns"] = 0.into();
+                    slice["load_run_delay_ns"] = 0.into();
+                }
+            }
+        }
+        Some(format!("{line}\n"))
+    };
+    let text: String = kit.read(file).lines().filter_map(without).collect();
+    kit.file(file, text);
+}
+
+/// The document of a record from which all disturbances were taken.
+#[track_caller]
+pub(crate) fn undisturbed(kit: &Kit, file: &str) -> Value {
+    undisturb(kit, file);
+    let shown = kit.deadheat(["report", file, "--json", "-"]).run();
+    shown.assert_status(0);
+    serde_json::from_str(&shown.stdout).unwrap()
+}
