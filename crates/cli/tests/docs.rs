@@ -268,20 +268,6 @@ fn files_that_are_named_exist() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-#[test]
-fn blocks_of_toml_are_toml() {
-    let mut count = 0;
-    for page in all() {
-        for block in page.blocks().into_iter().filter(|block| block.language == "toml") {
-            count += 1;
-            let text = block.lines.join("\n");
-            let read = text.parse::<toml::Table>();
-            assert!(read.is_ok(), "{}:{}: {read:?}", page.name, block.line);
-        }
-    }
-    assert!(count > 2, "only {count} blocks of TOML were found");
-}
-
 /// Writes a part of a study with what it lacks, and says what `deadheat check` answers when it is asked for a contender that no study
 /// has: it reads the whole study first, and starts nothing.
 fn answer_to_study(text: &str) -> String {
@@ -325,6 +311,20 @@ fn studies_are_accepted() {
     {
         assert!(!answer_to_study(wrong).contains(NO_CONTENDER), "{wrong}");
     }
+}
+
+#[test]
+fn blocks_of_toml_are_toml() {
+    let mut count = 0;
+    for page in all() {
+        for block in page.blocks().into_iter().filter(|block| block.language == "toml") {
+            count += 1;
+            let text = block.lines.join("\n");
+            let read = text.parse::<toml::Table>();
+            assert!(read.is_ok(), "{}:{}: {read:?}", page.name, block.line);
+        }
+    }
+    assert!(count > 2, "only {count} blocks of TOML were found");
 }
 
 /// What a module of `report` says of its codes in the table at its head.
