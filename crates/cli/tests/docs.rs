@@ -268,8 +268,8 @@ fn files_that_are_named_exist() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Writes a part of a study with what it lacks, and says what `deadheat check` answers when it is asked for a contender that no study
-/// has: it reads the whole study first, and starts nothing.
+/// Completes a part of a study, asks `deadheat check` for a contender that no study has, and returns the error. deadheat reads the whole
+/// study before it looks for the contender, and starts nothing.
 fn answer_to_study(text: &str) -> String {
     let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
     let table: toml::Table = text.parse().unwrap();
