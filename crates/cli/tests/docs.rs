@@ -6,7 +6,9 @@
 //!   ends with one of these statuses (0 unless told); every other line must be among its output, where all numbers are alike and
 //!   `...` stands for anything. A command that ends with `&` runs until the page's end, and 8080 stands for a port that is free.
 //! - `<!-- run, given race.json -->`: likewise, and the folder holds the document of a race under that name.
+//! - `<!-- run: 0 or 3, needs node -->`: likewise, and it is skipped loudly where there is no such program.
 //! - `<!-- file: study.toml -->`: the block becomes that file in the folder.
+//! - `<!-- study -->`: the block is a study, or a part of one, that `deadheat` must accept. Contenders and probes that it lacks are added.
 //!
 //! All other command lines must have subcommands and options that there are.
 #![allow(clippy::unwrap_used)]
@@ -22,7 +24,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use deadheat_testkit::{Invocation, Kit, Outcome, Running, free_port, turn, wait_until};
+use deadheat_testkit::{Invocation, Kit, Outcome, Running, free_port, skipped, turn, wait_until};
 use regex::Regex;
 use serde_json::Value;
 
@@ -79,6 +81,11 @@ fn missing<'s>(shown: &'s [String], output: &str) -> Option<&'s str> {
     shown.iter().map(String::as_str).find(|line| !line.trim().is_empty() && !has(line))
 }
 
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// A folder in which the examples of one page run, one after the other.
 struct Walk<'p> {
     page: &'p Page,
@@ -100,6 +107,12 @@ impl<'p> Walk<'p> {
             if let Some(name) = mark.strip_prefix("file:") {
                 self.kit.file(name.trim(), block.lines.join("\n") + "\n");
             } else if let Some(rest) = mark.strip_prefix("run") {
+                let (rest, program) = rest.split_once("needs ").unwrap_or((rest, ""));
+                if !program.is_empty() && !is_installed(program.trim()) {
+                    let place = format!("{}:{}", self.page.name, block.line);
+                    skipped(&place, &format!("there is no {program}"));
+                    continue;
+                }
                 if rest.contains(GIVEN) {
                     self.kit.file(GIVEN, EXAMPLE);
                 }
@@ -259,6 +272,51 @@ fn files_that_are_named_exist() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Completes a part of a study, asks `deadheat check` for a contender that no study has, and returns the error. deadheat reads the whole
+/// study before it looks for the contender, and starts nothing.
+fn answer_to_study(text: &str) -> String {
+    let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
+    let table: toml::Table = text.parse().unwrap();
+    let mut text = text.to_owned();
+    if !table.contains_key("contender") {
+        text += "\n[[contender]]\ncommand = \"a\"\n\n[[contender]]\ncommand = \"b\"\n";
+    }
+    if !table.contains_key("probe") {
+        text += "\n[[probe]]\npath = \"/\"\n";
+    }
+    for contender in table.get("contender").and_then(toml::Value::as_array).into_iter().flatten() {
+        if let Some(folder) = contender.get("folder") {
+            kit.file(Path::new("here").join(folder.as_str().unwrap()).join("server.mjs"), "");
+        }
+    }
+    for input in table.get("dataset").and_then(|one| one.get("inputs")?.as_array()).into_iter().flatten() {
+        kit.file(Path::new("here").join(input.as_str().unwrap()), "");
+    }
+    kit.file("here/study.toml", text);
+    let outcome = kit.deadheat(["check", "here", "--only", NO_CONTENDER]).run();
+    outcome.assert_status(2).stderr.clone()
+}
+
+const NO_CONTENDER: &str = "no-such-contender";
+
+#[test]
+fn studies_are_accepted() {
+    let mut count = 0;
+    for page in all() {
+        for block in page.blocks().into_iter().filter(|block| block.mark.as_deref() == Some("study")) {
+            count += 1;
+            let answer = answer_to_study(&block.lines.join("\n"));
+            assert!(answer.contains(NO_CONTENDER), "{}:{}: {answer}", page.name, block.line);
+        }
+    }
+    assert!(count > 6, "only {count} studies were found");
+    for wrong in
+        ["[[scenario]]\nname = \"a\"\nrates = 5", "[[contender]]\ncommand = \"a\"\nservices = [\"none\"]"]
+    {
+        assert!(!answer_to_study(wrong).contains(NO_CONTENDER), "{wrong}");
+    }
 }
 
 #[test]
