@@ -511,7 +511,7 @@ mod tests {
         /// CPU time that it has used so far, in nanoseconds.
         fn used_ns(&self) -> u64 {
             let folder = format!("/proc/{}", self.0.id());
-            crate::tree::schedstat_of(Path::new(&folder)).map_or(0, |(used_ns, _)| used_ns)
+            crate::process::tree::schedstat_of(Path::new(&folder)).map_or(0, |(used_ns, _)| used_ns)
         }
     }
 

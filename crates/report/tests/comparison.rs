@@ -10,8 +10,8 @@ use deadheat_analysis::compare::{Asked, CODES, Claim, CompareError, Condition, F
 use deadheat_analysis::compare::{Change, CompareDocument};
 use deadheat_analysis::series::rates;
 use deadheat_record::{
-    EncodedHistogram, Epoch, Finding, LoadRecord, MachineDetails, Metric, Objective, PeakEnd, PeakSeen, Record, Service,
-    Severity, Shape, VerdictWord,
+    EncodedHistogram, Epoch, Finding, LoadRecord, MachineDetails, Metric, Objective, PeakEnd, PeakSeen,
+    Record, Service, Severity, Shape, VerdictWord,
 };
 use deadheat_report::comparison::{json, markdown};
 use deadheat_report::{Style, terminal};

@@ -97,7 +97,7 @@ fn a_study_is_raced_again_by_its_folder_whatever_its_name() {
         let mut record = two().record();
         record.plan.study = Plan::AD_HOC.into();
         record.plan.work = work.into();
-        document(&record).unwrap().reproduce
+        Report::of(&record).unwrap().reproduce
     };
     for work in ["studies/trending/work", "/tmp/deadheat-1000-0a1b2c3d"] {
         let command = again(work);

@@ -246,7 +246,12 @@ impl Process for FakeProcess {
 
     fn ask_to_stop(&mut self) {}
 
-    fn stop(self: Box<Self>) {
+    fn stop(self: Box<Self>) {}
+}
+
+/// As with a real one, nothing is left of it when it is dropped.
+impl Drop for FakeProcess {
+    fn drop(&mut self) {
         self.world.note(format!("stop {}", self.name));
         self.world.awake.borrow_mut().remove(&self.name);
     }

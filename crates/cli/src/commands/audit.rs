@@ -1,8 +1,8 @@
 //! `deadheat audit`: a study's published figures, against each other and against this machine.
 
-use deadheat_host::clock::unix_ms;
 use deadheat_analysis::Report;
 use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
+use deadheat_host::clock::unix_ms;
 use deadheat_record::{AuditRecord, Claim, Finding};
 use deadheat_report::{audit as report, terminal};
 

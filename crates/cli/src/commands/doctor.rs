@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use deadheat_analysis::doctor::{conclude, conclude_floor};
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::facts::{machine, throttle_events};
@@ -10,7 +11,6 @@ use deadheat_host::monitor::awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency
 use deadheat_host::monitor::noise::watch_noise;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
-use deadheat_analysis::doctor::{conclude, conclude_floor};
 use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Proof};
 use deadheat_report::doctor;
 

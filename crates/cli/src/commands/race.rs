@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use deadheat_analysis::Report;
+use deadheat_analysis::compare::{FailIf, other_machine};
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
@@ -10,8 +12,6 @@ use deadheat_host::facts::machine;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
-use deadheat_analysis::Report;
-use deadheat_analysis::compare::{FailIf, other_machine};
 use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
 use deadheat_runner::{Finish, LocalGenerator, Place, Race};

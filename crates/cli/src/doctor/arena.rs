@@ -7,15 +7,15 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use deadheat_analysis::{Comparison, ContenderResult, Report};
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::process::run::RunId;
-use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, Race};
-use deadheat_analysis::{Comparison, ContenderResult, Report};
 use deadheat_record::{Finding, Journal, Machine, Pinning, Record};
+use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, Race};
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};

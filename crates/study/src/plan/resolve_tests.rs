@@ -352,7 +352,7 @@ fn a_study_may_have_the_name_that_commands_are_given() {
         let setting = Setting { places, ..setting() };
         resolve(study, &[], &Choices::default(), Purpose::Race, &setting).unwrap().plan
     };
-    let commands = crate::flags::AdHoc {
+    let commands = crate::plan::AdHoc {
         commands: vec!["a".into(), "b".into()],
         names: Vec::new(),
         path: "/".into(),
