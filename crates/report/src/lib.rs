@@ -31,6 +31,7 @@ mod tables;
 pub mod terminal;
 mod text;
 mod trackers;
+mod transport;
 mod view;
 
 pub use compare::rules;

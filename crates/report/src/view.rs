@@ -9,7 +9,7 @@ use deadheat_record::{
 };
 use deadheat_stats::{JudgeError, Referee, RulesError};
 
-use crate::{collector, compare, edge, findings, headline, ladder, reproduce, results, sweep};
+use crate::{collector, compare, edge, findings, headline, ladder, reproduce, results, sweep, transport};
 
 /// Everything that is shown of a race. Texts are as the record has them: renderers escape.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +63,8 @@ pub struct ScenarioView {
     pub result: ScenarioResult,
     /// What each contender was held to.
     pub limits: Limits,
+    /// How its requests reach contenders, in words; none of plain HTTP on connections that stay.
+    pub transport: Option<String>,
     /// The verdict in the first metric as a sentence.
     pub headline: String,
     /// Indices into the results, best first in the first metric.
@@ -235,8 +237,8 @@ fn scenario_view(
         metrics.first().map(|first| (first.headline.clone(), first.order.clone())).unwrap_or_default();
     let baseline = record.pairs(name).first().map(|(one, _)| record.plan.contenders[*one].name.clone());
     let counted = compare::counted(record, name, judgement.as_ref());
-    let limits = scenario.limits.clone();
-    Ok(ScenarioView { result, limits, headline, order, metrics, baseline, counted })
+    let (limits, transport) = (scenario.limits.clone(), transport::about(&record.plan, scenario));
+    Ok(ScenarioView { result, limits, transport, headline, order, metrics, baseline, counted })
 }
 
 /// Who is how good in one metric.

@@ -339,7 +339,11 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
     })
 }
 
+/// Where requests themselves ask for the end of their connections, every answer ends one.
 fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
+    if scene.record.plan.connects_anew(scene.plan) {
+        return None;
+    }
     let contender = scene.index_of(&result.contender)?;
     let parts = scene.epochs.iter().filter_map(|epoch| epoch.of(contender));
     let (closed, completions) =

@@ -11,10 +11,14 @@ use crate::comparison::{code, text};
 use crate::number::{bytes, interval, quantile, ratio, ratio_decimals, seldom, three_digits, time_ns, whole};
 use crate::quota::{self, Told};
 use crate::terminal::{behind, instructions, kept_up, metric_title, over};
+use crate::transport;
 
 pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String {
-    let mut out =
-        format!("\n### {}\n\n{}; {} epochs\n", code(&scenario.name), shape(&scenario.shape), scenario.epochs);
+    let planned = document.record.plan.scenario(&scenario.name);
+    let load =
+        [Some(shape(&scenario.shape)), planned.and_then(|one| transport::about(&document.record.plan, one))];
+    let load = load.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let mut out = format!("\n### {}\n\n{load}; {} epochs\n", code(&scenario.name), scenario.epochs);
     for (place, ranking) in scenario.rankings.iter().enumerate() {
         let headline = text(&ranking.headline);
         out += &match place {
@@ -26,8 +30,7 @@ pub(super) fn section(document: &Document, scenario: &ScenarioResult) -> String 
     if !scenario.results.is_empty() {
         let results = ranked(scenario);
         out += &figures(&results, &columns(&scenario.shape));
-        let plan = document.record.plan.scenario(&scenario.name);
-        if let Some(held) = plan.and_then(|plan| quota::about(&plan.limits)) {
+        if let Some(held) = planned.and_then(|plan| quota::about(&plan.limits)) {
             out += &format!("\nEach contender was held to {held}:\n{}", figures(&results, &quota::TOLD));
         }
     }

@@ -55,7 +55,8 @@ pub(super) fn lines(view: &View, scenario: &ScenarioView, style: &Style) -> Vec<
 
 fn about(scenario: &ScenarioView) -> String {
     let result = &scenario.result;
-    format!("{}: {}; {}", plain(&result.name), load(&result.shape), lasted(scenario))
+    let transport = scenario.transport.as_ref().map_or_else(String::new, |told| format!(", {told}"));
+    format!("{}: {}{transport}; {}", plain(&result.name), load(&result.shape), lasted(scenario))
 }
 
 /// The kind of a load in words.
