@@ -185,8 +185,11 @@ impl Course<'_> {
         let mut waiting = runners.into_iter();
         while let Some(runner) = waiting.next() {
             let opened = match self.requests(runner.contender, &parity) {
-                Ok(requests) => Loaded::open(runner, self.scenario, self.plan(), requests, self.seed)
-                    .map_err(|failure| (lost(&failure.0, &failure.1), failure.0)),
+                Ok(requests) => {
+                    let tls = self.contract.tls().cloned();
+                    Loaded::open(runner, self.scenario, self.plan(), requests, tls, self.seed)
+                        .map_err(|failure| (lost(&failure.0, &failure.1), failure.0))
+                }
                 Err(broken) => Err((broken, runner)),
             };
             match opened {

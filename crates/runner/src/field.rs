@@ -7,10 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use deadheat_load::{Address, Answer};
-use deadheat_record::{Ending, Limits, Listen, Plan};
+use deadheat_load::{Address, Answer, RequestError};
+use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 
 use crate::ask::{Question, ask_all};
+use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
 use crate::contender::{Running, Start, StartError, fill};
 use crate::parity::Contract;
@@ -49,6 +50,21 @@ pub(crate) struct Gate<'a> {
     pub stopped: &'a dyn Fn() -> bool,
 }
 
+/// How contenders of each scenario of a race are started.
+pub(crate) struct Gates<'a> {
+    /// For plain HTTP.
+    pub plain: &'a Gate<'a>,
+    /// For TLS, where any scenario is raced over it.
+    pub secured: Option<&'a Gate<'a>>,
+}
+
+impl<'a> Gates<'a> {
+    /// That for one scenario.
+    pub(crate) fn of(&self, scenario: &ScenarioPlan) -> &'a Gate<'a> {
+        self.secured.filter(|_| scenario.traffic.tls).unwrap_or(self.plain)
+    }
+}
+
 /// A contender that is up and frozen.
 pub(crate) struct Runner {
     /// Index into the plan's contenders.
@@ -69,7 +85,36 @@ pub(crate) struct NullStart {
 }
 
 impl Gate<'_> {
-    /// Starts the null server on the contenders' cores: where all contenders listen on sockets, on one as well.
+    /// The same for contenders that speak TLS, under the same `contract` over TLS.
+    ///
+    /// # Errors
+    /// When the first probe cannot be written as an HTTP request.
+    pub(crate) fn over_tls<'b>(
+        &'b self,
+        contract: &'b Contract,
+        authority: &Authority,
+    ) -> Result<Gate<'b>, RequestError> {
+        let mut values = self.values.clone();
+        values.extend(authority.values());
+        Ok(Gate {
+            plan: self.plan,
+            run: self.run,
+            logs: self.logs.clone(),
+            contract,
+            request: contract.first_request()?,
+            values,
+            stopped: self.stopped,
+        })
+    }
+
+    /// Says to contenders in plain HTTP that there is no certificate, where others of the same race have one: a command that names
+    /// `{cert}` and `{key}` gets nothing for them.
+    pub(crate) fn without_certificate(&mut self) {
+        self.values.extend(["cert", "key"].map(|name| (name.to_owned(), String::new())));
+    }
+
+    /// Starts the null server on the contenders' cores: where all contenders listen on sockets, on one as well;
+    /// where they speak TLS, it does.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -77,7 +122,10 @@ impl Gate<'_> {
         self.go_on()?;
         let sockets = self.plan.contenders.iter().all(|one| one.listen == Listen::Socket);
         // The program itself, also where its file was replaced meanwhile.
-        let command = format!("exec /proc/{}/exe {NULL_COMMAND} {body_bytes} {threads}", std::process::id());
+        let certificate = self.certificate();
+        let files = if certificate.is_empty() { "" } else { r#" "$CERT" "$KEY""# };
+        let command =
+            format!("exec /proc/{}/exe {NULL_COMMAND} {body_bytes} {threads}{files}", std::process::id());
         let start = Start {
             name: "the null server",
             command: &command,
@@ -88,7 +136,7 @@ impl Gate<'_> {
             limits: &Limits::default(),
             ending: &Ending::default(),
             log: self.logs.join("null-server.log"),
-            values: &BTreeMap::new(),
+            values: &certificate,
             sockets: &self.plan.work,
             count: false,
         };
@@ -149,6 +197,13 @@ impl Gate<'_> {
             let over = until == Until::Parity && for_long && !NOT_YET.contains(&answer.status);
             (!over).then_some(wrong)
         }
+    }
+
+    /// The values that lead to the certificate, if there is one.
+    fn certificate(&self) -> BTreeMap<String, String> {
+        let given = |name: &str| self.values.get_key_value(name).filter(|(_, path)| !path.is_empty());
+        let both = ["cert", "key"].into_iter().filter_map(given);
+        both.map(|(name, path)| (name.clone(), path.clone())).collect()
     }
 
     fn go_on(&self) -> Result<(), StartError> {
@@ -272,7 +327,7 @@ mod tests {
             run: &RunId::current(),
             contract: &contract,
             logs: "/nowhere".into(),
-            request: Question { bytes: Vec::new().into(), head: false },
+            request: Question { bytes: Vec::new().into(), head: false, tls: None },
             values: BTreeMap::new(),
             stopped: &|| true,
         };

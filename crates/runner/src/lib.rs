@@ -6,6 +6,7 @@
 
 pub mod affinity;
 mod ask;
+mod authority;
 mod awake;
 pub mod ceiling;
 mod cgroup;
@@ -43,6 +44,7 @@ mod throttle;
 mod tree;
 mod usage;
 
+pub use authority::AuthorityError;
 pub use awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency_us};
 pub use cgroup::{Cgroup, Hierarchy};
 pub use check::{Checked, check};

@@ -18,6 +18,7 @@ use deadheat_record::{
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
 use crate::affinity;
+use crate::authority::{Authority, AuthorityError};
 use crate::awake::Awake;
 use crate::ceiling;
 use crate::cgroup::Hierarchy;
@@ -25,7 +26,7 @@ use crate::contender::{Running, StartError};
 use crate::epoch::{Broken, Course, Lineup, lost, runners_of};
 use crate::events::{Event, Observer};
 use crate::external::{Watch, processors_sleep};
-use crate::field::{Gate, fresh_logs, stop_all};
+use crate::field::{Gate, Gates, fresh_logs, stop_all};
 use crate::handicap;
 use crate::instructions::PerRequest;
 use crate::judge::{AskError, Bench};
@@ -64,6 +65,9 @@ pub enum RaceError {
     /// A service did not start.
     #[error("service: {0}")]
     Service(StartError),
+    /// There is no certificate for contenders that speak TLS.
+    #[error(transparent)]
+    Certificate(#[from] AuthorityError),
     /// The folder for logs or work could not be made.
     #[error("{path}: {source}")]
     Folder {
@@ -161,7 +165,15 @@ impl Race<'_> {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
-        match self.scenarios(&gate, &contract, &bench, &services, awake.as_ref())? {
+        let authority = Authority::of(&plan, self.run)?;
+        let over_tls = authority.as_ref().map(|authority| (contract.over(authority.settings()), authority));
+        if over_tls.is_some() {
+            gate.without_certificate();
+        }
+        let secured =
+            over_tls.as_ref().map(|(contract, authority)| gate.over_tls(contract, authority)).transpose()?;
+        let gates = Gates { plain: &gate, secured: secured.as_ref() };
+        match self.scenarios(&gates, &bench, &services, awake.as_ref())? {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
         }
@@ -220,18 +232,18 @@ impl Race<'_> {
 
     fn scenarios(
         &mut self,
-        gate: &Gate<'_>,
-        contract: &Contract,
+        gates: &Gates<'_>,
         bench: &Bench,
         services: &[Running],
         awake: Option<&Arc<Awake>>,
     ) -> Result<Finish, RaceError> {
-        for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
+        for (index, scenario) in gates.plain.plan.scenarios.iter().enumerate() {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
+            let gate = gates.of(scenario);
             let watch = self.watch_of(gate.plan, scenario)?.besides(awake.cloned());
-            let leg = Leg { gate, contract, bench, services, watch: &watch, scenario, index };
+            let leg = Leg { gate, contract: gate.contract, bench, services, watch: &watch, scenario, index };
             if self.scenario(&leg)? == Finish::Interrupted {
                 return Ok(Finish::Interrupted);
             }
