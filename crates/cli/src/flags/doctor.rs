@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::input::requested_path;
+use super::input::requested;
 use super::{AdHoc, MachineChoices, Output, UsageError, values};
 
 const DOCTOR_HELP: &str = "\
@@ -68,17 +68,18 @@ impl DoctorFlags {
         if command.trim().is_empty() {
             return Err(UsageError::new("the command is empty", "for example: deadheat doctor 'node a.mjs'"));
         }
-        let path = requested_path(self.url.as_deref().unwrap_or("http://127.0.0.1:{port}/"))?;
-        Ok(Some(AdHoc::pair([command.clone(), command.clone()], path)))
+        let (tls, path) = requested(self.url.as_deref().unwrap_or("http://127.0.0.1:{port}/"))?;
+        Ok(Some(AdHoc { tls, ..AdHoc::pair([command.clone(), command.clone()], path) }))
     }
 }
 
 impl AdHoc {
-    /// Two commands that are asked for `path`, called `one` and `other`.
+    /// Two commands that are asked for `path` in plain HTTP, called `one` and `other`.
     pub(crate) fn pair(commands: [String; 2], path: String) -> Self {
         Self {
             commands: commands.into(),
             names: vec!["one".into(), "other".into()],
+            tls: false,
             path,
             method: "GET".into(),
             headers: Vec::new(),

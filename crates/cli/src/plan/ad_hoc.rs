@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use deadheat_record as record;
-use deadheat_record::{BodyRule, Listen, Source, StatusRule};
+use deadheat_record::{BodyRule, Limits, Listen, Shape, Source, StatusRule, Traffic};
 use toml::Spanned;
 
+use super::resolve::STEADY;
 use crate::flags::{AdHoc, UsageError};
-use crate::study::{self, Contender, Probe, Study, shown};
+use crate::study::{self, Contender, Probe, Scenario, Study, shown};
 
 /// What the plan calls such a study.
 const STUDY_NAME: &str = "ad-hoc";
@@ -35,7 +36,7 @@ pub(crate) fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageErro
         services: Vec::new(),
         contenders: contenders.collect(),
         probes: vec![probe(ad_hoc, folder)?],
-        scenarios: Vec::new(),
+        scenarios: vec![scenario(ad_hoc.tls)],
         machine_matches: false,
         claims: Vec::new(),
         generators: Vec::new(),
@@ -57,9 +58,24 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
         measures: std::collections::BTreeMap::new(),
         artefacts: Vec::new(),
         collector: None,
+        plain_http_only: false,
         build: None,
         services: Vec::new(),
         listen: typed(Listen::FreePort),
+    }
+}
+
+/// As a study without scenarios has it, over TLS where the URL is https.
+fn scenario(tls: bool) -> Scenario {
+    Scenario {
+        name: typed(STEADY.into()),
+        shape: Shape::Closed { connections: study::CONNECTIONS },
+        requests: None,
+        limits: Limits::default(),
+        metrics: Vec::new(),
+        sweep: None,
+        ladder: None,
+        traffic: Traffic { tls, ..Traffic::default() },
     }
 }
 
@@ -138,6 +154,7 @@ mod tests {
         AdHoc {
             commands: owned(commands),
             names: owned(names),
+            tls: false,
             path: "/x?y".into(),
             method: "GET".into(),
             headers: Vec::new(),
@@ -159,6 +176,16 @@ mod tests {
         assert_eq!(names(&["a", "b"], &["one", "two"]), ["one", "two"]);
         let long = "node --max-old-space-size=4096 a-server-with-a-long-name.mjs";
         assert_eq!(names(&[long, "b"], &[])[0], "node --max-old-space-size=4096 a-server…");
+    }
+
+    #[test]
+    fn the_url_says_whether_they_are_asked_over_tls() {
+        for tls in [false, true] {
+            let study = study_of(&AdHoc { tls, ..ad_hoc(&["a", "b"], &[]) }, Path::new("/here")).unwrap();
+            let scenarios: Vec<_> =
+                study.scenarios.iter().map(|one| (one.name.get_ref().as_str(), one.traffic.tls)).collect();
+            assert_eq!(scenarios, [("steady", tls)]);
+        }
     }
 
     #[test]

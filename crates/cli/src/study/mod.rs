@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use complaint::{Complaint, StudyError};
 pub(crate) use contract::{AGREE_HEADERS, CONNECTIONS};
 pub(crate) use model::{
-    Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Service, Study, Sweep,
+    Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Scenario, Service, Study, Sweep,
 };
 pub(crate) use objective::objective;
 pub(crate) use values::{is_token, path_problem};

@@ -90,6 +90,8 @@ pub(crate) struct Contender {
     pub(crate) artefacts: Vec<PathBuf>,
     /// Whose garbage collector it has, where that is told.
     pub(crate) collector: Option<Collector>,
+    /// Whether it cannot speak TLS, so that it is left out of scenarios over it.
+    pub(crate) plain_http_only: bool,
     /// Names of services that must be up first.
     pub(crate) services: Vec<Spanned<String>>,
     /// Where it listens.
