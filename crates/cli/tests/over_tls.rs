@@ -30,12 +30,16 @@ fn assert_valid(document: &Value) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
+/// What each contender did in each epoch of a scenario.
+fn parts<'d>(document: &'d Value, scenario: &str) -> impl Iterator<Item = &'d Value> {
+    let epochs = document["record"]["epochs"].as_array().unwrap();
+    let of_scenario = epochs.iter().filter(move |epoch| epoch["scenario"] == scenario);
+    of_scenario.flat_map(|epoch| epoch["contenders"].as_array().unwrap())
+}
+
 /// Every request of every epoch of a scenario was answered rightly. Gives answers, and those after which the connection ended.
 fn answered(document: &Value, scenario: &str) -> (u64, u64) {
-    let epochs = document["record"]["epochs"].as_array().unwrap();
-    let parts = epochs.iter().filter(|epoch| epoch["scenario"] == scenario);
-    let parts = parts.flat_map(|epoch| epoch["contenders"].as_array().unwrap());
-    parts.fold((0, 0), |(answers, closed), part| {
+    parts(document, scenario).fold((0, 0), |(answers, closed), part| {
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let (ok, done) = (number(&part["outcomes"]["ok"]), number(&part["completions"]));
         assert_eq!(ok, done, "{part}");
@@ -60,8 +64,13 @@ fn two_commands_race_over_tls() {
     let pilot = &document["record"]["pilots"][0];
     assert!(pilot["ceiling_rps"].as_f64().unwrap() > 0.0, "the null server speaks TLS, too: {pilot}");
     assert!(pilot["contenders"][0]["handicap"].is_object(), "{pilot}");
-    let pair = &document["scenarios"][0]["comparisons"][0];
-    assert!(pair["ratio"].as_f64().unwrap() < 0.7, "{pair}");
+    let done = |place: usize| {
+        parts(&document, "steady")
+            .filter(|part| part["contender"] == place)
+            .filter_map(|part| part["completions"].as_u64())
+            .sum::<u64>()
+    };
+    assert!(done(1) < done(0), "slices are as long for both: {} {}", done(0), done(1));
     let again = document["reproduce"].as_str().unwrap_or_default();
     assert!(again.contains("https://127.0.0.1:{port}/x"), "{again}");
     let work = plan["work"].as_str().unwrap();
@@ -116,8 +125,9 @@ fn a_study_races_in_plain_over_tls_and_with_a_connection_for_each_request() {
     assert_eq!(answers, closed, "every answer ends its connection");
     let findings = |index: usize| scenarios[index]["findings"].to_string();
     assert!(!findings(2).contains("no-keep-alive"), "that was asked for: {}", findings(2));
-    let starts = &scenarios[3]["results"][0];
-    assert!(starts["cold_start_ns"].as_u64().unwrap() > 0, "{starts}");
+    let starts: Vec<u64> =
+        parts(&document, "starts").filter_map(|part| part["cold_start_ns"].as_u64()).collect();
+    assert!(starts.len() >= 40 && starts.iter().all(|start_ns| *start_ns > 0), "{starts:?}");
     kit.assert_nothing_left();
 }
 
@@ -125,7 +135,7 @@ fn a_study_races_in_plain_over_tls_and_with_a_connection_for_each_request() {
 fn said(kit: &Kit, scheme: &str, command: &str) -> String {
     let race = kit.race().url(&format!("{scheme}://127.0.0.1:{{port}}/"));
     let race = race.contender("a", command).contender("b", command);
-    let outcome = race.args(SHORT_RACE).args(["--ready-timeout", "1s"]).run();
+    let outcome = race.args(SHORT_RACE).args(["--ready-timeout", "2s"]).run();
     outcome.assert_status(2);
     kit.assert_nothing_left();
     outcome.stderr.clone() + &outcome.stdout

@@ -36,7 +36,8 @@ pub(crate) struct NoAnswer {
 
 impl NoAnswer {
     fn of(error: &ExchangeError, tls: bool) -> Self {
-        let (mut reason, timed_out) = (with_causes(error), matches!(error, ExchangeError::Timeout(_)));
+        let timed_out = matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_));
+        let mut reason = with_causes(error);
         if let Some(remedy) = remedy(error, tls) {
             reason = format!("{reason}; {remedy}");
         }

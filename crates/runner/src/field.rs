@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use deadheat_load::{Address, Answer, RequestError};
 use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 
-use crate::ask::{Question, ask_all};
+use crate::ask::{NoAnswer, Question, ask_all};
 use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
 use crate::contender::{Running, Start, StartError, fill};
@@ -22,6 +22,9 @@ use crate::run::RunId;
 const NOT_YET: [u16; 3] = [502, 503, 504];
 /// Whoever answers otherwise than the contract demands gets so long to answer as it does, before parity tells all that is wrong.
 const WRONG_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A try that had less time than this says nothing by being cut short.
+const SHORT_TRY: Duration = Duration::from_millis(100);
 
 /// What a start waits for: always for a right answer to the first probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +146,7 @@ impl Gate<'_> {
         let running = Running::start(&start, self.run)?;
         let address = running.address().clone();
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
-        let ask = |left| self.ask(&address, left);
+        let ask = |left| self.ask(&address, left).map_err(|error| error.reason);
         let (answer, _) = running.wait_ready(patience, self.stopped, ask, |_| None)?;
         Ok(NullStart { running, answer })
     }
@@ -180,7 +183,16 @@ impl Gate<'_> {
         let running = Running::start(&start, self.run)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let address = running.address().clone();
-        let ask = |left| self.ask(&address, left);
+        let mut last = String::new();
+        let ask = |left| {
+            self.ask(&address, left).map_err(|error| {
+                // The end of the patience cuts the last try short: the one before it says what is wrong.
+                if last.is_empty() || !error.timed_out || left >= SHORT_TRY {
+                    last = error.reason;
+                }
+                last.clone()
+            })
+        };
         let (_, cold_start) = running.wait_ready(patience, self.stopped, ask, self.wrong(until, patience))?;
         running
             .freeze()
@@ -211,10 +223,10 @@ impl Gate<'_> {
     }
 
     /// Asks the first probe. A contender that never answers does not hold up the end that a person asks for.
-    fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, String> {
+    fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, NoAnswer> {
         let answers = ask_all(&[address], &self.request, patience, self.stopped);
         let answer = answers.and_then(|mut all| all.pop());
-        answer.map_or_else(|| Err("no answer yet".into()), |one| one.map_err(|error| error.reason))
+        answer.unwrap_or_else(|| Err(NoAnswer { reason: "no answer yet".into(), timed_out: false }))
     }
 
     /// The log file of a contender's start, or of a command of its own; `when` may be any text.
