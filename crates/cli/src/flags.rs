@@ -137,8 +137,7 @@ pub(crate) struct RaceFlags {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Commands instead of a study")]
 pub(crate) struct AdHocFlags {
-    /// What is requested of each command; {port} stands for its port; with https://, deadheat makes a certificate
-    /// [default: http://127.0.0.1:{port}/]
+    /// What is requested of each command, by http or https; {port} is its port [default: http://127.0.0.1:{port}/]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Name of a command, in their order; once per command [default: the command itself]

@@ -91,7 +91,7 @@ impl Context<'_> {
             // Not {key}, which programs such as jq have as a word of their own.
             "cert" => Some(Fault::new(
                 "{cert} has no value here".into(),
-                "only contenders that are raced over TLS have a certificate: add `tls = true` to a [[scenario]]",
+                "contenders in a [[scenario]] with `tls = true` have a certificate, unless they say `tls = false`",
             )),
             "dataset" if self.output => Some(Fault::new(
                 "{dataset} is what this command makes".into(),
