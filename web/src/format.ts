@@ -100,8 +100,8 @@ export function shapeText(shape: Shape): string {
 }
 
 /** What a load has beside its shape. */
-export function trafficText({ zipf, stages, cold }: Traffic = {}): string {
-  const words = [zipf != null && `popularity by Zipf's law, exponent ${zipf}`, stages && `rate in stages: ${stages}`, cold && "nothing is warmed up"];
+export function trafficText({ zipf, stages, cold, tls }: Traffic = {}): string {
+  const words = [tls && "over TLS", zipf != null && `popularity by Zipf's law, exponent ${zipf}`, stages && `rate in stages: ${stages}`, cold && "nothing is warmed up"];
   return words.filter(Boolean).join(", ");
 }
 

@@ -83,7 +83,8 @@ Examples:
   deadheat race -n node -n bun 'node a.mjs' 'bun b.ts' -c 128 --profile full
   deadheat race studies/trending --metric p99 --rate 2000 --json trending.json
 
-A command gets its port in the environment variable PORT and wherever {port} stands in it.";
+A command gets its port in the environment variable PORT and wherever {port} stands in it. With https:// in --url it must
+listen with TLS: the files of its certificate and key are in CERT and KEY, and wherever {cert} and {key} stand.";
 
 /// Options of `race`.
 #[derive(Debug, Args)]
@@ -120,7 +121,7 @@ pub(crate) struct RaceFlags {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Commands instead of a study")]
 pub(crate) struct AdHocFlags {
-    /// What is requested of each command; {port} stands for its port [default: http://127.0.0.1:{port}/]
+    /// What is requested of each command, by http or https; {port} is its port [default: http://127.0.0.1:{port}/]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Name of a command, in their order; once per command [default: the command itself]

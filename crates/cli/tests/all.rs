@@ -18,6 +18,7 @@ mod killed;
 mod live;
 mod load;
 mod null;
+mod over_tls;
 mod parity_trending;
 mod races;
 mod report;

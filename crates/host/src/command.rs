@@ -40,7 +40,7 @@ pub struct ShellCommand {
 
 impl ShellCommand {
     /// Replaces placeholders in the command and hands their values on as variables in capitals. Variables of `env` that
-    /// speak of ports and sockets are left out: there are none yet.
+    /// speak of ports, sockets and certificates are left out: there are none yet.
     pub fn new<'e>(
         command: &str,
         folder: &Path,
@@ -146,6 +146,7 @@ fn fill(text: &str, values: &BTreeMap<&'static str, String>) -> String {
 fn names_a_server(value: &str) -> bool {
     value.contains("{port}")
         || value.contains("{socket}")
+        || value.contains("{cert}")
         || value.contains(".port}")
         || value.contains(".socket}")
 }

@@ -14,6 +14,8 @@ use crate::driver::Target;
 use crate::tls::{Tls, TlsFailure, TlsSettings};
 
 const PIECE: usize = 16 * 1024;
+/// How a record of TLS with an alert begins: its type and the major version.
+const ALERT: [u8; 2] = [21, 3];
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,9 @@ pub enum ExchangeError {
     /// TLS failed.
     #[error(transparent)]
     Tls(#[from] TlsFailure),
+    /// Plain HTTP was answered by TLS.
+    #[error("the server speaks TLS here: it answered plain HTTP with a TLS alert")]
+    SpeaksTls,
     /// What came is not an HTTP/1.x answer.
     #[error("the answer is not sound HTTP/1.1: {0}")]
     Wrong(#[from] Wrong),
@@ -112,7 +117,10 @@ pub fn exchange_tls(
         written => written,
     };
     // A server may answer and close without reading all; its answer is better than our broken pipe.
-    let answer = read_answer(&mut stream, head, &budget, max_body);
+    let answer = match read_answer(&mut stream, head, &budget, max_body) {
+        Err(_) if stream.is_alert == Some(true) => Err(ExchangeError::SpeaksTls),
+        answer => answer,
+    };
     match (written, answer) {
         (_, Ok(answer)) => Ok(answer),
         (Ok(()), Err(ExchangeError::Timeout(timeout))) if stream.is_handshaking() => {
@@ -151,6 +159,8 @@ struct Stream {
     wire: Vec<u8>,
     /// Under TLS the server has said that it ends here, so that nobody can have cut its answer short.
     closed: bool,
+    /// Whether the first bytes that came in plain are those of a TLS alert, once any came.
+    is_alert: Option<bool>,
 }
 
 impl Stream {
@@ -161,7 +171,7 @@ impl Stream {
     ) -> Result<Stream, ExchangeError> {
         let socket = Socket::connect(address, budget)?;
         let tls = tls.map(Tls::new).transpose()?;
-        Ok(Stream { socket, tls, wire: Vec::new(), closed: false })
+        Ok(Stream { socket, tls, wire: Vec::new(), closed: false, is_alert: None })
     }
 
     fn is_handshaking(&self) -> bool {
@@ -194,6 +204,8 @@ impl Stream {
         let count = self.socket.read(&mut self.wire, budget)?;
         let piece = &self.wire[..count];
         let Some(tls) = &mut self.tls else {
+            // No HTTP answer begins so.
+            self.is_alert.get_or_insert(piece.starts_with(&ALERT));
             plain.extend_from_slice(piece);
             return Ok(count);
         };

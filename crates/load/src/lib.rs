@@ -42,7 +42,7 @@ pub use driver::Backend;
 pub use exchange::{Answer, ExchangeError, exchange, exchange_tls};
 pub use gauge::Progress;
 pub use limit::Limit;
-pub use null::{NullConfig, NullError, NullServer, Spin, step_ns};
+pub use null::{NullConfig, NullError, NullServer, ServerIdentity, Spin, step_ns};
 pub use outcome::{Outcome, Outcomes, StatusCounts};
 pub use pacer::{Arrivals, DueTimes, Pacer, Rate, RateError, Stage};
 pub use rate::RatePiece;

@@ -21,6 +21,20 @@ impl Prepared {
         let method = self.bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
         matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE" | b"TRACE")
     }
+
+    /// Whether it says `Connection: close`: then no other request may follow on its connection, whatever the answer says
+    /// (RFC 9112, section 9.6).
+    pub(crate) fn is_last(&self) -> bool {
+        let lines = self.bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii);
+        let head = lines.take_while(|line| !line.is_empty());
+        head.filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            Some((&line[..colon], &line[colon + 1..]))
+        })
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"connection"))
+        .flat_map(|(_, value)| value.split(|byte| *byte == b','))
+        .any(|word| word.trim_ascii().eq_ignore_ascii_case(b"close"))
+    }
 }
 
 /// What the answer to a request must be. The status is checked first; only if it fits is the body looked at.
@@ -247,6 +261,21 @@ mod tests {
             let bytes = request_bytes(method, "/GET", "h", &[], b"").unwrap();
             let prepared = Prepared { bytes, head: false, expect: Expectation::ANY };
             assert_eq!(prepared.is_idempotent(), may, "{method}");
+        }
+    }
+
+    #[test]
+    fn the_last_request_of_a_connection_says_so_in_its_head() {
+        for (headers_of, body, last) in [
+            (&[("Connection", "close")][..], "", true),
+            (&[("connection", "x, Close ")], "", true),
+            (&[("connection", "keep-alive")], "", false),
+            (&[("x-connection", "close")], "", false),
+            (&[], "\r\nConnection: close\r\n", false),
+        ] {
+            let bytes = request_bytes("POST", "/close", "h", &headers(headers_of), body.as_bytes()).unwrap();
+            let prepared = Prepared { bytes, head: false, expect: Expectation::ANY };
+            assert_eq!(prepared.is_last(), last, "{headers_of:?} {body:?}");
         }
     }
 

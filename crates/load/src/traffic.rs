@@ -275,7 +275,9 @@ impl<D: Driver> Worker<D> {
         let connection = &mut self.connections[index];
         let Some(request) = connection.request.take() else { return };
         let expect = self.requests.prepared()[request.prepared as usize].expect;
-        let (status, keep) = (connection.parser.status(), connection.parser.keep_alive());
+        // A connection whose request asked for its end is not used again, even where the server would keep it.
+        let keep = connection.parser.keep_alive() & !self.requests.is_last(request.prepared);
+        let status = connection.parser.status();
         let outcome = connection.check.judge(&expect, status);
         slice.answered(&request, outcome, status, now_ns, &self.settings.gauge);
         connection.heard(&request, now_ns);

@@ -4,10 +4,11 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use deadheat_load::{Address, Backend, NullConfig, NullError, NullServer, Spin, step_ns};
+use deadheat_load::*;
 
 const LIMIT: Duration = Duration::from_secs(20);
 const GET: &str = "GET /any/path?x HTTP/1.1\r\nHost: here\r\nAccept: */*\r\n\r\n";
@@ -375,4 +376,88 @@ fn each_answer_costs_the_work_that_was_asked_for() {
             assert!(took >= work.mul_f64(0.8 * f64::from(count)), "{}: {took:?} {work:?}", backend.name());
         }
     }
+}
+
+/// A folder with the files of a certificate for localhost that signed itself, so that it is its own authority.
+fn identity() -> (tempfile::TempDir, ServerIdentity, TlsSettings) {
+    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    std::fs::write(&certificate, own.cert.pem()).unwrap();
+    std::fs::write(&key, own.signing_key.serialize_pem()).unwrap();
+    let settings = TlsSettings::new("localhost", TlsTrust::File(certificate.clone())).unwrap();
+    (folder, ServerIdentity { certificate, key }, settings)
+}
+
+fn loaded(address: &Address, tls: &TlsSettings, body_bytes: usize, headers: &[(String, String)]) -> Tally {
+    let bytes = request_bytes("GET", "/", "localhost", headers, b"").unwrap();
+    let expect =
+        Expectation { status: StatusRule::Exact(200), body: BodyRule::exactly(body(body_bytes).as_bytes()) };
+    let config = SessionConfig {
+        address: address.clone(),
+        tls: Some(tls.clone()),
+        connections: 8,
+        max_connections: 8,
+        threads: 1,
+        cpus: vec![],
+        spin: false,
+        backend: Backend::Auto,
+        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
+        connect_timeout: LIMIT,
+        timeout: LIMIT,
+        sample_every: 0,
+        max_samples_per_slice: 0,
+    };
+    let order =
+        SliceOrder { pacer: Pacer::Closed, limit: Limit::requests(200), settle: Duration::ZERO, start: 0 };
+    Session::open(config).unwrap().slice(&order).unwrap()
+}
+
+#[test]
+fn over_tls_it_answers_the_same() {
+    let (_folder, identity, settings) = identity();
+    let close = [("Connection".to_owned(), "close".to_owned())];
+    for body_bytes in [0, 13, 100_000] {
+        let config =
+            NullConfig { body_bytes, threads: 2, tls: Some(identity.clone()), ..NullConfig::default() };
+        let server = NullServer::start(config).unwrap();
+        assert_eq!(server.backend(), Backend::Epoll);
+        for (headers, ended) in [(&[][..], 0), (&close[..], 200)] {
+            let tally = loaded(server.address(), &settings, body_bytes, headers);
+            let found = (tally.outcomes.ok, tally.closed_by_server);
+            assert_eq!(found, (200, ended), "{body_bytes}: {:?}", tally.faults);
+        }
+        let ask = |request: &[u8], head| {
+            exchange_tls(server.address(), Some(&settings), request, head, LIMIT, 200_000)
+        };
+        let answer = ask(b"HEAD / HTTP/1.1\r\n\r\n", true).unwrap();
+        assert_eq!((answer.status, answer.body.len()), (200, 0));
+        let answer = ask(b"nonsense\r\n\r\n", false).unwrap();
+        assert_eq!((answer.status, answer.keep_alive), (400, false));
+        assert!(server.is_running());
+    }
+}
+
+#[test]
+fn over_tls_a_client_without_it_is_told_so_and_cut_off() {
+    let (_folder, identity, settings) = identity();
+    let server =
+        NullServer::start(NullConfig { tls: Some(identity.clone()), ..NullConfig::default() }).unwrap();
+    let plain = exchange_tls(server.address(), None, GET.as_bytes(), false, LIMIT, 1_000);
+    assert!(matches!(plain, Err(ExchangeError::SpeaksTls)), "{plain:?}");
+    let mut stream = connect(&server);
+    stream.write_all(GET.as_bytes()).unwrap();
+    assert!(!rest_of(&mut stream).is_empty(), "an alert");
+    let tally = loaded(server.address(), &settings, 13, &[]);
+    assert_eq!(tally.outcomes.ok, 200, "{:?}", tally.faults);
+    let missing = ServerIdentity { key: "/nowhere/key.pem".into(), ..identity };
+    let error = NullServer::start(NullConfig { tls: Some(missing), ..NullConfig::default() }).unwrap_err();
+    assert!(matches!(&error, NullError::Tls(reason) if reason.contains("/nowhere/key.pem")), "{error}");
+}
+
+/// All bytes up to the end of the connection, however it ends.
+fn rest_of(stream: &mut impl Read) -> Vec<u8> {
+    let mut found = Vec::new();
+    let _ = stream.read_to_end(&mut found);
+    found
 }

@@ -482,10 +482,10 @@ impl Record {
             let out_in = self.out_in.iter().find(|(contender, _)| contender == name);
             out_in.and_then(|(_, out_in)| place(out_in)) > place(scenario)
         };
-        let shape = self.plan.scenario(scenario).map(|one| &one.shape);
-        let able = |one: &Contender| match shape {
+        let planned = self.plan.scenario(scenario);
+        let able = |one: &Contender| match planned.map(|planned| &planned.shape) {
             Some(Shape::Measure { measure }) => one.measures.contains_key(measure),
-            _ => true,
+            _ => !(one.plain_http_only && planned.is_some_and(|planned| planned.traffic.tls)),
         };
         let contenders = self.plan.contenders.iter().enumerate();
         contenders

@@ -112,7 +112,8 @@ pub enum Listen {
 pub struct Contender {
     /// Unique within the plan.
     pub name: String,
-    /// A shell command; `{port}`, `{socket}`, `{dataset}`, `{work}` and `{study}` are replaced at each start.
+    /// A shell command; `{port}`, `{socket}`, `{dataset}`, `{work}` and `{study}` are replaced at each start, in a race over TLS
+    /// also `{cert}` and `{key}`.
     pub command: String,
     /// The folder in which the command runs.
     pub folder: PathBuf,
@@ -136,6 +137,9 @@ pub struct Contender {
     /// Its garbage collector, where the study names it: what a diagnostic pass logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collector: Option<Collector>,
+    /// Whether it speaks plain HTTP only, so that it is not raced in scenarios over TLS.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_http_only: bool,
 }
 
 /// A program that contenders need and that is not raced, such as a database.
@@ -386,6 +390,9 @@ pub struct Traffic {
     /// Nothing is warmed up: what is measured are a contender's first seconds under load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold: bool,
+    /// Contenders are asked over TLS, in a scenario without a load too. Their certificate is made for the race.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tls: bool,
 }
 
 impl Traffic {

@@ -126,6 +126,18 @@ impl Plan {
         if scenario.metrics.is_empty() { vec![self.method.metric] } else { scenario.metrics.clone() }
     }
 
+    /// Whether requests of a scenario say `Connection: close`: each of them is then sent on a connection of its own.
+    pub fn connects_anew(&self, scenario: &ScenarioPlan) -> bool {
+        let is_close = |(name, value): (&String, &String)| {
+            let mut words = value.split(',');
+            name.eq_ignore_ascii_case("connection")
+                && words.any(|one| one.trim().eq_ignore_ascii_case("close"))
+        };
+        let asked = |name: &str| self.probes.iter().find(|probe| probe.name == name);
+        let mut probes = scenario.requests.iter().filter_map(|share| asked(&share.probe));
+        probes.any(|probe| probe.request_headers.iter().any(is_close))
+    }
+
     /// The highest percentile that a scenario's verdicts rest on, as a quantile from 0 to 1, where requests are due while a server stands
     /// still: none where each connection waits for its answer.
     pub fn highest_quantile(&self, scenario: &ScenarioPlan) -> Option<f64> {

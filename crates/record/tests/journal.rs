@@ -120,6 +120,29 @@ fn who_falls_out_keeps_what_it_did_in_earlier_scenarios() {
 }
 
 #[test]
+fn who_speaks_plain_http_only_is_not_raced_over_tls() {
+    let racers = ["a", "b", "c"].map(|name| Racer::new(name, 1_000.0));
+    let mut record = Race::of(racers.into()).record();
+    let mut over_tls = ScenarioPlan { name: "over-tls".into(), ..record.plan.scenarios[0].clone() };
+    over_tls.traffic.tls = true;
+    record.plan.scenarios.push(over_tls);
+    record.plan.contenders[1].plain_http_only = true;
+    let plain = record.plan.scenarios[0].name.clone();
+    assert_eq!((record.racing(&plain), record.racing("over-tls")), (vec![0, 1, 2], vec![0, 2]));
+}
+
+#[test]
+fn a_scenario_connects_anew_where_its_requests_end_their_connections() {
+    let mut plan = Race::of(vec![Racer::new("a", 1_000.0)]).record().plan;
+    for (name, value, anew) in
+        [("connection", "keep-alive", false), ("Connection", "x, Close", true), ("x", "close", false)]
+    {
+        plan.probes[0].request_headers = [(name.to_owned(), value.to_owned())].into();
+        assert_eq!(plan.connects_anew(&plan.scenarios[0]), anew, "{name}: {value}");
+    }
+}
+
+#[test]
 fn a_journal_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("race.jsonl");

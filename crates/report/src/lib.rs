@@ -22,6 +22,7 @@ mod tables;
 pub mod terminal;
 mod text;
 mod trackers;
+mod transport;
 
 pub use error::ReportError;
 pub use html::{html, html_with_audit};

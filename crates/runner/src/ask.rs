@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use deadheat_load::{
-    Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, exchange,
+    Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, TlsFailure, TlsSettings,
+    exchange_tls,
 };
 
 /// The largest body that is read.
@@ -23,6 +24,8 @@ pub struct Question {
     pub bytes: Arc<[u8]>,
     /// Whether it is a HEAD request, whose answer has no body.
     pub head: bool,
+    /// How it is encrypted; none where it is sent as plain HTTP.
+    pub tls: Option<TlsSettings>,
 }
 
 /// Why there is no answer.
@@ -35,8 +38,13 @@ pub struct NoAnswer {
 }
 
 impl NoAnswer {
-    fn of(error: &ExchangeError) -> Self {
-        Self { reason: with_causes(error), timed_out: matches!(error, ExchangeError::Timeout(_)) }
+    fn of(error: &ExchangeError, tls: bool) -> Self {
+        let timed_out = matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_));
+        let mut reason = with_causes(error);
+        if let Some(remedy) = remedy(error, tls) {
+            reason = format!("{reason}; {remedy}");
+        }
+        Self { reason, timed_out }
     }
 
     fn plain(reason: impl Into<String>) -> Self {
@@ -83,6 +91,26 @@ impl LoadGenerator for LocalGenerator {
     }
 }
 
+/// What to do where one side speaks TLS and the other does not, or with another certificate; none of other errors.
+fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
+    match error {
+        ExchangeError::Tls(TlsFailure::Certificate(_)) => Some(
+            "let it use the certificate of the race, whose file is in CERT or {cert}, and its key in KEY or {key}",
+        ),
+        ExchangeError::Tls(TlsFailure::NotTls | TlsFailure::Ended) | ExchangeError::Handshake(_) => Some(
+            "let it listen with TLS when CERT and KEY name the files of a certificate and its key, or race it without TLS",
+        ),
+        ExchangeError::SpeaksTls => Some(
+            "let it listen without TLS, or race it over TLS: https:// in --url, `tls = true` in a study's scenario",
+        ),
+        // Some servers break off without a word.
+        ExchangeError::Closed { received: 0 } if !tls => {
+            Some("if it speaks TLS, race it over TLS: https:// in --url, `tls = true` in a study's scenario")
+        }
+        _ => None,
+    }
+}
+
 /// Asks all addresses at once and waits at the most `patience` for each. The answers stand in the addresses' order; none
 /// at all where `stopped` said so first.
 pub(crate) fn ask_all(
@@ -97,8 +125,9 @@ pub(crate) fn ask_all(
         let (sender, address, question) = (sender.clone(), (*address).clone(), question.clone());
         // Not a scoped thread: one that waits for a silent server is left behind when a person asks for the end.
         let asking = std::thread::Builder::new().name("ask".into()).spawn(move || {
-            let answer = exchange(&address, &question.bytes, question.head, patience, MAX_BODY);
-            let _ = sender.send((place, answer.map_err(|error| NoAnswer::of(&error))));
+            let Question { bytes, head, tls } = question;
+            let answer = exchange_tls(&address, tls.as_ref(), &bytes, head, patience, MAX_BODY);
+            let _ = sender.send((place, answer.map_err(|error| NoAnswer::of(&error, tls.is_some()))));
         });
         if let Err(error) = asking {
             answers[place] = Some(Err(NoAnswer::plain(format!("it could not be asked: {error}"))));
@@ -163,7 +192,8 @@ pub(crate) mod tests {
     }
 
     fn question() -> Question {
-        Question { bytes: Arc::from(&b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..]), head: false }
+        let bytes = Arc::from(&b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..]);
+        Question { bytes, head: false, tls: None }
     }
 
     #[test]
@@ -192,6 +222,40 @@ pub(crate) mod tests {
         let refused = answers[1].as_ref().unwrap_err();
         assert!(!refused.timed_out && refused.reason.contains("No such file"), "{refused:?}");
         assert_eq!(answers[2].as_ref().unwrap().body, b"good");
+    }
+
+    #[test]
+    fn what_speaks_tls_on_one_side_only_is_told_with_what_to_do() {
+        let settings = TlsSettings::new("localhost", deadheat_load::TlsTrust::Insecure).unwrap();
+        let reason = |address: &Address, tls: Option<TlsSettings>| {
+            let question = Question { tls, ..question() };
+            let mut all = ask_all(&[address], &question, Duration::from_secs(20), &|| false).unwrap();
+            all.remove(0).unwrap_err().reason
+        };
+        let plain = server(|_| Some("plain".into()));
+        let told = reason(&plain, Some(settings));
+        assert!(told.contains("does not speak TLS here") && told.contains("CERT and KEY"), "{told}");
+        let alert = raw(&[21, 3, 3, 0, 2, 2, 70]);
+        let told = reason(&alert, None);
+        assert!(told.contains("speaks TLS here") && told.contains("https://"), "{told}");
+        let told = reason(&raw(&[]), None);
+        assert!(told.contains("after 0 bytes") && told.contains("if it speaks TLS"), "{told}");
+        let told = reason(&raw(b"HTTP/1.1 200 OK\r\n"), None);
+        assert!(!told.contains("TLS"), "{told}");
+    }
+
+    /// A server that answers every connection with these bytes, and closes it.
+    fn raw(bytes: &'static [u8]) -> Address {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(bytes);
+            }
+        });
+        Address::Tcp(address)
     }
 
     #[test]

@@ -5,10 +5,13 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{Address, BodyRule, Expectation, NullConfig, NullServer, Requests, StatusRule};
+use deadheat_load::{
+    Address, BodyRule, Expectation, NullConfig, NullServer, Requests, ServerIdentity, StatusRule,
+};
 use deadheat_record::{ScenarioPlan, Shape};
 
 use crate::ask::with_causes;
@@ -18,7 +21,8 @@ use crate::parity::Parity;
 use crate::stretch::Loaded;
 use deadheat_host::open_files::raise_open_files;
 
-/// The hidden subcommand under which the program is a null server; it takes the length of a body and a number of threads.
+/// The hidden subcommand under which the program is a null server; it takes the length of a body and a number of threads, and for TLS
+/// the files of a certificate and its key.
 pub const NULL_COMMAND: &str = "__null";
 
 /// Left out at the start, and what is measured then, at the most: no longer than an epoch measures a contender.
@@ -42,10 +46,10 @@ pub fn serve(arguments: &[OsString]) -> u8 {
     let (Some(body_bytes), Some(threads)) = (number(0), number(1)) else { return 2 };
     // One connection is one open file. Where the limit may not be raised, there are fewer connections.
     let _ = raise_open_files();
-    let Ok(server) = NullServer::start(NullConfig { address, body_bytes, threads, ..NullConfig::default() })
-    else {
-        return 1;
-    };
+    let file = |place: usize| arguments.get(place).map(PathBuf::from);
+    let tls = file(2).zip(file(3)).map(|(certificate, key)| ServerIdentity { certificate, key });
+    let config = NullConfig { address, body_bytes, threads, tls, ..NullConfig::default() };
+    let Ok(server) = NullServer::start(config) else { return 1 };
     while server.is_running() {
         std::thread::sleep(GLANCE);
     }
@@ -65,7 +69,8 @@ pub(crate) fn measure(course: &Course<'_>, parity: &Parity) -> Result<f64, Strin
     let requests = requests(course, parity, &answer.body)?;
     let shape = Shape::Closed { connections: course.scenario.shape.connections() };
     let scenario = ScenarioPlan { shape, ..course.scenario.clone() };
-    let opened = Loaded::open(gate.generator, runner, &scenario, gate.plan, requests, course.seed);
+    let tls = course.contract.tls().cloned();
+    let opened = Loaded::open(gate.generator, runner, &scenario, gate.plan, requests, tls, course.seed);
     let mut loaded = opened.map_err(|failure| with_causes(&failure.1))?;
     let mut slice = |length| loaded.slice(length, 0).map_err(|error| with_causes(&error));
     let of_an_epoch = Duration::from_nanos(gate.plan.slices(course.scenario).measured_ns());

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_record::{Difference, Limits, Plan};
+use deadheat_record::{Contender, Difference, Limits, Plan};
 
+use crate::authority::Authority;
 use crate::events::{Event, Observer};
 use crate::field::{Gate, Until, fresh_logs, stop_all};
 use crate::parity::{Asked, Contract};
@@ -19,7 +20,7 @@ pub struct Checked {
     pub differences: Vec<Difference>,
     /// Contenders that did not start or answer, and why.
     pub failed: Vec<(String, String)>,
-    /// Contenders that were compared.
+    /// Contenders that were compared, in plain HTTP, over TLS, or both.
     pub compared: Vec<String>,
     /// Probes that each was asked.
     pub probes: usize,
@@ -36,7 +37,7 @@ pub(crate) fn values(plan: &Plan) -> BTreeMap<String, String> {
     values
 }
 
-/// Starts every contender of the plan, compares all answers, and stops all.
+/// Starts every contender of the plan, compares all answers, and stops all; once more over TLS where any scenario is.
 ///
 /// # Errors
 /// When the contract cannot be used, a folder cannot be made or a service does not start.
@@ -59,37 +60,78 @@ pub fn check(
         Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
         other => other.map_err(RaceError::Service)?,
     };
-    let mut runners = Vec::new();
-    for (index, contender) in plan.contenders.iter().enumerate() {
-        observer.event(&Event::Doing(&format!("starting {}", contender.name)));
-        match gate.start(index, &Limits::default(), Until::Parity, "check", false) {
-            Ok(runner) => runners.push(runner),
-            Err(StartError::Interrupted) => {
-                stop_all(runners);
-                return Ok(Checked { interrupted: true, ..checked });
+    let authority = Authority::of(plan)?;
+    let over_tls = authority.as_ref().map(|authority| (contract.over(authority.settings()), authority));
+    if over_tls.is_some() {
+        gate.without_certificate();
+    }
+    let secured =
+        over_tls.as_ref().map(|(contract, authority)| gate.over_tls(contract, authority)).transpose()?;
+    let in_plain = plan.scenarios.is_empty() || plan.scenarios.iter().any(|one| !one.traffic.tls);
+    let plain = |one: &Contender| in_plain || one.plain_http_only;
+    let mut go_on = checked.round(&gate, &plain, observer)?;
+    if let Some(gate) = secured.as_ref().filter(|_| go_on) {
+        go_on = checked.round(gate, &|one| !one.plain_http_only, observer)?;
+    }
+    let failed = |name: &str| checked.failed.iter().any(|(failed, _)| failed == name);
+    let names = plan.contenders.iter().map(|one| one.name.clone());
+    let compared = names.filter(|name| !failed(name)).collect();
+    Ok(Checked { compared, interrupted: !go_on, ..checked })
+}
+
+impl Checked {
+    /// Starts those of the contenders that are `asked` here and of which nothing is wrong yet, compares their answers, and stops
+    /// them. False where a person asked for the end.
+    fn round(
+        &mut self,
+        gate: &Gate<'_>,
+        asked: &dyn Fn(&Contender) -> bool,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, RaceError> {
+        let (log, when) = match gate.contract.tls() {
+            None => ("check", "before the race"),
+            Some(_) => ("check-over-tls", "before the race, over TLS"),
+        };
+        let mut runners = Vec::new();
+        for (index, contender) in gate.plan.contenders.iter().enumerate() {
+            let wrong = self.failed.iter().any(|(name, _)| *name == contender.name)
+                || self.differences.iter().any(|one| one.contender == contender.name);
+            if wrong || !asked(contender) {
+                continue;
             }
-            Err(error) => {
-                let reason = error.to_string();
-                observer.event(&Event::Out { contender: &contender.name, reason: &reason });
-                checked.failed.push((contender.name.clone(), reason));
+            observer.event(&Event::Doing(&format!("starting {}", contender.name)));
+            match gate.start(index, &Limits::default(), Until::Parity, log, false) {
+                Ok(runner) => runners.push(runner),
+                Err(StartError::Interrupted) => {
+                    stop_all(runners);
+                    return Ok(false);
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    observer.event(&Event::Out { contender: &contender.name, reason: &reason });
+                    self.failed.push((contender.name.clone(), reason));
+                }
             }
         }
-    }
-    observer.event(&Event::Doing("comparing answers"));
-    for runner in &runners {
-        runner.running.thaw().map_err(|error| RaceError::Failed(error.to_string()))?;
-    }
-    let asked: Vec<Asked<'_>> = runners
-        .iter()
-        .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
-        .collect();
-    checked.compared = asked.iter().map(|one| one.name.to_owned()).collect();
-    let found = contract
-        .check(&asked, "before the race", &|all, question, patience| gate.ask_all(all, question, patience));
-    stop_all(runners);
-    host.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
-    match found? {
-        Some(parity) => Ok(Checked { differences: parity.differences, ..checked }),
-        None => Ok(Checked { interrupted: true, ..checked }),
+        if runners.is_empty() {
+            return Ok(true);
+        }
+        observer.event(&Event::Doing("comparing answers"));
+        for runner in &runners {
+            runner.running.thaw().map_err(|error| RaceError::Failed(error.to_string()))?;
+        }
+        let asked: Vec<Asked<'_>> = runners
+            .iter()
+            .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
+            .collect();
+        let found = gate
+            .contract
+            .check(&asked, when, &|all, question, patience| gate.ask_all(all, question, patience));
+        stop_all(runners);
+        gate.host.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
+        let found = found?;
+        let go_on = found.is_some();
+        self.differences.extend(found.map(|parity| parity.differences).unwrap_or_default());
+        Ok(go_on)
     }
 }

@@ -189,8 +189,17 @@ impl Course<'_> {
         while let Some(runner) = waiting.next() {
             let opened = match self.requests(runner.contender, &parity) {
                 Ok(requests) => {
-                    Loaded::open(self.gate.generator, runner, self.scenario, self.plan(), requests, self.seed)
-                        .map_err(|failure| (lost(&failure.0, &failure.1), failure.0))
+                    let tls = self.contract.tls().cloned();
+                    Loaded::open(
+                        self.gate.generator,
+                        runner,
+                        self.scenario,
+                        self.plan(),
+                        requests,
+                        tls,
+                        self.seed,
+                    )
+                    .map_err(|failure| (lost(&failure.0, &failure.1), failure.0))
                 }
                 Err(broken) => Err((broken, runner)),
             };

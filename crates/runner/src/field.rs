@@ -7,10 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer};
-use deadheat_record::{Ending, Limits, Listen, Plan};
+use deadheat_load::{Address, Answer, RequestError};
+use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
+use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
 use crate::parity::Contract;
 use deadheat_host::Host;
@@ -22,6 +23,9 @@ use deadheat_host::process::{Process, ProcessSpec, StartError, fill, wait_ready}
 const NOT_YET: [u16; 3] = [502, 503, 504];
 /// Whoever answers otherwise than the contract demands gets so long to answer as it does, before parity tells all that is wrong.
 const WRONG_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A try that had less time than this says nothing by being cut short.
+const SHORT_TRY: Duration = Duration::from_millis(100);
 
 /// What a start waits for: always for a right answer to the first probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +58,21 @@ pub(crate) struct Gate<'a> {
     pub stopped: &'a dyn Fn() -> bool,
 }
 
+/// How contenders of each scenario of a race are started.
+pub(crate) struct Gates<'a> {
+    /// For plain HTTP.
+    pub plain: &'a Gate<'a>,
+    /// For TLS, where any scenario is raced over it.
+    pub secured: Option<&'a Gate<'a>>,
+}
+
+impl<'a> Gates<'a> {
+    /// That for one scenario.
+    pub(crate) fn of(&self, scenario: &ScenarioPlan) -> &'a Gate<'a> {
+        self.secured.filter(|_| scenario.traffic.tls).unwrap_or(self.plain)
+    }
+}
+
 /// A contender that is up and frozen.
 pub(crate) struct Runner {
     /// Index into the plan's contenders.
@@ -74,7 +93,38 @@ pub(crate) struct NullStart {
 }
 
 impl Gate<'_> {
-    /// Starts the null server on the contenders' cores: where all contenders listen on sockets, on one as well.
+    /// The same for contenders that speak TLS, under the same `contract` over TLS.
+    ///
+    /// # Errors
+    /// When the first probe cannot be written as an HTTP request.
+    pub(crate) fn over_tls<'b>(
+        &'b self,
+        contract: &'b Contract,
+        authority: &Authority,
+    ) -> Result<Gate<'b>, RequestError> {
+        let mut values = self.values.clone();
+        values.extend(authority.values());
+        Ok(Gate {
+            plan: self.plan,
+            host: self.host,
+            generator: self.generator,
+            clock: self.clock,
+            logs: self.logs.clone(),
+            contract,
+            request: contract.first_request()?,
+            values,
+            stopped: self.stopped,
+        })
+    }
+
+    /// Says to contenders in plain HTTP that there is no certificate, where others of the same race have one: a command that names
+    /// `{cert}` and `{key}` gets nothing for them.
+    pub(crate) fn without_certificate(&mut self) {
+        self.values.extend(["cert", "key"].map(|name| (name.to_owned(), String::new())));
+    }
+
+    /// Starts the null server on the contenders' cores: where all contenders listen on sockets, on one as well;
+    /// where they speak TLS, it does.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -82,7 +132,10 @@ impl Gate<'_> {
         self.go_on()?;
         let sockets = self.plan.contenders.iter().all(|one| one.listen == Listen::Socket);
         // The program itself, also where its file was replaced meanwhile.
-        let command = format!("exec /proc/{}/exe {NULL_COMMAND} {body_bytes} {threads}", std::process::id());
+        let certificate = self.certificate();
+        let files = if certificate.is_empty() { "" } else { r#" "$CERT" "$KEY""# };
+        let command =
+            format!("exec /proc/{}/exe {NULL_COMMAND} {body_bytes} {threads}{files}", std::process::id());
         let start = ProcessSpec {
             name: "the null server",
             command: &command,
@@ -93,14 +146,14 @@ impl Gate<'_> {
             limits: &Limits::default(),
             ending: &Ending::default(),
             log: self.logs.join("null-server.log"),
-            values: &BTreeMap::new(),
+            values: &certificate,
             sockets: &self.plan.work,
             count: false,
         };
         let running = self.host.start(&start)?;
         let address = running.address().clone();
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
-        let ask = |left| self.ask(&address, left);
+        let ask = |left| self.ask(&address, left).map_err(|error| error.reason);
         let (answer, _) = wait_ready(&*running, self.clock, patience, self.stopped, ask, |_| None)?;
         Ok(NullStart { running, answer })
     }
@@ -137,7 +190,16 @@ impl Gate<'_> {
         let running = self.host.start(&start)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let address = running.address().clone();
-        let ask = |left| self.ask(&address, left);
+        let mut last = String::new();
+        let ask = |left| {
+            self.ask(&address, left).map_err(|error| {
+                // The end of the patience cuts the last try short: the one before it says what is wrong.
+                if last.is_empty() || !error.timed_out || left >= SHORT_TRY {
+                    last = error.reason;
+                }
+                last.clone()
+            })
+        };
         let wrong = self.wrong(until, patience);
         let (_, cold_start) = wait_ready(&*running, self.clock, patience, self.stopped, ask, wrong)?;
         running
@@ -157,6 +219,13 @@ impl Gate<'_> {
         }
     }
 
+    /// The values that lead to the certificate, if there is one.
+    fn certificate(&self) -> BTreeMap<String, String> {
+        let given = |name: &str| self.values.get_key_value(name).filter(|(_, path)| !path.is_empty());
+        let both = ["cert", "key"].into_iter().filter_map(given);
+        both.map(|(name, path)| (name.clone(), path.clone())).collect()
+    }
+
     fn go_on(&self) -> Result<(), StartError> {
         if (self.stopped)() { Err(StartError::Interrupted) } else { Ok(()) }
     }
@@ -172,10 +241,10 @@ impl Gate<'_> {
     }
 
     /// Asks the first probe. A contender that never answers does not hold up the end that a person asks for.
-    fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, String> {
+    fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, NoAnswer> {
         let answers = self.ask_all(&[address], &self.request, patience);
         let answer = answers.and_then(|mut all| all.pop());
-        answer.map_or_else(|| Err("no answer yet".into()), |one| one.map_err(|error| error.reason))
+        answer.unwrap_or_else(|| Err(NoAnswer { reason: "no answer yet".into(), timed_out: false }))
     }
 
     /// The log file of a contender's start, or of a command of its own; `when` may be any text.
@@ -296,7 +365,7 @@ mod tests {
             clock: &SystemClock::start(),
             contract: &contract,
             logs: "/nowhere".into(),
-            request: Question { bytes: Vec::new().into(), head: false },
+            request: Question { bytes: Vec::new().into(), head: false, tls: None },
             values: BTreeMap::new(),
             stopped: &|| true,
         };

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod ask;
+mod authority;
 pub mod ceiling;
 mod check;
 mod collector;
@@ -26,6 +27,7 @@ mod single;
 mod stretch;
 
 pub use ask::{LoadGenerator, LocalGenerator, NoAnswer, Question};
+pub use authority::AuthorityError;
 pub use check::{Checked, check};
 pub use compare::{Rules, RulesError};
 pub use events::{Event, Observer};

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use deadheat_load::{
-    Address, Answer, Expectation, Prepared, RequestError, Sample, StatusSet, digest, request_bytes,
+    Address, Answer, Expectation, Prepared, RequestError, Sample, StatusSet, TlsSettings, digest,
+    request_bytes,
 };
 use deadheat_record::{Difference, Probe, StatusRule};
 
@@ -21,13 +22,15 @@ const TRIES: usize = 3;
 const SAMPLE: usize = 64;
 
 /// A contract, ready for use.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Contract {
     /// What is asked. Of a probe with many paths a sample stands here, each path as a probe of its own.
     probes: Vec<(Probe, Rules)>,
     /// Probes with many paths.
     many: Vec<(Probe, Rules)>,
     timeout: Duration,
+    /// How contenders are spoken to; none: in plain HTTP.
+    tls: Option<TlsSettings>,
 }
 
 /// Why a contract cannot be used.
@@ -85,7 +88,7 @@ impl Contract {
     /// # Errors
     /// When a path or pattern cannot be read.
     pub(crate) fn new(probes: &[Probe], timeout: Duration) -> Result<Self, ContractError> {
-        let mut contract = Self { probes: Vec::new(), many: Vec::new(), timeout };
+        let mut contract = Self { probes: Vec::new(), many: Vec::new(), timeout, tls: None };
         for probe in probes {
             let rules = Rules::new(&probe.body)
                 .map_err(|source| ContractError { probe: probe.name.clone(), source })?;
@@ -100,12 +103,26 @@ impl Contract {
         Ok(contract)
     }
 
+    /// The same contract, asked over TLS.
+    pub(crate) fn over(&self, tls: TlsSettings) -> Self {
+        Self { tls: Some(tls), ..self.clone() }
+    }
+
+    /// How contenders are spoken to; none: in plain HTTP.
+    pub(crate) fn tls(&self) -> Option<&TlsSettings> {
+        self.tls.as_ref()
+    }
+
     /// The first probe's request: what readiness is told by.
     ///
     /// # Errors
     /// When it cannot be written as an HTTP request.
     pub(crate) fn first_request(&self) -> Result<Question, RequestError> {
-        question(self.probes.first().map(|(probe, _)| probe))
+        self.question(self.probes.first().map(|(probe, _)| probe))
+    }
+
+    fn question(&self, probe: Option<&Probe>) -> Result<Question, RequestError> {
+        Ok(Question { tls: self.tls.clone(), ..question(probe)? })
     }
 
     /// What is wrong with an answer to that request, by the contract alone; none where nothing is.
@@ -131,7 +148,7 @@ impl Contract {
         let mut parity = Parity::default();
         let mut circle = Circle { asked: contenders.to_vec(), timeout: self.timeout, ask };
         for (probe, rules) in &self.probes {
-            let question = question(Some(probe))?;
+            let question = self.question(Some(probe))?;
             // What is used under load is asked twice: what may be expected there follows from both answers.
             for _ in 0..if probe.under_load { 2 } else { 1 } {
                 let Some((found, round)) = circle.settle(probe, rules, &question, when) else {
@@ -155,7 +172,7 @@ impl Contract {
         parity: &Parity,
     ) -> Result<Vec<Prepared>, RequestError> {
         let one = |key: &str, probe: Option<&Probe>, rules: Option<&Rules>| {
-            let Question { bytes, head } = question(probe)?;
+            let Question { bytes, head, .. } = question(probe)?;
             let mut expect = parity.expectation(contender, key, rules);
             if let (deadheat_load::StatusRule::Any, Some(probe)) = (expect.status, probe) {
                 expect.status = allowed(&probe.status);
@@ -350,17 +367,17 @@ fn allowed(rule: &StatusRule) -> deadheat_load::StatusRule {
     }
 }
 
-/// A probe as an HTTP request; without a probe, `GET /`.
+/// A probe as an HTTP request in plain; without a probe, `GET /`.
 fn question(probe: Option<&Probe>) -> Result<Question, RequestError> {
     let Some(probe) = probe else {
         let bytes = request_bytes("GET", "/", "localhost", &[], b"")?.into();
-        return Ok(Question { bytes, head: false });
+        return Ok(Question { bytes, head: false, tls: None });
     };
     let headers: Vec<(String, String)> =
         probe.request_headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let body = probe.request_body.as_bytes();
     let bytes = request_bytes(&probe.method, &probe.path, "localhost", &headers, body)?.into();
-    Ok(Question { bytes, head: probe.method == "HEAD" })
+    Ok(Question { bytes, head: probe.method == "HEAD", tls: None })
 }
 
 fn named(contender: &str, probe: &Probe, body: &BodyDifference, against: &str, when: &str) -> Difference {

@@ -19,10 +19,11 @@ use deadheat_record::{
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
 use crate::ask::LoadGenerator;
+use crate::authority::{Authority, AuthorityError};
 use crate::ceiling;
 use crate::epoch::{Broken, Course, Lineup, lost, runners_of};
 use crate::events::{Event, Observer};
-use crate::field::{Gate, fresh_logs, stop_all};
+use crate::field::{Gate, Gates, fresh_logs, stop_all};
 use crate::handicap;
 use crate::parity::{Contract, ContractError};
 use crate::schedule::derive_seed;
@@ -62,6 +63,9 @@ pub enum RaceError {
     /// A service did not start.
     #[error("service: {0}")]
     Service(StartError),
+    /// There is no certificate for contenders that speak TLS.
+    #[error(transparent)]
+    Certificate(#[from] AuthorityError),
     /// The folder for logs or work could not be made.
     #[error("{path}: {source}")]
     Folder {
@@ -161,7 +165,15 @@ impl Race<'_> {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
-        match self.scenarios(&gate, &contract, &judge, &services, awake.as_ref())? {
+        let authority = Authority::of(&plan)?;
+        let over_tls = authority.as_ref().map(|authority| (contract.over(authority.settings()), authority));
+        if over_tls.is_some() {
+            gate.without_certificate();
+        }
+        let secured =
+            over_tls.as_ref().map(|(contract, authority)| gate.over_tls(contract, authority)).transpose()?;
+        let gates = Gates { plain: &gate, secured: secured.as_ref() };
+        match self.scenarios(&gates, &judge, &services, awake.as_ref())? {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
         }
@@ -198,17 +210,18 @@ impl Race<'_> {
 
     fn scenarios(
         &mut self,
-        gate: &Gate<'_>,
-        contract: &Contract,
+        gates: &Gates<'_>,
         judge: &Judge,
         services: &[Box<dyn Process>],
         awake: Option<&Arc<Awake>>,
     ) -> Result<Finish, RaceError> {
-        for (index, scenario) in gate.plan.scenarios.iter().enumerate() {
+        for (index, scenario) in gates.plain.plan.scenarios.iter().enumerate() {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
+            let gate = gates.of(scenario);
             let watch = self.watch_of(gate.plan, scenario)?.besides(awake.cloned());
+            let contract = gate.contract;
             let leg = Leg { gate, contract, judge, services, watch: &watch, scenario, index };
             if self.scenario(&leg)? == Finish::Interrupted {
                 return Ok(Finish::Interrupted);

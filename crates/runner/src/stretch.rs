@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use deadheat_load::{
     Arrivals, Backend, Limit, LoadSession, OpenError, Pacer, Rate, RateError, Requests, Sample,
-    SessionConfig, SliceOrder, Tally,
+    SessionConfig, SliceOrder, Tally, TlsSettings,
 };
 use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
 use hdrhistogram::Histogram;
@@ -194,7 +194,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Opens the connections of a scenario; the contender is let run meanwhile.
+    /// Opens the connections of a scenario, over TLS if `tls` says how; the contender is let run meanwhile.
     ///
     /// # Errors
     /// When the connections cannot be opened.
@@ -204,11 +204,12 @@ impl Loaded {
         scenario: &ScenarioPlan,
         plan: &Plan,
         requests: Arc<Requests>,
+        tls: Option<TlsSettings>,
         seed: u64,
     ) -> Result<Self, Box<(Runner, StretchError)>> {
         let config = SessionConfig {
             address: runner.running.address().clone(),
-            tls: None,
+            tls,
             connections: scenario.shape.connections() as usize,
             max_connections: scenario.shape.connections() as usize,
             threads: plan.pinning.load_cpus.len().max(1),

@@ -59,6 +59,7 @@ mistakes!(
     nothing_under_load,
     objectives,
     one_table,
+    over_tls,
     placeholders,
     requests,
     same_port,
@@ -168,6 +169,9 @@ fn every_key_of_a_scenario_is_read() {
     let rung = study.scenarios[8].ladder.as_ref().unwrap();
     assert_eq!((rung.of.as_str(), rung.place), ("request", 2));
     assert!(study.scenarios[..8].iter().all(|one| one.ladder.is_none()));
+    let over_tls: Vec<bool> = study.scenarios.iter().map(|one| one.traffic.tls).collect();
+    assert_eq!(over_tls.iter().position(|tls| *tls), Some(9), "the last one");
+    assert!(study.contenders.iter().all(|one| !one.plain_http_only));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 import { answer, targetOf } from "../shared/answer.mjs";
 
+const { CERT, KEY } = process.env;
 const isWorker = process.env.REUSE_PORT === "1";
 // None answers before all listen, so that none misses its connections.
 let waiting = isWorker;
@@ -17,6 +18,7 @@ Bun.serve({
   hostname: "127.0.0.1",
   port: Number(process.env.PORT),
   reusePort: isWorker,
+  tls: CERT && KEY ? { cert: Bun.file(CERT), key: Bun.file(KEY) } : undefined,
   idleTimeout: 0, // none: a contender may be frozen between two slices of load
   fetch: (request) => (waiting ? opened.then(() => respond(request)) : respond(request)),
 });

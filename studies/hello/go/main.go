@@ -22,6 +22,9 @@ func main() {
 	}
 	// No timeouts: a contender may be frozen between two slices of load.
 	server := http.Server{Addr: "127.0.0.1:" + os.Getenv("PORT"), Handler: handler}
+	if cert, key := os.Getenv("CERT"), os.Getenv("KEY"); cert != "" && key != "" {
+		log.Fatal(server.ListenAndServeTLS(cert, key))
+	}
 	log.Fatal(server.ListenAndServe())
 }
 

@@ -449,11 +449,12 @@ fn not_raced(both: &Both<'_>, scenario: &str, one: &Match) -> Option<Finding> {
 }
 
 fn traffic(scenario: &ScenarioPlan) -> String {
-    let deadheat_record::Traffic { zipf, stages, cold } = &scenario.traffic;
+    let deadheat_record::Traffic { zipf, stages, cold, tls } = &scenario.traffic;
     let words = [
         zipf.map(|exponent| format!("popularity by Zipf {exponent}")),
         stages.as_ref().map(|stages| format!("rate {stages}")),
         cold.then(|| "nothing warmed up".to_owned()),
+        tls.then(|| "over TLS".to_owned()),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -75,7 +75,8 @@ fn study(plan: &Plan, words: &mut Words) {
 
 fn typed(plan: &Plan, words: &mut Words) {
     if let Some(probe) = plan.probes.first() {
-        request(probe, words);
+        let tls = plan.scenarios.first().is_some_and(|scenario| scenario.traffic.tls);
+        request(probe, tls, words);
     }
     if let Some(scenario) = plan.scenarios.first() {
         load(&spelt_out(plan, scenario), words);
@@ -88,8 +89,9 @@ fn typed(plan: &Plan, words: &mut Words) {
     }
 }
 
-fn request(probe: &Probe, words: &mut Words) {
-    words.option("--url", &format!("http://127.0.0.1:{{port}}{}", probe.path));
+fn request(probe: &Probe, tls: bool, words: &mut Words) {
+    let scheme = if tls { "https" } else { "http" };
+    words.option("--url", &format!("{scheme}://127.0.0.1:{{port}}{}", probe.path));
     if probe.method != "GET" {
         words.option("-m", &probe.method);
     }

@@ -18,7 +18,7 @@
 //! | `dropped-rounds` | | over 20 % of the rounds |
 //! | `no-steady-state` | | from four epochs on: the rate, or under an open load what is done per second of CPU time, climbs by over 1 % within epochs |
 //! | `too-noisy` | the margin would take over twice the most epochs | |
-//! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer | |
+//! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer, and no request asked for that | |
 //! | `intermittent-slow-slices` | trimmed and total ratio differ | |
 //! | `serial-correlation` | from ten epochs on: the epochs' ratios follow each other, beyond 2 standard errors | |
 //! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, with 100 requests beyond it; p99 stands while it is under 50 % of that |

@@ -35,6 +35,7 @@ pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failu
         cpus: flags.cpus.as_ref().map_or(usual.cpus, |list| list.0.clone()),
         spin: flags.spin_steps.map(Spin::steps).or(flags.spin.map(Spin::lasting)).unwrap_or_default(),
         backend: flags.backend.unwrap_or(usual.backend),
+        tls: usual.tls,
     });
     let server = server.map_err(usage)?;
     let place = match server.address() {
@@ -72,6 +73,7 @@ fn usage(error: NullError) -> UsageError {
         NullError::Backend { .. } => "leave --backend away, or say --backend epoll".to_owned(),
         NullError::Pin { .. } => "name cores with --cpus that this process may run on".to_owned(),
         NullError::Config => "choose --threads and --bytes within these limits".to_owned(),
+        NullError::Tls(_) => "name a certificate and its key, both in PEM".to_owned(),
         NullError::Thread(_) => "choose fewer --threads, or raise the limits of this process".to_owned(),
     };
     UsageError::new(format!("{error}{cause}"), remedy)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Output;
-use super::input::requested_path;
+use super::input::requested;
 use deadheat_study::choices::{MachineChoices, UsageError};
 use deadheat_study::plan::AdHoc;
 use deadheat_study::values;
@@ -71,8 +71,8 @@ impl DoctorFlags {
         if command.trim().is_empty() {
             return Err(UsageError::new("the command is empty", "for example: deadheat doctor 'node a.mjs'"));
         }
-        let path = requested_path(self.url.as_deref().unwrap_or("http://127.0.0.1:{port}/"))?;
-        Ok(Some(AdHoc::pair([command.clone(), command.clone()], path)))
+        let (tls, path) = requested(self.url.as_deref().unwrap_or("http://127.0.0.1:{port}/"))?;
+        Ok(Some(AdHoc { tls, ..AdHoc::pair([command.clone(), command.clone()], path) }))
     }
 }
 

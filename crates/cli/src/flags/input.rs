@@ -118,10 +118,19 @@ impl RaceFlags {
             return Err(UsageError::new(problem, "for example: --method POST"));
         }
         let url = self.ad_hoc.url.as_deref().unwrap_or("http://127.0.0.1:{port}/");
+        let (tls, path) = requested(url)?;
+        if let Some(command) = commands.iter().find(|command| !tls && command.contains("{cert}")) {
+            let problem = format!("{{cert}} stands in `{}`, and the URL is not https", shown(command));
+            return Err(UsageError::new(
+                problem,
+                "deadheat makes a certificate only for a race over TLS: --url 'https://127.0.0.1:{port}/'",
+            ));
+        }
         Ok(AdHoc {
             commands: commands.to_vec(),
             names: names.clone(),
-            path: requested_path(url)?,
+            tls,
+            path,
             method,
             headers: self.ad_hoc.headers.clone(),
             body: self.ad_hoc.body.clone(),
@@ -136,19 +145,17 @@ fn is_study(path: &str) -> bool {
         || path.is_file() && path.extension().is_some_and(|end| end == "toml")
 }
 
-/// Path and query of a URL that every contender can be asked for: `http://127.0.0.1:{port}/x`.
-pub(super) fn requested_path(url: &str) -> Result<String, UsageError> {
+/// Whether a URL that every contender can be asked for, such as `https://127.0.0.1:{port}/x`, is https, and its path with its query.
+pub(super) fn requested(url: &str) -> Result<(bool, String), UsageError> {
     let example = "write it like 'http://127.0.0.1:{port}/x'";
     let wrong = |problem: String, remedy: &str| {
         Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
     };
-    let lower = url.to_ascii_lowercase();
-    if lower.starts_with("https://") {
-        return wrong("https is not there yet".into(), "let the servers speak plain http for the race");
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let tls = scheme.eq_ignore_ascii_case("https");
+    if !tls && !scheme.eq_ignore_ascii_case("http") {
+        return wrong("it begins neither with http:// nor with https://".into(), example);
     }
-    let Some(rest) = lower.starts_with("http://").then(|| &url["http://".len()..]) else {
-        return wrong("it does not begin with http://".into(), example);
-    };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (host, port) = split_port(authority);
     match host.to_ascii_lowercase().as_str() {
@@ -175,7 +182,7 @@ pub(super) fn requested_path(url: &str) -> Result<String, UsageError> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     match study::path_problem(&path) {
         Some(problem) => wrong(problem.into(), example),
-        None => Ok(path),
+        None => Ok((tls, path)),
     }
 }
 
@@ -208,27 +215,30 @@ mod tests {
 
     #[test]
     fn urls_lead_to_the_loopback_and_name_the_port() {
-        for (url, path) in [
-            ("http://127.0.0.1:{port}/x", "/x"),
-            ("http://localhost:{port}", "/"),
-            ("HTTP://LocalHost:{port}/A?b=c", "/A?b=c"),
-            ("http://127.0.0.1:{port}?q=1", "/?q=1"),
+        for (url, tls, path) in [
+            ("http://127.0.0.1:{port}/x", false, "/x"),
+            ("http://localhost:{port}", false, "/"),
+            ("HTTP://LocalHost:{port}/A?b=c", false, "/A?b=c"),
+            ("http://127.0.0.1:{port}?q=1", false, "/?q=1"),
+            ("https://127.0.0.1:{port}/x", true, "/x"),
+            ("HTTPS://localhost:{port}", true, "/"),
         ] {
-            assert_eq!(requested_path(url), Ok(path.to_owned()), "{url}");
+            assert_eq!(requested(url), Ok((tls, path.to_owned())), "{url}");
         }
         for (url, part) in [
-            ("https://127.0.0.1:{port}/", "https is not there yet"),
+            ("ftp://127.0.0.1:{port}/", "neither with http:// nor with https://"),
+            ("https://example.org:{port}/", "not this machine's loopback"),
             ("http://[::1]:{port}/", "IPv4"),
             ("http://example.org:{port}/", "not this machine's loopback"),
             ("http://user@127.0.0.1:{port}/", "not this machine's loopback"),
             ("http://0.0.0.0:{port}/", "not this machine's loopback"),
             ("http://127.0.0.1:8080/", "{port} is missing"),
             ("http://127.0.0.1/", "{port} is missing"),
-            ("127.0.0.1:{port}/", "does not begin with http://"),
+            ("127.0.0.1:{port}/", "neither with http:// nor with https://"),
             ("http://127.0.0.1:{port}/a b", "percent-encoded"),
             ("http://127.0.0.1:{port}/#x", "never reaches"),
         ] {
-            let error = requested_path(url).expect_err(url);
+            let error = requested(url).expect_err(url);
             assert!(error.problem.contains(part), "{url}: {error}");
             assert!(!error.remedy.is_empty());
         }
@@ -269,6 +279,7 @@ mod tests {
         assert!(problem(&["a", " "]).contains("command 2 of 2 is empty"));
         assert!(problem(&["a", "b", "--scenario", "x"]).contains("--scenario"));
         assert!(problem(&["a", "b", "-m", "a b"]).contains("no HTTP method"));
+        assert!(problem(&["a {cert}", "b"]).contains("the URL is not https"));
         assert!(problem(&["a", "b", "--allow-target", "h"]).contains("cannot load other hosts yet"));
         assert!(problem(&["--resume", "r.jsonl", "--epochs", "6..9"]).contains("change the plan"));
         assert_eq!(input(&["--resume", "r.jsonl", "--json", "x"]), Ok(Input::Resume("r.jsonl".into())));

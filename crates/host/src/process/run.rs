@@ -108,7 +108,7 @@ impl fmt::Display for RunId {
 }
 
 /// Whether the run that is written as `PID:START_TICKS` (or `PID-START_TICKS-...`) still lives.
-fn lives(run: &str) -> bool {
+pub fn lives(run: &str) -> bool {
     let mut words = run.split([':', '-']);
     let pid = words.next().and_then(|word| word.parse::<i32>().ok());
     let ticks = words.next().and_then(|word| word.parse::<u64>().ok());

@@ -1,4 +1,5 @@
-//! Owns: the null server over epoll: one call for each receive and each send. Must not know what the bytes mean.
+//! Owns: the null server over epoll: one call for each receive and each send. Must not know what the bytes mean, nor whether they
+//! are encrypted (`layer`).
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -9,9 +10,10 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown, SocketFlags};
 use rustix::time::Timespec;
 
+use super::layer::{Layer, Sent};
 use super::peer::{Known, Peer};
 use super::{LINGER, PAUSE, Post};
-use crate::driver::{os, token};
+use crate::driver::token;
 
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
@@ -19,10 +21,10 @@ const BATCH: usize = 256;
 const BUFFER: usize = 64 * 1024;
 
 /// One thread's connections.
-pub(super) struct Server {
+pub(super) struct Server<L> {
     post: Post,
     epoll: OwnedFd,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<Connection<L>>>,
     /// Places in `connections` that are empty.
     empty: Vec<usize>,
     generation: u32,
@@ -34,9 +36,10 @@ pub(super) struct Server {
     buffer: Vec<u8>,
 }
 
-struct Connection {
+struct Connection<L> {
     socket: OwnedFd,
     generation: u32,
+    layer: L,
     peer: Peer,
     /// Whether it is also watched for room to send.
     full: bool,
@@ -46,8 +49,8 @@ struct Connection {
     lingers: bool,
 }
 
-impl Server {
-    pub(super) fn new(post: Post) -> Result<Server, Errno> {
+impl<L: Layer> Server<L> {
+    pub(super) fn new(post: Post) -> Result<Server<L>, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &post.listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &*post.stop, EventData::new_u64(STOP), EventFlags::IN)?;
@@ -154,8 +157,9 @@ impl Server {
             self.empty.push(index);
             return;
         }
-        let peer = Peer::new();
-        let connection = Connection { socket, generation, peer, full: false, ended: false, lingers: false };
+        let (layer, peer) = (L::new(&self.post), Peer::new());
+        let connection =
+            Connection { socket, generation, layer, peer, full: false, ended: false, lingers: false };
         self.connections[index] = Some(connection);
     }
 
@@ -181,8 +185,8 @@ impl Server {
         if (flags.contains(EventFlags::IN) || hangup) && !connection.ended {
             open = connection.receive(&mut self.buffer, &mut self.known);
         }
-        let open = open && connection.send(&self.post);
-        if !(open && connection.watch(&self.epoll, mark)) {
+        let open = open && connection.send(&self.post, &self.epoll, mark);
+        if !open {
             self.close(index);
             return;
         }
@@ -194,7 +198,7 @@ impl Server {
     }
 }
 
-impl Connection {
+impl<L: Layer> Connection<L> {
     /// Reads once; false when the connection is over.
     #[inline]
     fn receive(&mut self, buffer: &mut [u8], known: &mut Known) -> bool {
@@ -203,7 +207,7 @@ impl Connection {
                 self.ended = true;
                 !self.lingers
             }
-            Ok((count, _)) => self.peer.take(&buffer[..count], known).is_ok(),
+            Ok((count, _)) => self.layer.take(&buffer[..count], &mut self.peer, known).is_ok(),
             Err(Errno::AGAIN | Errno::INTR) => true,
             Err(_) => false,
         }
@@ -211,25 +215,18 @@ impl Connection {
 
     /// Sends what is owed, as far as there is room; false when the connection is over.
     #[inline]
-    fn send(&mut self, post: &Post) -> bool {
-        loop {
-            if self.peer.sending.is_empty() && !self.peer.advance(&post.answers) {
-                // A client that sends no more has now got all that it asked for.
-                return !self.ended;
-            }
-            match os::send(&self.socket, post.answers.bytes(&self.peer.sending)) {
-                Ok(count) => self.peer.sending.start += count,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return true,
-                Err(_) => return false,
-            }
+    fn send(&mut self, post: &Post, epoll: &OwnedFd, mark: u64) -> bool {
+        match self.layer.send(&self.socket, &mut self.peer, &post.answers) {
+            // A client that sends no more has now got all that it asked for.
+            Sent::All => !self.ended && self.watch(epoll, mark, false),
+            Sent::Part => self.watch(epoll, mark, true),
+            Sent::Failed => false,
         }
     }
 
     /// Is told of room to send if that is wanting, and of bytes as long as some may come; false when that fails.
     #[inline]
-    fn watch(&mut self, epoll: &OwnedFd, mark: u64) -> bool {
-        let full = !self.peer.sending.is_empty();
+    fn watch(&mut self, epoll: &OwnedFd, mark: u64, full: bool) -> bool {
         if full == self.full && !self.ended {
             return true;
         }

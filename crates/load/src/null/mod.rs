@@ -2,10 +2,11 @@
 //! it is the generator's own limit.
 //!
 //! Owns: the server's threads, their start and their end. Must not know what a request is (`request`), what is owed to
-//! whom (`peer`), what an answer is (`answers`), or how bytes come and go (`epoll`, `uring`).
+//! whom (`peer`), what an answer is (`answers`), how bytes come and go (`epoll`, `uring`), or what TLS makes of them (`layer`).
 
 mod answers;
 mod epoll;
+mod layer;
 mod listener;
 mod peer;
 mod request;
@@ -21,11 +22,14 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
+use rustls::ServerConfig;
 use thiserror::Error;
 
 use crate::address::Address;
 use crate::driver::{Backend, os};
 use answers::Answers;
+pub use layer::ServerIdentity;
+use layer::{Plain, Secured};
 pub use spin::{Spin, step_ns};
 
 /// A client that was told that its connection ends has so long to end it as well.
@@ -51,10 +55,12 @@ pub struct NullConfig {
     pub spin: Spin,
     /// How to speak to the operating system.
     pub backend: Backend,
+    /// With which certificate to speak TLS; none: plain HTTP. TLS is spoken over epoll, whatever the backend.
+    pub tls: Option<ServerIdentity>,
 }
 
 impl Default for NullConfig {
-    /// One thread on any CPU, at any free port of 127.0.0.1, with 13 bytes and no work.
+    /// One thread on any CPU, at any free port of 127.0.0.1, with 13 bytes, no work and no TLS.
     fn default() -> NullConfig {
         NullConfig {
             address: Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
@@ -63,6 +69,7 @@ impl Default for NullConfig {
             cpus: Vec::new(),
             spin: Spin::default(),
             backend: Backend::Auto,
+            tls: None,
         }
     }
 }
@@ -97,6 +104,9 @@ pub enum NullError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The certificate or its key cannot be used; with the reason.
+    #[error("cannot speak TLS: {0}")]
+    Tls(String),
     /// A thread cannot be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
@@ -124,6 +134,7 @@ struct Post {
     /// Can be read from when the end has come.
     stop: Arc<OwnedFd>,
     answers: Arc<Answers>,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 impl NullServer {
@@ -132,11 +143,12 @@ impl NullServer {
     /// # Errors
     /// See [`NullError`]. Nothing is left running then.
     pub fn start(config: NullConfig) -> Result<NullServer, NullError> {
-        let NullConfig { address, body_bytes, threads, cpus, spin, backend } = config;
+        let NullConfig { address, body_bytes, threads, cpus, spin, backend, tls } = config;
         if !(1..=MAX_THREADS).contains(&threads) || body_bytes > MAX_BODY {
             return Err(NullError::Config);
         }
-        let backend = choose(backend)?;
+        let tls = tls.map(|identity| identity.config()).transpose().map_err(NullError::Tls)?;
+        let backend = if tls.is_some() { Backend::Epoll } else { choose(backend)? };
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let stop = Arc::new(stop.map_err(|error| NullError::Thread(error.into()))?);
         let (listeners, address) = listener::listen(&address, threads)
@@ -145,7 +157,8 @@ impl NullServer {
         let mut server = NullServer { address, backend, stop, threads: Vec::new(), known_as: Vec::new() };
         let (ready, started) = channel();
         for (index, listener) in listeners.into_iter().enumerate() {
-            let post = Post { listener, stop: server.stop.clone(), answers: answers.clone() };
+            let (stop, answers, tls) = (server.stop.clone(), answers.clone(), tls.clone());
+            let post = Post { listener, stop, answers, tls };
             let (cpu, ready) = (cpus.get(index % cpus.len().max(1)).copied(), ready.clone());
             let body = move || serve(backend, post, cpu, &ready);
             let thread = std::thread::Builder::new().name("deadheat-null".to_owned()).spawn(body);
@@ -214,7 +227,11 @@ fn serve(backend: Backend, post: Post, cpu: Option<usize>, ready: &Sender<Result
     };
     // What ends a server while it serves is seen by `is_running`.
     let made = match backend {
-        Backend::Epoll => epoll::Server::new(post).map(|mut server| {
+        Backend::Epoll if post.tls.is_some() => epoll::Server::<Secured>::new(post).map(|mut server| {
+            tell(Ok(()));
+            server.run()
+        }),
+        Backend::Epoll => epoll::Server::<Plain>::new(post).map(|mut server| {
             tell(Ok(()));
             server.run()
         }),

@@ -109,6 +109,13 @@ impl TlsSettings {
         Ok(TlsSettings { config: Arc::new(config), name })
     }
 
+    /// The same, with a full handshake on every connection, as a client makes it that was never there before. Nothing is kept from one
+    /// connection for the next, so that clones of these settings may serve for several servers.
+    pub fn without_resumption(mut self) -> TlsSettings {
+        Arc::make_mut(&mut self.config).resumption = Resumption::disabled();
+        self
+    }
+
     pub(super) fn connection(&self) -> Result<UnbufferedClientConnection, rustls::Error> {
         UnbufferedClientConnection::new(self.config.clone(), self.name.clone())
     }

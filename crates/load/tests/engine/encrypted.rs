@@ -113,6 +113,21 @@ fn connections_made_anew_resume() {
 }
 
 #[test]
+fn without_resumption_every_connection_makes_a_full_handshake() {
+    let server = TlsServer::start(|stream| {
+        let _ = say(stream, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello");
+        stream.conn.send_close_notify();
+        let _ = stream.flush();
+        false
+    });
+    let config = server.config("localhost", 2);
+    let tls = config.tls.clone().map(TlsSettings::without_resumption);
+    let tally = run(SessionConfig { tls, ..config }, &closed(40));
+    assert_eq!((tally.outcomes.ok, tally.closed_by_server), (40, 40), "{:?}", tally.faults);
+    assert_eq!(server.resumed.load(Ordering::Relaxed), 0);
+}
+
+#[test]
 fn an_end_of_the_body_counts_only_if_it_was_said() {
     for said in [true, false] {
         let server = TlsServer::start(move |stream| {

@@ -163,6 +163,18 @@ fn chunked_close_delimited_and_interim_answers_are_ok() {
 }
 
 #[test]
+fn a_request_that_ends_its_connection_is_the_last_one_on_it() {
+    // It keeps every connection open, whatever it is asked.
+    let server = hello();
+    let close = [("Connection".to_owned(), "close".to_owned())];
+    let bytes = request_bytes("GET", "/", "test", &close, b"").unwrap();
+    let requests = Arc::new(Requests::one(Prepared { bytes, ..get() }));
+    let tally = run(SessionConfig { requests, ..config(server.at(), 2) }, &closed(60));
+    assert_eq!((tally.outcomes.ok, tally.closed_by_server), (60, 60), "{:?}", tally.faults);
+    assert!(server.accepted.load(Ordering::SeqCst) >= 60);
+}
+
+#[test]
 fn head_answers_have_no_body() {
     let server = Server::start(|stream, _| say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"));
     let bytes = request_bytes("HEAD", "/", "test", &[], b"").unwrap();

@@ -12,10 +12,14 @@ use super::{collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
 use crate::quota::{self, Told};
 use crate::terminal::{behind, instructions, kept_up, metric_title, over};
+use crate::transport;
 
 pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
-    let mut out =
-        format!("\n### {}\n\n{}; {} epochs\n", code(&scenario.name), shape(&scenario.shape), scenario.epochs);
+    let planned = report.record.plan.scenario(&scenario.name);
+    let load =
+        [Some(shape(&scenario.shape)), planned.and_then(|one| transport::about(&report.record.plan, one))];
+    let load = load.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let mut out = format!("\n### {}\n\n{load}; {} epochs\n", code(&scenario.name), scenario.epochs);
     for (place, ranking) in scenario.rankings.iter().enumerate() {
         let headline = text(&ranking.headline);
         out += &match place {

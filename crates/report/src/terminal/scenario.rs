@@ -15,6 +15,7 @@ use super::table::{self, Cell, Column};
 use super::{collector, edge, findings, quota};
 use crate::style::{Style, Tone};
 use crate::text::plain;
+use crate::transport;
 
 /// From this width on, the interval is drawn too.
 const DRAWN_FROM: usize = 100;
@@ -55,7 +56,10 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
 }
 
 fn about(report: &Report, scenario: &ScenarioResult) -> String {
-    format!("{}: {}; {}", plain(&scenario.name), load(&scenario.shape), lasted(report, scenario))
+    let plan = &report.record.plan;
+    let told = plan.scenario(&scenario.name).and_then(|planned| transport::about(plan, planned));
+    let transport = told.map_or_else(String::new, |told| format!(", {told}"));
+    format!("{}: {}{transport}; {}", plain(&scenario.name), load(&scenario.shape), lasted(report, scenario))
 }
 
 /// The kind of a load in words.

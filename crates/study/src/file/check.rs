@@ -85,6 +85,7 @@ fn loads(study: &Study, reading: &Reading<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
     measures(study, reading);
+    over_tls(study, reading);
     let loads_all =
         study.scenarios.is_empty() || study.scenarios.iter().any(|scenario| scenario.requests.is_none());
     if loads_all && !study.probes.is_empty() && study.probes_under_load().next().is_none() {
@@ -121,6 +122,17 @@ fn measures(study: &Study, reading: &Reading<'_>) {
                 shown(measure)
             )));
         }
+    }
+}
+
+/// Two contenders and more can be raced over TLS where a scenario is.
+fn over_tls(study: &Study, reading: &Reading<'_>) {
+    let able = study.contenders.iter().filter(|one| !one.plain_http_only).count();
+    let one = study.scenarios.iter().find(|scenario| scenario.traffic.tls);
+    if let Some(scenario) = one.filter(|_| able < 2 && study.contenders.len() > 1) {
+        let title = "fewer than two contenders speak TLS";
+        let complaint = Complaint::new(scenario.name.span(), title, "nothing can be compared here");
+        reading.complain(complaint.help("remove `tls = false` from contenders that can listen with TLS"));
     }
 }
 
@@ -162,7 +174,8 @@ fn placeholders(study: &Study, reading: &Reading<'_>) {
         listens.iter().map(|(name, listen)| (*name, *listen, used(name))).collect()
     };
     let none_up = up(&|_| false);
-    let idle = Context { listen: None, dataset, output: false, services: &none_up };
+    let idle = Context { listen: None, dataset, output: false, tls: false, services: &none_up };
+    let tls = study.scenarios.iter().any(|scenario| scenario.traffic.tls);
     if let Some(dataset) = &study.dataset {
         placeholder::check(reading, &dataset.command, &Context { output: true, dataset: false, ..idle });
     }
@@ -175,7 +188,8 @@ fn placeholders(study: &Study, reading: &Reading<'_>) {
     }
     for contender in &study.contenders {
         let services = up(&|name| contender.services.iter().any(|service| service.get_ref() == name));
-        let context = Context { listen: Some(contender.listen.get_ref()), services: &services, ..idle };
+        let tls = tls && !contender.plain_http_only;
+        let context = Context { listen: Some(contender.listen.get_ref()), services: &services, tls, ..idle };
         contender_placeholders(contender, &context, &idle, reading);
     }
 }

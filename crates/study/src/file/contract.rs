@@ -51,6 +51,7 @@ pub(super) const SCENARIO: &[&str] = &[
     "rung",
     "starts",
     "measure",
+    "tls",
     "cpus",
     "cpuset",
     "memory",

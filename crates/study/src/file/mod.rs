@@ -27,7 +27,9 @@ use std::path::{Path, PathBuf};
 
 pub use complaint::{Complaint, StudyError};
 pub use contract::{AGREE_HEADERS, CONNECTIONS};
-pub use model::{Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Service, Study, Sweep};
+pub use model::{
+    Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Scenario, Service, Study, Sweep,
+};
 pub use objective::objective;
 pub use values::{is_token, path_problem};
 pub use words::{nearest, one_of, shown};

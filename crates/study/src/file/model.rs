@@ -90,6 +90,8 @@ pub struct Contender {
     pub artefacts: Vec<PathBuf>,
     /// Whose garbage collector it has, where that is told.
     pub collector: Option<Collector>,
+    /// Whether it cannot speak TLS, so that it is left out of scenarios over it.
+    pub plain_http_only: bool,
     /// Names of services that must be up first.
     pub services: Vec<Spanned<String>>,
     /// Where it listens.

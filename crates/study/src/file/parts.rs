@@ -31,6 +31,7 @@ pub(super) const CONTENDER: &[&str] = &[
     "measures",
     "artefact",
     "collector",
+    "tls",
     "port",
     "socket",
 ];
@@ -108,6 +109,7 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         measures: measures(fields),
         artefacts: artefacts(fields),
         collector: collector(fields),
+        plain_http_only: fields.flag("tls").is_some_and(|tls| !tls.into_inner()),
         listen: values::listen(fields),
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Context<'s> {
     pub(super) dataset: bool,
     /// Whether the command makes the dataset.
     pub(super) output: bool,
+    /// Whether it starts a contender that is raced over TLS.
+    pub(super) tls: bool,
     /// Every service of the study: name, where it listens, and whether it is up when the command runs.
     pub(super) services: &'s [(&'s str, &'s Listen, bool)],
 }
@@ -73,6 +75,7 @@ impl Context<'_> {
         known.extend(self.listen.map(|listen| own(listen).into()));
         known.extend(self.dataset.then(|| "dataset".into()));
         known.extend(self.output.then(|| "output".into()));
+        known.extend(self.tls.then_some(["cert", "key"]).into_iter().flatten().map(String::from));
         let up = self.services.iter().filter(|(_, _, up)| *up);
         known.extend(up.map(|(name, listen, _)| format!("{name}.{}", own(listen))));
         known
@@ -85,6 +88,11 @@ impl Context<'_> {
         }
         match word {
             "port" | "socket" => Some(self.wrong_listen(word)),
+            // Not {key}, which programs such as jq have as a word of their own.
+            "cert" => Some(Fault::new(
+                "{cert} has no value here".into(),
+                "contenders in a [[scenario]] with `tls = true` have a certificate, unless they say `tls = false`",
+            )),
             "dataset" if self.output => Some(Fault::new(
                 "{dataset} is what this command makes".into(),
                 "write to {output}: it becomes the dataset when the command has succeeded",
@@ -159,7 +167,17 @@ mod tests {
     use super::*;
 
     fn context<'s>(listen: Option<&'s Listen>, services: &'s [(&'s str, &'s Listen, bool)]) -> Context<'s> {
-        Context { listen, dataset: true, output: false, services }
+        Context { listen, dataset: true, output: false, tls: false, services }
+    }
+
+    #[test]
+    fn a_certificate_is_for_contenders_over_tls() {
+        let plain = context(Some(&Listen::FreePort), &[]);
+        assert!(plain.fault("cert").unwrap().helps[0].contains("tls = true"));
+        assert!(plain.fault("key").is_none(), "`jq '{{key}}'` has nothing to do with TLS");
+        let secured = Context { tls: true, ..plain };
+        assert!(secured.fault("cert").is_none() && secured.fault("key").is_none());
+        assert_eq!(secured.fault("crt").unwrap().helps[0], "did you mean {cert}?");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reads what a load has beside its shape: lists of paths, popularity, a rate that changes, a cold start of the load.
+//! Reads what a load has beside its shape: lists of paths, popularity, a rate that changes, a cold start of the load, TLS.
 
 use std::fs;
 
@@ -57,7 +57,7 @@ fn stages(fields: &Fields<'_, '_>, text: &Spanned<String>) -> Option<Written> {
     Some(Written::Stages(rate.mean_over(duration), text.get_ref().clone()))
 }
 
-/// `zipf` and `warm_up` of a scenario whose rate has those stages.
+/// `zipf`, `warm_up` and `tls` of a scenario whose rate has those stages.
 pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffic {
     let zipf = fields.number("zipf");
     if let Some(zipf) = zipf.as_ref().filter(|zipf| !(0.0..=STEEPEST).contains(zipf.get_ref())) {
@@ -74,7 +74,13 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
             Complaint::new(fields.key_span(key), title, "a rate of its own").help("keep one of the two"),
         );
     }
-    Traffic { zipf: zipf.map(Spanned::into_inner), stages, cold }
+    let tls = fields.flag("tls").is_some_and(Spanned::into_inner);
+    if tls && fields.get("measure").is_some() {
+        let title = "a scenario with `measure` asks no contender anything: `tls` has no place beside it";
+        let complaint = Complaint::new(fields.key_span("tls"), title, "this has no effect");
+        fields.complain(complaint.help("keep one of the two"));
+    }
+    Traffic { zipf: zipf.map(Spanned::into_inner), stages, cold, tls }
 }
 
 /// `paths_from`: a file with a path on each line; empty lines and lines that begin with `#` are left out.

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use deadheat_record as record;
-use deadheat_record::{BodyRule, Listen, Source, StatusRule};
+use deadheat_record::{BodyRule, Limits, Listen, Shape, Source, StatusRule, Traffic};
 use toml::Spanned;
 
+use super::resolve::STEADY;
 use crate::choices::UsageError;
-use crate::file::{self, Contender, Probe, Study, shown};
+use crate::file::{self, Contender, Probe, Scenario, Study, shown};
 use crate::values::Header;
 
 /// Commands on the command line and what is requested of them.
@@ -19,6 +20,8 @@ pub struct AdHoc {
     pub commands: Vec<String>,
     /// One per command, or none at all.
     pub names: Vec<String>,
+    /// Whether the URL is https.
+    pub tls: bool,
     /// Path and query of the URL.
     pub path: String,
     /// Request method.
@@ -30,11 +33,12 @@ pub struct AdHoc {
 }
 
 impl AdHoc {
-    /// Two commands that are asked for `path`, called `one` and `other`.
+    /// Two commands that are asked for `path` in plain HTTP, called `one` and `other`.
     pub fn pair(commands: [String; 2], path: String) -> Self {
         Self {
             commands: commands.into(),
             names: vec!["one".into(), "other".into()],
+            tls: false,
             path,
             method: "GET".into(),
             headers: Vec::new(),
@@ -65,7 +69,7 @@ pub fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageError> {
         services: Vec::new(),
         contenders: contenders.collect(),
         probes: vec![probe(ad_hoc, folder)?],
-        scenarios: Vec::new(),
+        scenarios: vec![scenario(ad_hoc.tls)],
         machine_matches: false,
         claims: Vec::new(),
         generators: Vec::new(),
@@ -87,9 +91,24 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
         measures: std::collections::BTreeMap::new(),
         artefacts: Vec::new(),
         collector: None,
+        plain_http_only: false,
         build: None,
         services: Vec::new(),
         listen: typed(Listen::FreePort),
+    }
+}
+
+/// As a study without scenarios has it, over TLS where the URL is https.
+fn scenario(tls: bool) -> Scenario {
+    Scenario {
+        name: typed(STEADY.into()),
+        shape: Shape::Closed { connections: file::CONNECTIONS },
+        requests: None,
+        limits: Limits::default(),
+        metrics: Vec::new(),
+        sweep: None,
+        ladder: None,
+        traffic: Traffic { tls, ..Traffic::default() },
     }
 }
 
@@ -168,6 +187,7 @@ mod tests {
         AdHoc {
             commands: owned(commands),
             names: owned(names),
+            tls: false,
             path: "/x?y".into(),
             method: "GET".into(),
             headers: Vec::new(),
@@ -189,6 +209,16 @@ mod tests {
         assert_eq!(names(&["a", "b"], &["one", "two"]), ["one", "two"]);
         let long = "node --max-old-space-size=4096 a-server-with-a-long-name.mjs";
         assert_eq!(names(&[long, "b"], &[])[0], "node --max-old-space-size=4096 a-server…");
+    }
+
+    #[test]
+    fn the_url_says_whether_they_are_asked_over_tls() {
+        for tls in [false, true] {
+            let study = study_of(&AdHoc { tls, ..ad_hoc(&["a", "b"], &[]) }, Path::new("/here")).unwrap();
+            let scenarios: Vec<_> =
+                study.scenarios.iter().map(|one| (one.name.get_ref().as_str(), one.traffic.tls)).collect();
+            assert_eq!(scenarios, [("steady", tls)]);
+        }
     }
 
     #[test]

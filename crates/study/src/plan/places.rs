@@ -97,6 +97,7 @@ mod tests {
         let ad_hoc = AdHoc {
             commands: vec!["a".into(), "b".into()],
             names: Vec::new(),
+            tls: false,
             path: "/".into(),
             method: "GET".into(),
             headers: Vec::new(),

@@ -23,7 +23,7 @@ use crate::file::{self, Contender, Study, nearest, one_of, shown};
 use crate::prepare::Skipped;
 
 /// The scenario of a study that has none.
-const STEADY: &str = "steady";
+pub(super) const STEADY: &str = "steady";
 const ALPHA: f64 = 0.025;
 const MARGIN: f64 = 0.03;
 const READY: Duration = Duration::from_nanos(Method::READY_NS);
@@ -181,6 +181,7 @@ fn planned(contender: &Contender) -> record::Contender {
         env: plain(&contender.env),
         listen: contender.listen.get_ref().clone(),
         services: contender.services.iter().map(|name| name.get_ref().clone()).collect(),
+        plain_http_only: contender.plain_http_only,
         version: None,
         measures: plain(&contender.measures),
         artefact_bytes: None,

@@ -353,6 +353,7 @@ fn a_study_may_have_the_name_that_commands_are_given() {
         resolve(study, &[], &Choices::default(), Purpose::Race, &setting).unwrap().plan
     };
     let commands = crate::plan::AdHoc {
+        tls: false,
         commands: vec!["a".into(), "b".into()],
         names: Vec::new(),
         path: "/".into(),
@@ -402,10 +403,21 @@ fn rates_in_stages_and_cold_loads_have_slices_of_their_own() {
     assert_eq!(spike.traffic.stages.as_deref(), Some("100:1s,400:500ms,100:1s"));
     assert_eq!(spike.slices, Some(Slices { slice_ns: 2_500_000_000, rounds: 4 }));
     assert_eq!(cold.slices, Some(Slices { slice_ns: 10_000_000_000, rounds: 1 }));
-    assert_eq!(cold.traffic, Traffic { zipf: Some(1.0), stages: None, cold: true });
+    assert_eq!(cold.traffic, Traffic { zipf: Some(1.0), cold: true, ..Traffic::default() });
     let mut choices = Choices::default();
     choices.load.rate = Some(700.0);
     let (spike, cold) = planned(&choices);
     assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: 700.0, poisson: true });
     assert_eq!((spike.traffic.stages, cold.traffic.cold), (None, false), "another load was typed");
+}
+
+#[test]
+fn a_scenario_is_over_tls_and_a_contender_may_have_none() {
+    let last = "name = \"c\"\ncommand = \"c\"\n";
+    let text = STUDY.replace(last, &format!("{last}tls = false\n")) + "tls = true\n";
+    let study = file::parse(&text, "study.toml", Path::new("/s")).unwrap();
+    let plan = resolve(&study, &[], &Choices::default(), Purpose::Race, &setting()).unwrap().plan;
+    let over_tls: Vec<bool> = plan.scenarios.iter().map(|one| one.traffic.tls).collect();
+    let plain: Vec<bool> = plan.contenders.iter().map(|one| one.plain_http_only).collect();
+    assert_eq!((over_tls, plain), (vec![false, true], vec![false, false, true]));
 }

@@ -57,8 +57,8 @@ impl<'a> Race<'a> {
         })
     }
 
-    /// The first closed load of as many connections as were published. The rungs of a ladder leave out work, and a cold load is
-    /// about first seconds: none of them is meant by a claim that does not name it.
+    /// The first closed load of as many connections as were published. The rungs of a ladder leave out work, a cold load is
+    /// about first seconds, and TLS is work of its own: none of them is meant by a claim that does not name it.
     fn closed(&self, claim: &Claim) -> Result<&'a ScenarioPlan, String> {
         if let Some(row) = &claim.row {
             return Err(format!("the study names no scenario for its run {row}"));
@@ -66,7 +66,8 @@ impl<'a> Race<'a> {
         let published = self.connections(claim);
         let meant = |one: &&ScenarioPlan| {
             let right = published.is_none_or(|count| f64::from(one.shape.connections()) == count);
-            right && matches!(one.shape, Shape::Closed { .. }) && one.ladder.is_none() && !one.traffic.cold
+            let plain = one.ladder.is_none() && !one.traffic.cold && !one.traffic.tls;
+            right && plain && matches!(one.shape, Shape::Closed { .. })
         };
         self.raced().find(meant).ok_or_else(|| {
             let load =

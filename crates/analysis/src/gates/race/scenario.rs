@@ -298,7 +298,11 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
     })
 }
 
+/// Where requests themselves ask for the end of their connections, every answer ends one.
 fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
+    if scene.record.plan.connects_anew(scene.plan) {
+        return None;
+    }
     let contender = scene.index_of(&result.contender)?;
     let parts = scene.parts(contender).into_iter();
     let (closed, completions) =

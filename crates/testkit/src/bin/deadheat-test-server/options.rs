@@ -47,6 +47,9 @@ pub(crate) struct Options {
     pub(crate) backlog: Option<u16>,
     pub(crate) tls: bool,
     pub(crate) tls_dir: Option<PathBuf>,
+    /// A certificate and its key, instead of those of a CA of our own.
+    pub(crate) tls_cert: Option<PathBuf>,
+    pub(crate) tls_key: Option<PathBuf>,
     pub(crate) tls_name: Option<String>,
     pub(crate) tls_expired: bool,
     pub(crate) tls_versions: TlsVersions,
@@ -108,6 +111,8 @@ Listens on --port or --socket, else on $PORT, else on $SOCKET.
   --tls                       speak TLS, with a certificate for localhost, 127.0.0.1 and ::1 that a CA of our own signs
   --tls-dir DIR               keep the CA in DIR (ca.pem, ca-key.pem; made if missing) and write cert.pem and key.pem
                               there; this and those below imply --tls
+  --tls-cert FILE             this certificate, with the key of --tls-key FILE
+  --tls-key FILE              the key of the certificate of --tls-cert FILE
   --tls-name NAME             a certificate for NAME alone
   --tls-expired               a certificate that expired long ago
   --tls-versions V            speak only TLS 1.2 or only 1.3
@@ -240,6 +245,8 @@ impl Options {
         match words.name {
             "--tls" => {}
             "--tls-dir" => self.tls_dir = Some(words.text()?.into()),
+            "--tls-cert" => self.tls_cert = Some(words.text()?.into()),
+            "--tls-key" => self.tls_key = Some(words.text()?.into()),
             "--tls-name" => self.tls_name = Some(words.text()?),
             "--tls-expired" => self.tls_expired = true,
             "--tls-versions" => self.tls_versions = tls_versions(&words.text()?)?,
@@ -282,6 +289,9 @@ impl Options {
         }
         if self.port.is_some() && self.socket.is_some() {
             return Err("--port and --socket exclude each other".to_owned());
+        }
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            return Err("--tls-cert and --tls-key need each other".to_owned());
         }
         if self.host.is_some() && self.socket.is_some() {
             return Err("--host and --socket exclude each other".to_owned());
@@ -382,6 +392,12 @@ mod tests {
                     _ => "1".to_owned(),
                 }
             }));
+            // Neither goes without the other.
+            for (one, other) in [("--tls-cert", "--tls-key"), ("--tls-key", "--tls-cert")] {
+                if typed[0] == one {
+                    typed.extend([other.to_owned(), "1".to_owned()]);
+                }
+            }
             parse(&typed).unwrap_or_else(|error| panic!("{typed:?}: {error}"));
         }
     }
@@ -404,6 +420,7 @@ mod tests {
             ("--host localhost", "loopback"),
             ("--host ::1 --socket x", "exclude"),
             ("--tls-versions 1.1", "neither"),
+            ("--tls-cert x", "need each other"),
         ] {
             let error = options(line).unwrap_err();
             assert!(error.contains(complaint), "{line}: {error}");

@@ -1,9 +1,10 @@
 //! TLS between a connection's socket and its requests. Knows no socket and no HTTP.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use deadheat_testkit::Authority;
+use deadheat_testkit::{Authority, Identity};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion, version};
@@ -17,15 +18,12 @@ pub(crate) fn config(options: &Options) -> io::Result<Option<Arc<ServerConfig>>>
     if !options.tls {
         return Ok(None);
     }
-    let authority = match &options.tls_dir {
-        Some(folder) => Authority::in_folder(folder)?,
-        None => Authority::new()?,
+    let identity = match (&options.tls_cert, &options.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Identity { certificate: fs::read_to_string(certificate)?, key: fs::read_to_string(key)? }
+        }
+        _ => of_our_own(options)?,
     };
-    let names = options.tls_name.as_deref().map_or(OWN_NAMES.to_vec(), |name| vec![name]);
-    let identity = authority.issue(&names, options.tls_expired)?;
-    if let Some(folder) = &options.tls_dir {
-        identity.write(folder)?;
-    }
     let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes());
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).map_err(io::Error::other)?;
     let versions: &[&SupportedProtocolVersion] = match options.tls_versions {
@@ -42,6 +40,20 @@ pub(crate) fn config(options: &Options) -> io::Result<Option<Arc<ServerConfig>>>
         .map_err(io::Error::other)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Some(Arc::new(config)))
+}
+
+/// A certificate that a CA of our own signs.
+fn of_our_own(options: &Options) -> io::Result<Identity> {
+    let authority = match &options.tls_dir {
+        Some(folder) => Authority::in_folder(folder)?,
+        None => Authority::new()?,
+    };
+    let names = options.tls_name.as_deref().map_or(OWN_NAMES.to_vec(), |name| vec![name]);
+    let identity = authority.issue(&names, options.tls_expired)?;
+    if let Some(folder) = &options.tls_dir {
+        identity.write(folder)?;
+    }
+    Ok(identity)
 }
 
 /// The TLS of one connection.
