@@ -213,7 +213,8 @@ impl Gate<'_> {
         let (mut since, enough) = (None, WRONG_PATIENCE.min(patience / 2));
         move |answer| {
             let wrong = self.contract.wrong_at_first(answer)?;
-            let for_long = self.clock.now() - *since.get_or_insert_with(|| self.clock.now()) >= enough;
+            let now = self.clock.now();
+            let for_long = now - *since.get_or_insert(now) >= enough;
             let over = until == Until::Parity && for_long && !NOT_YET.contains(&answer.status);
             (!over).then_some(wrong)
         }
