@@ -1,6 +1,9 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
 .PHONY: help setup race test replay fuzz simulate web book
 
+# Where cargo builds. It builds the servers of the tests before it runs any: the tests need not ask for them.
+TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
+
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
 	@echo 'make race    race the contenders of studies/trending and give a verdict'
@@ -23,7 +26,7 @@ test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUST_TEST_THREADS=$$(($$(nproc) + 4)) cargo test --workspace --locked
+	RUST_TEST_THREADS=$$(($$(nproc) + 4)) DEADHEAT_TEST_SERVER=$(TARGET)/debug/deadheat-test-server cargo test --workspace --locked
 	web/test.sh
 	fuzz/run.sh 5
 

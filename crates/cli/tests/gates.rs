@@ -257,7 +257,10 @@ fn a_core_that_stands_still_now_and_then() {
         assert!(worst > 0.02 && round["dropped"].is_string(), "{round}");
     }
     let why = |round: &Value| round["dropped"].as_str().unwrap().starts_with("a core stood still for ");
-    assert!(rounds(&outcome).iter().any(why), "{outcome}");
+    // Where other programs use our cores as well, that is said first.
+    let others = |round: &Value| round["dropped"].as_str().unwrap().starts_with("others used ");
+    let rounds = rounds(&outcome);
+    assert!(rounds.iter().any(why) || rounds.iter().all(others), "{outcome}");
     assert_found(&outcome, "stalls", "warn", "a");
     assert_found(&outcome, "dropped-rounds", "invalid", "");
     assert_nothing_claimed(&outcome);
@@ -375,7 +378,10 @@ fn limits_hold_and_what_was_asked_for_is_no_finding() {
     let server = server_line(&["--json", "--spin-us", "50"]);
     let outcome = limited(&kit, &server, "cpus = 0.5\nmemory = \"256MB\"");
     assert_not_found(&outcome, "throttled");
-    assert_not_found(&outcome, "not-server-bound");
+    // Others may leave it less than its half.
+    if !left_out(&outcome) {
+        assert_not_found(&outcome, "not-server-bound");
+    }
     for part in parts(&outcome) {
         assert!(part["throttled"]["periods"].as_u64().unwrap() > 0, "{part}");
         let (used, loaded) = (part["usage"]["cpu_ns"].as_f64().unwrap(), part["loaded_ns"].as_f64().unwrap());
@@ -400,7 +406,7 @@ fn answers_that_differ_now_and_then() {
     }
     let (kit, _turn) = (kit(), turn_alone());
     let race = kit.race().contender("good", &server_line(&["--json"]));
-    let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "2500"]));
+    let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "1500"]));
     let outcome = race.args(SHORT).args(["-c", "8"]).args(CORES).run();
     // One that is kept and looked at as a whole puts it out of the race.
     let differences = outcome.json()["parity"].as_array().unwrap().clone();
@@ -419,15 +425,18 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     let race = kit.race().contender("a", &null).contender("b", &null).args(["-c", "8"]).args(CORES);
     // Slices as long as they are usually: in shorter ones a noisy moment hides what the handicap does.
     let outcome = race.args(["--epochs", "3", "--warmup", "100ms", "--measure", "400ms"]).run();
+    assert_nothing_claimed(&outcome);
+    let pilot = outcome.json()["record"]["pilots"][0].clone();
+    assert!(pilot["ceiling_rps"].as_f64().unwrap() > 0.0, "{pilot}");
+    if left_out(&outcome) {
+        skip_loudly!("others use our cores, and what the generator reaches is not known")
+    }
     // How near slices of a few milliseconds come to it differs from minute to minute: over half of it in any.
     assert_noticed(&outcome, "ceiling", "a");
     assert_noticed(&outcome, "ceiling", "b");
     // Each answer costs it about as much as what is added to the generator's work.
     assert_found(&outcome, "handicap", "warn", "a");
     assert_found(&outcome, "handicap", "warn", "b");
-    assert_nothing_claimed(&outcome);
-    let pilot = outcome.json()["record"]["pilots"][0].clone();
-    assert!(pilot["ceiling_rps"].as_f64().unwrap() > 0.0, "{pilot}");
 }
 
 #[test]
@@ -437,7 +446,9 @@ fn more_work_of_the_generator_does_nothing_to_a_server_at_its_limit() {
     }
     let (kit, _turn) = (kit(), turn_alone());
     let outcome = same(&kit, &server_line(&["--json", "--spin-us", "300"]));
-    assert_not_found(&outcome, "handicap");
+    if !left_out(&outcome) {
+        assert_not_found(&outcome, "handicap");
+    }
     for contender in outcome.json()["record"]["pilots"][0]["contenders"].as_array().unwrap() {
         let handicap = &contender["handicap"];
         assert_eq!((&handicap["added_ns"], &handicap["pairs"]), (&Value::from(2_000), &Value::from(10)));
