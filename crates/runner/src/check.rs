@@ -124,9 +124,7 @@ impl Checked {
             .iter()
             .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
             .collect();
-        let found = gate
-            .contract
-            .check(&asked, when, &|all, question, patience| gate.ask_all(all, question, patience));
+        let found = gate.parity(&asked, when);
         stop_all(runners);
         gate.host.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
         let found = found?;

@@ -135,9 +135,7 @@ impl Course<'_> {
             .iter()
             .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
             .collect();
-        let checked = self
-            .contract
-            .check(&asked, when, &|all, question, patience| self.gate.ask_all(all, question, patience));
+        let checked = self.gate.parity(&asked, when);
         let parity =
             checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)?;
         runners.iter().try_for_each(|runner| runner.running.freeze()).map_err(failed)?;

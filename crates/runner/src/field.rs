@@ -13,7 +13,7 @@ use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 use crate::ask::{LoadGenerator, NoAnswer, Question};
 use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
-use crate::parity::Contract;
+use crate::parity::{Asked, Contract, Parity};
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
 use deadheat_host::process::ready::ReadyCommand;
@@ -229,6 +229,19 @@ impl Gate<'_> {
 
     fn go_on(&self) -> Result<(), StartError> {
         if (self.stopped)() { Err(StartError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Asks contenders every probe of the contract: see [`Contract::check`].
+    ///
+    /// # Errors
+    /// When a probe cannot be written as an HTTP request.
+    pub(crate) fn parity(
+        &self,
+        contenders: &[Asked<'_>],
+        when: &str,
+    ) -> Result<Option<Parity>, RequestError> {
+        let ask = |all: &[&Address], question: &Question, patience| self.ask_all(all, question, patience);
+        self.contract.check(contenders, when, &ask)
     }
 
     /// Asks several addresses the same at once; none where a person asked for the end.

@@ -65,11 +65,7 @@ impl Course<'_> {
             let checked =
                 runner.running.thaw().map_err(|error| Broken::Failed(error.to_string())).and_then(|()| {
                     let asked = [Asked { name: &name, address: runner.running.address() }];
-                    let checked = self.contract.check(
-                        &asked,
-                        &format!("start {}", self.number),
-                        &|all, question, patience| self.gate.ask_all(all, question, patience),
-                    );
+                    let checked = self.gate.parity(&asked, &format!("start {}", self.number));
                     checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)
                 });
             let part = ContenderEpoch {
