@@ -7,7 +7,6 @@
 //! the contenders of a scenario share by Holm's step-down, each metric on its own. With a reference, a contender that is
 //! the same in both records, each epoch is first divided by what the reference did in it.
 
-mod asked;
 mod comparability;
 mod conditions;
 mod document;
@@ -15,17 +14,18 @@ mod epochs;
 mod loads;
 mod matched;
 mod metrics;
+mod options;
 mod races;
 
-pub use asked::{Asked, CompareError, FailIf, Named};
 pub use comparability::{CODES, other_machine};
 pub use conditions::of_race as race_conditions;
 /// What a [`FailIf`] holds.
-pub use deadheat_stats::{Claim, Condition};
+pub use deadheat_stats::{Condition, ConditionKind};
 pub use document::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
     compare_schema_json,
 };
 pub use loads::loads;
 pub use metrics::{asked_metrics, shape};
+pub use options::{CompareError, CompareOptions, FailIf, Named};
 pub use races::races;

@@ -5,8 +5,8 @@
 
 use deadheat_record::{HistogramError, Method, Record, VerdictWord};
 use deadheat_stats::{
-    Climb, Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, Rules, RulesError,
-    STEADY, STEADY_ALPHA, Verdict, climbs, epoch_log_ratio,
+    Climb, Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, RulesError, STEADY,
+    STEADY_ALPHA, StoppingRules, Verdict, climbs, epoch_log_ratio,
 };
 
 use crate::series::{self, Contest, PairedEpoch};
@@ -48,7 +48,8 @@ impl Judge {
     /// # Errors
     /// When the rules make no sense.
     pub fn new(method: &Method) -> Result<Self, RulesError> {
-        let rules = Rules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
+        let rules =
+            StoppingRules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
         Ok(Self { referee: Referee::new(rules)? })
     }
 

@@ -4,7 +4,7 @@
 #[path = "../../record/tests/fixture/mod.rs"]
 mod fixture;
 
-use deadheat_analysis::compare::{Asked, Claim, Condition, FailIf, Named, races};
+use deadheat_analysis::compare::{CompareOptions, Condition, ConditionKind, FailIf, Named, races};
 use deadheat_analysis::gates::race::CODES;
 use deadheat_analysis::{GateReading, GateWord, Report};
 use deadheat_record::{
@@ -295,10 +295,11 @@ fn figures_that_a_lag_takes_away_are_compared_by_nobody() {
     let metric = |word: &str| Some(Metric::ALL.into_iter().find(|one| one.word() == word).unwrap());
     let condition = |word: &str| FailIf {
         text: format!("{word} slower"),
-        condition: Condition { claim: Claim::Slower(0.0), maybe: false },
+        condition: Condition { claim: ConditionKind::Slower(0.0), maybe: false },
         metric: metric(word),
     };
-    let asked = Asked { conditions: vec![condition("p50"), condition("p99")], ..Asked::default() };
+    let asked =
+        CompareOptions { conditions: vec![condition("p50"), condition("p99")], ..CompareOptions::default() };
     let mut later = record.clone();
     later.started_unix_ms += 86_400_000;
     let named = |file: &str, record| Named { file: file.into(), record };

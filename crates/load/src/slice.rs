@@ -11,7 +11,7 @@ use crate::limit::Limit;
 use crate::outcome::Outcome;
 use crate::pacer::Pacer;
 use crate::rate::RateWindow;
-use crate::source::{Plan, Source};
+use crate::source::{Source, SourceSettings};
 use crate::tally::{Cause, MAX_MISMATCHES, Tally};
 use crate::times::Times;
 
@@ -289,9 +289,9 @@ impl Before {
     }
 }
 
-fn plan(order: &WorkerOrder) -> Plan {
+fn plan(order: &WorkerOrder) -> SourceSettings {
     let WorkerOrder { first, index, workers, .. } = *order;
-    Plan {
+    SourceSettings {
         pacer: order.pacer.clone(),
         first,
         index,

@@ -13,7 +13,7 @@ pub(crate) struct Job {
 
 /// What a source is made from.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct SourceSettings {
     pub(crate) pacer: Pacer,
     /// Position of the slice's first request.
     pub(crate) first: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     pub(crate) total: u64,
 }
 
-impl Plan {
+impl SourceSettings {
     /// Where in the slice's sequence the worker's request of this block stands: each `workers` requests are a block, of which
     /// each worker takes one. Which one changes from block to block, else a mix whose period shares a factor with the
     /// number of workers would give one worker all requests of a kind.
@@ -53,7 +53,7 @@ fn splitmix64(number: u64) -> u64 {
 /// due time has passed wait where they are, in the sequence.
 #[derive(Debug)]
 pub(crate) struct Source {
-    plan: Plan,
+    plan: SourceSettings,
     quota: u64,
     due_times: Option<DueTimes>,
     start_ns: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// `deadline_ns` is `u64::MAX` where there is none.
-    pub(crate) fn new(plan: Plan, start_ns: u64, deadline_ns: u64) -> Source {
+    pub(crate) fn new(plan: SourceSettings, start_ns: u64, deadline_ns: u64) -> Source {
         let due_times = plan.pacer.due_times();
         let (quota, place) = (plan.quota(), plan.place(0));
         let mut source =
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn source(pacer: Pacer, index: u64, workers: u64, total: u64, deadline_ns: u64) -> Source {
-        Source::new(Plan { pacer, first: 100, index, workers, total }, 1000, deadline_ns)
+        Source::new(SourceSettings { pacer, first: 100, index, workers, total }, 1000, deadline_ns)
     }
 
     fn due(mut source: Source, now_ns: u64) -> Vec<(u64, u64)> {

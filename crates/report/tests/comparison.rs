@@ -6,7 +6,9 @@ mod fixture;
 #[path = "../../record/tests/load_fixture/mod.rs"]
 mod load_fixture;
 
-use deadheat_analysis::compare::{Asked, CODES, Claim, CompareError, Condition, FailIf, Named, loads, races};
+use deadheat_analysis::compare::{
+    CODES, CompareError, CompareOptions, Condition, ConditionKind, FailIf, Named, loads, races,
+};
 use deadheat_analysis::compare::{Change, CompareDocument};
 use deadheat_analysis::series::rates;
 use deadheat_record::{
@@ -38,14 +40,14 @@ fn named<'a, R>(file: &str, record: &'a R) -> Named<'a, R> {
     Named { file: file.into(), record }
 }
 
-fn compared_as(old: &Record, new: &Record, asked: &Asked) -> CompareDocument {
+fn compared_as(old: &Record, new: &Record, asked: &CompareOptions) -> CompareDocument {
     let document = races(&named("main.jsonl", old), &named("branch.jsonl", new), asked).unwrap();
     fits_the_schema(&document);
     document
 }
 
 fn compared(old: &Record, new: &Record) -> CompareDocument {
-    compared_as(old, new, &Asked::default())
+    compared_as(old, new, &CompareOptions::default())
 }
 
 fn fits_the_schema(document: &CompareDocument) {
@@ -123,7 +125,8 @@ fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
     };
     let ((then, v_then), (now, v_now)) = (moments(&levels(&old)), moments(&levels(&new)));
     let degrees = (v_then + v_now).powi(2) / ((v_then.powi(2) + v_now.powi(2)) / 9.0);
-    let asked = Asked { contenders: vec!["api".into()], alpha: Some(0.05), ..Asked::default() };
+    let asked =
+        CompareOptions { contenders: vec!["api".into()], alpha: Some(0.05), ..CompareOptions::default() };
     let document = compared_as(&old, &new, &asked);
     let one = of(&document, "api", "throughput");
     assert!((one.ratio.unwrap() - (now - then).exp()).abs() < 1e-12);
@@ -146,7 +149,7 @@ fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
 fn a_reference_cancels_what_the_machine_did() {
     let (old, new) = (race(10_000.0, 1.0, 5).record(), later(&race(10_000.0, 0.92, 6)));
     assert_eq!(of(&compared(&old, &new), "api", "throughput").verdict, VerdictWord::Slower);
-    let asked = Asked { reference: Some("limit".into()), ..Asked::default() };
+    let asked = CompareOptions { reference: Some("limit".into()), ..CompareOptions::default() };
     let document = compared_as(&old, &new, &asked);
     let one = of(&document, "api", "throughput");
     assert_eq!(one.verdict, VerdictWord::Equivalent, "{one:?}");
@@ -161,7 +164,7 @@ fn a_reference_cancels_what_the_machine_did() {
 #[test]
 fn a_reference_that_changed_is_none() {
     let (old, mut new) = (race(10_000.0, 1.0, 5).record(), later(&race(10_000.0, 1.0, 6)));
-    let asked = Asked { reference: Some("limit".into()), ..Asked::default() };
+    let asked = CompareOptions { reference: Some("limit".into()), ..CompareOptions::default() };
     new.plan.contenders[0].command = "limit server --port 1".into();
     let document = compared_as(&old, &new, &asked);
     assert_eq!(findings(&document), [("different-reference", Severity::Warn)]);
@@ -295,7 +298,7 @@ fn who_was_put_out_is_told() {
     assert!(document.is_invalid());
     assert!(findings(&document).contains(&("not-raced", Severity::Invalid)), "{:?}", findings(&document));
     assert_eq!(of(&document, "limit", "throughput").verdict, VerdictWord::Equivalent);
-    let asked = Asked { contenders: vec!["api".into()], ..Asked::default() };
+    let asked = CompareOptions { contenders: vec!["api".into()], ..CompareOptions::default() };
     let alone = compared_as(&old, &new, &asked);
     assert!(alone.is_invalid() && alone.scenarios[0].changes.is_empty());
     assert!(terminal::comparison(&alone, &WIDE).contains("api: it was put out of the new race"));
@@ -314,7 +317,8 @@ fn a_reference_that_was_put_out_takes_all_with_it() {
     let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
     new.out.push("limit".into());
     let (reference, contenders) = (Some("limit".into()), vec!["api".into()]);
-    let document = compared_as(&old, &new, &Asked { reference, contenders, ..Asked::default() });
+    let document =
+        compared_as(&old, &new, &CompareOptions { reference, contenders, ..CompareOptions::default() });
     assert!(document.scenarios[0].changes.iter().all(|one| one.verdict == VerdictWord::Invalid));
     assert!(document.is_invalid() && findings(&document).contains(&("not-raced", Severity::Invalid)));
 }
@@ -341,16 +345,16 @@ fn whose_invalidity_it_is_matters() {
     let mut wrong = race(9_000.0, 1.0, 2);
     wrong.racers[0].wrong = 400;
     let (old, new) = (race(10_000.0, 1.0, 1).record(), later(&wrong));
-    let asked = Asked { reference: Some("limit".into()), ..Asked::default() };
+    let asked = CompareOptions { reference: Some("limit".into()), ..CompareOptions::default() };
     assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Invalid);
-    let asked = Asked { contenders: vec!["api".into()], ..Asked::default() };
+    let asked = CompareOptions { contenders: vec!["api".into()], ..CompareOptions::default() };
     assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Slower);
     // By its old name in the old record, and not about a scenario.
     let (mut old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(9_000.0, 1.0, 2)));
     new.plan.contenders[1].name = "api-2".into();
     old.findings.push((None, Finding::invalid("leak", "it grows", "look").about("api")));
     let map = vec![("api".to_owned(), "api-2".to_owned())];
-    let document = compared_as(&old, &new, &Asked { map, ..Asked::default() });
+    let document = compared_as(&old, &new, &CompareOptions { map, ..CompareOptions::default() });
     assert_eq!(of(&document, "api-2", "throughput").verdict, VerdictWord::Invalid);
     assert_eq!(of(&document, "limit", "throughput").verdict, VerdictWord::Equivalent);
 }
@@ -364,25 +368,27 @@ fn names_are_matched_mapped_and_chosen() {
     let unmatched = findings(&document).iter().filter(|(code, _)| *code == "unmatched-contender").count();
     assert_eq!(unmatched, 2);
     let map = vec![("api".to_owned(), "api-2".to_owned())];
-    let document = compared_as(&old, &new, &Asked { map: map.clone(), ..Asked::default() });
+    let document = compared_as(&old, &new, &CompareOptions { map: map.clone(), ..CompareOptions::default() });
     assert_eq!(of(&document, "api-2", "throughput").old_contender, "api");
     assert_eq!(findings(&document), [("measured-apart", Severity::Warn)]);
-    let refused = |asked: &Asked| {
+    let refused = |asked: &CompareOptions| {
         races(&named("main.jsonl", &old), &named("branch.jsonl", &new), asked).unwrap_err().to_string()
     };
-    let asked = Asked { map: vec![("x".into(), "api-2".into())], ..Asked::default() };
+    let asked = CompareOptions { map: vec![("x".into(), "api-2".into())], ..CompareOptions::default() };
     assert_eq!(refused(&asked), "--map x: main.jsonl has none of that name; it has limit, api");
-    let asked = Asked { contenders: vec!["api".into()], ..Asked::default() };
+    let asked = CompareOptions { contenders: vec!["api".into()], ..CompareOptions::default() };
     assert_eq!(refused(&asked), "--contender api: branch.jsonl has none of that name; it has limit, api-2");
-    let asked = Asked { reference: Some("api-2".into()), ..Asked::default() };
+    let asked = CompareOptions { reference: Some("api-2".into()), ..CompareOptions::default() };
     assert_eq!(refused(&asked), "--reference api-2: main.jsonl has none of that name; it has limit, api");
-    let asked = Asked { scenarios: vec!["x".into()], ..Asked::default() };
+    let asked = CompareOptions { scenarios: vec!["x".into()], ..CompareOptions::default() };
     assert_eq!(refused(&asked), "--scenario x: main.jsonl has none of that name; it has closed-64");
     new.plan.contenders[0].name = "limit-2".into();
-    let error = races(&named("a", &old), &named("b", &new), &Asked::default()).unwrap_err();
+    let error = races(&named("a", &old), &named("b", &new), &CompareOptions::default()).unwrap_err();
     assert!(matches!(error, CompareError::Nothing { what: "contender", .. }));
     new.plan.scenarios[0].name = "other".into();
-    let error = races(&named("a", &old), &named("b", &new), &Asked { map, ..Asked::default() }).unwrap_err();
+    let error =
+        races(&named("a", &old), &named("b", &new), &CompareOptions { map, ..CompareOptions::default() })
+            .unwrap_err();
     assert!(matches!(error, CompareError::Nothing { what: "scenario", .. }), "{error}");
 }
 
@@ -399,7 +405,7 @@ fn one_epoch_says_nothing() {
     );
 }
 
-fn fail_if(text: &str, metric: Option<Metric>, claim: Claim, maybe: bool) -> FailIf {
+fn fail_if(text: &str, metric: Option<Metric>, claim: ConditionKind, maybe: bool) -> FailIf {
     FailIf { text: text.into(), metric, condition: Condition { claim, maybe } }
 }
 
@@ -407,13 +413,13 @@ fn fail_if(text: &str, metric: Option<Metric>, claim: Claim, maybe: bool) -> Fai
 fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
     let by = |percent: f64| (percent / 100.0).ln_1p();
     let conditions = vec![
-        fail_if("slower by 3%", None, Claim::Slower(by(3.0)), false),
-        fail_if("slower by 30%", None, Claim::Slower(by(30.0)), false),
-        fail_if("cpu slower by 3%", Some(Metric::Cpu), Claim::Slower(by(3.0)), false),
-        fail_if("faster", None, Claim::Faster(0.0), false),
-        fail_if("inconclusive", None, Claim::Inconclusive, false),
+        fail_if("slower by 3%", None, ConditionKind::Slower(by(3.0)), false),
+        fail_if("slower by 30%", None, ConditionKind::Slower(by(30.0)), false),
+        fail_if("cpu slower by 3%", Some(Metric::Cpu), ConditionKind::Slower(by(3.0)), false),
+        fail_if("faster", None, ConditionKind::Faster(0.0), false),
+        fail_if("inconclusive", None, ConditionKind::Inconclusive, false),
     ];
-    let asked = Asked { conditions: conditions.clone(), ..Asked::default() };
+    let asked = CompareOptions { conditions: conditions.clone(), ..CompareOptions::default() };
     let (old, new) = (race(10_000.0, 1.0, 1).record(), later(&race(9_000.0, 1.0, 2)));
     let document = compared_as(&old, &new, &asked);
     let holds: Vec<bool> = document.conditions.iter().map(|one| one.holds).collect();
@@ -422,7 +428,7 @@ fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
     assert_eq!(document.conditions[0].of[0].contender, "api");
     let text = terminal::comparison(&document, &WIDE);
     assert!(text.contains("fail if 'slower by 3%': holds: api in closed-64 (throughput)\n"), "{text}");
-    let asked = Asked { metrics: vec![Metric::P99], conditions, ..Asked::default() };
+    let asked = CompareOptions { metrics: vec![Metric::P99], conditions, ..CompareOptions::default() };
     let error = races(&named("a", &old), &named("b", &new), &asked).unwrap_err().to_string();
     assert!(error.starts_with("--fail-if cpu slower by 3%: what --metric leaves"), "{error}");
 }
@@ -432,8 +438,8 @@ fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
 fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
     let few = |seed| race(500.0, 1.0, seed);
     let asked = |text: &str, metric| {
-        let conditions = vec![fail_if(text, metric, Claim::Slower(0.1), false)];
-        Asked { conditions, contenders: vec!["api".into()], ..Asked::default() }
+        let conditions = vec![fail_if(text, metric, ConditionKind::Slower(0.1), false)];
+        CompareOptions { conditions, contenders: vec!["api".into()], ..CompareOptions::default() }
     };
     let (old, new) = (few(1).record(), later(&few(2)));
     let document = compared_as(&old, &new, &asked("p99 slower by 10%", Some(Metric::P99)));
@@ -487,11 +493,11 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
         old.started_unix_ms -= 86_400_000;
         let condition = |metric, claim| fail_if("as asked", metric, claim, false);
         let conditions = vec![
-            condition(None, Claim::Slower(0.03)),
-            condition(Some(metric), Claim::Slower(0.03)),
-            condition(Some(metric), Claim::Faster(0.0)),
+            condition(None, ConditionKind::Slower(0.03)),
+            condition(Some(metric), ConditionKind::Slower(0.03)),
+            condition(Some(metric), ConditionKind::Faster(0.0)),
         ];
-        let asked = Asked { conditions, ..Asked::default() };
+        let asked = CompareOptions { conditions, ..CompareOptions::default() };
         let document = compared_as(&old, &new, &asked);
         assert_eq!(document.scenarios[0].changes.len(), 2, "{word}: one of each contender");
         let api = of(&document, "api", word);
@@ -510,14 +516,15 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
             text.contains("api is slower: ") && text.contains(&format!("x the {title} it had")),
             "{text}"
         );
-        let refused =
-            |asked: &Asked| races(&named("a", &old), &named("b", &new), asked).unwrap_err().to_string();
+        let refused = |asked: &CompareOptions| {
+            races(&named("a", &old), &named("b", &new), asked).unwrap_err().to_string()
+        };
         let there = format!("what both records measured has none of that name; it has {word}");
-        let asked = Asked { metrics: vec![Metric::P99], ..Asked::default() };
+        let asked = CompareOptions { metrics: vec![Metric::P99], ..CompareOptions::default() };
         assert_eq!(refused(&asked), format!("--metric p99: {there}"));
-        let conditions = vec![fail_if("p99 slower", Some(Metric::P99), Claim::Slower(0.0), false)];
+        let conditions = vec![fail_if("p99 slower", Some(Metric::P99), ConditionKind::Slower(0.0), false)];
         assert_eq!(
-            refused(&Asked { conditions, ..Asked::default() }),
+            refused(&CompareOptions { conditions, ..CompareOptions::default() }),
             format!("--fail-if p99 slower: {there}")
         );
     }
@@ -540,7 +547,11 @@ fn a_metric_chooses_among_the_scenarios() {
     let (mut old, new) = (both(1), both(2));
     old.started_unix_ms -= 86_400_000;
     let scenarios = |metrics: &[Metric]| {
-        let document = compared_as(&old, &new, &Asked { metrics: metrics.to_vec(), ..Asked::default() });
+        let document = compared_as(
+            &old,
+            &new,
+            &CompareOptions { metrics: metrics.to_vec(), ..CompareOptions::default() },
+        );
         let of = |one: deadheat_analysis::compare::ComparedScenario| (one.name, one.changes.len());
         document.scenarios.into_iter().map(of).collect::<Vec<_>>()
     };
@@ -563,9 +574,9 @@ fn hostile_names_are_data() {
         record.ended = vec![(bad.into(), deadheat_record::End::Decided)];
     }
     new.machine.kernel = Some(bad.into());
-    let asked = Asked {
-        conditions: vec![fail_if("not equivalent", None, Claim::NotEquivalent, false)],
-        ..Asked::default()
+    let asked = CompareOptions {
+        conditions: vec![fail_if("not equivalent", None, ConditionKind::NotEquivalent, false)],
+        ..CompareOptions::default()
     };
     let document = races(&named(bad, &old), &named(bad, &new), &asked).unwrap();
     let (text, page) = (terminal::comparison(&document, &WIDE), markdown(&document));

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use deadheat_analysis::Report;
 use deadheat_analysis::compare::CompareDocument;
-use deadheat_analysis::compare::{Asked, Named, loads, races};
+use deadheat_analysis::compare::{CompareOptions, Named, loads, races};
 use deadheat_analysis::doctor::conclude;
 use deadheat_analysis::gates::load::findings;
 use deadheat_record::{AnyRecord, DoctorRecord, LoadRecord, Metric, Record, read_any, read_audit};
@@ -119,7 +119,7 @@ fn kept(outputs: &mut Outputs) {
             outputs.insert(format!("{name}/with-audit.html"), html_with_audit(&report, &audited).unwrap());
             outputs.insert(format!("{name}/with-audit.md"), markdown_with_audit(&report, &audited));
             let named = Named { file: file.into(), record: &*record };
-            let itself = races(&named, &named, &Asked::default()).unwrap();
+            let itself = races(&named, &named, &CompareOptions::default()).unwrap();
             compared(outputs, &format!("{name}/against-itself"), &itself);
         }
     }

@@ -15,10 +15,10 @@ use deadheat_load::{
 use deadheat_record::{ScenarioPlan, Shape};
 
 use crate::ask::with_causes;
-use crate::epoch::{Broken, Course};
-use crate::field::{NullStart, Runner};
+use crate::epoch::{EpochError, EpochRun};
+use crate::launcher::{NullStart, ReadyContender};
+use crate::loaded::LoadedContender;
 use crate::parity::Parity;
-use crate::stretch::Loaded;
 use deadheat_host::open_files::raise_open_files;
 
 /// The hidden subcommand under which the program is a null server; it takes the length of a body and a number of threads, and for TLS
@@ -60,29 +60,37 @@ pub fn serve(arguments: &[OsString]) -> u8 {
 ///
 /// # Errors
 /// Why it could not be measured, in words.
-pub(crate) fn measure(course: &Course<'_>, parity: &Parity) -> Result<f64, String> {
-    let gate = course.gate;
-    let threads = gate.plan.pinning.server_cpus.len().max(1);
-    let NullStart { running, answer } =
-        gate.start_null(body_length(parity), threads).map_err(|error| error.to_string())?;
-    let runner = Runner { contender: 0, running, cold_start: Duration::ZERO };
-    let requests = requests(course, parity, &answer.body)?;
-    let shape = Shape::Closed { connections: course.scenario.shape.connections() };
-    let scenario = ScenarioPlan { shape, ..course.scenario.clone() };
-    let tls = course.contract.tls().cloned();
-    let opened = Loaded::open(gate.generator, runner, &scenario, gate.plan, requests, tls, course.seed);
+pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, String> {
+    let launcher = epoch_run.launcher;
+    let threads = launcher.plan.pinning.server_cpus.len().max(1);
+    let NullStart { process, answer } =
+        launcher.start_null(body_length(parity), threads).map_err(|error| error.to_string())?;
+    let runner = ReadyContender { contender: 0, process, cold_start: Duration::ZERO };
+    let requests = requests(epoch_run, parity, &answer.body)?;
+    let shape = Shape::Closed { connections: epoch_run.scenario.shape.connections() };
+    let scenario = ScenarioPlan { shape, ..epoch_run.scenario.clone() };
+    let tls = epoch_run.contract.tls().cloned();
+    let opened = LoadedContender::open(
+        launcher.generator,
+        runner,
+        &scenario,
+        launcher.plan,
+        requests,
+        tls,
+        epoch_run.seed,
+    );
     let mut loaded = opened.map_err(|failure| with_causes(&failure.1))?;
     let mut slice = |length| loaded.slice(length, 0).map_err(|error| with_causes(&error));
-    let of_an_epoch = Duration::from_nanos(gate.plan.slices(course.scenario).measured_ns());
+    let of_an_epoch = Duration::from_nanos(launcher.plan.slices(epoch_run.scenario).measured_ns());
     let measured = of_an_epoch.clamp(SHORTEST, MEASURED);
     slice(WARMUP.min(measured))?;
     slice(measured)?.rate_per_s().ok_or_else(|| "the null server gave no answer".into())
 }
 
 /// What costs the generator in the race costs it here: a digest where there is one.
-fn requests(course: &Course<'_>, parity: &Parity, body: &[u8]) -> Result<Arc<Requests>, String> {
-    let contender = course.racing.first().copied().unwrap_or(0);
-    let all = course.requests_with(contender, parity, |mut prepared| {
+fn requests(epoch_run: &EpochRun<'_>, parity: &Parity, body: &[u8]) -> Result<Arc<Requests>, String> {
+    let contender = epoch_run.racing.first().copied().unwrap_or(0);
+    let all = epoch_run.requests_with(contender, parity, |mut prepared| {
         let body = match prepared.expect.body {
             BodyRule::Digest { .. } if prepared.head => BodyRule::exactly(b""),
             BodyRule::Digest { .. } => BodyRule::exactly(body),
@@ -92,8 +100,10 @@ fn requests(course: &Course<'_>, parity: &Parity, body: &[u8]) -> Result<Arc<Req
         prepared
     });
     all.map_err(|broken| match broken {
-        Broken::Failed(reason) => reason,
-        Broken::Out(..) | Broken::Parity(_) | Broken::Interrupted => "its requests could not be made".into(),
+        EpochError::Failed(reason) => reason,
+        EpochError::Out(..) | EpochError::Parity(_) | EpochError::Interrupted => {
+            "its requests could not be made".into()
+        }
     })
 }
 

@@ -8,8 +8,8 @@ use deadheat_record::{Contender, Difference, Limits, Plan};
 
 use crate::authority::Authority;
 use crate::events::{Event, Observer};
-use crate::field::{Gate, Until, fresh_logs, stop_all};
-use crate::parity::{Asked, Contract};
+use crate::launcher::{Launcher, Until, fresh_logs, stop_all};
+use crate::parity::{Contract, ProbeTarget};
 use crate::race::{Place, RaceError};
 use deadheat_host::process::StartError;
 
@@ -54,24 +54,25 @@ pub fn check(
     let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
     let (request, values) = (contract.first_request()?, values(plan));
     let Place { host, generator, clock } = place;
-    let mut gate = Gate { plan, host, generator, clock, logs, contract: &contract, request, values, stopped };
+    let mut launcher =
+        Launcher { plan, host, generator, clock, logs, contract: &contract, request, values, stopped };
     let mut checked = Checked { probes: plan.probes.len(), ..Checked::default() };
-    let _services = match gate.start_services() {
+    let _services = match launcher.start_services() {
         Err(StartError::Interrupted) => return Ok(Checked { interrupted: true, ..checked }),
         other => other.map_err(RaceError::Service)?,
     };
     let authority = Authority::of(plan)?;
     let over_tls = authority.as_ref().map(|authority| (contract.over(authority.settings()), authority));
     if over_tls.is_some() {
-        gate.without_certificate();
+        launcher.without_certificate();
     }
     let secured =
-        over_tls.as_ref().map(|(contract, authority)| gate.over_tls(contract, authority)).transpose()?;
+        over_tls.as_ref().map(|(contract, authority)| launcher.over_tls(contract, authority)).transpose()?;
     let in_plain = plan.scenarios.is_empty() || plan.scenarios.iter().any(|one| !one.traffic.tls);
     let plain = |one: &Contender| in_plain || one.plain_http_only;
-    let mut go_on = checked.round(&gate, &plain, observer)?;
-    if let Some(gate) = secured.as_ref().filter(|_| go_on) {
-        go_on = checked.round(gate, &|one| !one.plain_http_only, observer)?;
+    let mut go_on = checked.round(&launcher, &plain, observer)?;
+    if let Some(launcher) = secured.as_ref().filter(|_| go_on) {
+        go_on = checked.round(launcher, &|one| !one.plain_http_only, observer)?;
     }
     let failed = |name: &str| checked.failed.iter().any(|(failed, _)| failed == name);
     let names = plan.contenders.iter().map(|one| one.name.clone());
@@ -84,23 +85,23 @@ impl Checked {
     /// them. False where a person asked for the end.
     fn round(
         &mut self,
-        gate: &Gate<'_>,
+        launcher: &Launcher<'_>,
         asked: &dyn Fn(&Contender) -> bool,
         observer: &mut dyn Observer,
     ) -> Result<bool, RaceError> {
-        let (log, when) = match gate.contract.tls() {
+        let (log, when) = match launcher.contract.tls() {
             None => ("check", "before the race"),
             Some(_) => ("check-over-tls", "before the race, over TLS"),
         };
         let mut runners = Vec::new();
-        for (index, contender) in gate.plan.contenders.iter().enumerate() {
+        for (index, contender) in launcher.plan.contenders.iter().enumerate() {
             let wrong = self.failed.iter().any(|(name, _)| *name == contender.name)
                 || self.differences.iter().any(|one| one.contender == contender.name);
             if wrong || !asked(contender) {
                 continue;
             }
             observer.event(&Event::Doing(&format!("starting {}", contender.name)));
-            match gate.start(index, &Limits::default(), Until::Parity, log, false) {
+            match launcher.start(index, &Limits::default(), Until::Parity, log, false) {
                 Ok(runner) => runners.push(runner),
                 Err(StartError::Interrupted) => {
                     stop_all(runners);
@@ -118,15 +119,15 @@ impl Checked {
         }
         observer.event(&Event::Doing("comparing answers"));
         for runner in &runners {
-            runner.running.thaw().map_err(|error| RaceError::Failed(error.to_string()))?;
+            runner.process.thaw().map_err(|error| RaceError::Failed(error.to_string()))?;
         }
-        let asked: Vec<Asked<'_>> = runners
+        let asked: Vec<ProbeTarget<'_>> = runners
             .iter()
-            .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
+            .map(|runner| ProbeTarget { name: runner.process.name(), address: runner.process.address() })
             .collect();
-        let found = gate.parity(&asked, when);
+        let found = launcher.parity(&asked, when);
         stop_all(runners);
-        gate.host.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
+        launcher.host.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
         let found = found?;
         let go_on = found.is_some();
         self.differences.extend(found.map(|parity| parity.differences).unwrap_or_default());

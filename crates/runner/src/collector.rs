@@ -17,12 +17,12 @@ use deadheat_record::{
     Collector, CollectorKind, CollectorPass, Contender, Finding, Line, Pauses, Plan, ScenarioPlan, Shape,
 };
 
-use crate::epoch::{Broken, Course, dropped, lost, runners_of};
+use crate::epoch::{EpochError, EpochRun, contenders_of, dropped, lost};
 use crate::events::Event;
-use crate::field::{Gate, stop_all};
+use crate::launcher::{Launcher, stop_all};
+use crate::loaded::{LoadTotals, LoadedContender};
 use crate::parity::Parity;
-use crate::race::{Leg, Race, Stop};
-use crate::stretch::{Loaded, Sum};
+use crate::race::{Race, ScenarioError, ScenarioRun};
 use deadheat_host::command::line_buffering;
 use deadheat_host::monitor::Disturbance;
 
@@ -34,8 +34,8 @@ const WHEN: &str = "in the diagnostic pass";
 impl Race<'_> {
     /// Once a scenario is decided: each contender whose collector is known is started once more, alone, with its logging on, and
     /// loaded as the scenario does. What goes wrong with that is a finding, and puts nobody out of the race.
-    pub(crate) fn watch_collectors(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
-        let (plan, scenario) = (leg.gate.plan, leg.scenario);
+    pub(crate) fn watch_collectors(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
+        let (plan, scenario) = (run.launcher.plan, run.scenario);
         if !is_watched(plan, scenario) {
             return Ok(());
         }
@@ -43,14 +43,14 @@ impl Race<'_> {
             let one = &plan.contenders[contender];
             let seen = self.record.collectors_of(&scenario.name).any(|pass| pass.contender == one.name);
             let Some(collector) = one.collector.as_ref().filter(|_| !seen) else { continue };
-            let finding = match self.watch_collector(leg, contender, collector) {
+            let finding = match self.watch_collector(run, contender, collector) {
                 Ok(Some((pass, disturbed))) => {
                     self.write(Line::Collector(pass))?;
                     let Some(why) = disturbed else { continue };
                     disturbing(&one.name, &why)
                 }
                 Ok(None) => silent(&one.name, collector.kind),
-                Err(Broken::Interrupted) => return Err(Broken::Interrupted.into()),
+                Err(EpochError::Interrupted) => return Err(EpochError::Interrupted.into()),
                 Err(broken) => unseen(&one.name, &broken),
             };
             self.note(Some(&scenario.name), finding)?;
@@ -61,45 +61,45 @@ impl Race<'_> {
     /// One contender, and what disturbed its pass; none where its log says nothing of a collector.
     fn watch_collector(
         &mut self,
-        leg: &Leg<'_>,
+        run: &ScenarioRun<'_>,
         contender: usize,
         collector: &Collector,
-    ) -> Result<Option<(CollectorPass, Option<String>)>, Broken> {
-        let mut plan = leg.gate.plan.clone();
+    ) -> Result<Option<(CollectorPass, Option<String>)>, EpochError> {
+        let mut plan = run.launcher.plan.clone();
         let one = &mut plan.contenders[contender];
         one.env = logging(one, collector, &line_by_line(collector.kind), &|name| std::env::var(name).ok());
-        let gate = Gate {
+        let launcher = Launcher {
             plan: &plan,
-            host: leg.gate.host,
-            generator: leg.gate.generator,
-            clock: leg.gate.clock,
-            logs: leg.gate.logs.clone(),
-            contract: leg.contract,
-            request: leg.gate.request.clone(),
-            values: leg.gate.values.clone(),
-            stopped: leg.gate.stopped,
+            host: run.launcher.host,
+            generator: run.launcher.generator,
+            clock: run.launcher.clock,
+            logs: run.launcher.logs.clone(),
+            contract: run.contract,
+            request: run.launcher.request.clone(),
+            values: run.launcher.values.clone(),
+            stopped: run.launcher.stopped,
         };
-        let leg = Leg { gate: &gate, ..*leg };
-        let warmup = Duration::from_nanos(self.record.warmup_ns(&leg.scenario.name).unwrap_or(0));
-        let course = leg.course(vec![contender], warmup, 0, plan.method.seed);
-        let lineup = course.line_up(&format!("collector-{}", leg.index + 1), WHEN, self.observer)?;
-        let (mut loaded, parity) = course.load_up(lineup)?;
-        let seen = match course.warm_up(&mut loaded, &parity, self.observer) {
+        let run = ScenarioRun { launcher: &launcher, ..*run };
+        let warmup = Duration::from_nanos(self.record.warmup_ns(&run.scenario.name).unwrap_or(0));
+        let epoch_run = run.epoch_run(vec![contender], warmup, 0, plan.method.seed);
+        let ready = epoch_run.start_all(&format!("collector-{}", run.index + 1), WHEN, self.observer)?;
+        let (mut loaded, parity) = epoch_run.open_all(ready)?;
+        let seen = match epoch_run.warm_up(&mut loaded, &parity, self.observer) {
             Ok(_) => loaded.first_mut().map(|one| {
-                let doing = format!("watching the collector of {}", one.runner.running.name());
+                let doing = format!("watching the collector of {}", one.runner.process.name());
                 self.observer.event(&Event::Doing(&doing));
-                load(&course, one, &parity)
+                load(&epoch_run, one, &parity)
             }),
             Err(broken) => Some(Err(broken)),
         };
-        let log = loaded.first().map(|one| one.runner.running.log().to_owned());
-        stop_all(runners_of(loaded).collect());
+        let log = loaded.first().map(|one| one.runner.process.log().to_owned());
+        stop_all(contenders_of(loaded).collect());
         let (Some(seen), Some(log)) = (seen, log) else { return Ok(None) };
         let Load { window, sum, seen } = seen?;
         let text = fs::read(&log).map_err(|error| unreadable(&log, &error))?;
         let reading = read(collector.kind, &text, &window);
         let pass = CollectorPass {
-            scenario: leg.scenario.name.clone(),
+            scenario: run.scenario.name.clone(),
             contender: plan.contenders[contender].name.clone(),
             kind: collector.kind,
             load_ns: sum.elapsed_ns,
@@ -122,35 +122,35 @@ struct Load {
     /// Which bytes were added to its log meanwhile.
     window: Range<u64>,
     /// What it answered.
-    sum: Sum,
+    sum: LoadTotals,
     /// What the machine did.
     seen: Disturbance,
 }
 
 /// Loads a warm contender.
-fn load(course: &Course<'_>, one: &mut Loaded, parity: &Parity) -> Result<Load, Broken> {
-    let (plan, scenario) = (course.gate.plan, course.scenario);
-    let log = one.runner.running.log().to_owned();
+fn load(epoch_run: &EpochRun<'_>, one: &mut LoadedContender, parity: &Parity) -> Result<Load, EpochError> {
+    let (plan, scenario) = (epoch_run.launcher.plan, epoch_run.scenario);
+    let log = one.runner.process.log().to_owned();
     let size = || fs::metadata(&log).map(|facts| facts.len()).map_err(|error| unreadable(&log, &error));
     // A rate in stages has all of them in a slice, however long that is.
     let length_ns = match scenario.traffic.stages {
         Some(_) => plan.slices(scenario).slice_ns,
         None => plan.method.collectors_ns,
     };
-    let moment = |one: &Loaded| course.watch.moment(course.ours_ns(std::slice::from_ref(one)));
+    let moment = |one: &LoadedContender| epoch_run.watch.moment(epoch_run.ours_ns(std::slice::from_ref(one)));
     let (start, before) = (size()?, moment(one));
     let tally = one.slice(Duration::from_nanos(length_ns), 0);
     let tally = tally.map_err(|error| lost(&one.runner, &error))?;
-    let (window, seen) = (start..size()?, course.watch.between(&before, &moment(one)));
-    course.still_there(one, WHEN)?;
-    let mut sum = Sum::new();
+    let (window, seen) = (start..size()?, epoch_run.watch.between(&before, &moment(one)));
+    epoch_run.still_there(one, WHEN)?;
+    let mut sum = LoadTotals::new();
     sum.add(tally);
-    course.check_answers(one, &sum, parity)?;
+    epoch_run.check_answers(one, &sum, parity)?;
     Ok(Load { window, sum, seen })
 }
 
-fn unreadable(log: &Path, error: &std::io::Error) -> Broken {
-    Broken::Failed(format!("its log {}: {error}", log.display()))
+fn unreadable(log: &Path, error: &std::io::Error) -> EpochError {
+    EpochError::Failed(format!("its log {}: {error}", log.display()))
 }
 
 /// The environment of a contender that logs what its collector does; `here` is the environment that it inherits.
@@ -192,15 +192,17 @@ fn disturbing(name: &str, why: &str) -> Finding {
     Finding::warn("collector-disturbed", what, remedy).about(name)
 }
 
-fn unseen(name: &str, broken: &Broken) -> Finding {
+fn unseen(name: &str, broken: &EpochError) -> Finding {
     let why = match broken {
         // The first line says what happened; the last words of its log stay in the log.
-        Broken::Out(_, why) | Broken::Failed(why) => why.lines().next().unwrap_or_default().to_owned(),
-        Broken::Parity(differences) => {
+        EpochError::Out(_, why) | EpochError::Failed(why) => {
+            why.lines().next().unwrap_or_default().to_owned()
+        }
+        EpochError::Parity(differences) => {
             let first = differences.first().map(|one| format!(": {} is {}", one.path, one.got));
             format!("it answers otherwise with its logging on{}", first.unwrap_or_default())
         }
-        Broken::Interrupted => "interrupted".into(),
+        EpochError::Interrupted => "interrupted".into(),
     };
     let why = why.strip_prefix(name).map_or(why.as_str(), str::trim_start);
     let what = format!("its collector could not be watched: {why}");
@@ -209,7 +211,7 @@ fn unseen(name: &str, broken: &Broken) -> Finding {
 }
 
 /// What a log says.
-struct Reading {
+struct GcLog {
     /// Pauses in the window.
     pauses: Pauses,
     /// Whether a collector wrote anything at all: its logging is on, and no pauses in the window are no pauses.
@@ -217,13 +219,13 @@ struct Reading {
 }
 
 /// Reads a whole log; a line belongs to the window if it begins there. What is nobody's line is passed over.
-fn read(kind: CollectorKind, log: &[u8], window: &Range<u64>) -> Reading {
+fn read(kind: CollectorKind, log: &[u8], window: &Range<u64>) -> GcLog {
     let take = match kind {
         CollectorKind::V8 => v8::line,
         CollectorKind::JavaScriptCore => jsc::line,
         CollectorKind::Go => go::line,
     };
-    let mut reading = Reading { pauses: Pauses::default(), heard: false };
+    let mut reading = GcLog { pauses: Pauses::default(), heard: false };
     let mut before = Pauses::default();
     let mut at = 0_u64;
     for line in log.split_inclusive(|byte| *byte == b'\n') {

@@ -11,7 +11,7 @@ pub(super) fn each(reader: fn(&str, &mut Pauses) -> bool, line: &str) -> Option<
     reader(line, &mut pauses).then_some(pauses.each_ns)
 }
 
-fn pauses(reading: &Reading) -> (&[u64], u64, u64) {
+fn pauses(reading: &GcLog) -> (&[u64], u64, u64) {
     (&reading.pauses.each_ns, reading.pauses.total_ns, reading.pauses.longest_ns)
 }
 

@@ -37,7 +37,7 @@ struct Volatile {
 
 /// The rules for a probe's body, ready for use.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct BodyRules {
     json: Vec<(JsonPath, Value)>,
     volatile: Vec<Volatile>,
     exact: Option<String>,
@@ -46,7 +46,7 @@ pub struct Rules {
 
 /// Why rules cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum RulesError {
+pub enum BodyRulesError {
     /// A path is no JSON path.
     #[error(transparent)]
     Path(#[from] JsonPathError),
@@ -55,12 +55,12 @@ pub enum RulesError {
     Pattern(#[from] regex::Error),
 }
 
-impl Rules {
+impl BodyRules {
     /// Makes a probe's rules ready for use.
     ///
     /// # Errors
     /// When a path or a pattern cannot be read.
-    pub fn new(rule: &BodyRule) -> Result<Self, RulesError> {
+    pub fn new(rule: &BodyRule) -> Result<Self, BodyRulesError> {
         let json = rule.json.iter().map(|one| Ok((JsonPath::parse(&one.path)?, one.value.clone())));
         let volatile = rule.volatile.iter().map(|one| {
             let not = one.not.as_deref().map(Regex::new).transpose()?;
@@ -68,8 +68,8 @@ impl Rules {
             Ok(Volatile { path, pattern: Regex::new(&one.pattern)?, not, agree: one.agree, own: one.own })
         });
         Ok(Self {
-            json: json.collect::<Result<_, RulesError>>()?,
-            volatile: volatile.collect::<Result<_, RulesError>>()?,
+            json: json.collect::<Result<_, BodyRulesError>>()?,
+            volatile: volatile.collect::<Result<_, BodyRulesError>>()?,
             exact: rule.exact.clone(),
             fixed_length: (rule.agree || rule.exact.is_some())
                 && rule.volatile.iter().all(|one| fixed_length(&one.pattern).is_some()),
@@ -177,7 +177,7 @@ impl Rules {
 
 /// A walk over two JSON values at once.
 struct Walk<'a> {
-    rules: &'a Rules,
+    rules: &'a BodyRules,
     at_once: bool,
     found: Vec<BodyDifference>,
 }
@@ -280,9 +280,9 @@ mod tests {
     use deadheat_record::{JsonRule, Volatile as VolatileRule};
     use serde_json::json;
 
-    fn rules(json: Vec<(&str, Value)>, volatile: Vec<VolatileRule>) -> Rules {
+    fn rules(json: Vec<(&str, Value)>, volatile: Vec<VolatileRule>) -> BodyRules {
         let json = json.into_iter().map(|(path, value)| JsonRule { path: path.into(), value }).collect();
-        Rules::new(&BodyRule { json, volatile, exact: None, agree: true }).unwrap()
+        BodyRules::new(&BodyRule { json, volatile, exact: None, agree: true }).unwrap()
     }
 
     fn token(agree: bool) -> VolatileRule {

@@ -13,11 +13,11 @@ use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, S
 
 use crate::ask::with_causes;
 use crate::events::{Event, Observer};
-use crate::field::{Gate, Runner, Until, stop_all};
-use crate::measured::{Measured, slice_record};
-use crate::parity::{Asked, Contract, Parity};
+use crate::launcher::{Launcher, ReadyContender, Until, stop_all};
+use crate::loaded::{LoadError, LoadTotals, LoadedContender};
+use crate::parity::{Contract, Parity, ProbeTarget};
+use crate::readings::{ContenderReadings, slice_record};
 use crate::schedule;
-use crate::stretch::{Loaded, StretchError, Sum};
 use deadheat_host::monitor::{Disturbance, Monitor};
 use deadheat_host::process::{Process, StartError};
 
@@ -37,7 +37,7 @@ const WARMUP_STRETCH: u32 = 3;
 
 /// Why an epoch was not completed.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum EpochError {
     /// A contender is out: its name and the reason, ready to be printed.
     Out(String, String),
     /// Contenders answered otherwise than they should.
@@ -49,9 +49,9 @@ pub(crate) enum Broken {
 }
 
 /// What an epoch needs.
-pub(crate) struct Course<'a> {
+pub(crate) struct EpochRun<'a> {
     /// How contenders are started.
-    pub gate: &'a Gate<'a>,
+    pub launcher: &'a Launcher<'a>,
     /// The contract.
     pub contract: &'a Contract,
     /// The scenario.
@@ -75,39 +75,39 @@ pub(crate) struct Course<'a> {
 }
 
 /// The contenders of an epoch, all up and frozen, with what they answered.
-pub(crate) struct Lineup {
+pub(crate) struct ReadyContenders {
     /// In plan order.
-    pub runners: Vec<Runner>,
+    pub runners: Vec<ReadyContender>,
     /// Their answers.
     pub parity: Parity,
 }
 
-impl Course<'_> {
+impl EpochRun<'_> {
     fn plan(&self) -> &Plan {
-        self.gate.plan
+        self.launcher.plan
     }
 
     /// Starts all contenders in random order and asks all of them every probe.
     ///
     /// # Errors
     /// When one does not start, or any answers otherwise than it should.
-    pub(crate) fn line_up(
+    pub(crate) fn start_all(
         &self,
         log: &str,
         when: &str,
         observer: &mut dyn Observer,
-    ) -> Result<Lineup, Broken> {
+    ) -> Result<ReadyContenders, EpochError> {
         let mut runners = Vec::new();
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
             observer.event(&Event::Doing(&format!("starting {name}")));
-            match self.gate.start(contender, &self.scenario.limits, Until::Parity, log, self.count) {
+            match self.launcher.start(contender, &self.scenario.limits, Until::Parity, log, self.count) {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);
                     return Err(match error {
-                        StartError::Interrupted => Broken::Interrupted,
-                        other => Broken::Out(name.clone(), other.to_string()),
+                        StartError::Interrupted => EpochError::Interrupted,
+                        other => EpochError::Out(name.clone(), other.to_string()),
                     });
                 }
             }
@@ -116,10 +116,10 @@ impl Course<'_> {
         observer.event(&Event::Doing("comparing answers"));
         let checked = self.compare(&runners, when);
         match checked {
-            Ok(parity) if parity.differences.is_empty() => Ok(Lineup { runners, parity }),
+            Ok(parity) if parity.differences.is_empty() => Ok(ReadyContenders { runners, parity }),
             Ok(parity) => {
                 stop_all(runners);
-                Err(Broken::Parity(parity.differences))
+                Err(EpochError::Parity(parity.differences))
             }
             Err(broken) => {
                 stop_all(runners);
@@ -128,19 +128,19 @@ impl Course<'_> {
         }
     }
 
-    fn compare(&self, runners: &[Runner], when: &str) -> Result<Parity, Broken> {
-        let failed = |error: std::io::Error| Broken::Failed(error.to_string());
-        runners.iter().try_for_each(|runner| runner.running.thaw()).map_err(failed)?;
-        let asked: Vec<Asked<'_>> = runners
+    fn compare(&self, runners: &[ReadyContender], when: &str) -> Result<Parity, EpochError> {
+        let failed = |error: std::io::Error| EpochError::Failed(error.to_string());
+        runners.iter().try_for_each(|runner| runner.process.thaw()).map_err(failed)?;
+        let asked: Vec<ProbeTarget<'_>> = runners
             .iter()
-            .map(|runner| Asked { name: runner.running.name(), address: runner.running.address() })
+            .map(|runner| ProbeTarget { name: runner.process.name(), address: runner.process.address() })
             .collect();
-        let checked = self.gate.parity(&asked, when);
+        let checked = self.launcher.parity(&asked, when);
         let parity =
-            checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)?;
-        runners.iter().try_for_each(|runner| runner.running.freeze()).map_err(failed)?;
+            checked.map_err(|error| EpochError::Failed(error.to_string()))?.ok_or(EpochError::Interrupted)?;
+        runners.iter().try_for_each(|runner| runner.process.freeze()).map_err(failed)?;
         // A contender that died of a probe is told so with its last words, not by a list of refused connections.
-        match runners.iter().find_map(|runner| Some((runner, runner.running.exited()?))) {
+        match runners.iter().find_map(|runner| Some((runner, runner.process.exited()?))) {
             Some((runner, status)) => Err(died(runner, &status, "while its answers were compared")),
             None => Ok(parity),
         }
@@ -148,7 +148,7 @@ impl Course<'_> {
 
     /// The requests of the scenario for one contender: prepared bytes with what it must answer, in an order that is
     /// the same for all.
-    pub(crate) fn requests(&self, contender: usize, parity: &Parity) -> Result<Arc<Requests>, Broken> {
+    pub(crate) fn requests(&self, contender: usize, parity: &Parity) -> Result<Arc<Requests>, EpochError> {
         self.requests_with(contender, parity, |prepared| prepared)
     }
 
@@ -158,12 +158,12 @@ impl Course<'_> {
         contender: usize,
         parity: &Parity,
         change: impl Fn(Prepared) -> Prepared,
-    ) -> Result<Arc<Requests>, Broken> {
+    ) -> Result<Arc<Requests>, EpochError> {
         let name = &self.plan().contenders[contender].name;
         let (mut all, mut weights) = (Vec::new(), Vec::new());
         for share in &self.scenario.requests {
             let prepared = self.contract.prepared(name, &share.probe, parity);
-            let prepared = prepared.map_err(|error| Broken::Failed(error.to_string()))?;
+            let prepared = prepared.map_err(|error| EpochError::Failed(error.to_string()))?;
             weights.extend(vec![f64::from(share.weight) / prepared.len() as f64; prepared.len()]);
             all.extend(prepared.into_iter().map(&change));
         }
@@ -173,23 +173,26 @@ impl Course<'_> {
             (None, 1) => Requests::in_turn(all),
             (None, _) => Requests::weighted(all.into_iter().zip(weights).collect(), POSITIONS, seed),
         };
-        Ok(Arc::new(requests.map_err(|error| Broken::Failed(error.to_string()))?))
+        Ok(Arc::new(requests.map_err(|error| EpochError::Failed(error.to_string()))?))
     }
 
     /// Opens the connections of every contender.
     ///
     /// # Errors
     /// When those of one cannot be opened; all are stopped then.
-    pub(crate) fn load_up(&self, lineup: Lineup) -> Result<(Vec<Loaded>, Parity), Broken> {
-        let Lineup { runners, parity } = lineup;
+    pub(crate) fn open_all(
+        &self,
+        ready: ReadyContenders,
+    ) -> Result<(Vec<LoadedContender>, Parity), EpochError> {
+        let ReadyContenders { runners, parity } = ready;
         let mut loaded = Vec::new();
         let mut waiting = runners.into_iter();
         while let Some(runner) = waiting.next() {
             let opened = match self.requests(runner.contender, &parity) {
                 Ok(requests) => {
                     let tls = self.contract.tls().cloned();
-                    Loaded::open(
-                        self.gate.generator,
+                    LoadedContender::open(
+                        self.launcher.generator,
                         runner,
                         self.scenario,
                         self.plan(),
@@ -204,7 +207,7 @@ impl Course<'_> {
             match opened {
                 Ok(one) => loaded.push(one),
                 Err((broken, runner)) => {
-                    stop_all(runners_of(loaded).chain([runner]).chain(waiting).collect());
+                    stop_all(contenders_of(loaded).chain([runner]).chain(waiting).collect());
                     return Err(broken);
                 }
             }
@@ -216,15 +219,15 @@ impl Course<'_> {
     ///
     /// # Errors
     /// When it could not be completed; nothing of it counts then.
-    pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
-        let clock = self.gate.clock;
+    pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Epoch, EpochError> {
+        let clock = self.launcher.clock;
         let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
         let when = format!("epoch {}", self.number);
-        let lineup = self.line_up(&format!("epoch-{}", self.number), &when, observer)?;
-        let (mut loaded, parity) = self.load_up(lineup)?;
+        let ready = self.start_all(&format!("epoch-{}", self.number), &when, observer)?;
+        let (mut loaded, parity) = self.open_all(ready)?;
         let measured = self.measure(&mut loaded, &parity, started, observer);
         observer.event(&Event::Doing("stopping all"));
-        stop_all(runners_of(loaded).collect());
+        stop_all(contenders_of(loaded).collect());
         let (contenders, rounds) = measured?;
         Ok(Epoch {
             scenario: self.scenario.name.clone(),
@@ -239,18 +242,18 @@ impl Course<'_> {
 
     fn measure(
         &self,
-        loaded: &mut [Loaded],
+        loaded: &mut [LoadedContender],
         parity: &Parity,
         started: Duration,
         observer: &mut dyn Observer,
-    ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), Broken> {
+    ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), EpochError> {
         let mut warmups = self.warm_up(loaded, parity, observer)?;
         self.wake(loaded, parity, &mut warmups, observer)?;
         let (rounds, measured) = match &self.scenario.shape {
             Shape::Peak { objective, .. } => self.search(loaded, &warmups, objective, started, observer)?,
             Shape::Closed { .. } | Shape::Open { .. } => self.rounds(loaded, started, observer)?,
             Shape::Starts { .. } | Shape::Measure { .. } => {
-                return Err(Broken::Failed("a scenario without a load has no rounds of slices".into()));
+                return Err(EpochError::Failed("a scenario without a load has no rounds of slices".into()));
             }
         };
         let mut contenders = Vec::new();
@@ -258,7 +261,7 @@ impl Course<'_> {
             self.check_answers(one, &measured.sum, parity)?;
             let part =
                 measured.into_record(one, &warmup, matches!(self.scenario.shape, Shape::Closed { .. }));
-            contenders.push(part.map_err(|error| Broken::Failed(error.to_string()))?);
+            contenders.push(part.map_err(|error| EpochError::Failed(error.to_string()))?);
         }
         Ok((contenders, rounds))
     }
@@ -269,19 +272,19 @@ impl Course<'_> {
     /// When one does not bear it, or answers otherwise than it should.
     pub(crate) fn warm_up(
         &self,
-        loaded: &mut [Loaded],
+        loaded: &mut [LoadedContender],
         parity: &Parity,
         observer: &mut dyn Observer,
-    ) -> Result<Vec<Sum>, Broken> {
+    ) -> Result<Vec<LoadTotals>, EpochError> {
         let count = loaded.len();
-        let mut sums: Vec<Sum> = loaded.iter().map(|_| Sum::new()).collect();
+        let mut sums: Vec<LoadTotals> = loaded.iter().map(|_| LoadTotals::new()).collect();
         if self.scenario.traffic.cold {
             return Ok(sums);
         }
         // Whoever is the first to be warm is frozen the longest before the rounds.
         for (index, place) in self.places(count, 7).into_iter().enumerate() {
             let one = &mut loaded[place];
-            let name = one.runner.running.name().to_owned();
+            let name = one.runner.process.name().to_owned();
             observer.event(&Event::Doing(&format!("warming up {name} ({} of {count})", index + 1)));
             let mut sum = self.warm(one)?;
             // A limiter or a full queue answers otherwise than at the rate that is asked of it.
@@ -294,11 +297,11 @@ impl Course<'_> {
         Ok(sums)
     }
 
-    fn warm(&self, one: &mut Loaded) -> Result<Sum, Broken> {
-        let start = self.gate.clock.now();
-        let enough = |sum: &Sum, _: &Tally| {
-            let elapsed = self.gate.clock.now() - start;
-            (self.gate.stopped)()
+    fn warm(&self, one: &mut LoadedContender) -> Result<LoadTotals, EpochError> {
+        let start = self.launcher.clock.now();
+        let enough = |sum: &LoadTotals, _: &Tally| {
+            let elapsed = self.launcher.clock.now() - start;
+            (self.launcher.stopped)()
                 || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
                 || elapsed >= self.warmup * WARMUP_STRETCH
         };
@@ -320,11 +323,11 @@ impl Course<'_> {
     /// As [`Self::warm_up`].
     fn wake(
         &self,
-        loaded: &mut [Loaded],
+        loaded: &mut [LoadedContender],
         parity: &Parity,
-        warmups: &mut [Sum],
+        warmups: &mut [LoadTotals],
         observer: &mut dyn Observer,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), EpochError> {
         let long = Duration::from_nanos(self.plan().method.wake_ns).min(self.warmup);
         if self.scenario.traffic.cold || loaded.len() < 2 || long.is_zero() {
             return Ok(());
@@ -332,10 +335,10 @@ impl Course<'_> {
         observer.event(&Event::Doing("waking all"));
         for place in self.places(loaded.len(), 31) {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
-            let clock = self.gate.clock;
+            let clock = self.launcher.clock;
             let start = clock.now();
-            let enough = |_: &Sum, _: &Tally| (self.gate.stopped)() || clock.now() - start >= long;
-            let so_far = mem::replace(warmup, Sum::new());
+            let enough = |_: &LoadTotals, _: &Tally| (self.launcher.stopped)() || clock.now() - start >= long;
+            let so_far = mem::replace(warmup, LoadTotals::new());
             let both = one.go_on(so_far, Duration::from_millis(100), 0, enough);
             *warmup = both.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "before its first round")?;
@@ -346,17 +349,22 @@ impl Course<'_> {
     }
 
     /// Whether a contender still runs, and nobody asked for the end.
-    pub(crate) fn still_there(&self, one: &Loaded, when: &str) -> Result<(), Broken> {
-        match one.runner.running.exited() {
-            _ if (self.gate.stopped)() => Err(Broken::Interrupted),
+    pub(crate) fn still_there(&self, one: &LoadedContender, when: &str) -> Result<(), EpochError> {
+        match one.runner.process.exited() {
+            _ if (self.launcher.stopped)() => Err(EpochError::Interrupted),
             Some(status) => Err(died(&one.runner, &status, when)),
             None => Ok(()),
         }
     }
 
     /// Answers under load must be those of before: all by status, length and digest, some as a whole.
-    pub(crate) fn check_answers(&self, one: &Loaded, sum: &Sum, parity: &Parity) -> Result<(), Broken> {
-        let name = one.runner.running.name();
+    pub(crate) fn check_answers(
+        &self,
+        one: &LoadedContender,
+        sum: &LoadTotals,
+        parity: &Parity,
+    ) -> Result<(), EpochError> {
+        let name = one.runner.process.name();
         let probes = || self.scenario.requests.iter().map(|share| share.probe.as_str());
         let keys = self.contract.keys(probes());
         let mut found = self.contract.check_samples(name, &keys, &sum.samples, parity);
@@ -377,22 +385,24 @@ impl Course<'_> {
         }
         if total > 0 && sum.completions == 0 {
             let reason =
-                format!("{name} answered none of {total} requests under load{}", one.runner.running.tail());
-            return Err(Broken::Out(name.into(), reason));
+                format!("{name} answered none of {total} requests under load{}", one.runner.process.tail());
+            return Err(EpochError::Out(name.into(), reason));
         }
-        if found.is_empty() { Ok(()) } else { Err(Broken::Parity(found)) }
+        if found.is_empty() { Ok(()) } else { Err(EpochError::Parity(found)) }
     }
 
     fn rounds(
         &self,
-        loaded: &mut [Loaded],
+        loaded: &mut [LoadedContender],
         epoch_start: Duration,
         observer: &mut dyn Observer,
-    ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
+    ) -> Result<(Vec<Round>, Vec<ContenderReadings>), EpochError> {
         let count = self.plan().slices(self.scenario).rounds;
         let places: Vec<usize> = (0..loaded.len()).collect();
-        let mut measured: Vec<Measured> =
-            loaded.iter().map(|one| Measured::begin(one, self.watch, self.since(epoch_start))).collect();
+        let mut measured: Vec<ContenderReadings> = loaded
+            .iter()
+            .map(|one| ContenderReadings::begin(one, self.watch, self.since(epoch_start)))
+            .collect();
         let mut rounds = Vec::new();
         let orders = schedule::rounds(&places, count, self.seed.rotate_left(17));
         for (index, order) in orders.into_iter().enumerate() {
@@ -404,7 +414,7 @@ impl Course<'_> {
                     .for_each(|(one, loaded)| one.between_rounds(loaded, at));
             }
             // Who is frozen uses nothing until its slice, and nothing after it.
-            let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.running.cpu_ns().0).collect();
+            let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect();
             let before = self.watch.moment(self.with_services(&used_ns));
             let (mut slices, mut tallies) = (Vec::new(), Vec::new());
             for place in order {
@@ -414,7 +424,7 @@ impl Course<'_> {
                 let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let services_ns = self.services_ns();
                 let windows = self.load(one, position, epoch_start)?;
-                let used_before_ns = mem::replace(&mut used_ns[place], one.runner.running.cpu_ns().0);
+                let used_before_ns = mem::replace(&mut used_ns[place], one.runner.process.cpu_ns().0);
                 let during_ns = used_ns[place].saturating_sub(used_before_ns);
                 let cpu_ns = (windows.len() == 1).then_some(during_ns);
                 let stalled_share = self.watch.stalled_share(stalled);
@@ -433,7 +443,8 @@ impl Course<'_> {
                 measured[place].sum.add_if(tally, dropped.is_none());
             }
             let round = Round { slices, external: seen.reading, dropped };
-            let rate = |one: &Loaded| rate_per_s(&round, one.runner.contender).filter(|rate| *rate > 0.0);
+            let rate =
+                |one: &LoadedContender| rate_per_s(&round, one.runner.contender).filter(|rate| *rate > 0.0);
             let rates: Vec<(usize, Option<f64>)> =
                 loaded.iter().map(|one| (one.runner.contender, rate(one))).collect();
             rounds.push(round);
@@ -450,12 +461,12 @@ impl Course<'_> {
     /// grows is what is asked. (An open load keeps to its rate, and is owed the whole of it at once.)
     fn load(
         &self,
-        one: &mut Loaded,
+        one: &mut LoadedContender,
         position: u64,
         epoch_start: Duration,
-    ) -> Result<Vec<(u64, Tally)>, Broken> {
+    ) -> Result<Vec<(u64, Tally)>, EpochError> {
         let length_ns = self.plan().slices(self.scenario).slice_ns;
-        let now_ns = || (self.gate.clock.now() - epoch_start).as_nanos() as u64;
+        let now_ns = || (self.launcher.clock.now() - epoch_start).as_nanos() as u64;
         let start_ns = now_ns();
         if !self.scenario.traffic.cold || !matches!(self.scenario.shape, Shape::Closed { .. }) {
             let tally = one.slice(Duration::from_nanos(length_ns), position);
@@ -463,10 +474,10 @@ impl Course<'_> {
         }
         let window_ns = (WINDOW.as_nanos() as u64).min(length_ns);
         let (mut windows, mut begun_ns) = (Vec::new(), start_ns);
-        let enough = |_: &Sum, last: &Tally| {
+        let enough = |_: &LoadTotals, last: &Tally| {
             windows.push((begun_ns, last.clone()));
             begun_ns = now_ns();
-            (self.gate.stopped)() || begun_ns + window_ns / 2 > start_ns + length_ns
+            (self.launcher.stopped)() || begun_ns + window_ns / 2 > start_ns + length_ns
         };
         let loaded = one.stretch(Duration::from_nanos(window_ns), position, enough);
         loaded.map_err(|error| lost(&one.runner, &error))?;
@@ -475,11 +486,11 @@ impl Course<'_> {
 
     /// The time since the epoch began.
     pub(crate) fn since(&self, epoch_start: Duration) -> Duration {
-        self.gate.clock.now() - epoch_start
+        self.launcher.clock.now() - epoch_start
     }
 
-    pub(crate) fn ours_ns(&self, loaded: &[Loaded]) -> u64 {
-        self.with_services(&loaded.iter().map(|one| one.runner.running.cpu_ns().0).collect::<Vec<_>>())
+    pub(crate) fn ours_ns(&self, loaded: &[LoadedContender]) -> u64 {
+        self.with_services(&loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect::<Vec<_>>())
     }
 
     fn with_services(&self, contenders_ns: &[u64]) -> u64 {
@@ -493,12 +504,12 @@ impl Course<'_> {
 }
 
 /// Whether more answers are not the expected ones than anybody may have.
-fn is_wrong(sum: &Sum) -> bool {
+fn is_wrong(sum: &LoadTotals) -> bool {
     sum.outcomes.wrong() as f64 > sum.outcomes.total() as f64 * MOST_WRONG
 }
 
 /// The contenders alone; their connections are closed.
-pub(crate) fn runners_of(loaded: Vec<Loaded>) -> impl Iterator<Item = Runner> {
+pub(crate) fn contenders_of(loaded: Vec<LoadedContender>) -> impl Iterator<Item = ReadyContender> {
     loaded.into_iter().map(|one| one.runner)
 }
 
@@ -525,23 +536,23 @@ pub(crate) fn too_still(stalled_share: f64, quantile: f64) -> Option<String> {
     (stalled_share > 1.0 - quantile).then(why)
 }
 
-fn died(runner: &Runner, status: &str, when: &str) -> Broken {
-    let name = runner.running.name();
-    Broken::Out(name.into(), format!("{name} ended with {status} {when}{}", runner.running.tail()))
+fn died(runner: &ReadyContender, status: &str, when: &str) -> EpochError {
+    let name = runner.process.name();
+    EpochError::Out(name.into(), format!("{name} ended with {status} {when}{}", runner.process.tail()))
 }
 
 /// What a stretch that could not be driven means: the contender is out, unless the generator itself failed.
-pub(crate) fn lost(runner: &Runner, error: &StretchError) -> Broken {
-    if let Some(status) = runner.running.exited() {
+pub(crate) fn lost(runner: &ReadyContender, error: &LoadError) -> EpochError {
+    if let Some(status) = runner.process.exited() {
         return died(runner, &status, "under load");
     }
-    blamed(runner.running.name(), error, &runner.running.tail())
+    blamed(runner.process.name(), error, &runner.process.tail())
 }
 
-fn blamed(name: &str, error: &StretchError, tail: &str) -> Broken {
+fn blamed(name: &str, error: &LoadError, tail: &str) -> EpochError {
     match error.is_our_own() {
-        true => Broken::Failed(with_causes(error)),
-        false => Broken::Out(name.into(), format!("{}{tail}", with_causes(error))),
+        true => EpochError::Failed(with_causes(error)),
+        false => EpochError::Out(name.into(), format!("{}{tail}", with_causes(error))),
     }
 }
 
@@ -606,18 +617,18 @@ mod tests {
         let address = || deadheat_load::Address::Unix("/s".into());
         let connect =
             |code| OpenError::Connect { address: address(), opened: 1, wanted: 8, source: io(code) };
-        let refused = StretchError::Open { contender: name(), source: connect(111) };
+        let refused = LoadError::Open { contender: name(), source: connect(111) };
         let out = blamed("bun", &refused, "\n  its last lines");
         assert!(
-            matches!(&out, Broken::Out(who, why) if who == "bun" && why.contains("refused") && why.ends_with("last lines")),
+            matches!(&out, EpochError::Out(who, why) if who == "bun" && why.contains("refused") && why.ends_with("last lines")),
             "{out:?}"
         );
         // 24: too many open files.
         for source in [OpenError::Pin { cpu: 9, source: io(22) }, OpenError::Worker(io(11)), connect(24)] {
-            let ours = StretchError::Open { contender: name(), source };
-            assert!(matches!(blamed("bun", &ours, ""), Broken::Failed(_)), "{ours}");
+            let ours = LoadError::Open { contender: name(), source };
+            assert!(matches!(blamed("bun", &ours, ""), EpochError::Failed(_)), "{ours}");
         }
-        let ours = StretchError::Slice { contender: name(), source: SessionError::WorkerLost };
-        assert!(matches!(blamed("bun", &ours, ""), Broken::Failed(_)));
+        let ours = LoadError::Slice { contender: name(), source: SessionError::WorkerLost };
+        assert!(matches!(blamed("bun", &ours, ""), EpochError::Failed(_)));
     }
 }

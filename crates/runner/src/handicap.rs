@@ -7,8 +7,8 @@ use std::time::Duration;
 use deadheat_record::Handicap;
 use deadheat_stats::Sample;
 
+use crate::loaded::{LoadError, LoadedContender};
 use crate::schedule::derive_seed;
-use crate::stretch::{Loaded, StretchError};
 
 /// What is added to the work on each request.
 pub(crate) const ADDED: Duration = Duration::from_micros(2);
@@ -23,13 +23,13 @@ pub const MOST: Duration = LONGEST.saturating_mul(2 * PAIRS as u32);
 /// where fewer than two pairs could be compared, or when `stopped` says so.
 ///
 /// # Errors
-/// As [`Loaded::slice`].
+/// As [`LoadedContender::slice`].
 pub(crate) fn measure(
-    one: &mut Loaded,
+    one: &mut LoadedContender,
     slice: Duration,
     seed: u64,
     stopped: &dyn Fn() -> bool,
-) -> Result<Option<Handicap>, StretchError> {
+) -> Result<Option<Handicap>, LoadError> {
     let mut ratios = Vec::new();
     for pair in 0..PAIRS {
         if stopped() {

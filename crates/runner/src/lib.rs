@@ -15,21 +15,21 @@ mod epoch;
 mod events;
 #[cfg(test)]
 mod fakes;
-mod field;
 mod fixed_length;
 mod handicap;
-mod measured;
+mod launcher;
+mod loaded;
 mod parity;
 mod peak;
 mod race;
+mod readings;
 mod schedule;
-mod single;
-mod stretch;
+mod unloaded;
 
 pub use ask::{LoadGenerator, LocalGenerator, NoAnswer, Question};
 pub use authority::AuthorityError;
 pub use check::{Checked, check};
-pub use compare::{Rules, RulesError};
+pub use compare::{BodyRules, BodyRulesError};
 pub use events::{Event, Observer};
 pub use handicap::MOST as LONGEST_HANDICAP;
 pub use parity::ContractError;

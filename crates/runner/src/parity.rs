@@ -13,7 +13,7 @@ use deadheat_load::{
 use deadheat_record::{Difference, Probe, StatusRule};
 
 use crate::ask::{NoAnswer, Question};
-use crate::compare::{BodyDifference, Rules, RulesError};
+use crate::compare::{BodyDifference, BodyRules, BodyRulesError};
 
 /// Answers that must agree at the same moment are asked for again so often: the moment may have passed between two.
 const TRIES: usize = 3;
@@ -25,9 +25,9 @@ const SAMPLE: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Contract {
     /// What is asked. Of a probe with many paths a sample stands here, each path as a probe of its own.
-    probes: Vec<(Probe, Rules)>,
+    probes: Vec<(Probe, BodyRules)>,
     /// Probes with many paths.
-    many: Vec<(Probe, Rules)>,
+    many: Vec<(Probe, BodyRules)>,
     timeout: Duration,
     /// How contenders are spoken to; none: in plain HTTP.
     tls: Option<TlsSettings>,
@@ -40,12 +40,12 @@ pub struct ContractError {
     /// The probe's name.
     pub probe: String,
     /// What is wrong with it.
-    pub source: RulesError,
+    pub source: BodyRulesError,
 }
 
 /// One contender that is asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ProbeTarget<'a> {
     /// Its name.
     pub name: &'a str,
     /// Where it listens.
@@ -71,13 +71,13 @@ pub(crate) type AskAll<'a> = dyn Fn(&[&Address], &Question, Duration) -> Option<
 /// Who was asked a probe and what came back, in the same order.
 #[derive(Debug, Default)]
 struct Round<'a> {
-    asked: Vec<Asked<'a>>,
+    asked: Vec<ProbeTarget<'a>>,
     answers: Answers,
 }
 
 /// Who is asked: whoever once let the time pass without an answer is not asked again.
-struct Circle<'a, 's> {
-    asked: Vec<Asked<'a>>,
+struct Asking<'a, 's> {
+    asked: Vec<ProbeTarget<'a>>,
     timeout: Duration,
     ask: &'s AskAll<'s>,
 }
@@ -90,7 +90,7 @@ impl Contract {
     pub(crate) fn new(probes: &[Probe], timeout: Duration) -> Result<Self, ContractError> {
         let mut contract = Self { probes: Vec::new(), many: Vec::new(), timeout, tls: None };
         for probe in probes {
-            let rules = Rules::new(&probe.body)
+            let rules = BodyRules::new(&probe.body)
                 .map_err(|source| ContractError { probe: probe.name.clone(), source })?;
             if probe.paths.is_empty() {
                 contract.probes.push((probe.clone(), rules));
@@ -141,12 +141,12 @@ impl Contract {
     /// When a probe cannot be written as an HTTP request.
     pub(crate) fn check(
         &self,
-        contenders: &[Asked<'_>],
+        contenders: &[ProbeTarget<'_>],
         when: &str,
         ask: &AskAll<'_>,
     ) -> Result<Option<Parity>, RequestError> {
         let mut parity = Parity::default();
-        let mut circle = Circle { asked: contenders.to_vec(), timeout: self.timeout, ask };
+        let mut circle = Asking { asked: contenders.to_vec(), timeout: self.timeout, ask };
         for (probe, rules) in &self.probes {
             let question = self.question(Some(probe))?;
             // What is used under load is asked twice: what may be expected there follows from both answers.
@@ -171,7 +171,7 @@ impl Contract {
         probe: &str,
         parity: &Parity,
     ) -> Result<Vec<Prepared>, RequestError> {
-        let one = |key: &str, probe: Option<&Probe>, rules: Option<&Rules>| {
+        let one = |key: &str, probe: Option<&Probe>, rules: Option<&BodyRules>| {
             let Question { bytes, head, .. } = question(probe)?;
             let mut expect = parity.expectation(contender, key, rules);
             if let (deadheat_load::StatusRule::Any, Some(probe)) = (expect.status, probe) {
@@ -201,8 +201,8 @@ impl Contract {
     }
 
     /// A probe that is asked, or the one with many paths that it is one of.
-    fn known_as(&self, name: &str) -> Option<&(Probe, Rules)> {
-        let of_many = |(one, _): &&(Probe, Rules)| {
+    fn known_as(&self, name: &str) -> Option<&(Probe, BodyRules)> {
+        let of_many = |(one, _): &&(Probe, BodyRules)| {
             name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with(" /"))
         };
         self.probes.iter().find(|(one, _)| one.name == name).or_else(|| self.many.iter().find(of_many))
@@ -243,13 +243,13 @@ impl Contract {
     }
 }
 
-impl<'a> Circle<'a, '_> {
+impl<'a> Asking<'a, '_> {
     /// Asks one probe until nobody differs, at the most [`TRIES`] times where places must agree at the same moment. Gives
     /// the differences that every try showed, and the last answers; none where the end was asked for.
     fn settle(
         &mut self,
         probe: &Probe,
-        rules: &Rules,
+        rules: &BodyRules,
         question: &Question,
         when: &str,
     ) -> Option<(Vec<Difference>, Round<'a>)> {
@@ -320,14 +320,14 @@ impl Parity {
     /// What a contender's answers to a probe must look like under load: the same bytes where two answers were the
     /// same and no place is volatile, else the same length where two answers had it and the rules allow no other, else
     /// the status alone; what is then in the bodies is told from those that are kept whole.
-    fn expectation(&self, contender: &str, probe: &str, rules: Option<&Rules>) -> Expectation {
+    fn expectation(&self, contender: &str, probe: &str, rules: Option<&BodyRules>) -> Expectation {
         let status = self
             .statuses
             .get(&(contender.to_owned(), probe.to_owned()))
             .map_or(deadheat_load::StatusRule::Any, |status| deadheat_load::StatusRule::Exact(*status));
         let bodies = self.answers.get(contender).and_then(|answers| answers.get(probe));
-        let volatile = rules.is_some_and(Rules::has_volatile);
-        let fixed_length = rules.is_some_and(Rules::has_fixed_length);
+        let volatile = rules.is_some_and(BodyRules::has_volatile);
+        let fixed_length = rules.is_some_and(BodyRules::has_fixed_length);
         let body = match bodies.map(Vec::as_slice) {
             Some([one, two]) if one == two && !volatile => {
                 deadheat_load::BodyRule::Digest { length: one.len() as u64, xxh3: digest(one) }
@@ -395,8 +395,8 @@ fn named(contender: &str, probe: &Probe, body: &BodyDifference, against: &str, w
 /// All differences in the answers to one probe.
 fn differences(
     probe: &Probe,
-    rules: &Rules,
-    contenders: &[Asked<'_>],
+    rules: &BodyRules,
+    contenders: &[ProbeTarget<'_>],
     answers: &Answers,
     when: &str,
 ) -> Vec<Difference> {
@@ -419,14 +419,18 @@ fn plain(path: &str, expected: &str, got: &str) -> BodyDifference {
     BodyDifference { path: path.into(), expected: expected.into(), got: got.into() }
 }
 
-fn against_contract(probe: &Probe, rules: &Rules, answer: &Result<Answer, NoAnswer>) -> Vec<BodyDifference> {
+fn against_contract(
+    probe: &Probe,
+    rules: &BodyRules,
+    answer: &Result<Answer, NoAnswer>,
+) -> Vec<BodyDifference> {
     match answer {
         Ok(answer) => wrong_by_contract(probe, rules, answer),
         Err(error) => vec![plain("answer", "an answer", &error.reason)],
     }
 }
 
-fn wrong_by_contract(probe: &Probe, rules: &Rules, answer: &Answer) -> Vec<BodyDifference> {
+fn wrong_by_contract(probe: &Probe, rules: &BodyRules, answer: &Answer) -> Vec<BodyDifference> {
     let mut found = Vec::new();
     if !probe.status.allows(answer.status) {
         let expected = match &probe.status {
@@ -447,7 +451,7 @@ fn wrong_by_contract(probe: &Probe, rules: &Rules, answer: &Answer) -> Vec<BodyD
     found
 }
 
-fn between(probe: &Probe, rules: &Rules, expected: &Answer, got: &Answer) -> Vec<BodyDifference> {
+fn between(probe: &Probe, rules: &BodyRules, expected: &Answer, got: &Answer) -> Vec<BodyDifference> {
     let mut found = Vec::new();
     if expected.status != got.status {
         found.push(plain("status", &expected.status.to_string(), &got.status.to_string()));
@@ -485,7 +489,7 @@ fn normal(name: &str, value: &str) -> String {
 /// Whose answer is the measure: of those that meet the contract (or else of all), the one with which most agree; among
 /// equals the first.
 fn measure(
-    rules: &Rules,
+    rules: &BodyRules,
     answers: &Answers,
     contract: &[Vec<BodyDifference>],
     probe: &Probe,

@@ -31,9 +31,9 @@ fn answer(status: u16, cache: Option<&str>, body: &str) -> Result<Answer, NoAnsw
 fn run(probe: &Probe, answers: Answers) -> Vec<(String, String, String)> {
     let address = Address::Unix("/nowhere".into());
     let names = ["a", "b", "c", "d"];
-    let asked: Vec<Asked<'_>> =
-        names.iter().take(answers.len()).map(|name| Asked { name, address: &address }).collect();
-    let rules = Rules::new(&probe.body).unwrap();
+    let asked: Vec<ProbeTarget<'_>> =
+        names.iter().take(answers.len()).map(|name| ProbeTarget { name, address: &address }).collect();
+    let rules = BodyRules::new(&probe.body).unwrap();
     differences(probe, &rules, &asked, &answers, "before")
         .into_iter()
         .map(|one| (one.contender, one.path, one.against))
@@ -83,7 +83,7 @@ fn a_redirect_is_right_only_where_the_contract_names_it() {
     }
     let moved = answer(301, Some("public"), "{}").unwrap();
     let probe = Probe { status: StatusRule::Success, ..probe(&[]) };
-    let wrong = wrong_by_contract(&probe, &Rules::new(&probe.body).unwrap(), &moved);
+    let wrong = wrong_by_contract(&probe, &BodyRules::new(&probe.body).unwrap(), &moved);
     assert_eq!((wrong[0].expected.as_str(), wrong[0].got.as_str()), ("200 to 299", "301"));
 }
 
@@ -120,7 +120,8 @@ fn agreeing(under_load: bool) -> Contract {
 }
 
 fn check(contract: &Contract, servers: &[(&str, Address)]) -> Vec<(String, String)> {
-    let asked: Vec<Asked<'_>> = servers.iter().map(|(name, address)| Asked { name, address }).collect();
+    let asked: Vec<ProbeTarget<'_>> =
+        servers.iter().map(|(name, address)| ProbeTarget { name, address }).collect();
     let parity = contract
         .check(&asked, "before", &|all, question, patience| {
             crate::ask::ask_all(all, question, patience, &|| false)
@@ -218,7 +219,7 @@ fn what_is_expected_under_load_follows_from_two_answers() {
             own: pattern.contains("name"),
         });
         let volatile = volatile.into_iter().collect();
-        Rules::new(&BodyRule { json: vec![], volatile, exact: None, agree }).unwrap()
+        BodyRules::new(&BodyRule { json: vec![], volatile, exact: None, agree }).unwrap()
     };
     let (plain, free) = (rules(true, None), rules(false, None));
     let (token, uptime) = (rules(true, Some("^[0-9a-f]{8}$")), rules(true, Some("^[0-9]+$")));

@@ -9,11 +9,11 @@ use deadheat_load::Tally;
 use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slice, Slices, Trial, TrialEnd};
 use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
 
-use crate::epoch::{Broken, Course, dropped, lost, too_still};
+use crate::epoch::{EpochError, EpochRun, dropped, lost, too_still};
 use crate::events::{Event, Observer};
-use crate::measured::{Measured, slice_record};
+use crate::loaded::{LoadTotals, LoadedContender, outcomes};
+use crate::readings::{ContenderReadings, slice_record};
 use crate::schedule;
-use crate::stretch::{Loaded, Sum, outcomes};
 
 /// At the most so many of a trial's requests may end otherwise than expected.
 const MOST_FAILED: f64 = 0.001;
@@ -37,23 +37,25 @@ const BUSY: f64 = 0.85;
 /// A last answer so many times later than nine in ten of all is late alone; where a queue grows, all become late.
 const ALONE: f64 = 4.0;
 
-impl Course<'_> {
+impl EpochRun<'_> {
     /// Searches all contenders' peaks side by side: in a round, each whose search goes on has one trial.
     ///
     /// # Errors
     /// When a contender falls out, or the generator fails.
     pub(crate) fn search(
         &self,
-        loaded: &mut [Loaded],
-        warmups: &[Sum],
+        loaded: &mut [LoadedContender],
+        warmups: &[LoadTotals],
         objective: &Objective,
         epoch_start: Duration,
         observer: &mut dyn Observer,
-    ) -> Result<(Vec<Round>, Vec<Measured>), Broken> {
-        let failed = |error: PeakError| Broken::Failed(format!("the search for a peak: {error}"));
-        let slices = self.gate.plan.slices(self.scenario);
-        let mut measured: Vec<Measured> =
-            loaded.iter().map(|one| Measured::begin(one, self.watch, self.since(epoch_start))).collect();
+    ) -> Result<(Vec<Round>, Vec<ContenderReadings>), EpochError> {
+        let failed = |error: PeakError| EpochError::Failed(format!("the search for a peak: {error}"));
+        let slices = self.launcher.plan.slices(self.scenario);
+        let mut measured: Vec<ContenderReadings> = loaded
+            .iter()
+            .map(|one| ContenderReadings::begin(one, self.watch, self.since(epoch_start)))
+            .collect();
         let settings =
             loaded.iter().zip(warmups).map(|(one, warmup)| self.settings(one, warmup, objective, slices));
         let searches: Result<Vec<PeakSearch>, PeakError> = settings.map(PeakSearch::new).collect();
@@ -117,7 +119,13 @@ impl Course<'_> {
     }
 
     /// Where a contender's search begins: at the peak that the epoch before found, else near what its warm-up reached.
-    fn settings(&self, one: &Loaded, warmup: &Sum, objective: &Objective, slices: Slices) -> PeakSettings {
+    fn settings(
+        &self,
+        one: &LoadedContender,
+        warmup: &LoadTotals,
+        objective: &Objective,
+        slices: Slices,
+    ) -> PeakSettings {
         let lowest = FEWEST_BEYOND / ((1.0 - objective.quantile) * LONGEST.as_secs_f64());
         let (steps, most_repeats) = (slices.rounds as usize, MOST_REPEATS);
         if let Some(earlier) = self.peaks.get(&one.runner.contender) {
@@ -132,12 +140,12 @@ impl Course<'_> {
 
     fn try_rate(
         &self,
-        one: &mut Loaded,
+        one: &mut LoadedContender,
         rate_per_s: f64,
         objective: &Objective,
         slices: Slices,
         round: usize,
-    ) -> Result<(Tally, Trial), Broken> {
+    ) -> Result<(Tally, Trial), EpochError> {
         let length = trial_length(rate_per_s, objective.quantile, Duration::from_nanos(slices.slice_ns));
         let position = schedule::derive_seed(self.seed, round, 0) >> 44;
         let tally = one.trial(rate_per_s, length, position).map_err(|error| lost(&one.runner, &error))?;

@@ -21,13 +21,13 @@ use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 use crate::ask::LoadGenerator;
 use crate::authority::{Authority, AuthorityError};
 use crate::ceiling;
-use crate::epoch::{Broken, Course, Lineup, lost, runners_of};
+use crate::epoch::{EpochError, EpochRun, ReadyContenders, contenders_of, lost};
 use crate::events::{Event, Observer};
-use crate::field::{Gate, Gates, fresh_logs, stop_all};
 use crate::handicap;
+use crate::launcher::{Gates, Launcher, fresh_logs, stop_all};
+use crate::loaded::{LoadTotals, LoadedContender};
 use crate::parity::{Contract, ContractError};
 use crate::schedule::derive_seed;
-use crate::stretch::{Loaded, Sum};
 use deadheat_host::clock::Clock;
 use deadheat_host::monitor::awake::Awake;
 use deadheat_host::monitor::{Monitor, processors_sleep};
@@ -150,7 +150,7 @@ impl Race<'_> {
         let _group = host.hold_to_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
         let judge = Judge::new(&plan.method).map_err(AskError::from)?;
-        let mut gate = Gate {
+        let mut launcher = Launcher {
             plan: &plan,
             host,
             generator,
@@ -161,18 +161,20 @@ impl Race<'_> {
             values: crate::check::values(&plan),
             stopped: self.stopped,
         };
-        let services = match gate.start_services() {
+        let services = match launcher.start_services() {
             Err(StartError::Interrupted) => return Ok(Finish::Interrupted),
             other => other.map_err(RaceError::Service)?,
         };
         let authority = Authority::of(&plan)?;
         let over_tls = authority.as_ref().map(|authority| (contract.over(authority.settings()), authority));
         if over_tls.is_some() {
-            gate.without_certificate();
+            launcher.without_certificate();
         }
-        let secured =
-            over_tls.as_ref().map(|(contract, authority)| gate.over_tls(contract, authority)).transpose()?;
-        let gates = Gates { plain: &gate, secured: secured.as_ref() };
+        let secured = over_tls
+            .as_ref()
+            .map(|(contract, authority)| launcher.over_tls(contract, authority))
+            .transpose()?;
+        let gates = Gates { plain: &launcher, secured: secured.as_ref() };
         match self.scenarios(&gates, &judge, &services, awake.as_ref())? {
             Finish::Interrupted => Ok(Finish::Interrupted),
             Finish::Done | Finish::TooFew => self.finish(),
@@ -219,11 +221,11 @@ impl Race<'_> {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
-            let gate = gates.of(scenario);
-            let watch = self.watch_of(gate.plan, scenario)?.besides(awake.cloned());
-            let contract = gate.contract;
-            let leg = Leg { gate, contract, judge, services, watch: &watch, scenario, index };
-            if self.scenario(&leg)? == Finish::Interrupted {
+            let launcher = gates.of(scenario);
+            let watch = self.watch_of(launcher.plan, scenario)?.besides(awake.cloned());
+            let contract = launcher.contract;
+            let run = ScenarioRun { launcher, contract, judge, services, watch: &watch, scenario, index };
+            if self.scenario(&run)? == Finish::Interrupted {
                 return Ok(Finish::Interrupted);
             }
         }
@@ -248,81 +250,82 @@ impl Race<'_> {
     }
 
     /// One scenario, from its pilot to its verdict, or until fewer than two are left.
-    fn scenario(&mut self, leg: &Leg<'_>) -> Result<Finish, RaceError> {
+    fn scenario(&mut self, run: &ScenarioRun<'_>) -> Result<Finish, RaceError> {
         // A ceiling belongs to its session: whoever goes on with a scenario measures it anew.
-        let mut stale = self.record.warmup_ns(&leg.scenario.name).is_some();
+        let mut stale = self.record.warmup_ns(&run.scenario.name).is_some();
         for _ in 0..MOST_RESTARTS {
-            if self.record.racing(&leg.scenario.name).len() < 2 {
-                self.end(leg, End::Stopped)?;
+            if self.record.racing(&run.scenario.name).len() < 2 {
+                self.end(run, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
-            self.observer.event(&Event::Racing { record: &self.record, scenario: &leg.scenario.name });
-            let is_load = leg.scenario.shape.is_load();
-            let end = if is_load { self.until_the_end(leg, &mut stale) } else { self.values(leg) };
+            self.observer.event(&Event::Racing { record: &self.record, scenario: &run.scenario.name });
+            let is_load = run.scenario.shape.is_load();
+            let end = if is_load { self.until_the_end(run, &mut stale) } else { self.values(run) };
             for finding in self.place.host.take_left_behind() {
                 self.note(None, finding)?;
             }
             let broken = match end {
                 Ok(end) => {
-                    self.end(leg, end)?;
+                    self.end(run, end)?;
                     return Ok(Finish::Done);
                 }
-                Err(Stop::Error(error)) => return Err(error),
-                Err(Stop::Broken(broken)) => broken,
+                Err(ScenarioError::Error(error)) => return Err(error),
+                Err(ScenarioError::EpochError(broken)) => broken,
             };
             match broken {
-                Broken::Interrupted => return Ok(Finish::Interrupted),
-                Broken::Failed(reason) => return Err(RaceError::Failed(reason)),
-                Broken::Parity(differences) => self.put_out_by_parity(leg, differences)?,
-                Broken::Out(name, reason) => self.put_out(leg, &name, &reason)?,
+                EpochError::Interrupted => return Ok(Finish::Interrupted),
+                EpochError::Failed(reason) => return Err(RaceError::Failed(reason)),
+                EpochError::Parity(differences) => self.put_out_by_parity(run, differences)?,
+                EpochError::Out(name, reason) => self.put_out(run, &name, &reason)?,
             }
         }
         Err(RaceError::Failed("contenders fall out again and again".into()))
     }
 
-    fn end(&mut self, leg: &Leg<'_>, end: End) -> Result<(), RaceError> {
-        self.write(Line::Scenario { scenario: leg.scenario.name.clone(), end })?;
-        self.observer.event(&Event::Scenario { record: &self.record, scenario: &leg.scenario.name });
+    fn end(&mut self, run: &ScenarioRun<'_>, end: End) -> Result<(), RaceError> {
+        self.write(Line::Scenario { scenario: run.scenario.name.clone(), end })?;
+        self.observer.event(&Event::Scenario { record: &self.record, scenario: &run.scenario.name });
         Ok(())
     }
 
-    fn until_the_end(&mut self, leg: &Leg<'_>, stale: &mut bool) -> Result<End, Stop> {
-        if self.record.warmup_ns(&leg.scenario.name).is_none() {
-            self.pilot(leg)?;
+    fn until_the_end(&mut self, run: &ScenarioRun<'_>, stale: &mut bool) -> Result<End, ScenarioError> {
+        if self.record.warmup_ns(&run.scenario.name).is_none() {
+            self.pilot(run)?;
         }
         loop {
             // Before anything else, so that it is not missed by a race that ended between an epoch and its check.
-            self.check_warmup(leg)?;
-            if let Some(end) = self.is_over(leg)? {
-                self.watch_collectors(leg)?;
+            self.check_warmup(run)?;
+            if let Some(end) = self.is_over(run)? {
+                self.watch_collectors(run)?;
                 return Ok(end);
             }
             if std::mem::take(stale) {
-                self.ceiling_anew(leg)?;
+                self.ceiling_anew(run)?;
             }
-            self.epoch(leg)?;
+            self.epoch(run)?;
         }
     }
 
     /// Loads every contender in turn and finds the warm-up length from how long their rates take to settle.
-    fn pilot(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
-        let method = leg.gate.plan.method.clone();
-        let mut course = leg.course(self.record.racing(&leg.scenario.name), Duration::ZERO, 0, method.seed);
-        course.count = true;
-        let lineup = course.line_up("pilot", "before the race", self.observer)?;
-        self.give_way_to(&lineup, leg)?;
-        let ceiling_rps = self.ceiling(&course, &lineup)?;
-        let (mut loaded, _) = course.load_up(lineup)?;
+    fn pilot(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
+        let method = run.launcher.plan.method.clone();
+        let mut epoch_run =
+            run.epoch_run(self.record.racing(&run.scenario.name), Duration::ZERO, 0, method.seed);
+        epoch_run.count = true;
+        let ready = epoch_run.start_all("pilot", "before the race", self.observer)?;
+        self.give_way_to(&ready, run)?;
+        let ceiling_rps = self.ceiling(&epoch_run, &ready)?;
+        let (mut loaded, _) = epoch_run.open_all(ready)?;
         // A warm-up that was chosen needs no windows: it is run once, for what is measured of a warm contender.
         let (window, windows) = match method.pilot_ns {
             0 => (Duration::from_nanos(method.warmup_ns.0), 1),
             pilot_ns => (Duration::from_nanos(pilot_ns) / PILOT_WINDOWS, PILOT_WINDOWS),
         };
-        let contenders = self.pilots(&course, &mut loaded, window, windows);
-        stop_all(runners_of(loaded).collect());
+        let contenders = self.pilots(&epoch_run, &mut loaded, window, windows);
+        stop_all(contenders_of(loaded).collect());
         let contenders = contenders?;
         if method.pilot_ns == 0 {
-            let (scenario, warmup_ns) = (leg.scenario.name.clone(), method.warmup_ns.0);
+            let (scenario, warmup_ns) = (run.scenario.name.clone(), method.warmup_ns.0);
             let pilot =
                 Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
             return Ok(self.write(Line::Pilot(pilot))?);
@@ -331,9 +334,9 @@ impl Race<'_> {
             contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
         let (shortest, longest) = method.warmup_ns;
         let limits = WarmupLimits { shortest_s: shortest as f64 / 1e9, longest_s: longest as f64 / 1e9 };
-        let cold = leg.scenario.traffic.cold;
+        let cold = run.scenario.traffic.cold;
         let warmup_ns = if cold { 0 } else { (warmup_length_s(&cuts, limits) * 1e9) as u64 };
-        let scenario = leg.scenario.name.clone();
+        let scenario = run.scenario.name.clone();
         self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
         let window_ns = window.as_nanos() as u64;
         let pilot = Pilot { scenario, window_ns, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
@@ -342,18 +345,18 @@ impl Race<'_> {
 
     fn pilots(
         &mut self,
-        course: &Course<'_>,
-        loaded: &mut [Loaded],
+        epoch_run: &EpochRun<'_>,
+        loaded: &mut [LoadedContender],
         window: Duration,
         windows: u32,
-    ) -> Result<Vec<PilotContender>, Broken> {
+    ) -> Result<Vec<PilotContender>, EpochError> {
         let (count, mut contenders) = (loaded.len(), Vec::new());
         for (index, one) in loaded.iter_mut().enumerate() {
-            let name = one.runner.running.name().to_owned();
+            let name = one.runner.process.name().to_owned();
             self.observer.event(&Event::Doing(&format!("pilot: {name} ({} of {count})", index + 1)));
             let (mut rates, stopped) = (Vec::new(), self.stopped);
-            let mut counted = PerRequest::of(one.runner.running.instructions());
-            let enough = |sum: &Sum, last: &Tally| {
+            let mut counted = PerRequest::of(one.runner.process.instructions());
+            let enough = |sum: &LoadTotals, last: &Tally| {
                 rates.push(last.rate_per_s().unwrap_or(0.0));
                 // The first half is warmer at its end than at its beginning.
                 if rates.len() * 2 == windows as usize {
@@ -363,9 +366,9 @@ impl Race<'_> {
             };
             let sum = one.stretch(window, 0, enough).map_err(|error| lost(&one.runner, &error))?;
             let instructions = counted.until(sum.completions);
-            course.still_there(one, "in the pilot")?;
+            epoch_run.still_there(one, "in the pilot")?;
             let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
-            let handicap = self.handicap(course, one)?;
+            let handicap = self.handicap(epoch_run, one)?;
             let window_rates_per_s = if windows > 1 { rates } else { Vec::new() };
             contenders.push(PilotContender {
                 contender: name,
@@ -380,44 +383,56 @@ impl Race<'_> {
     }
 
     /// An open load asks for no more than its rate, however long the generator works on each request.
-    fn handicap(&self, course: &Course<'_>, one: &mut Loaded) -> Result<Option<Handicap>, Broken> {
-        if !matches!(course.scenario.shape, Shape::Closed { .. }) {
+    fn handicap(
+        &self,
+        epoch_run: &EpochRun<'_>,
+        one: &mut LoadedContender,
+    ) -> Result<Option<Handicap>, EpochError> {
+        if !matches!(epoch_run.scenario.shape, Shape::Closed { .. }) {
             return Ok(None);
         }
-        let slice = Duration::from_nanos(self.record.plan.slices(course.scenario).slice_ns);
-        let measured = handicap::measure(one, slice, course.seed, self.stopped);
+        let slice = Duration::from_nanos(self.record.plan.slices(epoch_run.scenario).slice_ns);
+        let measured = handicap::measure(one, slice, epoch_run.seed, self.stopped);
         let measured = measured.map_err(|error| lost(&one.runner, &error))?;
-        course.still_there(one, "in the pilot")?;
+        epoch_run.still_there(one, "in the pilot")?;
         Ok(measured)
     }
 
     /// The ceiling of a session that goes on with a scenario.
-    fn ceiling_anew(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
-        let (racing, seed) = (self.record.racing(&leg.scenario.name), leg.gate.plan.method.seed);
-        let course = leg.course(racing, Duration::ZERO, 0, seed);
-        let lineup = course.line_up("ceiling", "before going on", self.observer)?;
-        self.give_way_to(&lineup, leg)?;
-        let measured = self.ceiling(&course, &lineup);
-        stop_all(lineup.runners);
+    fn ceiling_anew(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
+        let (racing, seed) = (self.record.racing(&run.scenario.name), run.launcher.plan.method.seed);
+        let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, seed);
+        let ready = epoch_run.start_all("ceiling", "before going on", self.observer)?;
+        self.give_way_to(&ready, run)?;
+        let measured = self.ceiling(&epoch_run, &ready);
+        stop_all(ready.runners);
         let ceiling_rps = measured?;
         if (self.stopped)() {
-            return Err(Broken::Interrupted.into());
+            return Err(EpochError::Interrupted.into());
         }
         let ceiling = LaterCeiling { unix_ms: self.place.clock.unix_ms(), ceiling_rps };
-        Ok(self.write(Line::Ceiling { scenario: leg.scenario.name.clone(), ceiling })?)
+        Ok(self.write(Line::Ceiling { scenario: run.scenario.name.clone(), ceiling })?)
     }
 
     /// What keeps cores awake takes no time from contenders and services: where it would, it ends.
-    pub(crate) fn give_way_to(&mut self, lineup: &Lineup, leg: &Leg<'_>) -> Result<(), RaceError> {
-        let contenders = lineup.runners.iter().map(|runner| &runner.running);
-        let processes: Vec<_> = contenders.chain(leg.services).flat_map(|one| one.processes()).collect();
-        leg.watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
+    pub(crate) fn give_way_to(
+        &mut self,
+        ready: &ReadyContenders,
+        run: &ScenarioRun<'_>,
+    ) -> Result<(), RaceError> {
+        let contenders = ready.runners.iter().map(|runner| &runner.process);
+        let processes: Vec<_> = contenders.chain(run.services).flat_map(|one| one.processes()).collect();
+        run.watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
     }
 
     /// What the generator reaches at the most here, while all contenders are frozen.
-    fn ceiling(&mut self, course: &Course<'_>, lineup: &Lineup) -> Result<Option<f64>, RaceError> {
+    fn ceiling(
+        &mut self,
+        epoch_run: &EpochRun<'_>,
+        ready: &ReadyContenders,
+    ) -> Result<Option<f64>, RaceError> {
         self.observer.event(&Event::Doing("measuring what the generator reaches against a null server"));
-        match ceiling::measure(course, &lineup.parity) {
+        match ceiling::measure(epoch_run, &ready.parity) {
             Ok(rate) => Ok(Some(rate)),
             Err(_) if (self.stopped)() => Ok(None),
             Err(reason) => {
@@ -428,38 +443,38 @@ impl Race<'_> {
                     ),
                     "free what it lacks (open files, memory), and race again",
                 );
-                self.note(Some(&course.scenario.name), finding)?;
+                self.note(Some(&epoch_run.scenario.name), finding)?;
                 Ok(None)
             }
         }
     }
 
-    pub(crate) fn epoch(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
-        let name = &leg.scenario.name;
+    pub(crate) fn epoch(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
+        let name = &run.scenario.name;
         let number = self.record.epochs_of(name).count() + 1;
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
         let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
-        let seed = derive_seed(leg.gate.plan.method.seed.wrapping_add(begun as u64), leg.index, number);
-        let mut course = leg.course(self.record.racing(name), warmup, number, seed);
-        course.peaks = self.record.epochs_of(name).last().map(peaks).unwrap_or_default();
-        let epoch = match &leg.scenario.shape {
-            Shape::Starts { .. } => course.start_each(self.observer)?,
-            Shape::Measure { measure } => course.measure_each(measure, self.observer)?,
-            _ => course.run(self.observer)?,
+        let seed = derive_seed(run.launcher.plan.method.seed.wrapping_add(begun as u64), run.index, number);
+        let mut epoch_run = run.epoch_run(self.record.racing(name), warmup, number, seed);
+        epoch_run.peaks = self.record.epochs_of(name).last().map(peaks).unwrap_or_default();
+        let epoch = match &run.scenario.shape {
+            Shape::Starts { .. } => epoch_run.start_each(self.observer)?,
+            Shape::Measure { measure } => epoch_run.measure_each(measure, self.observer)?,
+            _ => epoch_run.run(self.observer)?,
         };
         self.write(Line::Epoch(Box::new(epoch)))?;
         self.observer.event(&Event::Epoch { record: &self.record, scenario: name });
         Ok(())
     }
 
-    pub(crate) fn is_over(&self, leg: &Leg<'_>) -> Result<Option<End>, Stop> {
-        let (method, name) = (&leg.gate.plan.method, &leg.scenario.name);
-        let judged = leg.judge.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
+    pub(crate) fn is_over(&self, run: &ScenarioRun<'_>) -> Result<Option<End>, ScenarioError> {
+        let (method, name) = (&run.launcher.plan.method, &run.scenario.name);
+        let judged = run.judge.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
         if let Some(judgement) = judged.decision() {
             // A race that went on after a look ends at one: elsewhere its last interval would be none that a verdict rests on.
             let at_a_look = judgement.look == judgement.pairs.first().map(|pair| pair.epochs);
             match judgement.next {
-                Next::Decided if at_a_look && !self.is_unsettled(leg) => return Ok(Some(End::Decided)),
+                Next::Decided if at_a_look && !self.is_unsettled(run) => return Ok(Some(End::Decided)),
                 Next::Exhausted => return Ok(Some(End::Maximum)),
                 Next::Decided | Next::GoOn { .. } => {}
             }
@@ -468,8 +483,8 @@ impl Race<'_> {
         if epochs > 0 && judged.contests.is_empty() {
             return Ok(Some(End::Unavailable));
         }
-        let looks = leg.gate.plan.method_of(leg.scenario).looks;
-        if judged.decision().is_none() && leg.scenario.shape.is_load() && self.is_fruitless(name, &looks) {
+        let looks = run.launcher.plan.method_of(run.scenario).looks;
+        if judged.decision().is_none() && run.scenario.shape.is_load() && self.is_fruitless(name, &looks) {
             return Ok(Some(End::Unavailable));
         }
         if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
@@ -505,7 +520,11 @@ impl Race<'_> {
         self.record.epochs_of(scenario).map(|epoch| epoch.took_ns).max().unwrap_or(0)
     }
 
-    fn put_out_by_parity(&mut self, leg: &Leg<'_>, differences: Vec<Difference>) -> Result<(), RaceError> {
+    fn put_out_by_parity(
+        &mut self,
+        run: &ScenarioRun<'_>,
+        differences: Vec<Difference>,
+    ) -> Result<(), RaceError> {
         self.observer.event(&Event::Parity(&differences));
         let mut out: Vec<String> = Vec::new();
         for difference in &differences {
@@ -513,10 +532,10 @@ impl Race<'_> {
                 out.push(difference.contender.clone());
             }
         }
-        self.write(Line::Parity { differences, out, scenario: Some(leg.scenario.name.clone()) })
+        self.write(Line::Parity { differences, out, scenario: Some(run.scenario.name.clone()) })
     }
 
-    fn put_out(&mut self, leg: &Leg<'_>, name: &str, reason: &str) -> Result<(), RaceError> {
+    fn put_out(&mut self, run: &ScenarioRun<'_>, name: &str, reason: &str) -> Result<(), RaceError> {
         self.observer.event(&Event::Out { contender: name, reason });
         // The first line says what happened; the last words of its log were shown and stay in the log.
         let what = reason.lines().next().unwrap_or_default();
@@ -524,7 +543,7 @@ impl Race<'_> {
         let remedy = "read its log, try its command by hand, or leave it out with --only";
         let finding = Finding::warn("contender-out", what, remedy).about(name);
         self.write(Line::Finding { scenario: None, finding })?;
-        let scenario = Some(leg.scenario.name.clone());
+        let scenario = Some(run.scenario.name.clone());
         self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()], scenario })
     }
 
@@ -555,8 +574,8 @@ fn peaks(epoch: &Epoch) -> BTreeMap<usize, f64> {
 }
 
 /// What one scenario of a race needs.
-pub(crate) struct Leg<'a> {
-    pub(crate) gate: &'a Gate<'a>,
+pub(crate) struct ScenarioRun<'a> {
+    pub(crate) launcher: &'a Launcher<'a>,
     pub(crate) contract: &'a Contract,
     pub(crate) judge: &'a Judge,
     pub(crate) services: &'a [Box<dyn Process>],
@@ -565,16 +584,16 @@ pub(crate) struct Leg<'a> {
     pub(crate) index: usize,
 }
 
-impl Leg<'_> {
-    pub(crate) fn course(
+impl ScenarioRun<'_> {
+    pub(crate) fn epoch_run(
         &self,
         racing: Vec<usize>,
         warmup: Duration,
         number: usize,
         seed: u64,
-    ) -> Course<'_> {
-        Course {
-            gate: self.gate,
+    ) -> EpochRun<'_> {
+        EpochRun {
+            launcher: self.launcher,
             contract: self.contract,
             scenario: self.scenario,
             racing,
@@ -590,18 +609,18 @@ impl Leg<'_> {
 }
 
 /// Why a scenario did not come to its end.
-pub(crate) enum Stop {
-    Broken(Broken),
+pub(crate) enum ScenarioError {
+    EpochError(EpochError),
     Error(RaceError),
 }
 
-impl From<Broken> for Stop {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
+impl From<EpochError> for ScenarioError {
+    fn from(broken: EpochError) -> Self {
+        Self::EpochError(broken)
     }
 }
 
-impl From<RaceError> for Stop {
+impl From<RaceError> for ScenarioError {
     fn from(error: RaceError) -> Self {
         Self::Error(error)
     }

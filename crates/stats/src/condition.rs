@@ -10,7 +10,7 @@ use crate::verdict::{Direction, Verdict};
 
 /// What is claimed of a contender against its baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Claim {
+pub enum ConditionKind {
     /// Slower by at least so much, as a natural log of a ratio over 1; 0 for any difference.
     Slower(f64),
     /// Faster by at least so much, likewise.
@@ -25,7 +25,7 @@ pub enum Claim {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// What is claimed.
-    pub claim: Claim,
+    pub claim: ConditionKind,
     /// Whether it holds already if it cannot be excluded. Of meaning for slower and faster only.
     pub maybe: bool,
 }
@@ -55,14 +55,14 @@ impl Condition {
             return false;
         }
         match self.claim {
-            Claim::Slower(by) => {
+            ConditionKind::Slower(by) => {
                 self.differs(of, Verdict::Slower, by, of.direction == Direction::MoreIsBetter)
             }
-            Claim::Faster(by) => {
+            ConditionKind::Faster(by) => {
                 self.differs(of, Verdict::Faster, by, of.direction == Direction::LessIsBetter)
             }
-            Claim::NotEquivalent => of.verdict != Verdict::Equivalent && !of.negligible,
-            Claim::Inconclusive => of.verdict == Verdict::Inconclusive,
+            ConditionKind::NotEquivalent => of.verdict != Verdict::Equivalent && !of.negligible,
+            ConditionKind::Inconclusive => of.verdict == Verdict::Inconclusive,
         }
     }
 
@@ -80,7 +80,7 @@ impl Condition {
 mod tests {
     use super::*;
 
-    const SLOWER_3: Claim = Claim::Slower(0.0296);
+    const SLOWER_3: ConditionKind = ConditionKind::Slower(0.0296);
 
     fn compared(verdict: Verdict, ends: Option<(f64, f64)>, direction: Direction) -> Compared {
         let interval = ends.map(|(low, high)| LogInterval { low, high });
@@ -91,7 +91,7 @@ mod tests {
         compared(verdict, Some((low, high)), Direction::LessIsBetter)
     }
 
-    fn holds(claim: Claim, of: &Compared) -> (bool, bool) {
+    fn holds(claim: ConditionKind, of: &Compared) -> (bool, bool) {
         (Condition { claim, maybe: false }.holds(of), Condition { claim, maybe: true }.holds(of))
     }
 
@@ -103,25 +103,25 @@ mod tests {
         assert_eq!(holds(SLOWER_3, &latency(Verdict::Inconclusive, -0.02, 0.08)), (false, true));
         assert_eq!(holds(SLOWER_3, &latency(Verdict::Equivalent, -0.01, 0.01)), (false, false));
         assert_eq!(holds(SLOWER_3, &latency(Verdict::Faster, -0.08, -0.04)), (false, false));
-        assert!(holds(Claim::Slower(0.0), &latency(Verdict::Slower, 0.001, 0.02)).0);
+        assert!(holds(ConditionKind::Slower(0.0), &latency(Verdict::Slower, 0.001, 0.02)).0);
     }
 
     #[test]
     fn of_throughput_the_other_side_is_the_slower_one() {
         let of = compared(Verdict::Slower, Some((-0.08, -0.03)), Direction::MoreIsBetter);
         assert_eq!(holds(SLOWER_3, &of), (true, true));
-        assert_eq!(holds(Claim::Faster(0.0296), &of), (false, false));
+        assert_eq!(holds(ConditionKind::Faster(0.0296), &of), (false, false));
         let of = compared(Verdict::Faster, Some((0.03, 0.08)), Direction::MoreIsBetter);
         assert_eq!(holds(SLOWER_3, &of), (false, false));
-        assert_eq!(holds(Claim::Faster(0.0296), &of), (true, true));
+        assert_eq!(holds(ConditionKind::Faster(0.0296), &of), (true, true));
         let of = latency(Verdict::Faster, -0.08, -0.03);
-        assert_eq!(holds(Claim::Faster(0.0296), &of), (true, true));
+        assert_eq!(holds(ConditionKind::Faster(0.0296), &of), (true, true));
     }
 
     #[test]
     fn a_verdict_of_an_earlier_look_stands_though_the_interval_reaches_back() {
         let of = latency(Verdict::Slower, -0.001, 0.05);
-        assert_eq!(holds(Claim::Slower(0.0), &of), (true, true));
+        assert_eq!(holds(ConditionKind::Slower(0.0), &of), (true, true));
         assert_eq!(holds(SLOWER_3, &of), (false, true));
     }
 
@@ -129,24 +129,26 @@ mod tests {
     fn what_is_not_known_cannot_be_excluded() {
         let of = compared(Verdict::Inconclusive, None, Direction::LessIsBetter);
         assert_eq!(holds(SLOWER_3, &of), (false, true));
-        assert_eq!(holds(Claim::Inconclusive, &of), (true, true));
-        assert_eq!(holds(Claim::NotEquivalent, &of), (true, true));
+        assert_eq!(holds(ConditionKind::Inconclusive, &of), (true, true));
+        assert_eq!(holds(ConditionKind::NotEquivalent, &of), (true, true));
     }
 
     #[test]
     fn equivalent_is_what_lies_within_the_margin() {
         let negligible = Compared { negligible: true, ..latency(Verdict::Slower, 0.01, 0.02) };
-        assert!(!holds(Claim::NotEquivalent, &negligible).0);
-        assert!(holds(Claim::Slower(0.0), &negligible).0);
-        assert!(!holds(Claim::NotEquivalent, &latency(Verdict::Equivalent, -0.01, 0.01)).0);
-        assert!(holds(Claim::NotEquivalent, &latency(Verdict::Slower, 0.01, 0.09)).0);
-        assert!(!holds(Claim::Inconclusive, &latency(Verdict::Equivalent, -0.01, 0.01)).0);
+        assert!(!holds(ConditionKind::NotEquivalent, &negligible).0);
+        assert!(holds(ConditionKind::Slower(0.0), &negligible).0);
+        assert!(!holds(ConditionKind::NotEquivalent, &latency(Verdict::Equivalent, -0.01, 0.01)).0);
+        assert!(holds(ConditionKind::NotEquivalent, &latency(Verdict::Slower, 0.01, 0.09)).0);
+        assert!(!holds(ConditionKind::Inconclusive, &latency(Verdict::Equivalent, -0.01, 0.01)).0);
     }
 
     #[test]
     fn of_an_invalid_comparison_nothing_holds() {
         let of = latency(Verdict::Invalid, 0.2, 0.3);
-        for claim in [SLOWER_3, Claim::Faster(0.1), Claim::NotEquivalent, Claim::Inconclusive] {
+        for claim in
+            [SLOWER_3, ConditionKind::Faster(0.1), ConditionKind::NotEquivalent, ConditionKind::Inconclusive]
+        {
             assert_eq!(holds(claim, &of), (false, false));
         }
     }

@@ -7,9 +7,9 @@
 //! [`referee`] is the entry that a race uses; the other modules are its parts, each usable alone.
 //!
 //! ```
-//! use deadheat_stats::{Direction, EpochRatio, Hypothesis, Progress, Referee, Rules, Verdict};
+//! use deadheat_stats::{Direction, EpochRatio, Hypothesis, Progress, Referee, StoppingRules, Verdict};
 //!
-//! let referee = Referee::new(Rules::default())?;
+//! let referee = Referee::new(StoppingRules::default())?;
 //! // One pair of contenders, six epochs, the contender about 10 % ahead in each.
 //! let epochs: Vec<_> =
 //!     [1.09_f64, 1.11, 1.10, 1.12, 1.10, 1.09].iter().filter_map(|r| EpochRatio::single(r.ln())).collect();
@@ -41,14 +41,15 @@ pub mod warmup;
 pub mod welch;
 
 pub use boundary::{Boundaries, Paths};
-pub use condition::{Claim, Compared, Condition};
+pub use condition::{Compared, Condition, ConditionKind};
 pub use interval::{LogInterval, Sample};
 pub use letters::compact_letters;
 pub use peak::{Peak, PeakEstimate, PeakSearch, PeakSettings};
 pub use published::{Published, mean_bounds};
 pub use ratio::{EpochRatio, epoch_log_ratio};
 pub use referee::{
-    Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, Rules, RulesError, TooNoisy,
+    Hypothesis, JudgeError, Judgement, Next, PairJudgement, Progress, Referee, RulesError, StoppingRules,
+    TooNoisy,
 };
 pub use serial::Serial;
 pub use slope::{Climb, FEWEST_SLOPES, STEADY, STEADY_ALPHA, Slope, climbs, slope};

@@ -17,7 +17,7 @@ use critical::Critical;
 
 /// What is fixed before the first epoch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rules {
+pub struct StoppingRules {
     /// Chance of telling apart any pair that does not differ, over all hypotheses and looks together; in (0, 0.5).
     pub alpha: f64,
     /// The ratio's distance from 1 that nobody minds: 0.03 is 3 %. Over 0 and finite; on the log scale ln(1 + margin).
@@ -30,15 +30,15 @@ pub struct Rules {
     pub seed: u64,
 }
 
-impl Default for Rules {
+impl Default for StoppingRules {
     /// The method's own: alpha 0.025, margin 3 %, looks at 6, 10, 15, 20, 25 and 30 epochs, seed 1.
     fn default() -> Self {
         Self { alpha: 0.025, margin: 0.03, looks: vec![6, 10, 15, 20, 25, 30], max_epochs: 30, seed: 1 }
     }
 }
 
-impl Rules {
-    /// Rules whose race ends at its last look: what a plan says, for whoever races by it or reports on it.
+impl StoppingRules {
+    /// StoppingRules whose race ends at its last look: what a plan says, for whoever races by it or reports on it.
     pub fn ending_at_the_last(looks: &[usize], alpha: f64, margin: f64, seed: u64) -> Self {
         let max_epochs = looks.last().copied().unwrap_or(0);
         Self { alpha, margin, looks: looks.to_vec(), max_epochs, seed }
@@ -82,7 +82,7 @@ pub struct Hypothesis<'a> {
     pub direction: Direction,
 }
 
-/// Rules that no race can follow.
+/// StoppingRules that no race can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum RulesError {
     /// `alpha` is not a usable level.
@@ -254,7 +254,7 @@ pub struct Judgement {
 /// Judges the epochs of a race under rules that were fixed before it.
 #[derive(Debug)]
 pub struct Referee {
-    rules: Rules,
+    rules: StoppingRules,
     critical: Critical,
 }
 
@@ -263,7 +263,7 @@ impl Referee {
     ///
     /// # Errors
     /// The first rule that cannot be followed, with what was found and what is allowed.
-    pub fn new(rules: Rules) -> Result<Self, RulesError> {
+    pub fn new(rules: StoppingRules) -> Result<Self, RulesError> {
         Self::with_paths(rules, DEFAULT_PATHS)
     }
 
@@ -272,14 +272,14 @@ impl Referee {
     ///
     /// # Errors
     /// As [`Referee::new`].
-    pub fn with_paths(rules: Rules, paths: usize) -> Result<Self, RulesError> {
+    pub fn with_paths(rules: StoppingRules, paths: usize) -> Result<Self, RulesError> {
         rules.check()?;
         let critical = Critical::new(&rules, paths);
         Ok(Self { rules, critical })
     }
 
     /// The rules that were given.
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &StoppingRules {
         &self.rules
     }
 
@@ -312,8 +312,8 @@ impl Referee {
 mod tests {
     use super::*;
 
-    fn wrong(change: impl FnOnce(&mut Rules)) -> RulesError {
-        let mut rules = Rules::default();
+    fn wrong(change: impl FnOnce(&mut StoppingRules)) -> RulesError {
+        let mut rules = StoppingRules::default();
         change(&mut rules);
         Referee::with_paths(rules, 10).unwrap_err()
     }
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn epochs_that_cannot_be_judged_are_named() {
-        let referee = Referee::with_paths(Rules::default(), 1000).unwrap();
+        let referee = Referee::with_paths(StoppingRules::default(), 1000).unwrap();
         let epochs = |n: usize| vec![EpochRatio::single(0.0).unwrap(); n];
         let judge = |pairs: &[Vec<EpochRatio>]| {
             let family: Vec<_> = pairs

@@ -71,7 +71,7 @@ pub struct Ruling {
     pub negligible: bool,
 }
 
-/// Rules on `interval`, the natural log of contender / baseline, with the margin as a natural log: ln(1 + margin).
+/// StoppingRules on `interval`, the natural log of contender / baseline, with the margin as a natural log: ln(1 + margin).
 ///
 /// 0 outside is faster or slower; else inside the margin is equivalent; else inconclusive.
 pub fn rule(interval: &LogInterval, margin_ln: f64, direction: Direction) -> Ruling {

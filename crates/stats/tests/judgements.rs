@@ -7,11 +7,13 @@
 use std::sync::LazyLock;
 
 use deadheat_stats::{
-    Direction, EpochRatio, Hypothesis, Judgement, Next, PairJudgement, Progress, Referee, Rules, Verdict,
+    Direction, EpochRatio, Hypothesis, Judgement, Next, PairJudgement, Progress, Referee, StoppingRules,
+    Verdict,
 };
 use proptest::prelude::*;
 
-static REFEREE: LazyLock<Referee> = LazyLock::new(|| Referee::with_paths(Rules::default(), 1 << 17).unwrap());
+static REFEREE: LazyLock<Referee> =
+    LazyLock::new(|| Referee::with_paths(StoppingRules::default(), 1 << 17).unwrap());
 
 fn epochs(logs: &[f64]) -> Vec<EpochRatio> {
     logs.iter().map(|&x| EpochRatio::single(x).unwrap()).collect()

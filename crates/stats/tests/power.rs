@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use deadheat_stats::power::chances_by_look;
-use deadheat_stats::{Direction, EpochRatio, Hypothesis, Next, Progress, Referee, Rules, Verdict};
+use deadheat_stats::{Direction, EpochRatio, Hypothesis, Next, Progress, Referee, StoppingRules, Verdict};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -41,8 +41,8 @@ fn told_apart(referee: &Referee, truth: f64, sd: f64) -> (f64, f64) {
 
 #[test]
 fn what_boundaries_can_tell_apart_races_do() {
-    let full = Referee::new(Rules::default()).unwrap();
-    let quick = Referee::new(Rules::ending_at_the_last(&[4, 6, 8, 10, 12], 0.025, 0.03, 1)).unwrap();
+    let full = Referee::new(StoppingRules::default()).unwrap();
+    let quick = Referee::new(StoppingRules::ending_at_the_last(&[4, 6, 8, 10, 12], 0.025, 0.03, 1)).unwrap();
     for (referee, difference, sd) in [(&quick, 0.05_f64, 0.04), (&full, 0.03, 0.04), (&full, 0.1, 0.117)] {
         let (least, found) = told_apart(referee, difference.ln_1p(), sd);
         // Three standard errors of the share; the bound itself is up to 2.5 % too low.

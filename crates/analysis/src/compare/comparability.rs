@@ -31,9 +31,9 @@ use deadheat_record::{
     Finding, Limits, Machine, MachineDetails, Probe, Record, ScenarioPlan, Severity, Shape, Slices,
 };
 
-use super::asked::Asked;
 use super::matched::{Both, Match, names};
 use super::metrics::shape;
+use super::options::CompareOptions;
 use crate::number::{bytes, clock, time_ns};
 use crate::report::Report;
 
@@ -80,7 +80,7 @@ pub(super) fn unlike(all: impl IntoIterator<Item = Unlike>) -> Option<String> {
 }
 
 /// Findings on the whole of both records. `files`: the old one's name and the new one's.
-pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &Asked) -> Vec<Finding> {
+pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &CompareOptions) -> Vec<Finding> {
     let (old, new) = (both.old, both.new);
     let mut all: Vec<Finding> = Vec::new();
     all.extend(same_record(old, new));
@@ -305,7 +305,7 @@ fn reference(both: &Both<'_>) -> Option<Finding> {
     Some(Finding::warn("different-reference", format!("{}: {message}", now.name), remedy))
 }
 
-fn unmatched(both: &Both<'_>, asked: &Asked) -> Vec<Finding> {
+fn unmatched(both: &Both<'_>, asked: &CompareOptions) -> Vec<Finding> {
     let mut all = Vec::new();
     let mut tell = |code: &str, what: &str, alone: Vec<String>, when: &str, remedy: &str| {
         if !alone.is_empty() {

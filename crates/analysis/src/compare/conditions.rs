@@ -7,8 +7,8 @@ use deadheat_record::{Metric, VerdictWord};
 use deadheat_stats::Compared;
 use deadheat_stats::interval::LogInterval;
 
-use super::asked::FailIf;
 use super::document::{Change, ComparedScenario};
+use super::options::FailIf;
 use crate::condition::{ConditionPlace, ConditionResult};
 use crate::judge::{direction, verdict as verdict_of};
 use crate::report::{Comparison, Report, ScenarioResult};

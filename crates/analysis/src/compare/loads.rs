@@ -4,12 +4,12 @@
 
 use deadheat_record::{ArrivalsWord, Finding, LoadRecord, LoadShape, Severity, Shape, VerdictWord};
 
-use super::asked::Named;
 use super::comparability::unlike;
 use super::document::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
 };
 use super::metrics::shape as in_words;
+use super::options::Named;
 
 /// What holds for a margin and an error rate that nothing rests on: the method's own.
 const MARGIN: f64 = 0.03;

@@ -2,7 +2,7 @@
 
 use deadheat_record::Record;
 
-use super::asked::Asked;
+use super::options::CompareOptions;
 use crate::report::Report;
 
 /// An index into the old plan's contenders and one into the new plan's.
@@ -13,7 +13,7 @@ pub(super) struct Match {
 }
 
 /// The name in the old record of the contender that the new one calls `new`.
-pub(super) fn old_name<'a>(asked: &'a Asked, new: &'a str) -> &'a str {
+pub(super) fn old_name<'a>(asked: &'a CompareOptions, new: &'a str) -> &'a str {
     asked.map.iter().find(|(_, now)| now == new).map_or(new, |(then, _)| then)
 }
 

@@ -7,13 +7,13 @@ use deadheat_stats::holm::Holm;
 use deadheat_stats::verdict::rule_on;
 use deadheat_stats::{ENDED_BY_ITSELF, Sample, Verdict, Welch};
 
-use super::asked::{Asked, CompareError, FailIf, Named};
 use super::document::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
 };
 use super::epochs::{Series, series};
 use super::matched::{Both, Match, index_of, names, old_name};
 use super::metrics::{asked_metrics, measured};
+use super::options::{CompareError, CompareOptions, FailIf, Named};
 use super::{comparability, conditions};
 use crate::error::AnalysisError;
 use crate::judge::{direction, word};
@@ -26,7 +26,7 @@ use crate::report::Report;
 pub fn races(
     old: &Named<'_, Record>,
     new: &Named<'_, Record>,
-    asked: &Asked,
+    asked: &CompareOptions,
 ) -> Result<CompareDocument, CompareError> {
     let derive = |one: &Named<'_, Record>| {
         Report::of(one.record).map_err(|source| CompareError::Report { file: one.file.clone(), source })
@@ -106,7 +106,11 @@ fn name<'a>(new: &'a Record, one: &Match) -> &'a String {
 }
 
 /// Whether every name that was typed is there.
-fn known(old: &Named<'_, Record>, new: &Named<'_, Record>, asked: &Asked) -> Result<(), CompareError> {
+fn known(
+    old: &Named<'_, Record>,
+    new: &Named<'_, Record>,
+    asked: &CompareOptions,
+) -> Result<(), CompareError> {
     let unknown = |option, name: &str, file: &str, known| {
         Err(CompareError::Unknown { option, name: name.into(), place: file.into(), known })
     };
@@ -142,7 +146,7 @@ fn known(old: &Named<'_, Record>, new: &Named<'_, Record>, asked: &Asked) -> Res
 }
 
 /// Who is the same contender in both records.
-fn matches(old: &Record, new: &Record, asked: &Asked) -> Result<Vec<Match>, CompareError> {
+fn matches(old: &Record, new: &Record, asked: &CompareOptions) -> Result<Vec<Match>, CompareError> {
     let all = new.plan.contenders.iter().enumerate();
     let matches: Vec<Match> = all
         .filter_map(|(now, one)| Some(Match { old: index_of(old, old_name(asked, &one.name))?, new: now }))
@@ -154,7 +158,7 @@ fn matches(old: &Record, new: &Record, asked: &Asked) -> Result<Vec<Match>, Comp
 }
 
 /// The scenarios that are in both and were chosen, in the new record's order.
-fn shared_scenarios(both: &Both<'_>, asked: &Asked) -> Result<Vec<String>, CompareError> {
+fn shared_scenarios(both: &Both<'_>, asked: &CompareOptions) -> Result<Vec<String>, CompareError> {
     let all = |record: &Record| record.plan.scenarios.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
     let (old, new) = (all(both.old), all(both.new));
     let chosen = |one: &&String| asked.scenarios.is_empty() || asked.scenarios.contains(one);
@@ -171,7 +175,7 @@ fn measured_in(both: &Both<'_>, scenario: &str) -> &'static [Metric] {
 }
 
 /// What a scenario is compared in: of what was typed what it measures, and all of it where nothing was typed.
-fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &Asked) -> Vec<Metric> {
+fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &CompareOptions) -> Vec<Metric> {
     let measured = measured_in(both, scenario);
     match &asked.metrics[..] {
         [] => measured.to_vec(),
@@ -180,7 +184,7 @@ fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &Asked) -> Vec<Metri
 }
 
 /// Whether every metric that was typed, also in a condition, is one that the scenarios measure.
-fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &Asked) -> Result<(), CompareError> {
+fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &CompareOptions) -> Result<(), CompareError> {
     let unknown = |option, name: &str, place: &str, known: &[Metric]| {
         let known = known.iter().map(|one| one.word().to_owned()).collect();
         Err(CompareError::Unknown { option, name: name.into(), place: place.into(), known })
@@ -216,7 +220,7 @@ struct Rules<'a> {
 fn compared(
     both: &Both<'_>,
     scenario: &str,
-    asked: &Asked,
+    asked: &CompareOptions,
     rules: &Rules<'_>,
 ) -> Result<ComparedScenario, HistogramError> {
     let (racing_old, racing_new) = (both.old.racing(scenario), both.new.racing(scenario));

@@ -4,7 +4,7 @@
 
 use deadheat_record::{NoiseFloor, Resolution, Severity, VerdictWord};
 use deadheat_stats::interval::{MOST_EPOCHS, POWER};
-use deadheat_stats::{Referee, Rules, power, spread};
+use deadheat_stats::{Referee, StoppingRules, power, spread};
 
 use crate::number::{percent, whole};
 
@@ -40,10 +40,10 @@ pub struct Times {
 
 impl Profile {
     /// A race that is asked for by `option`, none for the usual one, and may end after so many epochs, rising; `alpha` in (0, 1) as for
-    /// [`Rules`]. Its boundaries are computed here, in a few tenths of a second.
+    /// [`StoppingRules`]. Its boundaries are computed here, in a few tenths of a second.
     pub fn new(option: Option<&'static str>, looks: &'static [usize], times: Times, alpha: f64) -> Self {
-        let usual = Rules::default();
-        let rules = Rules::ending_at_the_last(looks, alpha, usual.margin, usual.seed);
+        let usual = StoppingRules::default();
+        let rules = StoppingRules::ending_at_the_last(looks, alpha, usual.margin, usual.seed);
         // By an alpha that no race can have, none tells anything apart.
         let critical = Referee::new(rules).map_or_else(|_| Vec::new(), |referee| referee.boundaries(1));
         Self { option, looks, critical, times }
@@ -84,7 +84,7 @@ pub(super) fn rows<'p>(floor: &NoiseFloor, profiles: &'p [Profile; 2]) -> Vec<Ro
 /// is under the usual margin takes a margin as small: a race ends where it has found equivalence.
 fn row<'p>(epoch_s: f64, sd: f64, difference: f64, profiles: &'p [Profile; 2]) -> Row<'p> {
     let effect = difference.ln_1p() / sd;
-    let margin = difference.min(Rules::default().margin).ln_1p() / sd;
+    let margin = difference.min(StoppingRules::default().margin).ln_1p() / sd;
     let [_, longest] = profiles;
     let race = |profile: &'p Profile| {
         let Profile { looks, critical, times, .. } = profile;
@@ -144,7 +144,7 @@ fn said(row: &Row<'_>) -> Option<String> {
     let Resolution { difference, minutes, .. } = row.resolution;
     let (minutes, what) = (minutes?, percent(difference));
     let shown = if minutes < 10.0 { format!("{minutes:.1}") } else { whole(minutes.round() as u64) };
-    let narrow = difference < Rules::default().margin;
+    let narrow = difference < StoppingRules::default().margin;
     let margin = narrow.then(|| format!("--margin {}", what.replace(' ', "")));
     let options: Vec<String> = row.profile?.option.map(str::to_owned).into_iter().chain(margin).collect();
     let with = if options.is_empty() { String::new() } else { format!(", with {}", options.join(" ")) };

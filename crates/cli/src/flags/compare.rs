@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use deadheat_analysis::compare::{Asked, FailIf};
+use deadheat_analysis::compare::{CompareOptions, FailIf};
 use deadheat_record::Metric;
 
 use super::Output;
@@ -69,8 +69,8 @@ pub(crate) struct CompareFlags {
 
 impl CompareFlags {
     /// What is asked of the comparison of two races.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
+    pub(crate) fn asked(&self) -> CompareOptions {
+        CompareOptions {
             map: self.map.clone(),
             contenders: self.contender.clone(),
             scenarios: self.scenario.clone(),
@@ -141,7 +141,7 @@ mod tests {
         let plain = read("deadheat compare a b").unwrap();
         assert_eq!(
             (plain.markdown.as_ref(), plain.asked(), plain.of_races_only()),
-            (None, Asked::default(), None)
+            (None, CompareOptions::default(), None)
         );
         assert!(
             read("deadheat compare --markdown a b").is_err(),

@@ -14,7 +14,7 @@
 
 use deadheat_analysis::compare::FailIf;
 use deadheat_record::Metric;
-use deadheat_stats::{Claim, Condition};
+use deadheat_stats::{Condition, ConditionKind};
 
 /// The most that a condition may name: more than a hundredfold is a slip.
 const MOST_PERCENT: f64 = 10_000.0;
@@ -26,14 +26,14 @@ pub(super) fn fail_if(text: &str) -> Result<FailIf, String> {
     let mut words = Words { left: text.split_whitespace().collect(), taken: 0 };
     let metric = words.metric();
     let (claim, maybe) = match words.next() {
-        Some("slower") => (Claim::Slower(words.by()?.unwrap_or(0.0)), false),
-        Some("faster") => (Claim::Faster(words.by()?.unwrap_or(0.0)), false),
+        Some("slower") => (ConditionKind::Slower(words.by()?.unwrap_or(0.0)), false),
+        Some("faster") => (ConditionKind::Faster(words.by()?.unwrap_or(0.0)), false),
         Some("maybe") => (words.maybe()?, true),
         Some("not") => match words.next() {
-            Some("equivalent") => (Claim::NotEquivalent, false),
+            Some("equivalent") => (ConditionKind::NotEquivalent, false),
             other => return Err(words.expected("equivalent", other)),
         },
-        Some("inconclusive") => (Claim::Inconclusive, false),
+        Some("inconclusive") => (ConditionKind::Inconclusive, false),
         other if metric.is_none() => {
             let metrics = Metric::EVERY.map(Metric::word);
             return Err(
@@ -70,10 +70,10 @@ impl<'a> Words<'a> {
     }
 
     /// `slower by 3%` after `maybe`: what cannot be excluded has a size.
-    fn maybe(&mut self) -> Result<Claim, String> {
-        let claim: fn(f64) -> Claim = match self.next() {
-            Some("slower") => Claim::Slower,
-            Some("faster") => Claim::Faster,
+    fn maybe(&mut self) -> Result<ConditionKind, String> {
+        let claim: fn(f64) -> ConditionKind = match self.next() {
+            Some("slower") => ConditionKind::Slower,
+            Some("faster") => ConditionKind::Faster,
             other => return Err(self.expected("slower or faster", other)),
         };
         match self.by()? {
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> (Option<Metric>, Claim, bool) {
+    fn read(text: &str) -> (Option<Metric>, ConditionKind, bool) {
         let one = fail_if(text).unwrap();
         (one.metric, one.condition.claim, one.condition.maybe)
     }
@@ -130,19 +130,22 @@ mod tests {
     #[test]
     fn conditions_are_read() {
         let three = 0.03_f64.ln_1p();
-        assert_eq!(read("slower by 3%"), (None, Claim::Slower(three), false));
-        assert_eq!(read(" slower  by 3 % "), (None, Claim::Slower(three), false));
-        assert_eq!(read("slower"), (None, Claim::Slower(0.0), false));
-        assert_eq!(read("faster"), (None, Claim::Faster(0.0), false));
-        assert_eq!(read("faster by 250%"), (None, Claim::Faster(2.5_f64.ln_1p()), false));
-        assert_eq!(read("not equivalent"), (None, Claim::NotEquivalent, false));
-        assert_eq!(read("inconclusive"), (None, Claim::Inconclusive, false));
-        assert_eq!(read("maybe slower by 0.5%"), (None, Claim::Slower(0.005_f64.ln_1p()), true));
-        assert_eq!(read("p99 slower by 3%"), (Some(Metric::P99), Claim::Slower(three), false));
-        assert_eq!(read("cpu maybe slower by 3%"), (Some(Metric::Cpu), Claim::Slower(three), true));
-        assert_eq!(read("cold_start slower"), (Some(Metric::ColdStart), Claim::Slower(0.0), false));
-        assert_eq!(read("measure not equivalent"), (Some(Metric::Measure), Claim::NotEquivalent, false));
-        assert_eq!(read("peak slower by 3%"), (Some(Metric::Peak), Claim::Slower(three), false));
+        assert_eq!(read("slower by 3%"), (None, ConditionKind::Slower(three), false));
+        assert_eq!(read(" slower  by 3 % "), (None, ConditionKind::Slower(three), false));
+        assert_eq!(read("slower"), (None, ConditionKind::Slower(0.0), false));
+        assert_eq!(read("faster"), (None, ConditionKind::Faster(0.0), false));
+        assert_eq!(read("faster by 250%"), (None, ConditionKind::Faster(2.5_f64.ln_1p()), false));
+        assert_eq!(read("not equivalent"), (None, ConditionKind::NotEquivalent, false));
+        assert_eq!(read("inconclusive"), (None, ConditionKind::Inconclusive, false));
+        assert_eq!(read("maybe slower by 0.5%"), (None, ConditionKind::Slower(0.005_f64.ln_1p()), true));
+        assert_eq!(read("p99 slower by 3%"), (Some(Metric::P99), ConditionKind::Slower(three), false));
+        assert_eq!(read("cpu maybe slower by 3%"), (Some(Metric::Cpu), ConditionKind::Slower(three), true));
+        assert_eq!(read("cold_start slower"), (Some(Metric::ColdStart), ConditionKind::Slower(0.0), false));
+        assert_eq!(
+            read("measure not equivalent"),
+            (Some(Metric::Measure), ConditionKind::NotEquivalent, false)
+        );
+        assert_eq!(read("peak slower by 3%"), (Some(Metric::Peak), ConditionKind::Slower(three), false));
         assert_eq!(fail_if("p99   slower  by 3%").unwrap().text, "p99 slower by 3%");
     }
 

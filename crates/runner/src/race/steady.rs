@@ -6,7 +6,7 @@ use deadheat_analysis::judge::climbing;
 use deadheat_record::{Finding, Line, ScenarioPlan, Shape};
 use deadheat_stats::FEWEST_SLOPES;
 
-use super::{Leg, Race, Stop};
+use super::{Race, ScenarioError, ScenarioRun};
 use crate::events::Event;
 
 /// After so many epochs it is asked whether the warm-up was long enough. Rounds are no measure, since the machine itself is faster and
@@ -18,19 +18,19 @@ impl Race<'_> {
     /// whether it does: four epochs on a noisy machine can look like a climb. It goes on to its next look, and not only until the
     /// contender seems steady: who asks after every epoch hears it sooner or later. Verdicts stand as they were taken at their looks, so
     /// that going on costs time and no certainty.
-    pub(super) fn is_unsettled(&self, leg: &Leg<'_>) -> bool {
-        let epochs = self.record.epochs_of(&leg.scenario.name).count();
-        let last = leg.gate.plan.method_of(leg.scenario).looks.last().copied().unwrap_or(0);
+    pub(super) fn is_unsettled(&self, run: &ScenarioRun<'_>) -> bool {
+        let epochs = self.record.epochs_of(&run.scenario.name).count();
+        let last = run.launcher.plan.method_of(run.scenario).looks.last().copied().unwrap_or(0);
         (WARMUP_CHECK..last).contains(&epochs)
-            && may_climb(leg.scenario)
-            && !climbing(&self.record, &leg.scenario.name).is_empty()
+            && may_climb(run.scenario)
+            && !climbing(&self.record, &run.scenario.name).is_empty()
     }
 
     /// Once, after the first epochs: if a contender still climbs, the warm-up doubles and the scenario begins anew.
-    pub(super) fn check_warmup(&mut self, leg: &Leg<'_>) -> Result<(), Stop> {
-        let name = &leg.scenario.name;
+    pub(super) fn check_warmup(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
+        let name = &run.scenario.name;
         let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
-        let chosen = leg.gate.plan.method.pilot_ns == 0 || !may_climb(leg.scenario);
+        let chosen = run.launcher.plan.method.pilot_ns == 0 || !may_climb(run.scenario);
         if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
             return Ok(());
         }
@@ -39,7 +39,7 @@ impl Race<'_> {
         else {
             return Ok(());
         };
-        let (before, warmup_ns) = (warmup_ns, (warmup_ns * 2).min(leg.gate.plan.method.warmup_ns.1));
+        let (before, warmup_ns) = (warmup_ns, (warmup_ns * 2).min(run.launcher.plan.method.warmup_ns.1));
         if warmup_ns <= before {
             return Ok(());
         }

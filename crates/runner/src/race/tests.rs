@@ -314,7 +314,7 @@ fn starts_are_timed_until_the_first_answer() {
     for epoch in record.epochs_of("steady") {
         for (part, ms) in epoch.contenders.iter().zip([50.0, 80.0]) {
             let took = part.cold_start_ns as f64 / 1e6;
-            // Asked for every half percent of the time so far.
+            // ProbeTarget for every half percent of the time so far.
             assert!((1.0..1.02).contains(&(took / ms)), "{took} ms");
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::Rules;
+use super::StoppingRules;
 use crate::boundary::{Paths, quadratic_spend, spent_by};
 use crate::student::two_sided_quantile;
 
@@ -35,7 +35,7 @@ struct Known {
 
 impl Critical {
     /// `rules` are already checked; `count` is the number of simulated paths.
-    pub(super) fn new(rules: &Rules, count: usize) -> Self {
+    pub(super) fn new(rules: &StoppingRules, count: usize) -> Self {
         Self {
             alpha: rules.alpha,
             looks: rules.looks.clone(),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_last_look_asks_less_than_the_planned_one_and_more_than_a_single_test() {
-        let critical = Critical::new(&Rules::default(), 200_000);
+        let critical = Critical::new(&StoppingRules::default(), 200_000);
         for (look, n) in [6, 10, 15, 20, 25].into_iter().enumerate() {
             let last = critical.last(n, 1);
             assert!(last < critical.planned(look, 1), "{n}");
@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn the_same_question_has_the_same_answer() {
-        let critical = Critical::new(&Rules::default(), 100_000);
+        let critical = Critical::new(&StoppingRules::default(), 100_000);
         let first = (critical.last(13, 1), critical.last(17, 2), critical.planned(3, 2));
         assert_eq!((critical.last(13, 1), critical.last(17, 2), critical.planned(3, 2)), first);
-        let other = Critical::new(&Rules::default(), 100_000);
+        let other = Critical::new(&StoppingRules::default(), 100_000);
         assert_eq!((other.last(13, 1), other.last(17, 2), other.planned(3, 2)), first);
     }
 }

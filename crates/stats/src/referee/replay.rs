@@ -4,7 +4,7 @@
 //! about.
 
 use super::critical::Critical;
-use super::{Hypothesis, Judgement, Next, PairJudgement, Progress, Rules, TooNoisy};
+use super::{Hypothesis, Judgement, Next, PairJudgement, Progress, StoppingRules, TooNoisy};
 use crate::holm::Holm;
 use crate::interval::{Sample, detectable_ratio, epochs_needed};
 use crate::serial::Serial;
@@ -21,7 +21,7 @@ const TOO_MANY_TIMES: usize = 2;
 
 /// Judges a family of hypotheses, which are at least one and equally long, at most the most epochs.
 pub(super) fn judge(
-    rules: &Rules,
+    rules: &StoppingRules,
     critical: &Critical,
     family: &[Hypothesis<'_>],
     progress: Progress,
@@ -60,7 +60,7 @@ struct Standing {
 }
 
 struct Replay<'a> {
-    rules: &'a Rules,
+    rules: &'a StoppingRules,
     critical: &'a Critical,
     family: &'a [Hypothesis<'a>],
     /// `[hypothesis][epoch]`: the trimmed log ratios.
@@ -73,7 +73,7 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(rules: &'a Rules, critical: &'a Critical, family: &'a [Hypothesis<'a>]) -> Self {
+    fn new(rules: &'a StoppingRules, critical: &'a Critical, family: &'a [Hypothesis<'a>]) -> Self {
         let open = Standing {
             verdict: Verdict::Inconclusive,
             negligible: false,

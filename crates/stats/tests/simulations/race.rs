@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use deadheat_stats::{
     Direction, ENDED_BY_ITSELF, EpochRatio, Hypothesis, Judgement, Next, PairJudgement, Progress, Referee,
-    Rules, Verdict, Welch,
+    StoppingRules, Verdict, Welch,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -15,10 +15,11 @@ use rand_chacha::ChaCha8Rng;
 use crate::noise::{Noise, Source};
 
 /// The looks of the full profile.
-pub(crate) static FULL: LazyLock<Referee> = LazyLock::new(|| Referee::new(Rules::default()).unwrap());
+pub(crate) static FULL: LazyLock<Referee> = LazyLock::new(|| Referee::new(StoppingRules::default()).unwrap());
 /// Those of the quick one.
 pub(crate) static QUICK: LazyLock<Referee> = LazyLock::new(|| {
-    Referee::new(Rules { looks: vec![4, 6, 8, 10, 12], max_epochs: 12, ..Rules::default() }).unwrap()
+    Referee::new(StoppingRules { looks: vec![4, 6, 8, 10, 12], max_epochs: 12, ..StoppingRules::default() })
+        .unwrap()
 });
 
 /// What is simulated: contenders (the first is the baseline), which pairs of them are asked for, and the noise.

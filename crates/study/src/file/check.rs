@@ -7,12 +7,12 @@ use deadheat_record::Listen;
 use toml::Spanned;
 
 use super::complaint::Complaint;
-use super::fields::Reading;
+use super::fields::StudyReader;
 use super::model::{Contender, Scenario, Study};
 use super::placeholder::{self, Context};
 use super::words::{nearest, one_of, shown};
 
-pub(super) fn check(study: &Study, reading: &Reading<'_>) {
+pub(super) fn check(study: &Study, reading: &StudyReader<'_>) {
     unique(reading, "service", study.services.iter().map(|service| &service.name));
     unique(reading, "contender", study.contenders.iter().map(|contender| &contender.name));
     unique(reading, "probe", study.probes.iter().map(|probe| &probe.name));
@@ -24,7 +24,7 @@ pub(super) fn check(study: &Study, reading: &Reading<'_>) {
     placeholders(study, reading);
 }
 
-fn unique<'s>(reading: &Reading<'_>, kind: &str, names: impl Iterator<Item = &'s Spanned<String>>) {
+fn unique<'s>(reading: &StudyReader<'_>, kind: &str, names: impl Iterator<Item = &'s Spanned<String>>) {
     let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
     for name in names.filter(|name| !name.get_ref().is_empty()) {
         let Some(first) = seen.get(name.get_ref().as_str()) else {
@@ -38,7 +38,7 @@ fn unique<'s>(reading: &Reading<'_>, kind: &str, names: impl Iterator<Item = &'s
 }
 
 /// All contenders and services are alive at the same time, so that no two can have the same port.
-fn fixed_ports(study: &Study, reading: &Reading<'_>) {
+fn fixed_ports(study: &Study, reading: &StudyReader<'_>) {
     let mut seen: HashMap<u16, Range<usize>> = HashMap::new();
     let services = study.services.iter().map(|service| &service.listen);
     for listen in services.chain(study.contenders.iter().map(|contender| &contender.listen)) {
@@ -54,7 +54,7 @@ fn fixed_ports(study: &Study, reading: &Reading<'_>) {
     }
 }
 
-fn references(study: &Study, reading: &Reading<'_>) {
+fn references(study: &Study, reading: &StudyReader<'_>) {
     let services: Vec<&str> = study.services.iter().map(|service| service.name.get_ref().as_str()).collect();
     let contenders: Vec<&str> =
         study.contenders.iter().map(|contender| contender.name.get_ref().as_str()).collect();
@@ -70,7 +70,7 @@ fn references(study: &Study, reading: &Reading<'_>) {
     }
 }
 
-fn refers(reading: &Reading<'_>, name: &Spanned<String>, kind: &str, known: &[&str]) {
+fn refers(reading: &StudyReader<'_>, name: &Spanned<String>, kind: &str, known: &[&str]) {
     let word = name.get_ref().as_str();
     if word.is_empty() || known.contains(&word) {
         return;
@@ -81,7 +81,7 @@ fn refers(reading: &Reading<'_>, name: &Spanned<String>, kind: &str, known: &[&s
 }
 
 /// Scenarios load with probes that exist and may be loaded; every such probe is used.
-fn loads(study: &Study, reading: &Reading<'_>) {
+fn loads(study: &Study, reading: &StudyReader<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
     measures(study, reading);
@@ -109,7 +109,7 @@ fn loads(study: &Study, reading: &Reading<'_>) {
 }
 
 /// A scenario's measure is offered by two contenders and more.
-fn measures(study: &Study, reading: &Reading<'_>) {
+fn measures(study: &Study, reading: &StudyReader<'_>) {
     for scenario in &study.scenarios {
         let deadheat_record::Shape::Measure { measure } = &scenario.shape else { continue };
         let able = study.contenders.iter().filter(|one| one.measures.contains_key(measure)).count();
@@ -126,7 +126,7 @@ fn measures(study: &Study, reading: &Reading<'_>) {
 }
 
 /// Two contenders and more can be raced over TLS where a scenario is.
-fn over_tls(study: &Study, reading: &Reading<'_>) {
+fn over_tls(study: &Study, reading: &StudyReader<'_>) {
     let able = study.contenders.iter().filter(|one| !one.plain_http_only).count();
     let one = study.scenarios.iter().find(|scenario| scenario.traffic.tls);
     if let Some(scenario) = one.filter(|_| able < 2 && study.contenders.len() > 1) {
@@ -140,7 +140,7 @@ fn requests(study: &Study) -> impl Iterator<Item = &Spanned<deadheat_record::Sha
     study.scenarios.iter().filter_map(|scenario| scenario.requests.as_ref()).flatten()
 }
 
-fn load(study: &Study, scenario: &Scenario, probes: &[&str], reading: &Reading<'_>) {
+fn load(study: &Study, scenario: &Scenario, probes: &[&str], reading: &StudyReader<'_>) {
     let mut seen: HashMap<&str, Range<usize>> = HashMap::new();
     for request in scenario.requests.iter().flatten() {
         let name = request.get_ref().probe.as_str();
@@ -163,7 +163,7 @@ fn load(study: &Study, scenario: &Scenario, probes: &[&str], reading: &Reading<'
     }
 }
 
-fn placeholders(study: &Study, reading: &Reading<'_>) {
+fn placeholders(study: &Study, reading: &StudyReader<'_>) {
     let dataset = study.dataset.is_some();
     let listens: Vec<(&str, &Listen)> = study
         .services
@@ -198,7 +198,7 @@ fn contender_placeholders(
     contender: &Contender,
     running: &Context<'_>,
     idle: &Context<'_>,
-    reading: &Reading<'_>,
+    reading: &StudyReader<'_>,
 ) {
     let logging = contender.collector.iter().flat_map(|collector| collector.env.values());
     let started =

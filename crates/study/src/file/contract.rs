@@ -8,11 +8,11 @@ use deadheat_record::{BodyRule, JsonRule, Shape, Share, StatusRule, Volatile};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::asked;
 use super::complaint::Complaint;
 use super::fields::{Fields, whole};
 use super::limits::limits;
-use super::model::{Claim, Figure, Probe, Scenario};
+use super::model::{Claim, Probe, PublishedValue, Scenario};
+use super::scenario_reader;
 use super::traffic::{self, Written};
 use super::values;
 use super::words::{nearest, one_of, shown};
@@ -247,18 +247,18 @@ pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
         Some(Written::Stages(_, stages)) => Some(stages.clone()),
         _ => None,
     };
-    let without_load = asked::without_load(fields);
+    let without_load = scenario_reader::without_load(fields);
     let requests = if without_load.is_some() { Some(Vec::new()) } else { requests(fields) };
     let shape = without_load.unwrap_or_else(|| shape(fields, rate));
-    let metrics = asked::metrics(fields, &shape);
+    let metrics = scenario_reader::metrics(fields, &shape);
     Scenario {
         name,
         metrics,
-        ladder: asked::ladder(fields, &shape),
+        ladder: scenario_reader::ladder(fields, &shape),
         shape,
         requests,
         limits: limits(fields),
-        sweep: asked::sweep(fields),
+        sweep: scenario_reader::sweep(fields),
         traffic: traffic::traffic(fields, stages),
     }
 }
@@ -267,7 +267,7 @@ fn shape(fields: &Fields<'_, '_>, rate: Option<Written>) -> Shape {
     let connections =
         fields.whole("connections", 1, MOST_CONNECTIONS).map_or(CONNECTIONS, Spanned::into_inner);
     let poisson = arrivals(fields);
-    if let Some(objective) = asked::objective(fields) {
+    if let Some(objective) = scenario_reader::objective(fields) {
         return Shape::Peak { connections, objective };
     }
     let Some(rate) = rate else {
@@ -367,12 +367,12 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
 }
 
 /// `value`, or `low` and `high`.
-fn figure(fields: &Fields<'_, '_>) -> Figure {
+fn figure(fields: &Fields<'_, '_>) -> PublishedValue {
     let range = fields.get("low").is_some() || fields.get("high").is_some();
     if !range {
         fields.require("value", "value = 41900; or low = 40000 and high = 42000");
         let half = fields.get("value").map_or(0.0, |value| half_digit(value.get_ref()));
-        return Figure::Value(fields.number("value").map_or(0.0, Spanned::into_inner), half);
+        return PublishedValue::Value(fields.number("value").map_or(0.0, Spanned::into_inner), half);
     }
     if fields.get("value").is_some() {
         let title = "a claim is either a `value` or a range from `low` to `high`";
@@ -388,14 +388,14 @@ fn figure(fields: &Fields<'_, '_>) -> Figure {
             .also(low.span(), "the lower end");
         fields.complain(complaint);
     }
-    Figure::Range(low.map_or(0.0, Spanned::into_inner), high.map_or(0.0, Spanned::into_inner))
+    PublishedValue::Range(low.map_or(0.0, Spanned::into_inner), high.map_or(0.0, Spanned::into_inner))
 }
 
 /// A hit rate is a share: a model of a cache has nothing to do with `92`, or with one that is never missed.
-fn share(fields: &Fields<'_, '_>, figure: Figure) {
+fn share(fields: &Fields<'_, '_>, figure: PublishedValue) {
     let ends = match figure {
-        Figure::Value(value, _) => [("value", value), ("value", value)],
-        Figure::Range(low, high) => [("low", low), ("high", high)],
+        PublishedValue::Value(value, _) => [("value", value), ("value", value)],
+        PublishedValue::Range(low, high) => [("low", low), ("high", high)],
     };
     let Some((key, found)) = ends.into_iter().find(|(_, one)| !(0.0..1.0).contains(one)) else { return };
     let title = "`edge_cache_hit_rate` is a share from 0 to below 1";

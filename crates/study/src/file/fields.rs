@@ -12,13 +12,13 @@ use super::complaint::{Complaint, Mistakes, StudyError};
 use super::words::{nearest, one_of, shown};
 
 /// A file that is being read, and the complaints so far.
-pub(super) struct Reading<'t> {
+pub(super) struct StudyReader<'t> {
     text: &'t str,
     folder: &'t Path,
     complaints: RefCell<Vec<Complaint>>,
 }
 
-impl<'t> Reading<'t> {
+impl<'t> StudyReader<'t> {
     pub(super) fn new(text: &'t str, folder: &'t Path) -> Self {
         Self { text, folder, complaints: RefCell::default() }
     }
@@ -77,7 +77,7 @@ fn shown_whole(path: &Path) -> String {
 
 /// One table of the file.
 pub(super) struct Fields<'r, 'd> {
-    reading: &'r Reading<'r>,
+    reading: &'r StudyReader<'r>,
     table: &'d DeTable<'d>,
     /// Of the table's heading, for what is missing in it.
     span: Range<usize>,
@@ -88,7 +88,7 @@ pub(super) struct Fields<'r, 'd> {
 impl<'r, 'd> Fields<'r, 'd> {
     /// Complains about each key that is not in `allowed`.
     pub(super) fn open(
-        reading: &'r Reading<'r>,
+        reading: &'r StudyReader<'r>,
         table: &'d DeTable<'d>,
         span: Range<usize>,
         what: &'static str,
@@ -104,7 +104,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         Self { reading, table, span, what }
     }
 
-    pub(super) fn reading(&self) -> &'r Reading<'r> {
+    pub(super) fn reading(&self) -> &'r StudyReader<'r> {
         self.reading
     }
 

@@ -3,7 +3,6 @@
 //! Owns: the format, its defaults, what may be written where, and how mistakes are shown.
 //! Must not know: flags, the plan's method, the machine; nothing is started and nothing is written here.
 
-mod asked;
 mod check;
 mod collector;
 mod complaint;
@@ -17,6 +16,7 @@ mod model;
 mod objective;
 mod parts;
 mod placeholder;
+mod scenario_reader;
 mod services;
 mod traffic;
 mod values;
@@ -34,7 +34,7 @@ pub use objective::objective;
 pub use values::{is_token, path_problem};
 pub use words::{nearest, one_of, shown};
 
-use fields::{Fields, Reading};
+use fields::{Fields, StudyReader};
 
 /// The file's name inside a study's folder.
 pub const FILE_NAME: &str = "study.toml";
@@ -79,7 +79,7 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
 /// As [`load`].
 pub fn parse(text: &str, path: &str, folder: &Path) -> Result<Study, StudyError> {
     let (document, syntax) = toml::de::DeTable::parse_recoverable(text);
-    let reading = Reading::new(text, folder);
+    let reading = StudyReader::new(text, folder);
     if !syntax.is_empty() {
         syntax.iter().for_each(|error| reading.complain(Complaint::of_syntax(error, text)));
         return Err(reading.into_error(path));
@@ -89,7 +89,7 @@ pub fn parse(text: &str, path: &str, folder: &Path) -> Result<Study, StudyError>
     if reading.is_clean() { Ok(study) } else { Err(reading.into_error(path)) }
 }
 
-fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &Reading<'_>) -> Study {
+fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &StudyReader<'_>) -> Study {
     let top = Fields::open(reading, document.get_ref(), 0..0, "a study", TABLES);
     let dataset = top.table("dataset", "[dataset]", parts::DATASET).map(|fields| parts::dataset(&fields));
     top.some_tables("contender", "command = \"node server.mjs\"");

@@ -210,7 +210,7 @@ pub struct Claim {
     /// What it measures: `throughput_rps`, `latency_p99_ms`; or a setting: `connections`, `duration_s`.
     pub metric: String,
     /// The number or range.
-    pub figure: Figure,
+    pub figure: PublishedValue,
     /// Its unit, where the metric's name does not tell.
     pub unit: Option<String>,
     /// Where it can be tested here.
@@ -223,7 +223,7 @@ pub struct Claim {
 
 /// What was published.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Figure {
+pub enum PublishedValue {
     /// One number, and half a unit of its last digit as it was written.
     Value(f64, f64),
     /// From, to.
@@ -242,8 +242,8 @@ impl Claim {
     pub fn published(&self) -> record::Claim {
         let name = |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
         let (value, half_digit, low, high) = match self.figure {
-            Figure::Value(value, half) => (Some(value), half, None, None),
-            Figure::Range(low, high) => (None, 0.0, Some(low), Some(high)),
+            PublishedValue::Value(value, half) => (Some(value), half, None, None),
+            PublishedValue::Range(low, high) => (None, 0.0, Some(low), Some(high)),
         };
         record::Claim {
             source: self.source.clone(),

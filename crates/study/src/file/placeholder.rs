@@ -9,7 +9,7 @@ use deadheat_record::Listen;
 use toml::Spanned;
 
 use super::complaint::Complaint;
-use super::fields::Reading;
+use super::fields::StudyReader;
 use super::words::{one_of, shown};
 
 /// What may be named in one command.
@@ -28,7 +28,7 @@ pub(super) struct Context<'s> {
 }
 
 /// Complains about each placeholder in `text` that would not be replaced although it was meant to be.
-pub(super) fn check(reading: &Reading<'_>, text: &Spanned<String>, context: &Context<'_>) {
+pub(super) fn check(reading: &StudyReader<'_>, text: &Spanned<String>, context: &Context<'_>) {
     for word in words(text.get_ref()) {
         if let Some(fault) = context.fault(word) {
             let place = place(reading, text.span(), word);
@@ -38,7 +38,7 @@ pub(super) fn check(reading: &Reading<'_>, text: &Spanned<String>, context: &Con
     }
 }
 
-fn place(reading: &Reading<'_>, string: Range<usize>, word: &str) -> Range<usize> {
+fn place(reading: &StudyReader<'_>, string: Range<usize>, word: &str) -> Range<usize> {
     reading.part_of(&string, &format!("{{{word}}}"))
 }
 

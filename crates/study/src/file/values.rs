@@ -10,14 +10,14 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::complaint::Complaint;
-use super::fields::{Fields, Reading, number, whole};
+use super::fields::{Fields, StudyReader, number, whole};
 use super::words::shown;
 
 /// Longest name that still fits into a table and a file's name.
 const NAME_LENGTH: usize = 60;
 
 /// A name that flags, tables and log files can carry.
-pub(super) fn name(reading: &Reading<'_>, name: &Spanned<String>) {
+pub(super) fn name(reading: &StudyReader<'_>, name: &Spanned<String>) {
     let text = name.get_ref();
     let problem = if text.trim() != text {
         "begins or ends with a space"
@@ -35,7 +35,7 @@ pub(super) fn name(reading: &Reading<'_>, name: &Spanned<String>) {
 }
 
 /// A service's name, which becomes a part of placeholders and environment variables.
-pub(super) fn service_name(reading: &Reading<'_>, name: &Spanned<String>) {
+pub(super) fn service_name(reading: &StudyReader<'_>, name: &Spanned<String>) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !name.get_ref().bytes().all(plain) {
         let title = format!("the service's name `{}` cannot stand in `{{NAME.port}}`", shown(name.get_ref()));
@@ -70,7 +70,7 @@ pub fn is_token(text: &str) -> bool {
 }
 
 /// A header's name must be a token.
-pub(super) fn header_name(reading: &Reading<'_>, name: &str, place: Range<usize>) {
+pub(super) fn header_name(reading: &StudyReader<'_>, name: &str, place: Range<usize>) {
     if !is_token(name) {
         let title = format!("`{}` is no name of a header", shown(name));
         let complaint = Complaint::new(place, title, "this header");
@@ -79,7 +79,7 @@ pub(super) fn header_name(reading: &Reading<'_>, name: &str, place: Range<usize>
 }
 
 /// A header's value must not begin a new line.
-pub(super) fn header_value(reading: &Reading<'_>, value: &Spanned<String>) {
+pub(super) fn header_value(reading: &StudyReader<'_>, value: &Spanned<String>) {
     if value.get_ref().chars().any(|character| character.is_control() && character != '\t') {
         let title = "a header's value cannot hold line breaks or control characters";
         reading.complain(Complaint::new(
@@ -91,7 +91,7 @@ pub(super) fn header_value(reading: &Reading<'_>, value: &Spanned<String>) {
 }
 
 /// A method such as GET.
-pub(super) fn method(reading: &Reading<'_>, method: &Spanned<String>) {
+pub(super) fn method(reading: &StudyReader<'_>, method: &Spanned<String>) {
     let (text, upper) = (method.get_ref(), method.get_ref().to_uppercase());
     let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     if !is_token(text) {
@@ -119,7 +119,7 @@ pub fn path_problem(path: &str) -> Option<&'static str> {
 }
 
 /// A request's path and query.
-pub(super) fn path(reading: &Reading<'_>, path: &Spanned<String>) {
+pub(super) fn path(reading: &StudyReader<'_>, path: &Spanned<String>) {
     if let Some(problem) = path_problem(path.get_ref()).filter(|_| !path.get_ref().is_empty()) {
         let title = format!("`{}` is no path that can be requested: {problem}", shown(path.get_ref()));
         let complaint = Complaint::new(path.span(), title, "this path");
@@ -128,7 +128,7 @@ pub(super) fn path(reading: &Reading<'_>, path: &Spanned<String>) {
 }
 
 /// A regular expression.
-pub(super) fn pattern(reading: &Reading<'_>, pattern: &Spanned<String>) {
+pub(super) fn pattern(reading: &StudyReader<'_>, pattern: &Spanned<String>) {
     let Err(error) = Regex::new(pattern.get_ref()) else { return };
     let message = error.to_string();
     let last = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -139,7 +139,7 @@ pub(super) fn pattern(reading: &Reading<'_>, pattern: &Spanned<String>) {
 }
 
 /// A JSON path.
-pub(super) fn json_path(reading: &Reading<'_>, path: &str, place: Range<usize>) {
+pub(super) fn json_path(reading: &StudyReader<'_>, path: &str, place: Range<usize>) {
     if let Err(error) = JsonPath::parse(path) {
         let label = format!("{} at character {}", error.reason, error.at);
         let complaint = Complaint::new(place, format!("`{}` is no JSON path", shown(path)), label);
@@ -150,7 +150,7 @@ pub(super) fn json_path(reading: &Reading<'_>, path: &str, place: Range<usize>) 
 }
 
 /// A value of the file as JSON has it; complains about dates and about numbers that JSON lacks.
-pub(super) fn json(reading: &Reading<'_>, found: &Spanned<DeValue<'_>>) -> Value {
+pub(super) fn json(reading: &StudyReader<'_>, found: &Spanned<DeValue<'_>>) -> Value {
     let value = match found.get_ref() {
         DeValue::String(text) => Some(Value::from(text.as_ref())),
         DeValue::Boolean(flag) => Some(Value::from(*flag)),

@@ -5,7 +5,7 @@
 
 mod ad_hoc;
 mod metrics;
-mod places;
+mod paths;
 mod profiles;
 mod resolve;
 mod scaled;
@@ -13,7 +13,7 @@ mod sweep;
 mod topology;
 
 pub use ad_hoc::{AdHoc, study_of};
-pub use places::{Places, record_path};
+pub use paths::{Places, record_path};
 pub use profiles::{Profile, ROOM};
 pub use resolve::{Purpose, Resolved, Setting, fresh_seed, resolve};
 pub use topology::{Topology, is_narrowed};

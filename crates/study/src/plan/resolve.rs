@@ -13,7 +13,7 @@ use deadheat_record::{
 use toml::Spanned;
 
 use super::metrics::{in_reach, in_room, metrics};
-use super::places::Places;
+use super::paths::Places;
 use super::profiles::{Profile, QUICK};
 use super::scaled::scale;
 use super::sweep::points;
@@ -224,7 +224,7 @@ fn scenarios(
     if study.scenarios.is_empty() {
         all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
         let shape = Shape::Closed { connections: file::CONNECTIONS };
-        let asked = Asked { shape: &shape, metrics: &[], traffic: &Traffic::default() };
+        let asked = ScenarioOptions { shape: &shape, metrics: &[], traffic: &Traffic::default() };
         return Ok(vec![scenario(STEADY, &asked, all_probes(study), Limits::default(), choices)?]);
     }
     let known: Vec<&str> = study.scenarios.iter().map(|scenario| scenario.name.get_ref().as_str()).collect();
@@ -236,7 +236,7 @@ fn scenarios(
             Some(requests) => requests.iter().map(|share| share.get_ref().clone()).collect(),
             None => all_probes(study),
         };
-        let asked = Asked { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
+        let asked = ScenarioOptions { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
         let mut planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
         // With another kind of load, rates say nothing of the work.
         planned.ladder = one.ladder.clone().filter(|_| matches!(planned.shape, Shape::Closed { .. }));
@@ -249,7 +249,7 @@ fn scenarios(
 }
 
 /// What a scenario of the study asks for, before anything that was typed.
-struct Asked<'s> {
+struct ScenarioOptions<'s> {
     shape: &'s Shape,
     metrics: &'s [Metric],
     traffic: &'s Traffic,
@@ -257,7 +257,7 @@ struct Asked<'s> {
 
 fn scenario(
     name: &str,
-    asked: &Asked<'_>,
+    asked: &ScenarioOptions<'_>,
     requests: Vec<Share>,
     limits: Limits,
     choices: &Choices,

@@ -10,15 +10,15 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
-use crate::stretch::{Loaded, Sum, outcomes};
+use crate::loaded::{LoadTotals, LoadedContender, outcomes};
 use deadheat_host::cgroup::throttle::Groups;
 use deadheat_host::monitor::Monitor;
 use deadheat_host::usage::Meter;
 
 /// What one contender's rounds gave.
-pub(crate) struct Measured {
+pub(crate) struct ContenderReadings {
     /// Over all slices.
-    pub sum: Sum,
+    pub sum: LoadTotals,
     /// Where a peak was looked for.
     pub peak: Option<PeakSeen>,
     meter: Meter,
@@ -29,13 +29,13 @@ pub(crate) struct Measured {
     throttled: Option<Throttling>,
 }
 
-impl Measured {
+impl ContenderReadings {
     /// Reads what it has used before its first slice; `at` is the time since the epoch began, here and below.
-    pub(crate) fn begin(one: &Loaded, watch: &Monitor, at: Duration) -> Self {
-        let running = &*one.runner.running;
+    pub(crate) fn begin(one: &LoadedContender, watch: &Monitor, at: Duration) -> Self {
+        let running = &*one.runner.process;
         let groups = watch.groups_of(&running.processes());
         Self {
-            sum: Sum::new(),
+            sum: LoadTotals::new(),
             peak: None,
             meter: Meter::begin(running, at),
             usage: Usage::default(),
@@ -58,20 +58,20 @@ impl Measured {
     }
 
     /// To be called between two rounds.
-    pub(crate) fn between_rounds(&mut self, one: &Loaded, at: Duration) {
-        self.meter.between_rounds(&*one.runner.running, at);
+    pub(crate) fn between_rounds(&mut self, one: &LoadedContender, at: Duration) {
+        self.meter.between_rounds(&*one.runner.process, at);
     }
 
-    pub(crate) fn end(&mut self, one: &Loaded, at: Duration) {
-        self.usage = Usage { services_cpu_ns: self.services_ns, ..self.meter.end(&*one.runner.running, at) };
+    pub(crate) fn end(&mut self, one: &LoadedContender, at: Duration) {
+        self.usage = Usage { services_cpu_ns: self.services_ns, ..self.meter.end(&*one.runner.process, at) };
         self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
     }
 
     /// The contender's part of the epoch, with what its warm-up gave.
     pub(crate) fn into_record(
         self,
-        one: &Loaded,
-        warmup: &Sum,
+        one: &LoadedContender,
+        warmup: &LoadTotals,
         closed: bool,
     ) -> Result<ContenderEpoch, HistogramError> {
         let latency = match &self.sum.latency {
@@ -104,7 +104,7 @@ impl Measured {
             peak: self.peak,
             measured: None,
             measured_step: None,
-            log: one.runner.running.log().into(),
+            log: one.runner.process.log().into(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Scenarios without a load: fresh starts, and commands by which contenders measure something themselves. Each epoch is one
 //! round, and gives one value of each contender.
 //!
-//! Owns: the course of such a round, and how a command's line is read. Must not know: how values are judged.
+//! Owns: the epoch_run of such a round, and how a command's line is read. Must not know: how values are judged.
 
 use std::fs;
 use std::io;
@@ -12,11 +12,11 @@ use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape};
 use serde_json::Value;
 
-use crate::epoch::{Broken, Course, dropped};
+use crate::epoch::{EpochError, EpochRun, dropped};
 use crate::events::{Event, Observer};
-use crate::field::{Until, stop_all};
-use crate::parity::Asked;
-use crate::race::{Leg, Race, RaceError, Stop};
+use crate::launcher::{Until, stop_all};
+use crate::parity::ProbeTarget;
+use crate::race::{Race, RaceError, ScenarioError, ScenarioRun};
 use crate::schedule;
 use deadheat_host::process::{ProcessSpec, StartError};
 use deadheat_host::{process::tree, usage};
@@ -30,55 +30,57 @@ const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e
 
 impl Race<'_> {
     /// Rounds of single values until they are judged; before starts all contenders are compared once, side by side.
-    pub(crate) fn values(&mut self, leg: &Leg<'_>) -> Result<End, Stop> {
-        let method = leg.gate.plan.method_of(leg.scenario);
+    pub(crate) fn values(&mut self, run: &ScenarioRun<'_>) -> Result<End, ScenarioError> {
+        let method = run.launcher.plan.method_of(run.scenario);
         let judge = Judge::new(&method).map_err(|error| RaceError::from(AskError::from(error)))?;
-        let leg = Leg { judge: &judge, ..*leg };
-        if matches!(leg.scenario.shape, Shape::Starts { .. }) {
-            let racing = self.record.racing(&leg.scenario.name);
-            let course = leg.course(racing, Duration::ZERO, 0, method.seed);
-            let lineup = course.line_up("before", "before the starts", self.observer)?;
-            self.give_way_to(&lineup, &leg)?;
-            stop_all(lineup.runners);
+        let run = ScenarioRun { judge: &judge, ..*run };
+        if matches!(run.scenario.shape, Shape::Starts { .. }) {
+            let racing = self.record.racing(&run.scenario.name);
+            let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, method.seed);
+            let ready = epoch_run.start_all("before", "before the starts", self.observer)?;
+            self.give_way_to(&ready, &run)?;
+            stop_all(ready.runners);
         }
         loop {
-            if let Some(end) = self.is_over(&leg)? {
+            if let Some(end) = self.is_over(&run)? {
                 return Ok(end);
             }
-            self.epoch(&leg)?;
+            self.epoch(&run)?;
         }
     }
 }
 
-impl Course<'_> {
+impl EpochRun<'_> {
     /// One fresh start of every contender, one after the other in random order, each alone on the cores; each is asked every
     /// probe once it answered, and must meet the contract.
     ///
     /// # Errors
     /// When one does not start, or answers otherwise than it should.
-    pub(crate) fn start_each(&self, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
+    pub(crate) fn start_each(&self, observer: &mut dyn Observer) -> Result<Epoch, EpochError> {
         self.round(observer, &|contender| {
             let log = format!("start-{}", self.number);
-            let name = self.gate.plan.contenders[contender].name.clone();
-            let started = self.gate.start(contender, &self.scenario.limits, Until::Right, &log, false);
+            let name = self.launcher.plan.contenders[contender].name.clone();
+            let started = self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, false);
             let runner = started.map_err(|error| out(&name, error))?;
             let checked =
-                runner.running.thaw().map_err(|error| Broken::Failed(error.to_string())).and_then(|()| {
-                    let asked = [Asked { name: &name, address: runner.running.address() }];
-                    let checked = self.gate.parity(&asked, &format!("start {}", self.number));
-                    checked.map_err(|error| Broken::Failed(error.to_string()))?.ok_or(Broken::Interrupted)
+                runner.process.thaw().map_err(|error| EpochError::Failed(error.to_string())).and_then(|()| {
+                    let asked = [ProbeTarget { name: &name, address: runner.process.address() }];
+                    let checked = self.launcher.parity(&asked, &format!("start {}", self.number));
+                    checked
+                        .map_err(|error| EpochError::Failed(error.to_string()))?
+                        .ok_or(EpochError::Interrupted)
                 });
             let part = ContenderEpoch {
                 contender,
                 cold_start_ns: runner.cold_start.as_nanos() as u64,
-                usage: usage::since_start(&*runner.running),
-                log: runner.running.log().into(),
+                usage: usage::since_start(&*runner.process),
+                log: runner.process.log().into(),
                 ..ContenderEpoch::default()
             };
             stop_all(vec![runner]);
             match checked? {
                 parity if parity.differences.is_empty() => Ok(part),
-                parity => Err(Broken::Parity(parity.differences)),
+                parity => Err(EpochError::Parity(parity.differences)),
             }
         })
     }
@@ -87,23 +89,27 @@ impl Course<'_> {
     ///
     /// # Errors
     /// When one fails, or prints no value.
-    pub(crate) fn measure_each(&self, measure: &str, observer: &mut dyn Observer) -> Result<Epoch, Broken> {
+    pub(crate) fn measure_each(
+        &self,
+        measure: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<Epoch, EpochError> {
         self.round(observer, &|contender| self.measured(contender, measure))
     }
 
     fn round(
         &self,
         observer: &mut dyn Observer,
-        value: &dyn Fn(usize) -> Result<ContenderEpoch, Broken>,
-    ) -> Result<Epoch, Broken> {
-        let clock = self.gate.clock;
+        value: &dyn Fn(usize) -> Result<ContenderEpoch, EpochError>,
+    ) -> Result<Epoch, EpochError> {
+        let clock = self.launcher.clock;
         let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
         let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();
         let (before, ended) = (self.watch.moment(services()), tree::ended_ns());
         let mut contenders = Vec::new();
         let order = schedule::shuffled(&self.racing, self.seed);
         for (place, contender) in order.iter().enumerate() {
-            let name = &self.gate.plan.contenders[*contender].name;
+            let name = &self.launcher.plan.contenders[*contender].name;
             let doing = format!("round {}: {name} ({} of {})", self.number, place + 1, order.len());
             observer.event(&Event::Doing(&doing));
             let host = self.watch.host();
@@ -128,12 +134,12 @@ impl Course<'_> {
     }
 
     /// Runs a contender's command to its end, on the contenders' cores and within the scenario's limits.
-    fn measured(&self, contender: usize, measure: &str) -> Result<ContenderEpoch, Broken> {
-        let one = &self.gate.plan.contenders[contender];
+    fn measured(&self, contender: usize, measure: &str) -> Result<ContenderEpoch, EpochError> {
+        let one = &self.launcher.plan.contenders[contender];
         let command = one.measures.get(measure).map_or("", String::as_str);
-        let log = self.gate.log(contender, &format!("measure-{}-{}", self.number, self.scenario.name));
+        let log = self.launcher.log(contender, &format!("measure-{}-{}", self.number, self.scenario.name));
         // What an earlier try of this epoch printed is not this one's.
-        without(&log).map_err(|error| Broken::Failed(format!("{}: {error}", log.display())))?;
+        without(&log).map_err(|error| EpochError::Failed(format!("{}: {error}", log.display())))?;
         let start = ProcessSpec {
             name: &one.name,
             command,
@@ -141,38 +147,38 @@ impl Course<'_> {
             env: &one.env,
             listen: &Listen::FreePort,
             ending: &Ending::default(),
-            cpus: &self.gate.plan.pinning.server_cpus,
+            cpus: &self.launcher.plan.pinning.server_cpus,
             limits: &self.scenario.limits,
             log: log.clone(),
-            values: &self.gate.values,
-            sockets: &self.gate.plan.work,
+            values: &self.launcher.values,
+            sockets: &self.launcher.plan.work,
             count: false,
         };
-        let running = self.gate.host.start(&start).map_err(|error| out(&one.name, error))?;
-        let (clock, begun) = (self.gate.clock, self.gate.clock.now());
-        while running.exited().is_none() {
-            if (self.gate.stopped)() {
-                running.stop();
-                return Err(Broken::Interrupted);
+        let process = self.launcher.host.start(&start).map_err(|error| out(&one.name, error))?;
+        let (clock, begun) = (self.launcher.clock, self.launcher.clock.now());
+        while process.exited().is_none() {
+            if (self.launcher.stopped)() {
+                process.stop();
+                return Err(EpochError::Interrupted);
             }
             if clock.now() - begun > PATIENCE {
                 let why = format!("{}: `{measure}` took over {} s", one.name, PATIENCE.as_secs());
-                running.stop();
-                return Err(Broken::Out(one.name.clone(), why));
+                process.stop();
+                return Err(EpochError::Out(one.name.clone(), why));
             }
             // Where no group counts it, the CPU time of what ends is gone with it.
-            running.cpu_ns();
+            process.cpu_ns();
             clock.sleep(GLANCE);
         }
-        let usage = usage::since_start(&*running);
-        let (ended, tail) = (running.exited().unwrap_or_default(), running.tail());
-        let well = running.ended().is_some_and(|status| status.success());
-        running.stop();
+        let usage = usage::since_start(&*process);
+        let (ended, tail) = (process.exited().unwrap_or_default(), process.tail());
+        let well = process.ended().is_some_and(|status| status.success());
+        process.stop();
         let printed = fs::read_to_string(&log).unwrap_or_default();
         let Some((value, step)) = value(&printed).filter(|_| well) else {
             let what = if well { " and printed no value" } else { "" };
             let why = format!("{}: `{measure}` ended with {ended}{what}{tail}", one.name);
-            return Err(Broken::Out(one.name.clone(), why));
+            return Err(EpochError::Out(one.name.clone(), why));
         };
         let (measured, measured_step) = (Some(value), Some(step));
         Ok(ContenderEpoch { contender, measured, measured_step, usage, log, ..ContenderEpoch::default() })
@@ -187,10 +193,10 @@ fn without(path: &Path) -> io::Result<()> {
     }
 }
 
-fn out(name: &str, error: StartError) -> Broken {
+fn out(name: &str, error: StartError) -> EpochError {
     match error {
-        StartError::Interrupted => Broken::Interrupted,
-        other => Broken::Out(name.into(), other.to_string()),
+        StartError::Interrupted => EpochError::Interrupted,
+        other => EpochError::Out(name.into(), other.to_string()),
     }
 }
 

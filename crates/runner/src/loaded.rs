@@ -15,7 +15,7 @@ use hdrhistogram::Histogram;
 use rustix::io::Errno;
 
 use crate::ask::LoadGenerator;
-use crate::field::Runner;
+use crate::launcher::ReadyContender;
 use crate::schedule::derive_seed;
 
 /// Every so many answers one is kept whole, and at the most so many per slice.
@@ -24,7 +24,7 @@ const MAX_SAMPLES: u32 = 4;
 
 /// Why a stretch of load could not be driven.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StretchError {
+pub(crate) enum LoadError {
     /// Connections could not be opened.
     #[error("{contender}: {source}")]
     Open {
@@ -59,7 +59,7 @@ pub(crate) enum StretchError {
     },
 }
 
-impl StretchError {
+impl LoadError {
     /// Whether the load generator itself failed, or the machine under it, whatever the contender did.
     pub(crate) fn is_our_own(&self) -> bool {
         match self {
@@ -80,7 +80,7 @@ impl StretchError {
 
 /// What is added up over slices.
 #[derive(Debug)]
-pub(crate) struct Sum {
+pub(crate) struct LoadTotals {
     /// All complete answers.
     pub completions: u64,
     /// Busy time: the slices' elapsed times.
@@ -109,7 +109,7 @@ pub(crate) struct Sum {
     pub samples: Vec<Sample>,
 }
 
-impl Sum {
+impl LoadTotals {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
         Self {
@@ -180,9 +180,9 @@ pub(crate) fn outcomes(tally: &Tally) -> Outcomes {
 }
 
 /// A contender with its connections open.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedContender {
     /// The contender.
-    pub runner: Runner,
+    pub runner: ReadyContender,
     session: Box<dyn LoadSession>,
     shape: Shape,
     /// Of an open load: its rate over the time of a slice.
@@ -193,22 +193,22 @@ pub(crate) struct Loaded {
     flat_out: bool,
 }
 
-impl Loaded {
+impl LoadedContender {
     /// Opens the connections of a scenario, over TLS if `tls` says how; the contender is let run meanwhile.
     ///
     /// # Errors
     /// When the connections cannot be opened.
     pub(crate) fn open(
         generator: &dyn LoadGenerator,
-        runner: Runner,
+        runner: ReadyContender,
         scenario: &ScenarioPlan,
         plan: &Plan,
         requests: Arc<Requests>,
         tls: Option<TlsSettings>,
         seed: u64,
-    ) -> Result<Self, Box<(Runner, StretchError)>> {
+    ) -> Result<Self, Box<(ReadyContender, LoadError)>> {
         let config = SessionConfig {
-            address: runner.running.address().clone(),
+            address: runner.process.address().clone(),
             tls,
             connections: scenario.shape.connections() as usize,
             max_connections: scenario.shape.connections() as usize,
@@ -222,20 +222,20 @@ impl Loaded {
             sample_every: SAMPLE_EVERY,
             max_samples_per_slice: MAX_SAMPLES,
         };
-        let name = runner.running.name().to_owned();
+        let name = runner.process.name().to_owned();
         let stages = scenario.traffic.stages.as_deref().map(str::parse::<Rate>).transpose();
         let stages =
             stages.and_then(|stages| pacer(&scenario.shape, stages.as_ref(), seed, 0).map(|_| stages));
         let stages = match stages {
             Ok(stages) => stages,
-            Err(source) => return Err(Box::new((runner, StretchError::Rate { contender: name, source }))),
+            Err(source) => return Err(Box::new((runner, LoadError::Rate { contender: name, source }))),
         };
-        if let Err(source) = runner.running.thaw() {
-            return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
+        if let Err(source) = runner.process.thaw() {
+            return Err(Box::new((runner, LoadError::Freeze { contender: name, source })));
         }
         let opened = generator.open(config);
-        if let Err(source) = runner.running.freeze() {
-            return Err(Box::new((runner, StretchError::Freeze { contender: name, source })));
+        if let Err(source) = runner.process.freeze() {
+            return Err(Box::new((runner, LoadError::Freeze { contender: name, source })));
         }
         match opened {
             Ok(session) => Ok(Self {
@@ -247,7 +247,7 @@ impl Loaded {
                 settle: Duration::from_nanos(plan.method.settle_ns),
                 flat_out: true,
             }),
-            Err(source) => Err(Box::new((runner, StretchError::Open { contender: name, source }))),
+            Err(source) => Err(Box::new((runner, LoadError::Open { contender: name, source }))),
         }
     }
 
@@ -256,7 +256,7 @@ impl Loaded {
     ///
     /// # Errors
     /// When the slice fails as a whole, or the contender cannot be frozen or let run.
-    pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, StretchError> {
+    pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, LoadError> {
         let pacer = pacer(&self.shape, self.stages.as_ref(), self.seed, start);
         self.slice_of(pacer, length, start)
     }
@@ -270,7 +270,7 @@ impl Loaded {
         rate_per_s: f64,
         length: Duration,
         start: u64,
-    ) -> Result<Tally, StretchError> {
+    ) -> Result<Tally, LoadError> {
         let shape = Shape::Open { connections: self.shape.connections(), rate_per_s, poisson: true };
         self.slice_of(pacer(&shape, None, self.seed, start), length, start)
     }
@@ -280,14 +280,14 @@ impl Loaded {
         pacer: Result<Pacer, RateError>,
         length: Duration,
         start: u64,
-    ) -> Result<Tally, StretchError> {
-        let name = || self.runner.running.name().to_owned();
-        let pacer = pacer.map_err(|source| StretchError::Rate { contender: name(), source })?;
+    ) -> Result<Tally, LoadError> {
+        let name = || self.runner.process.name().to_owned();
+        let pacer = pacer.map_err(|source| LoadError::Rate { contender: name(), source })?;
         let order = SliceOrder { pacer, limit: Limit::duration(length), settle: self.settle, start };
-        self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
+        self.runner.process.thaw().map_err(|source| LoadError::Freeze { contender: name(), source })?;
         let tally = self.session.slice(&order);
-        self.runner.running.freeze().map_err(|source| StretchError::Freeze { contender: name(), source })?;
-        tally.map_err(|source| StretchError::Slice { contender: name(), source })
+        self.runner.process.freeze().map_err(|source| LoadError::Freeze { contender: name(), source })?;
+        tally.map_err(|source| LoadError::Slice { contender: name(), source })
     }
 
     /// From now on stretches keep to the scenario's rate, if it has one; whether they did not before.
@@ -301,10 +301,10 @@ impl Loaded {
     ///
     /// # Errors
     /// When the generator has failed.
-    pub(crate) fn set_handicap(&self, handicap: Duration) -> Result<(), StretchError> {
-        let contender = || self.runner.running.name().to_owned();
+    pub(crate) fn set_handicap(&self, handicap: Duration) -> Result<(), LoadError> {
+        let contender = || self.runner.process.name().to_owned();
         let set = self.session.set_handicap(handicap);
-        set.map_err(|source| StretchError::Slice { contender: contender(), source })
+        set.map_err(|source| LoadError::Slice { contender: contender(), source })
     }
 
     /// Loads it slice by slice from position `from` of the requests, without freezing in between, until `enough` says so or it has died;
@@ -317,9 +317,9 @@ impl Loaded {
         &mut self,
         slice: Duration,
         from: u64,
-        enough: impl FnMut(&Sum, &Tally) -> bool,
-    ) -> Result<Sum, StretchError> {
-        self.go_on(Sum::new(), slice, from, enough)
+        enough: impl FnMut(&LoadTotals, &Tally) -> bool,
+    ) -> Result<LoadTotals, LoadError> {
+        self.go_on(LoadTotals::new(), slice, from, enough)
     }
 
     /// The same, after a stretch that began at `from` and yielded `sum`; the sum of both.
@@ -328,30 +328,30 @@ impl Loaded {
     /// As [`Self::slice`].
     pub(crate) fn go_on(
         &mut self,
-        mut sum: Sum,
+        mut sum: LoadTotals,
         slice: Duration,
         from: u64,
-        mut enough: impl FnMut(&Sum, &Tally) -> bool,
-    ) -> Result<Sum, StretchError> {
-        let name = || self.runner.running.name().to_owned();
-        self.runner.running.thaw().map_err(|source| StretchError::Freeze { contender: name(), source })?;
+        mut enough: impl FnMut(&LoadTotals, &Tally) -> bool,
+    ) -> Result<LoadTotals, LoadError> {
+        let name = || self.runner.process.name().to_owned();
+        self.runner.process.thaw().map_err(|source| LoadError::Freeze { contender: name(), source })?;
         loop {
             let (limit, start) = (Limit::duration(slice), from + sum.outcomes.total());
             let paced = || pacer(&self.shape, self.stages.as_ref(), self.seed, start);
             let pacer = if self.flat_out { Ok(Pacer::Closed) } else { paced() };
-            let pacer = pacer.map_err(|source| StretchError::Rate { contender: name(), source })?;
+            let pacer = pacer.map_err(|source| LoadError::Rate { contender: name(), source })?;
             let order = SliceOrder { pacer, limit, settle: Duration::ZERO, start };
             let tally = self
                 .session
                 .slice(&order)
-                .map_err(|source| StretchError::Slice { contender: name(), source })?;
+                .map_err(|source| LoadError::Slice { contender: name(), source })?;
             let last = tally.clone();
             sum.add(tally);
-            if enough(&sum, &last) || self.runner.running.exited().is_some() {
+            if enough(&sum, &last) || self.runner.process.exited().is_some() {
                 break;
             }
         }
-        self.runner.running.freeze().map_err(|source| StretchError::Freeze { contender: name(), source })?;
+        self.runner.process.freeze().map_err(|source| LoadError::Freeze { contender: name(), source })?;
         Ok(sum)
     }
 }

@@ -7,7 +7,7 @@ use crate::error::AnalysisError;
 
 /// What is asked of a comparison of two races; empty lists and `None` leave the choice to the records.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Asked {
+pub struct CompareOptions {
     /// Names in the old record and in the new one, of contenders that go by two names.
     pub map: Vec<(String, String)>,
     /// Only these contenders, by their names in the new record.

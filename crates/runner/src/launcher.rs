@@ -13,7 +13,7 @@ use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 use crate::ask::{LoadGenerator, NoAnswer, Question};
 use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
-use crate::parity::{Asked, Contract, Parity};
+use crate::parity::{Contract, Parity, ProbeTarget};
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
 use deadheat_host::process::ready::ReadyCommand;
@@ -37,7 +37,7 @@ pub(crate) enum Until {
 }
 
 /// Everything that a start needs besides the contender itself.
-pub(crate) struct Gate<'a> {
+pub(crate) struct Launcher<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// Where they are started.
@@ -61,24 +61,24 @@ pub(crate) struct Gate<'a> {
 /// How contenders of each scenario of a race are started.
 pub(crate) struct Gates<'a> {
     /// For plain HTTP.
-    pub plain: &'a Gate<'a>,
+    pub plain: &'a Launcher<'a>,
     /// For TLS, where any scenario is raced over it.
-    pub secured: Option<&'a Gate<'a>>,
+    pub secured: Option<&'a Launcher<'a>>,
 }
 
 impl<'a> Gates<'a> {
     /// That for one scenario.
-    pub(crate) fn of(&self, scenario: &ScenarioPlan) -> &'a Gate<'a> {
+    pub(crate) fn of(&self, scenario: &ScenarioPlan) -> &'a Launcher<'a> {
         self.secured.filter(|_| scenario.traffic.tls).unwrap_or(self.plain)
     }
 }
 
 /// A contender that is up and frozen.
-pub(crate) struct Runner {
+pub(crate) struct ReadyContender {
     /// Index into the plan's contenders.
     pub contender: usize,
     /// Its processes.
-    pub running: Box<dyn Process>,
+    pub process: Box<dyn Process>,
     /// From when its command began to its first answer that meets the contract; where none had come before parity was to tell
     /// all that is wrong, to the last wrong one.
     pub cold_start: Duration,
@@ -87,12 +87,12 @@ pub(crate) struct Runner {
 /// A server that does nothing, up and frozen.
 pub(crate) struct NullStart {
     /// Its process.
-    pub running: Box<dyn Process>,
+    pub process: Box<dyn Process>,
     /// What it answers.
     pub answer: Answer,
 }
 
-impl Gate<'_> {
+impl Launcher<'_> {
     /// The same for contenders that speak TLS, under the same `contract` over TLS.
     ///
     /// # Errors
@@ -101,10 +101,10 @@ impl Gate<'_> {
         &'b self,
         contract: &'b Contract,
         authority: &Authority,
-    ) -> Result<Gate<'b>, RequestError> {
+    ) -> Result<Launcher<'b>, RequestError> {
         let mut values = self.values.clone();
         values.extend(authority.values());
-        Ok(Gate {
+        Ok(Launcher {
             plan: self.plan,
             host: self.host,
             generator: self.generator,
@@ -150,12 +150,12 @@ impl Gate<'_> {
             sockets: &self.plan.work,
             count: false,
         };
-        let running = self.host.start(&start)?;
-        let address = running.address().clone();
+        let process = self.host.start(&start)?;
+        let address = process.address().clone();
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let ask = |left| self.ask(&address, left).map_err(|error| error.reason);
-        let (answer, _) = wait_ready(&*running, self.clock, patience, self.stopped, ask, |_| None)?;
-        Ok(NullStart { running, answer })
+        let (answer, _) = wait_ready(&*process, self.clock, patience, self.stopped, ask, |_| None)?;
+        Ok(NullStart { process, answer })
     }
 
     /// Starts one contender within limits, waits until it answers as it should, and freezes it. `when` names its log file; `count` asks
@@ -170,7 +170,7 @@ impl Gate<'_> {
         until: Until,
         when: &str,
         count: bool,
-    ) -> Result<Runner, StartError> {
+    ) -> Result<ReadyContender, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
         let start = ProcessSpec {
@@ -187,9 +187,9 @@ impl Gate<'_> {
             sockets: &self.plan.work,
             count,
         };
-        let running = self.host.start(&start)?;
+        let process = self.host.start(&start)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
-        let address = running.address().clone();
+        let address = process.address().clone();
         let mut last = String::new();
         let ask = |left| {
             self.ask(&address, left).map_err(|error| {
@@ -201,11 +201,11 @@ impl Gate<'_> {
             })
         };
         let wrong = self.wrong(until, patience);
-        let (_, cold_start) = wait_ready(&*running, self.clock, patience, self.stopped, ask, wrong)?;
-        running
+        let (_, cold_start) = wait_ready(&*process, self.clock, patience, self.stopped, ask, wrong)?;
+        process
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
-        Ok(Runner { contender, running, cold_start })
+        Ok(ReadyContender { contender, process, cold_start })
     }
 
     /// Finds what is wrong with one answer after the other, as long as a right one is waited for.
@@ -237,7 +237,7 @@ impl Gate<'_> {
     /// When a probe cannot be written as an HTTP request.
     pub(crate) fn parity(
         &self,
-        contenders: &[Asked<'_>],
+        contenders: &[ProbeTarget<'_>],
         when: &str,
     ) -> Result<Option<Parity>, RequestError> {
         let ask = |all: &[&Address], question: &Question, patience| self.ask_all(all, question, patience);
@@ -292,8 +292,8 @@ impl Gate<'_> {
                 sockets: &self.plan.work,
                 count: false,
             };
-            let running = self.host.start(&start)?;
-            let address = running.address().clone();
+            let process = self.host.start(&start)?;
+            let address = process.address().clone();
             let (key, value) = match &address {
                 Address::Tcp(address) => ("port", address.port().to_string()),
                 Address::Unix(path) => ("socket", path.to_string_lossy().into_owned()),
@@ -308,9 +308,9 @@ impl Gate<'_> {
                 accepts(&address)?;
                 ready.as_ref().map_or(Ok(()), |command| command.succeeds(left, self.stopped))
             };
-            wait_ready(&*running, self.clock, patience, self.stopped, ask, |()| None)?;
+            wait_ready(&*process, self.clock, patience, self.stopped, ask, |()| None)?;
             self.values.insert(format!("{}.{key}", service.name), value);
-            up.push(running);
+            up.push(process);
         }
         Ok(up)
     }
@@ -342,9 +342,9 @@ fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
 }
 
 /// Ends all at once and returns when nothing is left.
-pub(crate) fn stop_all(mut runners: Vec<Runner>) {
-    runners.iter_mut().for_each(|runner| runner.running.ask_to_stop());
-    runners.into_iter().for_each(|runner| runner.running.stop());
+pub(crate) fn stop_all(mut runners: Vec<ReadyContender>) {
+    runners.iter_mut().for_each(|runner| runner.process.ask_to_stop());
+    runners.into_iter().for_each(|runner| runner.process.stop());
 }
 
 #[cfg(test)]
@@ -372,7 +372,7 @@ mod tests {
             ending: Ending::default(),
         }];
         let contract = Contract::new(&plan.probes, Duration::ZERO).unwrap();
-        let mut gate = Gate {
+        let mut launcher = Launcher {
             plan: &plan,
             host: &LocalHost { run: &RunId::current(), hierarchy: &Hierarchy::detect() },
             generator: &LocalGenerator,
@@ -383,8 +383,8 @@ mod tests {
             values: BTreeMap::new(),
             stopped: &|| true,
         };
-        let started = gate.start(0, &Limits::default(), Until::Right, "test", false);
+        let started = launcher.start(0, &Limits::default(), Until::Right, "test", false);
         assert!(matches!(started, Err(StartError::Interrupted)));
-        assert!(matches!(gate.start_services(), Err(StartError::Interrupted)));
+        assert!(matches!(launcher.start_services(), Err(StartError::Interrupted)));
     }
 }
