@@ -13,7 +13,6 @@ mod document;
 mod epochs;
 mod loads;
 mod matched;
-mod metrics;
 mod options;
 mod races;
 
@@ -26,6 +25,5 @@ pub use document::{
     compare_schema_json,
 };
 pub use loads::loads;
-pub use metrics::{asked_metrics, shape};
 pub use options::{CompareError, CompareOptions, FailIf, Named};
 pub use races::races;

@@ -5,7 +5,7 @@
 mod headline;
 mod reproduce;
 
-use deadheat_record::{Difference, End, Finding, Metric, Record, SCHEMA, ScenarioPlan, Shape};
+use deadheat_record::{Difference, End, Finding, Metric, Record, SCHEMA, ScenarioPlan};
 use deadheat_stats::Progress;
 
 use crate::error::AnalysisError;
@@ -105,10 +105,7 @@ fn scenario_result(
 /// What `judge`, who goes by the method of the race, says of a scenario; of one that has looks of its own its own judge says it.
 fn judged(record: &Record, scenario: &ScenarioPlan, judge: &Judge) -> Result<Judged, AnalysisError> {
     let name = &scenario.name;
-    let own = match scenario.shape {
-        Shape::Starts { .. } => Some(Judge::new(&record.plan.method_of(scenario))?),
-        _ => None,
-    };
+    let own = scenario.shape.starts().map(|_| Judge::new(&record.plan.method_of(scenario))).transpose()?;
     let progress = match record.end_of(name) {
         Some(End::Decided | End::Maximum | End::Budget | End::Stopped | End::Unavailable) => Progress::Ended,
         None => Progress::Interrupted,

@@ -12,6 +12,7 @@ mod condition;
 mod derive;
 pub mod doctor;
 mod error;
+pub mod experiment;
 pub mod gates;
 pub mod judge;
 pub mod number;

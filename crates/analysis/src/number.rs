@@ -2,6 +2,8 @@
 //!
 //! Owns rounding for the eye, which messages and renderings share. Must not know what a number means.
 
+use deadheat_record::Unit;
+
 /// Three significant digits: `11,400`, `57.0`, `0.123`, `0`.
 pub fn three_digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -79,6 +81,15 @@ fn unit<'u>(value: f64, units: &[(f64, &'u str, f64)]) -> (&'u str, f64) {
 fn scaled(value: f64, units: &[(f64, &str, f64)]) -> String {
     let (unit, size) = unit(value, units);
     format!("{} {unit}", three_digits(value / size))
+}
+
+/// A metric's value in the record's unit: a number per second, a time, or a size.
+pub fn amount(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Rate => three_digits(value),
+        Unit::Time | Unit::CpuTime => time_ns(value),
+        Unit::Size => bytes(value as u64),
+    }
 }
 
 /// A share as a percentage: `71.2 %`, `0.12 %`.

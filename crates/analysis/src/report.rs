@@ -10,8 +10,8 @@ mod ladder;
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Axis, CollectorKind, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles, Record, Severity,
-    Shape, Throttling, VerdictWord,
+    Axis, CollectorKind, Experiment, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles, Record,
+    Severity, Throttling, VerdictWord,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -333,7 +333,7 @@ pub struct ScenarioResult {
     /// Its name.
     pub name: String,
     /// Closed, open, or a peak that is looked for.
-    pub shape: Shape,
+    pub shape: Experiment,
     /// Epochs that were measured.
     pub epochs: usize,
     /// One entry per raced contender, in plan order.
@@ -480,6 +480,20 @@ impl ScenarioResult {
 }
 
 impl ContenderResult {
+    /// Its figure in a metric, whether or not that was compared, in the unit of the document.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let whole = |number: Option<u64>| number.map(|number| number as f64);
+        match metric {
+            Metric::Throughput => self.throughput_rps,
+            Metric::Cpu => self.cpu_us_per_request,
+            Metric::P50 => whole(self.latency_ns.p50),
+            Metric::P99 => whole(self.latency_ns.p99),
+            Metric::Peak => self.peak_rps,
+            Metric::ColdStart => whole(self.cold_start_ns),
+            Metric::Measure => self.measured,
+        }
+    }
+
     /// Its figure in a metric that was compared.
     pub fn figure(&self, metric: Metric) -> Option<&Figure> {
         self.figures.iter().find(|one| one.metric == metric)

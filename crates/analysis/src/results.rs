@@ -11,8 +11,8 @@ pub(crate) mod sweep;
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, Epoch, HistogramError, Metric, Outcomes, Quantiles, Record, Shape,
-    Throttling, Usage, VerdictWord, curve,
+    ContenderEpoch, EncodedHistogram, Epoch, HistogramError, Metric, Outcomes, Quantiles, Record, Throttling,
+    Usage, VerdictWord, curve,
 };
 use deadheat_stats::Sample;
 
@@ -61,16 +61,8 @@ pub(crate) fn order(results: &[ContenderResult], metric: Metric, comparisons: &[
 
 /// A contender's figure in a metric, so that the best is the least; infinite without one.
 fn figure(result: &ContenderResult, metric: Metric) -> f64 {
-    let value = match metric {
-        Metric::Throughput => result.throughput_rps.map(|rate| -rate),
-        Metric::Cpu => result.cpu_us_per_request,
-        Metric::P50 => result.latency_ns.p50.map(|ns| ns as f64),
-        Metric::P99 => result.latency_ns.p99.map(|ns| ns as f64),
-        Metric::Peak => result.peak_rps.map(|rate| -rate),
-        Metric::ColdStart => result.cold_start_ns.map(|ns| ns as f64),
-        Metric::Measure => result.measured,
-    };
-    value.unwrap_or(f64::INFINITY)
+    let sign = if metric.more_is_better() { -1.0 } else { 1.0 };
+    result.value(metric).map_or(f64::INFINITY, |value| sign * value)
 }
 
 fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderResult, HistogramError> {
@@ -78,9 +70,9 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         record.epochs_of(scenario).filter_map(|epoch| epoch.of(contender)).collect();
     let plan = record.plan.scenario(scenario);
     // Rates and latencies of trials, most of them too high, are nobody's.
-    let searched = plan.is_some_and(|plan| matches!(plan.shape, Shape::Peak { .. }) || !plan.shape.is_load());
-    let starts = plan.is_some_and(|plan| matches!(plan.shape, Shape::Starts { .. }));
-    let measures = plan.is_some_and(|plan| matches!(plan.shape, Shape::Measure { .. }));
+    let searched = plan.is_some_and(|plan| plan.shape.objective().is_some() || !plan.shape.is_load());
+    let starts = plan.is_some_and(|plan| plan.shape.starts().is_some());
+    let measures = plan.is_some_and(|plan| plan.shape.measure().is_some());
     let kept = record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed());
     let kept: Vec<&ContenderEpoch> = kept.filter_map(|epoch| epoch.of(contender)).collect();
     // Where starts are what is compared, those that count.
@@ -210,9 +202,7 @@ fn figures(record: &Record, scenario: &str, contender: usize) -> Result<Vec<Figu
         }
         let Some(sample) = Sample::of(&logs) else { continue };
         let ends = sample.t_interval(FIGURE_ALPHA);
-        // CPU time is in nanoseconds in the record, in microseconds wherever it is shown.
-        let unit = if metric == Metric::Cpu { 1e-3 } else { 1.0 };
-        let shown = |log: f64| log.exp() * unit;
+        let shown = |log: f64| log.exp() * metric.row().unit.scale();
         let (low, high) = (ends.map(|ends| shown(ends.low)), ends.map(|ends| shown(ends.high)));
         figures.push(Figure { metric, value: shown(sample.mean), low, high });
     }
@@ -221,7 +211,7 @@ fn figures(record: &Record, scenario: &str, contender: usize) -> Result<Vec<Figu
 
 /// Requests that were due over the time of the slices, under an open load.
 fn offered(record: &Record, scenario: &str, epochs: usize, due: u64) -> Option<f64> {
-    let plan = record.plan.scenario(scenario).filter(|plan| matches!(plan.shape, Shape::Open { .. }))?;
+    let plan = record.plan.scenario(scenario).filter(|plan| plan.shape.rate_per_s().is_some())?;
     let planned_s = record.plan.slices(plan).measured_ns() as f64 / 1e9 * epochs as f64;
     (planned_s > 0.0).then(|| due as f64 / planned_s)
 }

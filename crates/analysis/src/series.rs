@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use deadheat_record::{
-    BEYOND, ContenderEpoch, Epoch, FEWEST_BEYOND, HistogramError, Metric, Record, Round, Shape, Slice, beyond,
+    BEYOND, ContenderEpoch, Epoch, FEWEST_BEYOND, HistogramError, Metric, Record, Round, Slice, beyond,
 };
 use hdrhistogram::Histogram;
 
@@ -260,7 +260,7 @@ pub fn rates_by_epoch(record: &Record, scenario: &str, contender: usize) -> Vec<
 /// How fast a contender worked, for each epoch of a scenario that it took part in and each round that was kept: its rate, or where a
 /// rate is given, what it did per second of its own CPU time.
 pub fn paces(record: &Record, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
-    let given = record.plan.scenario(scenario).is_some_and(|one| matches!(one.shape, Shape::Open { .. }));
+    let given = record.plan.scenario(scenario).is_some_and(|one| one.shape.rate_per_s().is_some());
     let epochs = record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
     let pace = |epoch: &Epoch| match given {
         // Records from before slices had their CPU time do not tell.

@@ -6,7 +6,7 @@ mod fixture;
 
 use deadheat_analysis::Report;
 use deadheat_analysis::judge::{Judge, word};
-use deadheat_record::{Metric, Record, Shape, VerdictWord};
+use deadheat_record::{Experiment, Metric, Record, VerdictWord};
 use deadheat_stats::{Next, Progress};
 use fixture::{Race, Racer};
 
@@ -18,7 +18,8 @@ fn races() -> Vec<(&'static str, Record)> {
     let race = |racers| Race { epochs: 12, end: None, ..Race::of(racers) };
     let three = [two(17_300.0), vec![Racer::new("go", 17_350.0)]].concat();
     let metrics = vec![Metric::Throughput, Metric::Cpu, Metric::P50, Metric::P99];
-    let mut starts = Race { shape: Shape::Starts { starts: 10 }, epochs: 10, ..race(two(11_400.0)) }.record();
+    let mut starts =
+        Race { shape: Experiment::Starts { starts: 10 }, epochs: 10, ..race(two(11_400.0)) }.record();
     starts.plan.scenarios[0].metrics = vec![Metric::ColdStart];
     vec![
         ("apart", race(two(17_300.0)).record()),

@@ -8,8 +8,8 @@ use deadheat_analysis::compare::{CompareOptions, Condition, ConditionKind, FailI
 use deadheat_analysis::gates::race::CODES;
 use deadheat_analysis::{GateReading, GateWord, Report};
 use deadheat_record::{
-    CgroupKind, ContenderEpoch, EncodedHistogram, Handicap, HostReading, LaterCeiling, Metric, Objective,
-    PeakEnd, PeakSeen, Record, Severity, Shape, Slices, Throttling, VerdictWord,
+    CgroupKind, ContenderEpoch, EncodedHistogram, Experiment, Handicap, HostReading, LaterCeiling, Metric,
+    Objective, PeakEnd, PeakSeen, Record, Severity, Slices, Throttling, VerdictWord,
 };
 use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
@@ -24,7 +24,7 @@ fn open() -> Record {
 }
 
 fn open_at(rate_per_s: f64) -> Record {
-    let shape = Shape::Open { connections: 64, rate_per_s, poisson: true };
+    let shape = Experiment::Open { connections: 64, rate_per_s, poisson: true };
     let racers = vec![Racer::new("a", rate_per_s), Racer::new("b", rate_per_s)];
     let mut record = Race { shape, ..Race::of(racers) }.record();
     parts(&mut record, |part| part.latency = times(1_000_000, 2_000_000, 10_000));
@@ -151,7 +151,7 @@ fn stalls_weaken_percentiles_alone() {
     assert!(!with(waiting, 0.1), "who waits for an answer asks for nothing while a core stands still");
     let mut searched = open().plan;
     let objective = Objective { quantile: 0.95, limit_ns: 10_000_000 };
-    searched.scenarios[0].shape = Shape::Peak { connections: 64, objective };
+    searched.scenarios[0].shape = Experiment::Peak { connections: 64, objective };
     assert_eq!(searched.highest_quantile(&searched.scenarios[0]), Some(0.95));
 }
 
@@ -292,7 +292,7 @@ fn figures_that_a_lag_takes_away_are_compared_by_nobody() {
     let mut record = lagging(900_000);
     // Raced for p99 alone, the other metrics are compared all the same.
     record.plan.scenarios[0].metrics = vec![Metric::P99];
-    let metric = |word: &str| Some(Metric::ALL.into_iter().find(|one| one.word() == word).unwrap());
+    let metric = |word: &str| Some(Metric::OF_LOADS.into_iter().find(|one| one.word() == word).unwrap());
     let condition = |word: &str| FailIf {
         text: format!("{word} slower"),
         condition: Condition { claim: ConditionKind::Slower(0.0), maybe: false },
@@ -386,7 +386,7 @@ fn a_generator_that_only_looks_out_for_the_next_due_time_is_not_busy() {
 
 #[test]
 fn freezing_by_signals_weakens_cpu_time_at_a_rate_in_short_slices() {
-    let shape = Shape::Open { connections: 64, rate_per_s: 1e4, poisson: true };
+    let shape = Experiment::Open { connections: 64, rate_per_s: 1e4, poisson: true };
     let race = |metrics| {
         let racers = vec![Racer::new("a", 1e4), Racer::new("b", 1e4)];
         let mut record = Race { shape: shape.clone(), metrics, ..Race::of(racers) }.record();
@@ -429,7 +429,8 @@ fn a_generator_has_a_thread_for_each_core_and_no_more_than_connections() {
     ] {
         let mut record = open();
         record.plan.pinning.load_cpus = cores;
-        record.plan.scenarios[0].shape = Shape::Open { connections, rate_per_s: 10_000.0, poisson: true };
+        record.plan.scenarios[0].shape =
+            Experiment::Open { connections, rate_per_s: 10_000.0, poisson: true };
         let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
         rounds.flat_map(|round| &mut round.slices).for_each(|slice| slice.load_cpu_ns = cpu_ns);
         let expected = if said { both("generator-saturated", Severity::Invalid, &record) } else { vec![] };
@@ -525,7 +526,7 @@ fn the_generators_ceiling() {
 #[test]
 fn a_peak_near_the_generators_ceiling() {
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
-    let shape = Shape::Peak { connections: 64, objective };
+    let shape = Experiment::Peak { connections: 64, objective };
     for (peak, severity) in [
         (None, None),
         (Some(19_000.0), None),

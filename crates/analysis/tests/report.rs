@@ -10,7 +10,7 @@ use deadheat_analysis::gates::race::CODES;
 use deadheat_analysis::series::rates;
 use deadheat_analysis::{Comparison, Report};
 use deadheat_record::{
-    End, Epoch, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity, Shape,
+    End, Epoch, Experiment, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity,
     Throttling, VerdictWord,
 };
 use fixture::{Race, Racer};
@@ -256,7 +256,7 @@ fn gates_of_the_generator() {
     served.plan.scenarios[0].limits.cpus = Some(1.0);
     assert!(codes(&served).contains(&bound), "{:?}", codes(&served));
     // An open load asks for no more than its rate.
-    let open = Shape::Open { connections: 64, rate_per_s: 100.0, poisson: true };
+    let open = Experiment::Open { connections: 64, rate_per_s: 100.0, poisson: true };
     assert_eq!(codes(&Race { shape: open, ..idle(0.5) }.record()), []);
 }
 

@@ -5,7 +5,7 @@
 mod fixture;
 
 use deadheat_analysis::series::{self, Contest, Values};
-use deadheat_record::{EncodedHistogram, Metric, Record, Shape};
+use deadheat_record::{EncodedHistogram, Experiment, Metric, Record};
 use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
 use proptest::prelude::*;
@@ -173,7 +173,7 @@ fn under_an_open_load_the_pace_is_what_is_done_per_second_of_cpu_time() {
         slice.cpu_ns = Some(slice.completions * 50_000);
     }
     assert_eq!(series::paces(&record, "closed-64", 1), series::rates_by_epoch(&record, "closed-64", 1));
-    record.plan.scenarios[0].shape = Shape::Open { connections: 64, rate_per_s: 9_000.0, poisson: true };
+    record.plan.scenarios[0].shape = Experiment::Open { connections: 64, rate_per_s: 9_000.0, poisson: true };
     let paces = series::paces(&record, "closed-64", 1);
     assert!(paces[0].iter().all(|pace| (pace - 20_000.0).abs() < 1e-6), "{paces:?}");
     assert!(paces[1..].iter().all(Vec::is_empty), "older records do not tell");

@@ -171,10 +171,10 @@ impl CheckFlags {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use deadheat_study::choices::MetricWord;
     use deadheat_study::values::{CpuList, EpochRange};
 
     use super::*;
+    use deadheat_record::Metric;
 
     #[test]
     fn the_command_line_is_sound() {
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(flags.json, Some(Output::Standard));
         let choices = &flags.choices;
         assert_eq!(choices.selection.only, ["x", "y", "z"]);
-        assert_eq!(choices.method.metric, [MetricWord::P99, MetricWord::Cpu]);
+        assert_eq!(choices.method.metric, [Metric::P99, Metric::Cpu]);
         assert_eq!(choices.method.epochs, Some(EpochRange { fewest: 6, most: 10 }));
         assert_eq!(choices.method.budget, Some(Duration::from_secs(180)));
         assert_eq!(choices.method.margin, Some(0.03));

@@ -214,7 +214,9 @@ pub(crate) fn logs_beside(record: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use deadheat_record::{ContenderEpoch, End, Epoch, ExternalReading, Metric, Round, Shape, VerdictWord};
+    use deadheat_record::{
+        ContenderEpoch, End, Epoch, Experiment, ExternalReading, Metric, Round, VerdictWord,
+    };
 
     use super::*;
 
@@ -252,7 +254,7 @@ mod tests {
         }
         record.plan.contenders.push(third);
         let mut boot = record.plan.scenarios[0].clone();
-        (boot.name, boot.shape) = ("boot".into(), Shape::Measure { measure: "boot".into() });
+        (boot.name, boot.shape) = ("boot".into(), Experiment::Measure { measure: "boot".into() });
         (boot.metrics, boot.slices) = (vec![Metric::Measure], None);
         record.plan.scenarios.insert(0, boot);
         let part = |contender: usize, number: usize| ContenderEpoch {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     AUDIT_SCHEMA, CollectorPass, Contender, Difference, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
-    SCHEMA, Shape, packed,
+    SCHEMA, packed,
 };
 
 /// How a race, or one part of it, came to its end.
@@ -483,9 +483,9 @@ impl Record {
             out_in.and_then(|(_, out_in)| place(out_in)) > place(scenario)
         };
         let planned = self.plan.scenario(scenario);
-        let able = |one: &Contender| match planned.map(|planned| &planned.shape) {
-            Some(Shape::Measure { measure }) => one.measures.contains_key(measure),
-            _ => !(one.plain_http_only && planned.is_some_and(|planned| planned.traffic.tls)),
+        let able = |one: &Contender| match planned.and_then(|planned| planned.shape.measure()) {
+            Some(measure) => one.measures.contains_key(measure),
+            None => !(one.plain_http_only && planned.is_some_and(|planned| planned.traffic.tls)),
         };
         let contenders = self.plan.contenders.iter().enumerate();
         contenders

@@ -11,12 +11,14 @@ mod claim;
 mod collector;
 mod doctor;
 mod epoch;
+mod experiment;
 mod finding;
 mod histogram;
 mod journal;
 mod json_path;
 mod load;
 mod machine;
+mod metric;
 mod packed;
 mod page;
 mod part;
@@ -41,6 +43,7 @@ pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, MemoryPoint, Outcomes, Pilot,
     PilotContender, Round, Slice, Usage,
 };
+pub use experiment::Experiment;
 pub use finding::{Finding, Severity};
 pub use histogram::{
     BEYOND, EncodedHistogram, FEWEST_BEYOND, HistogramError, QUANTILES, Quantiles, beyond, curve,
@@ -52,10 +55,11 @@ pub use load::{
     LoadRecord, LoadShape, LoadTimes, Sent, load_schema_json,
 };
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
+pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
-    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Metric, Plan, Probe, ScenarioPlan,
-    Service, Shape, Share, Source, StatusRule, Traffic, Typed, Volatile,
+    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, ScenarioPlan, Service, Share,
+    Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Collector, Objective, Pinning, Rung, Slices, SweepPoint};
+use crate::{Claim, Collector, Experiment, Metric, Objective, Pinning, Rung, Slices, SweepPoint};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -283,62 +283,6 @@ pub struct Volatile {
     pub own: bool,
 }
 
-/// The form of a load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Shape {
-    /// Each connection waits for its answer before it sends again.
-    Closed {
-        /// How many connections.
-        connections: u32,
-    },
-    /// Requests are due at a rate, whatever the answers do.
-    Open {
-        /// How many connections at the most.
-        connections: u32,
-        /// Requests per second.
-        rate_per_s: f64,
-        /// Whether the gaps are exponential (Poisson) or all the same.
-        poisson: bool,
-    },
-    /// Requests are due at rates that are tried one after the other: the highest at which an objective is met is looked
-    /// for. Gaps are exponential.
-    Peak {
-        /// How many connections at the most.
-        connections: u32,
-        /// What must hold.
-        objective: Objective,
-    },
-    /// No load: each contender is started afresh again and again, and the time to its first answer that meets the contract is
-    /// compared.
-    Starts {
-        /// How many fresh starts of each contender.
-        starts: u32,
-    },
-    /// No load: a command of each contender measures something by itself, in a fresh process each time, and prints it.
-    Measure {
-        /// Its name among the contenders' `measures`.
-        measure: String,
-    },
-}
-
-impl Shape {
-    /// How many connections the load holds open.
-    pub fn connections(&self) -> u32 {
-        match self {
-            Self::Closed { connections }
-            | Self::Open { connections, .. }
-            | Self::Peak { connections, .. } => *connections,
-            Self::Starts { .. } | Self::Measure { .. } => 0,
-        }
-    }
-
-    /// Whether contenders are loaded at all: else each epoch has one value of each contender.
-    pub fn is_load(&self) -> bool {
-        !matches!(self, Self::Starts { .. } | Self::Measure { .. })
-    }
-}
-
 /// One probe's share of a scenario's requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
@@ -354,7 +298,7 @@ pub struct ScenarioPlan {
     /// Unique within the plan.
     pub name: String,
     /// Closed or open.
-    pub shape: Shape,
+    pub shape: Experiment,
     /// What is requested.
     pub requests: Vec<Share>,
     /// What each contender is held to.
@@ -440,27 +384,6 @@ impl Limits {
             (cores, quota) => quota.or(cores),
         }
     }
-}
-
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// Completions per second; more is better.
-    Throughput,
-    /// CPU time of the contender's tree per completion; less is better.
-    Cpu,
-    /// Median latency; less is better.
-    P50,
-    /// 99th percentile of latency; less is better.
-    P99,
-    /// Highest rate at which the scenario's objective is met; more is better.
-    Peak,
-    /// Time from when its command began to its first answer that met the contract; less is better.
-    #[serde(rename = "cold_start")]
-    ColdStart,
-    /// What a contender's own command measured; less is better.
-    Measure,
 }
 
 /// How to measure and decide.

@@ -1,11 +1,11 @@
 //! What a scenario asks: its metrics, its slices, and its place in a sweep or on a ladder.
 //!
-//! Owns: the words of metrics, and what of the method holds for a scenario. Must not know: how anything is judged or shown.
+//! Owns: what of the method holds for a scenario. Must not know: how anything is judged or shown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Method, Metric, Plan, ScenarioPlan, Shape, beyond};
+use crate::{Method, Metric, Plan, ScenarioPlan};
 
 /// How an epoch is cut into slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,57 +69,6 @@ pub struct Rung {
     pub place: u32,
 }
 
-impl Metric {
-    /// All that a scenario can ask for; the peak comes of its own where a scenario has an objective.
-    pub const ALL: [Self; 4] = [Self::Throughput, Self::Cpu, Self::P50, Self::P99];
-
-    /// All that there are: those, and what comes of its own with an objective, with fresh starts and with a measure.
-    pub const EVERY: [Self; 7] =
-        [Self::Throughput, Self::Cpu, Self::P50, Self::P99, Self::Peak, Self::ColdStart, Self::Measure];
-
-    /// The metric that is written so, as [`Metric::word`] writes it.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::EVERY.into_iter().find(|metric| metric.word() == word)
-    }
-
-    /// Whether the higher value is the better one.
-    pub fn more_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::Peak)
-    }
-
-    /// The quantile of latency that it is, from 0 to 1; none for what is no latency.
-    pub fn quantile(self) -> Option<f64> {
-        match self {
-            Self::P50 => Some(0.50),
-            Self::P99 => Some(0.99),
-            Self::Throughput | Self::Cpu | Self::Peak | Self::ColdStart | Self::Measure => None,
-        }
-    }
-
-    /// As it is written in flags, studies and records.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::Cpu => "cpu",
-            Self::P50 => "p50",
-            Self::P99 => "p99",
-            Self::Peak => "peak",
-            Self::ColdStart => "cold_start",
-            Self::Measure => "measure",
-        }
-    }
-}
-
-impl Shape {
-    /// How many requests of an epoch will lie beyond a percentile, of each contender, where a rate says so; none of other metrics and
-    /// where nobody knows before the race.
-    pub fn requests_beyond(&self, slices: Slices, metric: Metric) -> Option<f64> {
-        let Self::Open { rate_per_s, .. } = self else { return None };
-        let requests = rate_per_s * slices.measured_ns() as f64 / 1e9;
-        metric.quantile().map(|at| beyond(requests, at))
-    }
-}
-
 impl Plan {
     /// What a scenario compares, what matters most first; never empty.
     pub fn metrics(&self, scenario: &ScenarioPlan) -> Vec<Metric> {
@@ -138,16 +87,18 @@ impl Plan {
         probes.any(|probe| probe.request_headers.iter().any(is_close))
     }
 
+    /// As [`Self::metrics`] of the scenario of that name; empty where there is none.
+    pub fn metrics_of(&self, scenario: &str) -> Vec<Metric> {
+        self.scenario(scenario).map_or_else(Vec::new, |scenario| self.metrics(scenario))
+    }
+
     /// The highest percentile that a scenario's verdicts rest on, as a quantile from 0 to 1, where requests are due while a server stands
     /// still: none where each connection waits for its answer.
     pub fn highest_quantile(&self, scenario: &ScenarioPlan) -> Option<f64> {
-        match &scenario.shape {
-            Shape::Peak { objective, .. } => Some(objective.quantile),
-            Shape::Open { .. } => {
-                self.metrics(scenario).into_iter().filter_map(Metric::quantile).max_by(f64::total_cmp)
-            }
-            Shape::Closed { .. } | Shape::Starts { .. } | Shape::Measure { .. } => None,
-        }
+        let at_the_rate =
+            || self.metrics(scenario).into_iter().filter_map(Metric::quantile).max_by(f64::total_cmp);
+        let experiment = &scenario.shape;
+        experiment.objective_quantile().or_else(|| experiment.rate_per_s().and_then(|_| at_the_rate()))
     }
 
     /// How a scenario's epochs are cut into slices.
@@ -157,9 +108,9 @@ impl Plan {
 
     /// The method as it holds for a scenario: one of fresh starts is looked at once, when it has all of them.
     pub fn method_of(&self, scenario: &ScenarioPlan) -> Method {
-        let looks = match scenario.shape {
-            Shape::Starts { starts } => vec![starts as usize],
-            _ => self.method.looks.clone(),
+        let looks = match scenario.shape.starts() {
+            Some(starts) => vec![starts as usize],
+            None => self.method.looks.clone(),
         };
         Method { looks, ..self.method.clone() }
     }

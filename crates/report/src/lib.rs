@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+mod columns;
 pub mod comparison;
 pub mod doctor;
 mod error;
@@ -14,7 +15,6 @@ mod json;
 pub mod live;
 pub mod load;
 mod markdown;
-mod quota;
 mod style;
 mod svg;
 mod sweep;

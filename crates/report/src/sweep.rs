@@ -2,11 +2,13 @@
 //!
 //! Owns what is said of all points together. Must not know how it is laid out: names stand as they are, renderings escape them.
 
-use deadheat_analysis::number::{percent, three_digits, time_ns, whole};
+use deadheat_analysis::number::{percent, three_digits};
 use deadheat_analysis::{CollectorResult, Figure, Fit, Report, ScenarioResult, SweepResult};
-use deadheat_record::{Axis, Finding, Metric, Shape, VerdictWord};
+use deadheat_record::{Axis, Experiment, Finding, Metric, VerdictWord};
 
-use crate::terminal::{load, verdict};
+use crate::terminal::verdict;
+use deadheat_analysis::experiment::{sentence, without_connections};
+use deadheat_analysis::number::amount;
 
 /// One point: its value and its scenario.
 pub(crate) type Point<'a> = (f64, &'a ScenarioResult);
@@ -17,13 +19,10 @@ pub(crate) fn points<'a>(report: &'a Report, sweep: &SweepResult) -> Vec<Point<'
 }
 
 /// The load of all points, without what differs between them.
-pub(crate) fn load_of(sweep: &SweepResult, shape: &Shape) -> String {
-    match (sweep.axis, shape) {
-        (Axis::Connections, Shape::Closed { .. }) => "closed".into(),
-        (Axis::Connections, other) => {
-            load(other).replace(&format!(", {} connections", whole(u64::from(other.connections()))), "")
-        }
-        (Axis::Cores | Axis::Cpus, shape) => load(shape),
+pub(crate) fn load_of(sweep: &SweepResult, shape: &Experiment) -> String {
+    match sweep.axis {
+        Axis::Connections => without_connections(shape),
+        Axis::Cores | Axis::Cpus => sentence(shape),
     }
 }
 
@@ -72,11 +71,8 @@ pub(crate) fn within(figure: &Figure) -> Option<String> {
 
 /// A figure in the unit of its metric.
 pub(crate) fn figure(one: &Figure) -> String {
-    match one.metric {
-        Metric::Throughput | Metric::Peak => three_digits(one.value),
-        Metric::Cpu => time_ns(one.value * 1e3),
-        Metric::P50 | Metric::P99 | Metric::ColdStart | Metric::Measure => time_ns(one.value),
-    }
+    let unit = one.metric.row().unit;
+    amount(unit, one.value / unit.scale())
 }
 
 /// The law of one contender's rates.

@@ -4,7 +4,7 @@
 
 use deadheat_analysis::number::{interval, three_digits};
 use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
-use deadheat_record::Metric;
+use deadheat_record::{METRICS, Metric, MetricRow};
 use serde_json::{Map, Value, json};
 
 /// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`,
@@ -95,25 +95,22 @@ struct Measured {
 }
 
 fn measured(result: &ContenderResult) -> Vec<Measured> {
-    let whole = |number: Option<u64>| number.map(|number| number as f64);
-    let latency = &result.latency_ns;
-    let all = [
-        ("throughput", "requests/s", Some(Metric::Throughput), result.throughput_rps, 1.0),
-        ("peak", "requests/s", Some(Metric::Peak), result.peak_rps, 1.0),
-        ("latency", "ns", Some(Metric::P50), whole(latency.p50), 1.0),
-        ("latency-p99", "ns", Some(Metric::P99), whole(latency.p99), 1.0),
-        ("cpu", "ns/request", Some(Metric::Cpu), result.cpu_us_per_request, 1e3),
-        ("cold-start", "ns", Some(Metric::ColdStart), whole(result.cold_start_ns), 1.0),
-        ("measure", "ns", Some(Metric::Measure), result.measured, 1.0),
-        ("memory", "bytes", None, whole(result.rss_bytes), 1.0),
-    ];
-    let one = |(slug, unit, metric, value, size): (_, _, Option<Metric>, Option<f64>, f64)| {
-        let figure = metric.and_then(|metric| result.figure(metric));
+    let one = |row: &MetricRow| {
+        let (metric, (slug, unit)) = (row.metric, row.tracker);
+        let size = 1.0 / row.unit.scale();
+        let figure = result.figure(metric);
         // Where there is an interval, its own middle stands with it.
         let ends = figure.and_then(|one| Some((one.low? * size, one.high? * size)));
-        let value = figure.map(|one| one.value).or(value)? * size;
-        let bigger_is_better = metric.is_some_and(Metric::more_is_better);
-        Some(Measured { metric, slug, unit, value, ends, bigger_is_better })
+        let value = figure.map(|one| one.value).or(result.value(metric))? * size;
+        Some(Measured { metric: Some(metric), slug, unit, value, ends, bigger_is_better: row.more_is_better })
     };
-    all.into_iter().filter_map(one).collect()
+    let memory = result.rss_bytes.map(|bytes| Measured {
+        metric: None,
+        slug: "memory",
+        unit: "bytes",
+        value: bytes as f64,
+        ends: None,
+        bigger_is_better: false,
+    });
+    METRICS.iter().filter_map(one).chain(memory).collect()
 }

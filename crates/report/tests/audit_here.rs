@@ -7,7 +7,7 @@ mod fixture;
 use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
 use deadheat_analysis::{AnalysisError, Report};
 use deadheat_record::{
-    AuditRecord, Claim, ClaimHere, ClaimVerdict, GeneratorAudit, Metric, Record, Shape, VerdictWord,
+    AuditRecord, Claim, ClaimHere, ClaimVerdict, Experiment, GeneratorAudit, Metric, Record, VerdictWord,
 };
 use deadheat_report::audit::{json, markdown};
 use deadheat_report::{Style, terminal};
@@ -298,7 +298,7 @@ fn no_load_of_another_kind_stands_for_a_closed_one() {
     assert_eq!(says(&plain, &record), none);
     assert_eq!(says(&named, &record).0, ClaimVerdict::Reproduced, "it was asked for by name");
     record.plan.scenarios[0].ladder = None;
-    record.plan.scenarios[0].shape = Shape::Open { connections: 64, rate_per_s: 2_000.0, poisson: true };
+    record.plan.scenarios[0].shape = Experiment::Open { connections: 64, rate_per_s: 2_000.0, poisson: true };
     assert_eq!(says(&plain, &record), none);
     let open = untestable("closed-64 is an open load: it answers as many requests as are due");
     assert_eq!(says(&named, &record), open);
@@ -477,11 +477,11 @@ fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
 }
 
 /// A race of starts, or of what contenders measure themselves: one value per epoch, the same load of nothing.
-fn single(shape: Shape, metric: Metric, disturbed: usize) -> Record {
+fn single(shape: Experiment, metric: Metric, disturbed: usize) -> Record {
     let mut racers = vec![Racer::new("node", 10_000.0), Racer::new("bun", 14_000.0)];
     racers[1].cold_start_ns = 20_000_000;
     let mut record = Race {
-        shape: Shape::Closed { connections: 1 },
+        shape: Experiment::Closed { connections: 1 },
         metrics: vec![metric],
         epochs: 20,
         ..Race::of(racers)
@@ -506,7 +506,7 @@ fn single(shape: Shape, metric: Metric, disturbed: usize) -> Record {
 
 #[test]
 fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
-    let record = single(Shape::Starts { starts: 20 }, Metric::ColdStart, 0);
+    let record = single(Experiment::Starts { starts: 20 }, Metric::ColdStart, 0);
     let seen = Report::of(&record).unwrap();
     let result = &seen.scenarios[0];
     let pair = &result.comparisons[0];
@@ -515,7 +515,7 @@ fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
     assert_eq!(result.results[1].cold_starts_ns.len(), 20);
     assert_eq!(result.results[1].throughput_rps, None);
     insta::assert_snapshot!(terminal::render(&seen, &WIDE));
-    let fewer = Report::of(&single(Shape::Starts { starts: 20 }, Metric::ColdStart, 5)).unwrap();
+    let fewer = Report::of(&single(Experiment::Starts { starts: 20 }, Metric::ColdStart, 5)).unwrap();
     let result = &fewer.scenarios[0];
     assert_eq!((result.results[0].cold_starts_ns.len(), result.comparisons[0].epochs), (15, 15));
     let text = terminal::render(&fewer, &WIDE);
@@ -526,7 +526,7 @@ fn fresh_starts_are_judged_once_and_disturbed_ones_left_out() {
 
 #[test]
 fn what_contenders_measure_themselves_is_compared_like_anything_else() {
-    let record = single(Shape::Measure { measure: "serialize".into() }, Metric::Measure, 0);
+    let record = single(Experiment::Measure { measure: "serialize".into() }, Metric::Measure, 0);
     let seen = Report::of(&record).unwrap();
     let pair = &seen.scenarios[0].comparisons[0];
     assert_eq!((pair.verdict, pair.metric), (VerdictWord::Faster, Metric::Measure));

@@ -12,8 +12,8 @@ use deadheat_analysis::compare::{
 use deadheat_analysis::compare::{Change, CompareDocument};
 use deadheat_analysis::series::rates;
 use deadheat_record::{
-    EncodedHistogram, Epoch, Finding, LoadRecord, MachineDetails, Metric, Objective, PeakEnd, PeakSeen,
-    Record, Service, Severity, Shape, VerdictWord,
+    EncodedHistogram, Epoch, Experiment, Finding, LoadRecord, MachineDetails, Metric, Objective, PeakEnd,
+    PeakSeen, Record, Service, Severity, VerdictWord,
 };
 use deadheat_report::comparison::{json, markdown};
 use deadheat_report::{Style, terminal};
@@ -184,7 +184,11 @@ fn what_differs_is_found() {
     expect(|new| new.plan.method.cpu_latency_us = Some(0), "different-system", Warn);
     expect(|new| new.plan.pinning.server_cpus = vec![2], "different-cores", Warn);
     expect(|new| new.plan.pinning.load_cpus = vec![1, 2], "different-cores", Invalid);
-    expect(|new| new.plan.scenarios[0].shape = Shape::Closed { connections: 8 }, "different-load", Invalid);
+    expect(
+        |new| new.plan.scenarios[0].shape = Experiment::Closed { connections: 8 },
+        "different-load",
+        Invalid,
+    );
     expect(|new| new.plan.probes[0].path = "/other".into(), "different-load", Invalid);
     expect(|new| new.plan.scenarios[0].limits.cpus = Some(0.5), "different-limits", Invalid);
     expect(|new| new.plan.scenarios[0].limits.memory_bytes = Some(1 << 30), "different-limits", Invalid);
@@ -327,7 +331,7 @@ fn a_reference_that_was_put_out_takes_all_with_it() {
 #[test]
 fn rates_that_read_alike_are_not_alike() {
     let open = |rate_per_s, seed| {
-        let shape = Shape::Open { connections: 64, rate_per_s, poisson: true };
+        let shape = Experiment::Open { connections: 64, rate_per_s, poisson: true };
         Race { shape, ..race(10_000.0, 1.0, seed) }
     };
     let document = compared(&open(10_000.0, 1).record(), &later(&open(10_040.0, 2)));
@@ -454,7 +458,7 @@ fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
 }
 
 /// Ten epochs of one value each, as `api` has it: so many times that of `limit`.
-fn alone(shape: &Shape, metric: Metric, api: f64, seed: u64) -> Record {
+fn alone(shape: &Experiment, metric: Metric, api: f64, seed: u64) -> Record {
     let mut record = later(&race(10_000.0, 1.0, seed));
     record.plan.scenarios[0].shape = shape.clone();
     record.plan.scenarios[0].metrics = vec![metric];
@@ -482,11 +486,11 @@ fn alone(shape: &Shape, metric: Metric, api: f64, seed: u64) -> Record {
 #[test]
 fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
-    let serialize = Shape::Measure { measure: "serialize".into() };
+    let serialize = Experiment::Measure { measure: "serialize".into() };
     for (shape, metric, title) in [
-        (Shape::Starts { starts: 10 }, Metric::ColdStart, "cold start"),
+        (Experiment::Starts { starts: 10 }, Metric::ColdStart, "cold start"),
         (serialize, Metric::Measure, "measured value"),
-        (Shape::Peak { connections: 64, objective }, Metric::Peak, "peak rate"),
+        (Experiment::Peak { connections: 64, objective }, Metric::Peak, "peak rate"),
     ] {
         let word = metric.word();
         let (mut old, new) = (alone(&shape, metric, 1.0, 1), alone(&shape, metric, 1.2, 2));
@@ -535,7 +539,7 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
 fn a_metric_chooses_among_the_scenarios() {
     let both = |seed| {
         let mut record = later(&race(10_000.0, 1.0, seed));
-        let starts = alone(&Shape::Starts { starts: 10 }, Metric::ColdStart, 1.0, seed);
+        let starts = alone(&Experiment::Starts { starts: 10 }, Metric::ColdStart, 1.0, seed);
         let mut scenario = starts.plan.scenarios[0].clone();
         scenario.name = "starts".into();
         record.plan.scenarios.push(scenario);

@@ -7,7 +7,7 @@ mod fixture;
 use std::collections::BTreeMap;
 
 use deadheat_analysis::Report;
-use deadheat_record::{Axis, Record, Rung, Shape, SweepPoint};
+use deadheat_record::{Axis, Experiment, Record, Rung, SweepPoint};
 use deadheat_report::svg;
 use fixture::{Race, Racer, behind_a_cache, joined};
 
@@ -23,7 +23,7 @@ fn record() -> Record {
     let each = loads.into_iter().map(|(name, rate, connections)| {
         let racers =
             vec![Racer::new("node", rate), Racer { cpu_share: 0.9, ..Racer::new("bun", 1.4 * rate) }];
-        let shape = Shape::Closed { connections };
+        let shape = Experiment::Closed { connections };
         let mut record = Race { shape, rounds: 2, seed: u64::from(connections), ..Race::of(racers) }.record();
         let plan = &mut record.plan.scenarios[0];
         plan.sweep = name.starts_with("closed").then(|| SweepPoint {

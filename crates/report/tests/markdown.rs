@@ -6,8 +6,8 @@ mod fixture;
 
 use deadheat_analysis::Report;
 use deadheat_record::{
-    Axis, CollectorKind, CollectorPass, ContenderEpoch, ExternalReading, Metric, Objective, Pauses, PeakEnd,
-    PeakSeen, Record, Rung, Shape, SweepPoint, Throttling,
+    Axis, CollectorKind, CollectorPass, ContenderEpoch, Experiment, ExternalReading, Metric, Objective,
+    Pauses, PeakEnd, PeakSeen, Record, Rung, SweepPoint, Throttling,
 };
 use deadheat_report::{Style, bencher, csv, markdown, terminal};
 use fixture::{Race, Racer, behind_a_cache, joined};
@@ -22,7 +22,7 @@ fn two() -> Race {
 }
 
 /// A race without a load: each epoch has one value of each contender.
-fn single(shape: &Shape, metric: Metric) -> Record {
+fn single(shape: &Experiment, metric: Metric) -> Record {
     let mut record = Race { metrics: vec![metric], ..two() }.record();
     record.plan.scenarios[0].shape = shape.clone();
     for (at, epoch) in record.epochs.iter_mut().enumerate() {
@@ -32,7 +32,7 @@ fn single(shape: &Shape, metric: Metric) -> Record {
             let (contender, cold_start_ns) = (part.contender, part.cold_start_ns);
             *part = ContenderEpoch { contender, ..ContenderEpoch::default() };
             match shape {
-                Shape::Measure { .. } => {
+                Experiment::Measure { .. } => {
                     part.measured = Some(1.5e9 - 7e8 * contender as f64 + 1e6 * at as f64);
                 }
                 _ => part.cold_start_ns = cold_start_ns,
@@ -40,16 +40,16 @@ fn single(shape: &Shape, metric: Metric) -> Record {
         }
     }
     for one in &mut record.plan.contenders {
-        if let Shape::Measure { measure } = shape {
+        if let Experiment::Measure { measure } = shape {
             one.measures.insert(measure.clone(), "x".into());
         }
-        one.artefact_bytes = matches!(shape, Shape::Starts { .. }).then_some(5 << 20);
+        one.artefact_bytes = shape.starts().is_some().then_some(5 << 20);
     }
     record
 }
 
-fn serialize() -> Shape {
-    Shape::Measure { measure: "serialize".into() }
+fn serialize() -> Experiment {
+    Experiment::Measure { measure: "serialize".into() }
 }
 
 /// The cells of the line of Markdown that begins with this contender.
@@ -73,7 +73,7 @@ fn column(table: &str, title: &str, contender: &str) -> Vec<String> {
 
 #[test]
 fn fresh_starts_have_their_figures_and_no_others() {
-    let mut record = single(&Shape::Starts { starts: 6 }, Metric::ColdStart);
+    let mut record = single(&Experiment::Starts { starts: 6 }, Metric::ColdStart);
     // One took much longer, which the median does not mind.
     let longest = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders);
     longest.filter(|part| part.contender == 1).max_by_key(|part| part.cold_start_ns).unwrap().cold_start_ns =
@@ -81,9 +81,7 @@ fn fresh_starts_have_their_figures_and_no_others() {
     let document = Report::of(&record).unwrap();
     let text = markdown(&document);
     assert!(
-        text.contains(
-            "| contender | cold start, median | geometric mean | 95 % interval | starts | artefact |\n"
-        ),
+        text.contains("| contender | cold start | geometric mean | 95 % interval | starts | artefact |\n"),
         "{text}"
     );
     let row = cells(&text, "bun");
@@ -101,7 +99,10 @@ fn a_measure_keeps_its_number() {
     record.epochs[1].rounds[0].dropped = Some("steal 9 %".into());
     let document = Report::of(&record).unwrap();
     let text = markdown(&document);
-    assert!(text.contains("\neach contender's own `serialize`, in fresh processes; 6 epochs\n"), "{text}");
+    assert!(
+        text.contains("\nserialize as each measures it itself, a fresh process each time; 6 epochs\n"),
+        "{text}"
+    );
     assert!(text.contains("| contender | measured | 95 % interval |\n|---|--:|--:|\n"), "{text}");
     assert_eq!([&cells(&text, "node")[1], &cells(&text, "bun")[1]], ["1.50 s", "803 ms"], "{text}");
     let [results, _, epochs, _] = csv(&document).unwrap();
@@ -118,14 +119,14 @@ fn a_measure_keeps_its_number() {
 #[test]
 fn the_name_of_a_measure_is_text() {
     let measure = "a|`b`<i>".to_owned();
-    let text = markdown(&Report::of(&single(&Shape::Measure { measure }, Metric::Measure)).unwrap());
-    assert!(text.contains("own <code>a&#124;&#96;b&#96;&#60;i&#62;</code>, in fresh"), "{text}");
+    let text = markdown(&Report::of(&single(&Experiment::Measure { measure }, Metric::Measure)).unwrap());
+    assert!(text.contains("\na&#124;&#96;b&#96;&#60;i&#62; as each measures it itself"), "{text}");
 }
 
 #[test]
 fn a_peak_has_no_latencies_and_an_open_load_what_it_kept_up_with() {
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
-    let shape = Shape::Peak { connections: 64, objective };
+    let shape = Experiment::Peak { connections: 64, objective };
     let mut record = Race { metrics: vec![Metric::Peak], shape, ..two() }.record();
     for part in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders) {
         let rate_per_s = [9_100.0, 14_000.0][part.contender];
@@ -133,12 +134,17 @@ fn a_peak_has_no_latencies_and_an_open_load_what_it_kept_up_with() {
         part.peak = Some(PeakSeen { end: PeakEnd::Found, rate_per_s, low_per_s, high_per_s, trials: 17 });
     }
     let text = markdown(&Report::of(&record).unwrap());
-    assert!(text.contains("| contender | peak/s | CPU/req | instructions/req | switches/req |"), "{text}");
+    assert!(
+        text.contains(
+            "| contender | peak/s | CPU/req | user + system (CPU time) | instructions/req | switches/req |"
+        ),
+        "{text}"
+    );
     assert_eq!(cells(&text, "bun")[1], "14,000");
-    let shape = Shape::Open { connections: 64, rate_per_s: 20_000.0, poisson: true };
+    let shape = Experiment::Open { connections: 64, rate_per_s: 20_000.0, poisson: true };
     let text = markdown(&Report::of(&Race { shape, ..two() }.record()).unwrap());
     assert!(
-        text.contains("| contender | req/s | of offered | p50 | p99 | CPU/req | instructions/req |"),
+        text.contains("| contender | req/s | of offered | p50 | p99 | CPU/req | user + system (CPU time) |"),
         "{text}"
     );
 }
@@ -198,7 +204,7 @@ fn whole() -> Record {
     ];
     let each = loads.into_iter().zip(1..).map(|((name, rate, connections), at)| {
         let racers = vec![Racer::new("node", rate), Racer::new("bun", 1.4 * rate)];
-        let shape = Shape::Closed { connections };
+        let shape = Experiment::Closed { connections };
         let mut record = Race { shape, rounds: 4, seed: u64::from(at), ..Race::of(racers) }.record();
         let plan = &mut record.plan.scenarios[0];
         if name.starts_with("more") {
@@ -244,7 +250,7 @@ fn what_collectors_did_at_a_sweeps_points_is_on_the_terminal() {
     let record = whole();
     for width in [80, 160] {
         let text = terminal::render(&Report::of(&record).unwrap(), &Style { width, ..WIDE });
-        let (_, sweep) = text.split_once("\nmore: closed, over connections\n").unwrap();
+        let (_, sweep) = text.split_once("\nmore: closed load, over connections\n").unwrap();
         let (_, table) = sweep.split_once("  pauses of garbage collectors, ").unwrap();
         let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let rows: Vec<Vec<&str>> =

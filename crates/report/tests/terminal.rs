@@ -6,7 +6,8 @@ mod fixture;
 
 use deadheat_analysis::Report;
 use deadheat_record::{
-    Axis, End, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, Shape, SweepPoint, VerdictWord,
+    Axis, End, Experiment, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, SweepPoint,
+    VerdictWord,
 };
 use deadheat_report::{Style, terminal};
 use fixture::{Race, Racer, difference, joined};
@@ -138,14 +139,14 @@ fn one_of_several_is_invalid() {
 #[test]
 fn latency_under_an_open_load() {
     let mut race = two();
-    race.shape = Shape::Open { connections: 64, rate_per_s: 5_000.0, poisson: true };
+    race.shape = Experiment::Open { connections: 64, rate_per_s: 5_000.0, poisson: true };
     race.metrics = vec![Metric::P99];
     insta::assert_snapshot!(both(&race.record()));
 }
 
 #[test]
 fn several_metrics_at_a_common_rate() {
-    let shape = Shape::Open { connections: 64, rate_per_s: 12_000.0, poisson: true };
+    let shape = Experiment::Open { connections: 64, rate_per_s: 12_000.0, poisson: true };
     let metrics = vec![Metric::P50, Metric::P99, Metric::Cpu];
     let mut two = Race { shape: shape.clone(), metrics: metrics.clone(), ..two() };
     two.racers[0].rate_per_s = 11_900.0;
@@ -156,7 +157,7 @@ fn several_metrics_at_a_common_rate() {
 
 #[test]
 fn no_metric_that_can_be_compared() {
-    let shape = Shape::Open { connections: 64, rate_per_s: 1_000.0, poisson: true };
+    let shape = Experiment::Open { connections: 64, rate_per_s: 1_000.0, poisson: true };
     let racers = vec![Racer::new("main", 1_000.0), Racer::new("branch", 1_000.0)];
     let metrics = vec![Metric::P99];
     let end = Some(End::Unavailable);
@@ -180,7 +181,11 @@ fn a_sweep_over_connections() {
         let racers = vec![Racer::new("node", node), Racer::new("bun", bun)];
         (
             connections,
-            Race { shape: Shape::Closed { connections }, seed: u64::from(connections), ..Race::of(racers) },
+            Race {
+                shape: Experiment::Closed { connections },
+                seed: u64::from(connections),
+                ..Race::of(racers)
+            },
         )
     };
     let mut points = [
@@ -232,7 +237,7 @@ fn a_ladder_says_what_each_rung_adds() {
 #[test]
 fn peak_rates_under_an_objective() {
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
-    let shape = Shape::Peak { connections: 64, objective };
+    let shape = Experiment::Peak { connections: 64, objective };
     let mut record = Race { shape, metrics: vec![Metric::Peak], ..two() }.record();
     for (number, epoch) in record.epochs.iter_mut().enumerate() {
         for (part, rate_per_s) in epoch.contenders.iter_mut().zip([9_100.0, 14_000.0]) {

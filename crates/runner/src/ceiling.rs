@@ -12,7 +12,7 @@ use std::time::Duration;
 use deadheat_load::{
     Address, BodyRule, Expectation, NullConfig, NullServer, Requests, ServerIdentity, StatusRule,
 };
-use deadheat_record::{ScenarioPlan, Shape};
+use deadheat_record::{Experiment, ScenarioPlan};
 
 use crate::ask::with_causes;
 use crate::epoch::{EpochError, EpochRun};
@@ -67,7 +67,7 @@ pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, 
         launcher.start_null(body_length(parity), threads).map_err(|error| error.to_string())?;
     let runner = ReadyContender { contender: 0, process, cold_start: Duration::ZERO };
     let requests = requests(epoch_run, parity, &answer.body)?;
-    let shape = Shape::Closed { connections: epoch_run.scenario.shape.connections() };
+    let shape = Experiment::Closed { connections: epoch_run.scenario.shape.connections() };
     let scenario = ScenarioPlan { shape, ..epoch_run.scenario.clone() };
     let tls = epoch_run.contract.tls().cloned();
     let opened = LoadedContender::open(

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Contender, Finding, Line, Pauses, Plan, ScenarioPlan, Shape,
+    Collector, CollectorKind, CollectorPass, Contender, Finding, Line, Pauses, Plan, ScenarioPlan,
 };
 
 use crate::epoch::{EpochError, EpochRun, contenders_of, dropped, lost};
@@ -114,7 +114,7 @@ impl Race<'_> {
 
 /// Whether there is a pass, and a load of which it can say something: what is tried on the way to a peak are many loads.
 fn is_watched(plan: &Plan, scenario: &ScenarioPlan) -> bool {
-    plan.method.collectors_ns > 0 && matches!(scenario.shape, Shape::Closed { .. } | Shape::Open { .. })
+    plan.method.collectors_ns > 0 && scenario.shape.is_steady()
 }
 
 /// What a load on one contender gave.

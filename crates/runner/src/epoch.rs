@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use deadheat_analysis::series::rate_per_s;
 use deadheat_load::{Prepared, Requests, Tally};
-use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Shape, Slice};
+use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Slice};
 
 use crate::ask::with_causes;
 use crate::events::{Event, Observer};
@@ -249,18 +249,14 @@ impl EpochRun<'_> {
     ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), EpochError> {
         let mut warmups = self.warm_up(loaded, parity, observer)?;
         self.wake(loaded, parity, &mut warmups, observer)?;
-        let (rounds, measured) = match &self.scenario.shape {
-            Shape::Peak { objective, .. } => self.search(loaded, &warmups, objective, started, observer)?,
-            Shape::Closed { .. } | Shape::Open { .. } => self.rounds(loaded, started, observer)?,
-            Shape::Starts { .. } | Shape::Measure { .. } => {
-                return Err(EpochError::Failed("a scenario without a load has no rounds of slices".into()));
-            }
+        let (rounds, measured) = match self.scenario.shape.objective() {
+            Some(objective) => self.search(loaded, &warmups, &objective, started, observer)?,
+            None => self.rounds(loaded, started, observer)?,
         };
         let mut contenders = Vec::new();
         for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
             self.check_answers(one, &measured.sum, parity)?;
-            let part =
-                measured.into_record(one, &warmup, matches!(self.scenario.shape, Shape::Closed { .. }));
+            let part = measured.into_record(one, &warmup, self.scenario.shape.is_closed());
             contenders.push(part.map_err(|error| EpochError::Failed(error.to_string()))?);
         }
         Ok((contenders, rounds))
@@ -468,7 +464,7 @@ impl EpochRun<'_> {
         let length_ns = self.plan().slices(self.scenario).slice_ns;
         let now_ns = || (self.launcher.clock.now() - epoch_start).as_nanos() as u64;
         let start_ns = now_ns();
-        if !self.scenario.traffic.cold || !matches!(self.scenario.shape, Shape::Closed { .. }) {
+        if !self.scenario.traffic.cold || !self.scenario.shape.is_closed() {
             let tally = one.slice(Duration::from_nanos(length_ns), position);
             return Ok(vec![(start_ns, tally.map_err(|error| lost(&one.runner, &error))?)]);
         }

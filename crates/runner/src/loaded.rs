@@ -10,7 +10,7 @@ use deadheat_load::{
     Arrivals, Backend, Limit, LoadSession, OpenError, Pacer, Rate, RateError, Requests, Sample,
     SessionConfig, SliceOrder, Tally, TlsSettings,
 };
-use deadheat_record::{Outcomes, Plan, ScenarioPlan, Shape};
+use deadheat_record::{Experiment, Outcomes, Plan, ScenarioPlan};
 use hdrhistogram::Histogram;
 use rustix::io::Errno;
 
@@ -184,7 +184,7 @@ pub(crate) struct LoadedContender {
     /// The contender.
     pub runner: ReadyContender,
     session: Box<dyn LoadSession>,
-    shape: Shape,
+    shape: Experiment,
     /// Of an open load: its rate over the time of a slice.
     stages: Option<Rate>,
     seed: u64,
@@ -271,7 +271,7 @@ impl LoadedContender {
         length: Duration,
         start: u64,
     ) -> Result<Tally, LoadError> {
-        let shape = Shape::Open { connections: self.shape.connections(), rate_per_s, poisson: true };
+        let shape = Experiment::Open { connections: self.shape.connections(), rate_per_s, poisson: true };
         self.slice_of(pacer(&shape, None, self.seed, start), length, start)
     }
 
@@ -292,7 +292,7 @@ impl LoadedContender {
 
     /// From now on stretches keep to the scenario's rate, if it has one; whether they did not before.
     pub(crate) fn keep_to_rate(&mut self) -> bool {
-        let changes = self.flat_out && matches!(self.shape, Shape::Open { .. });
+        let changes = self.flat_out && self.shape.rate_per_s().is_some();
         self.flat_out &= !changes;
         changes
     }
@@ -358,8 +358,8 @@ impl LoadedContender {
 
 /// When requests of a slice are due: as random as any other slice's, and the same for all contenders of a round, whose
 /// slices have the epoch's seed and the same `start`.
-fn pacer(shape: &Shape, stages: Option<&Rate>, seed: u64, start: u64) -> Result<Pacer, RateError> {
-    let Shape::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
+fn pacer(shape: &Experiment, stages: Option<&Rate>, seed: u64, start: u64) -> Result<Pacer, RateError> {
+    let Experiment::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
     let seed = derive_seed(seed, usize::try_from(start).unwrap_or(usize::MAX), 0);
     let arrivals = if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };
     let rate = stages.map_or_else(|| Rate::constant(*rate_per_s), |stages| Ok(stages.clone()))?;
@@ -372,13 +372,13 @@ mod tests {
 
     #[test]
     fn every_slice_has_arrivals_of_its_own_and_all_contenders_of_a_round_the_same() {
-        let shape = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
+        let shape = Experiment::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
         let first =
             |seed, start| pacer(&shape, None, seed, start).unwrap().due_times().unwrap().next().unwrap();
         assert_eq!(first(7, 1_000), first(7, 1_000));
         let all = [first(7, 1_000), first(7, 2_000), first(8, 1_000)];
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "{all:?}");
-        let even = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: false };
+        let even = Experiment::Open { connections: 4, rate_per_s: 1_000.0, poisson: false };
         assert_eq!(pacer(&even, None, 7, 1_000), pacer(&even, None, 8, 2_000));
         let stages: Rate = "10:1s,1000:1s,10:1s".parse().unwrap();
         let due = pacer(&even, Some(&stages), 7, 0).unwrap().due_times().unwrap();

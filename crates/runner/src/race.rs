@@ -13,8 +13,8 @@ use std::time::Duration;
 use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_load::Tally;
 use deadheat_record::{
-    Difference, End, Epoch, Finding, Handicap, Journal, LaterCeiling, Line, Pilot, PilotContender, Plan,
-    Record, ScenarioPlan, Shape, WriteError,
+    Difference, End, Epoch, Experiment, Finding, Handicap, Journal, LaterCeiling, Line, Pilot,
+    PilotContender, Plan, Record, ScenarioPlan, WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
@@ -388,7 +388,7 @@ impl Race<'_> {
         epoch_run: &EpochRun<'_>,
         one: &mut LoadedContender,
     ) -> Result<Option<Handicap>, EpochError> {
-        if !matches!(epoch_run.scenario.shape, Shape::Closed { .. }) {
+        if !epoch_run.scenario.shape.is_closed() {
             return Ok(None);
         }
         let slice = Duration::from_nanos(self.record.plan.slices(epoch_run.scenario).slice_ns);
@@ -458,8 +458,8 @@ impl Race<'_> {
         let mut epoch_run = run.epoch_run(self.record.racing(name), warmup, number, seed);
         epoch_run.peaks = self.record.epochs_of(name).last().map(peaks).unwrap_or_default();
         let epoch = match &run.scenario.shape {
-            Shape::Starts { .. } => epoch_run.start_each(self.observer)?,
-            Shape::Measure { measure } => epoch_run.measure_each(measure, self.observer)?,
+            Experiment::Starts { .. } => epoch_run.start_each(self.observer)?,
+            Experiment::Measure { measure } => epoch_run.measure_each(measure, self.observer)?,
             _ => epoch_run.run(self.observer)?,
         };
         self.write(Line::Epoch(Box::new(epoch)))?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use deadheat_analysis::judge::{AskError, Judge};
-use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round, Shape};
+use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round};
 use serde_json::Value;
 
 use crate::epoch::{EpochError, EpochRun, dropped};
@@ -34,7 +34,7 @@ impl Race<'_> {
         let method = run.launcher.plan.method_of(run.scenario);
         let judge = Judge::new(&method).map_err(|error| RaceError::from(AskError::from(error)))?;
         let run = ScenarioRun { judge: &judge, ..*run };
-        if matches!(run.scenario.shape, Shape::Starts { .. }) {
+        if run.scenario.shape.starts().is_some() {
             let racing = self.record.racing(&run.scenario.name);
             let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, method.seed);
             let ready = epoch_run.start_all("before", "before the starts", self.observer)?;

@@ -86,8 +86,8 @@ pub struct LoadChoices {
 #[command(next_help_heading = "Method")]
 pub struct MethodChoices {
     /// What is compared, what matters most first; comma-separated [default: throughput; at a --rate p50,p99]
-    #[arg(long, value_enum, value_name = "METRIC,..", value_delimiter = ',')]
-    pub metric: Vec<MetricWord>,
+    #[arg(long, value_parser = values::metric(&Metric::OF_LOADS), value_name = "METRIC,..", value_delimiter = ',')]
+    pub metric: Vec<Metric>,
     /// quick: 4 to 12 epochs in about 3 minutes; full: 6 to 30 epochs with a longer warm-up [default: quick]
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub profile: Option<ProfileWord>,
@@ -141,30 +141,6 @@ pub struct MachineChoices {
 /// Within how many microseconds idle processors are to wake up; none for as they like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuLatency(pub Option<u32>);
-
-/// What is compared, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum MetricWord {
-    /// Completions per second; more is better
-    Throughput,
-    /// CPU time per request; less is better
-    Cpu,
-    /// Median latency; less is better
-    P50,
-    /// 99th percentile of latency; less is better
-    P99,
-}
-
-impl From<MetricWord> for Metric {
-    fn from(word: MetricWord) -> Self {
-        match word {
-            MetricWord::Throughput => Self::Throughput,
-            MetricWord::Cpu => Self::Cpu,
-            MetricWord::P50 => Self::P50,
-            MetricWord::P99 => Self::P99,
-        }
-    }
-}
 
 /// A set of defaults, as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

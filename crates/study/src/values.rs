@@ -2,10 +2,18 @@
 
 use std::time::Duration;
 
-use deadheat_record::{Method, Objective};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use deadheat_record::{Method, Metric, Objective};
 
 use crate::choices::CpuLatency;
 use crate::file;
+
+/// One of these metrics by its word.
+pub fn metric(all: &[Metric]) -> impl TypedValueParser<Value = Metric> + use<> {
+    let value = |metric: &Metric| PossibleValue::new(metric.word()).help(metric.help());
+    let words = PossibleValuesParser::new(all.iter().map(value));
+    words.try_map(|word| Metric::of_word(&word).ok_or("there is no such metric"))
+}
 
 /// A time with its unit: `10s`, `500ms`, `1.5m`, `1h`.
 pub fn duration(text: &str) -> Result<Duration, String> {

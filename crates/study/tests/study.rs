@@ -142,10 +142,13 @@ fn every_key_is_read() {
 
 #[test]
 fn every_key_of_a_scenario_is_read() {
-    use deadheat_record::{Metric, Objective, Shape};
+    use deadheat_record::{Experiment, Metric, Objective};
     let study = loaded(&studies().join("everything/study.toml"));
     assert_eq!(study.scenarios[0].requests.as_ref().unwrap()[1].get_ref().weight, 5);
-    assert_eq!(study.scenarios[1].shape, Shape::Open { connections: 64, rate_per_s: 2000.0, poisson: false });
+    assert_eq!(
+        study.scenarios[1].shape,
+        Experiment::Open { connections: 64, rate_per_s: 2000.0, poisson: false }
+    );
     let limits = &study.scenarios[1].limits;
     assert_eq!(
         (limits.cpus, &limits.cpuset[..], limits.memory_bytes),
@@ -158,13 +161,13 @@ fn every_key_of_a_scenario_is_read() {
     let spike = &study.scenarios[3];
     // One second of 100 and half a second of 250 in the mean.
     let mean = (100.0 + 125.0) / 1.5;
-    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: mean, poisson: true });
+    assert_eq!(spike.shape, Experiment::Open { connections: 64, rate_per_s: mean, poisson: true });
     assert_eq!(spike.traffic.stages.as_deref(), Some("100:1s,100..400:500ms"));
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
-    assert_eq!(study.scenarios[4].shape, Shape::Peak { connections: 8, objective });
+    assert_eq!(study.scenarios[4].shape, Experiment::Peak { connections: 8, objective });
     assert_eq!(study.scenarios[5].sweep.as_ref().unwrap().values, [1.0, 64.0]);
-    assert_eq!(study.scenarios[6].shape, Shape::Starts { starts: 20 });
-    assert_eq!(study.scenarios[7].shape, Shape::Measure { measure: "parse".into() });
+    assert_eq!(study.scenarios[6].shape, Experiment::Starts { starts: 20 });
+    assert_eq!(study.scenarios[7].shape, Experiment::Measure { measure: "parse".into() });
     assert_eq!(study.scenarios[7].requests.as_deref(), Some(&[][..]));
     let rung = study.scenarios[8].ladder.as_ref().unwrap();
     assert_eq!((rung.of.as_str(), rung.place), ("request", 2));

@@ -8,9 +8,7 @@ mod measured;
 mod place;
 mod race;
 
-use deadheat_record::{
-    AuditRecord, Claim, ClaimHere, ClaimVerdict, FEWEST_BEYOND, HistogramError, Metric, Shape,
-};
+use deadheat_record::{AuditRecord, Claim, ClaimHere, ClaimVerdict, FEWEST_BEYOND, HistogramError, Metric};
 use deadheat_stats::Published;
 
 use super::figures::{Figure, figure, time_unit};
@@ -230,11 +228,8 @@ impl<'a> Race<'a> {
 
     /// What is taken from the record for a metric: what contenders measure themselves is known by its name.
     fn wanted(&self, metric: &str) -> Option<Wanted> {
-        let measures = self.report.record.plan.scenarios.iter().filter_map(|one| match &one.shape {
-            Shape::Measure { measure } => Some(measure),
-            _ => None,
-        });
-        let own = measures.into_iter().any(|measure| is_of(metric, measure));
+        let mut measures = self.report.record.plan.scenarios.iter().filter_map(|one| one.shape.measure());
+        let own = measures.any(|measure| is_of(metric, measure));
         if own { Some(Wanted::Of(Metric::Measure)) } else { wanted(metric) }
     }
 

@@ -28,12 +28,12 @@
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Finding, Limits, Machine, MachineDetails, Probe, Record, ScenarioPlan, Severity, Shape, Slices,
+    Experiment, Finding, Limits, Machine, MachineDetails, Probe, Record, ScenarioPlan, Severity, Slices,
 };
 
 use super::matched::{Both, Match, names};
-use super::metrics::shape;
 use super::options::CompareOptions;
+use crate::experiment::sentence;
 use crate::number::{bytes, clock, time_ns};
 use crate::report::Report;
 
@@ -398,12 +398,10 @@ fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Find
 }
 
 /// A load in words; a rate or an objective to the last digit, where words alone would round it.
-fn exact(load: &Shape) -> String {
-    match load {
-        Shape::Open { rate_per_s, .. } => format!("{} ({rate_per_s}/s)", shape(load)),
-        Shape::Peak { objective, .. } => format!("{} ({} ns)", shape(load), objective.limit_ns),
-        _ => shape(load),
-    }
+fn exact(load: &Experiment) -> String {
+    let digits = load.rate_per_s().map(|rate| format!(" ({rate}/s)"));
+    let digits = digits.or_else(|| Some(format!(" ({} ns)", load.objective()?.limit_ns)));
+    sentence(load) + &digits.unwrap_or_default()
 }
 
 /// What contenders were held to: a quota makes another server of the same program.

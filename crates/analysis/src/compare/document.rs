@@ -2,7 +2,7 @@
 //!
 //! Owns the nouns of a comparison of two records. Must not know how it is made or shown.
 
-use deadheat_record::{Finding, Severity, Shape, VerdictWord};
+use deadheat_record::{Experiment, Finding, Severity, VerdictWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub struct ComparedScenario {
     /// Its name; of loads `load`.
     pub name: String,
     /// Closed or open, as the new record has it.
-    pub shape: Shape,
+    pub shape: Experiment,
     /// One per contender and metric.
     pub changes: Vec<Change>,
     /// What weakens the comparisons of this scenario.

@@ -2,13 +2,14 @@
 //!
 //! Owns what of two loads is held side by side, and why nothing follows from it. Must not know how it is shown.
 
-use deadheat_record::{ArrivalsWord, Finding, LoadRecord, LoadShape, Severity, Shape, VerdictWord};
+use deadheat_record::{ArrivalsWord, Experiment, Finding, LoadRecord, LoadShape, Severity, VerdictWord};
+
+use crate::experiment::sentence;
 
 use super::comparability::unlike;
 use super::document::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
 };
-use super::metrics::shape as in_words;
 use super::options::Named;
 
 /// What holds for a margin and an error rate that nothing rests on: the method's own.
@@ -52,11 +53,11 @@ fn side(one: &Named<'_, LoadRecord>) -> ComparedRecord {
     }
 }
 
-fn shape(load: &LoadRecord) -> Shape {
+fn shape(load: &LoadRecord) -> Experiment {
     let connections = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     match load.shape {
-        LoadShape::Closed => Shape::Closed { connections: connections(load.connections) },
-        LoadShape::Open => Shape::Open {
+        LoadShape::Closed => Experiment::Closed { connections: connections(load.connections) },
+        LoadShape::Open => Experiment::Open {
             connections: connections(load.max_connections),
             rate_per_s: load.offered_rps.unwrap_or_default(),
             poisson: load.arrivals == Some(ArrivalsWord::Poisson),
@@ -136,7 +137,7 @@ fn asked(then: &LoadRecord, now: &LoadRecord) -> Option<Finding> {
     };
     let rate = |load: &LoadRecord| load.rate.clone().unwrap_or_else(|| "as answered".into());
     let message = unlike([
-        ("load", in_words(&shape(then)), in_words(&shape(now))),
+        ("load", sentence(&shape(then)), sentence(&shape(now))),
         ("rate", rate(then), rate(now)),
         ("requests", sent(then), sent(now)),
     ])?;

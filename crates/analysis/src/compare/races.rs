@@ -12,7 +12,6 @@ use super::document::{
 };
 use super::epochs::{Series, series};
 use super::matched::{Both, Match, index_of, names, old_name};
-use super::metrics::{asked_metrics, measured};
 use super::options::{CompareError, CompareOptions, FailIf, Named};
 use super::{comparability, conditions};
 use crate::error::AnalysisError;
@@ -171,7 +170,7 @@ fn shared_scenarios(both: &Both<'_>, asked: &CompareOptions) -> Result<Vec<Strin
 
 /// What a scenario measures, as the new record has it.
 fn measured_in(both: &Both<'_>, scenario: &str) -> &'static [Metric] {
-    both.new.plan.scenario(scenario).map_or(&[][..], |one| measured(&one.shape))
+    both.new.plan.scenario(scenario).map_or(&[][..], |one| one.shape.metrics())
 }
 
 /// What a scenario is compared in: of what was typed what it measures, and all of it where nothing was typed.
@@ -236,8 +235,7 @@ fn compared(
     for metric in compared_metrics(both, scenario, asked) {
         let mut family = family(both, scenario, &field, metric, rules)?;
         for one in &mut family {
-            one.asked =
-                !asked.metrics.is_empty() || asked_metrics(&both.new.plan, scenario).contains(&metric);
+            one.asked = !asked.metrics.is_empty() || both.new.plan.metrics_of(scenario).contains(&metric);
             take_away(one, metric, findings.iter().chain(rules.race_findings));
         }
         families.push(family);
@@ -251,7 +249,7 @@ fn compared(
     }
     let plan = both.new.plan.scenario(scenario);
     let shape =
-        plan.map(|plan| plan.shape.clone()).unwrap_or(deadheat_record::Shape::Closed { connections: 0 });
+        plan.map(|plan| plan.shape.clone()).unwrap_or(deadheat_record::Experiment::Closed { connections: 0 });
     Ok(ComparedScenario { name: scenario.into(), shape, changes, findings })
 }
 

@@ -91,15 +91,8 @@ fn against(one: &Comparison, loser: &str, turned: bool) -> String {
     let (low, high) = ends(one, turned);
     let shown = value(one, turned);
     let interval = interval(low, high);
-    match one.metric {
-        Metric::Throughput => format!("is {shown}x as fast as {loser} ({interval})"),
-        Metric::Cpu => format!("uses {shown}x the CPU time per request of {loser} ({interval})"),
-        Metric::P50 => format!("has {shown}x the p50 latency of {loser} ({interval})"),
-        Metric::P99 => format!("has {shown}x the p99 latency of {loser} ({interval})"),
-        Metric::Peak => format!("has {shown}x the peak rate of {loser} ({interval})"),
-        Metric::ColdStart => format!("starts in {shown}x the time of {loser} ({interval})"),
-        Metric::Measure => format!("takes {shown}x the time of {loser} ({interval})"),
-    }
+    let (is, than) = one.metric.row().verdict;
+    format!("{is} {shown}x {than} {loser} ({interval})")
 }
 
 fn unclear(one: &Comparison) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Owns: which options say the same as the plan, and their quoting for a shell. Must not know what came of the race.
 
-use deadheat_record::{Method, Objective, Plan, Probe, ScenarioPlan, Shape, Typed};
+use deadheat_record::{Method, Objective, Plan, Probe, ScenarioPlan, Typed};
 
 use crate::number::quantile;
 
@@ -105,12 +105,8 @@ fn request(probe: &Probe, tls: bool, words: &mut Words) {
 
 /// The scenario of commands, as if all of it had been typed.
 fn spelt_out(plan: &Plan, scenario: &ScenarioPlan) -> Typed {
-    let (rate_per_s, objective) = match &scenario.shape {
-        Shape::Open { rate_per_s, .. } => (Some(*rate_per_s), None),
-        Shape::Peak { objective, .. } => (None, Some(*objective)),
-        // Only studies have scenarios without a load, and those are named and not spelt out.
-        Shape::Closed { .. } | Shape::Starts { .. } | Shape::Measure { .. } => (None, None),
-    };
+    // Only studies have scenarios without a load, and those are named and not spelt out.
+    let (rate_per_s, objective) = (scenario.shape.rate_per_s(), scenario.shape.objective());
     let slices = plan.slices(scenario);
     Typed {
         connections: Some(scenario.shape.connections()),

@@ -2,7 +2,7 @@
 //!
 //! Owns the model's assumptions and what is taken from the record. Must not know how it is shown.
 
-use deadheat_record::{ContenderEpoch, EncodedHistogram, HistogramError, Record, ScenarioPlan, Shape};
+use deadheat_record::{ContenderEpoch, EncodedHistogram, HistogramError, Record, ScenarioPlan};
 use deadheat_stats::mixture;
 
 use crate::report::{EdgeCache, EdgeUser};
@@ -20,7 +20,7 @@ pub(crate) fn of(record: &Record, scenario: &ScenarioPlan) -> Result<Option<Edge
     };
     let hit_rate = record.plan.edge_hit_rate.or_else(|| claimed("edge_cache_hit_rate"));
     let hit_rate = hit_rate.filter(|share| (0.0..1.0).contains(share));
-    let loads = matches!(scenario.shape, Shape::Closed { .. } | Shape::Open { .. });
+    let loads = scenario.shape.is_steady();
     let Some(hit_rate) = hit_rate.filter(|_| loads) else { return Ok(None) };
     let edge_ns = claimed("edge_latency_ms").map_or(EDGE_NS, |ms| ms * 1e6);
     let mut users = Vec::new();

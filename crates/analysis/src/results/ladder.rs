@@ -2,7 +2,7 @@
 //!
 //! Owns: which scenarios are rungs of which ladder, and the differences. Must not know how they are shown.
 
-use deadheat_record::{Record, Shape};
+use deadheat_record::Record;
 
 use crate::report::{Climb, LadderResult, LadderStep, ScenarioResult};
 
@@ -11,7 +11,7 @@ pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<LadderRe
     let mut ladders: Vec<(&str, Vec<(u32, &ScenarioResult)>)> = Vec::new();
     for (plan, scenario) in record.plan.scenarios.iter().zip(scenarios) {
         let Some(rung) = &plan.ladder else { continue };
-        if !matches!(plan.shape, Shape::Closed { .. }) {
+        if !plan.shape.is_closed() {
             continue;
         }
         match ladders.iter_mut().find(|(name, _)| *name == rung.of) {

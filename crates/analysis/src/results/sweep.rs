@@ -2,7 +2,7 @@
 //!
 //! Owns: which scenarios belong to a sweep, and the law fitted to their rates.
 
-use deadheat_record::{Metric, Record};
+use deadheat_record::{Record, Unit};
 use deadheat_stats::{Usl, usl};
 
 use crate::report::{Fit, ScenarioResult, SweepResult};
@@ -36,8 +36,7 @@ fn fit(sweep: &SweepResult, scenarios: &[ScenarioResult], contender: &str) -> Op
     let rate = |(value, name): &(f64, String)| {
         let scenario = scenarios.iter().find(|one| one.name == *name)?;
         let result = scenario.result(contender)?;
-        let of_rates = |metric| matches!(metric, Metric::Throughput | Metric::Peak);
-        let figure = result.figures.iter().find(|figure| of_rates(figure.metric))?;
+        let figure = result.figures.iter().find(|figure| figure.metric.row().unit == Unit::Rate)?;
         let taken = scenario.findings.iter().any(|one| one.takes(contender, Some(figure.metric)));
         (!taken).then_some((*value, figure.value))
     };

@@ -6,7 +6,7 @@ use deadheat_analysis::ConditionResult;
 use deadheat_analysis::Report;
 use deadheat_analysis::compare::CompareDocument;
 use deadheat_analysis::compare::{self, CompareError, FailIf, Named};
-use deadheat_record::{AnyRecord, BEYOND, Metric, Plan, ScenarioPlan, Shape, read_any};
+use deadheat_record::{AnyRecord, BEYOND, Metric, Plan, ScenarioPlan, read_any};
 use deadheat_report::{comparison, terminal};
 
 use super::Failure;
@@ -78,7 +78,7 @@ fn refused(error: CompareError, flags: &CompareFlags) -> Failure {
 /// Whether the race that is planned will compare what the conditions speak of: better known before it than after it.
 pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageError> {
     let mut compared: Vec<Metric> = Vec::new();
-    for metric in plan.scenarios.iter().flat_map(|one| compare::asked_metrics(plan, &one.name)) {
+    for metric in plan.scenarios.iter().flat_map(|one| plan.metrics(one)) {
         if !compared.contains(&metric) {
             compared.push(metric);
         }
@@ -93,8 +93,8 @@ pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageErr
         condition.text,
         there.join(", ")
     );
-    let is_load = |shape: &Shape| matches!(shape, Shape::Closed { .. } | Shape::Open { .. });
-    let can_ask = Metric::ALL.contains(&metric) && plan.scenarios.iter().any(|one| is_load(&one.shape));
+    let can_ask =
+        Metric::OF_LOADS.contains(&metric) && plan.scenarios.iter().any(|one| one.shape.is_steady());
     let remedy = match can_ask {
         true => format!("race with --metric {word}, or leave the metric out"),
         false => "let the condition name one of these, or leave the metric out".into(),

@@ -8,7 +8,6 @@ use deadheat_record::Metric;
 
 use super::Output;
 use super::fail_if::fail_if;
-use super::output;
 use deadheat_study::values;
 
 const COMPARE_HELP: &str = "\
@@ -48,7 +47,7 @@ pub(crate) struct CompareFlags {
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) scenario: Vec<String>,
     /// Compare only these metrics; comma-separated, may be repeated [default: what each scenario measures]
-    #[arg(long, value_name = "METRIC,..", value_delimiter = ',', value_parser = output::metric())]
+    #[arg(long, value_name = "METRIC,..", value_delimiter = ',', value_parser = values::metric(&Metric::all().collect::<Vec<_>>()))]
     pub(crate) metric: Vec<Metric>,
     /// Ratios within 1 +- so much count as equivalent [default: the new record's]
     #[arg(long, value_name = "PERCENT", value_parser = values::margin)]

@@ -35,7 +35,7 @@ pub(super) fn fail_if(text: &str) -> Result<FailIf, String> {
         },
         Some("inconclusive") => (ConditionKind::Inconclusive, false),
         other if metric.is_none() => {
-            let metrics = Metric::EVERY.map(Metric::word);
+            let metrics: Vec<&str> = Metric::all().map(Metric::word).collect();
             return Err(
                 words.expected(&format!("{CLAIMS}, or before it a metric: {}", metrics.join(", ")), other)
             );

@@ -1,15 +1,6 @@
-//! Where output is written, and metrics as words.
+//! Where output is written.
 
 use std::path::PathBuf;
-
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use deadheat_record::Metric;
-
-/// A metric that a record can have.
-pub(super) fn metric() -> impl TypedValueParser<Value = Metric> {
-    let words = PossibleValuesParser::new(Metric::EVERY.map(Metric::word));
-    words.try_map(|word| Metric::of_word(&word).ok_or("there is no such metric"))
-}
 
 /// Where output is written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,36 +3,28 @@
 //! Owns sentences, labels and units. Must not know terminals or Markdown: names stand in sentences as `name` writes them.
 
 use deadheat_analysis::compare::Change;
-use deadheat_analysis::number::{interval, percent, ratio, ratio_decimals, three_digits, time_ns};
-use deadheat_record::{Shape, VerdictWord};
+use deadheat_analysis::number::{amount, interval, percent, ratio, ratio_decimals};
+use deadheat_record::{Experiment, Metric, Unit, VerdictWord};
 
 use crate::text::plain;
 
 /// A load in words, made harmless.
-pub(crate) fn shape(of: &Shape) -> String {
-    plain(&deadheat_analysis::compare::shape(of))
+pub(crate) fn shape(of: &Experiment) -> String {
+    plain(&deadheat_analysis::experiment::sentence(of))
 }
 
 /// A metric as a table names it. Latencies of a closed load are those of a server at saturation.
-pub(crate) fn label(metric: &str, of: &Shape) -> String {
-    match (metric, of) {
-        ("throughput", _) => "throughput".into(),
-        ("cpu", _) => "CPU/req".into(),
-        ("peak", _) => "peak rate".into(),
-        ("cold_start", _) => "cold start".into(),
-        ("measure", _) => "measured".into(),
-        (other, Shape::Closed { .. }) => format!("{} at saturation", other.replace('_', ".")),
-        (other, _) => other.replace('_', "."),
-    }
+pub(crate) fn label(metric: &str, of: &Experiment) -> String {
+    let shown = metric.replace('_', if Metric::of_word(metric).is_some() { " " } else { "." });
+    let is_latency = Metric::of_word(metric).is_none_or(|metric| metric.quantile().is_some());
+    if is_latency && of.is_closed() { shown + " at saturation" } else { shown }
 }
 
 /// A value in its unit.
 pub(crate) fn value(metric: &str, value: Option<f64>) -> String {
-    match value {
-        None => "?".into(),
-        Some(value) if matches!(metric, "throughput" | "peak") => format!("{}/s", three_digits(value)),
-        Some(value) => time_ns(value),
-    }
+    let unit = Metric::of_word(metric).map_or(Unit::Time, |metric| metric.row().unit);
+    let per_second = if unit == Unit::Rate { "/s" } else { "" };
+    value.map_or_else(|| "?".into(), |value| amount(unit, value) + per_second)
 }
 
 /// The ratio with its interval: `0.956 (0.944 to 0.969)`.

@@ -8,7 +8,7 @@ use deadheat_record::Metric;
 use super::{collectors, findings, said, shown, table};
 use crate::comparison::{code, text};
 use crate::sweep::{self, Point};
-use crate::terminal::{metric_title, quotient};
+use crate::terminal::quotient;
 
 pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
     let points = sweep::points(report, sweep);
@@ -18,7 +18,7 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
     let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.word());
     for ranking in &first.rankings {
         let many = first.rankings.len() > 1;
-        let which = if many { format!("{}: ", metric_title(ranking.metric)) } else { String::new() };
+        let which = if many { format!("{}: ", ranking.metric.row().column) } else { String::new() };
         for said in sweep::summaries(sweep, &points, ranking.metric, base) {
             out += &format!("\n**{which}{}**\n", text(&said));
         }
@@ -63,7 +63,7 @@ fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Opt
     let rank = lettered.then_some("rank");
     let titles = [sweep.axis.word(), "contender"].into_iter().chain(rank);
     let titles: Vec<&str> =
-        titles.chain([metric_title(metric), "95 %", against.as_str(), "verdict", "epochs"]).collect();
+        titles.chain([metric.row().column, "95 %", against.as_str(), "verdict", "epochs"]).collect();
     let rules = format!("--:|---{}|--:|--:|---|---|--:", if lettered { "|---" } else { "" });
     table(&titles, &rules, rows)
 }

@@ -14,7 +14,7 @@ use super::canvas::{
     Area, Axis, BAND, Drawn, Figure, INK, MUTED, ROUND, SERIES, WIDTH, across, of_powers, styled, write,
 };
 use super::rows::{Dot, Group, Row, Rows, Scale};
-use crate::terminal::{metric_title, verdict};
+use crate::terminal::verdict;
 
 /// The comparisons of a scenario in one metric, as far as there is anything to draw.
 struct Pairs<'d> {
@@ -45,7 +45,7 @@ fn positive(ratio: f64) -> bool {
 
 impl<'d> Pairs<'d> {
     fn title(&self, rest: &str) -> String {
-        format!("{}: {}, {rest}", self.scenario.name, metric_title(self.metric))
+        format!("{}: {}, {rest}", self.scenario.name, self.metric.row().column)
     }
 
     fn stem(&self, kind: &str) -> String {

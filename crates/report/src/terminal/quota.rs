@@ -6,13 +6,13 @@ use deadheat_analysis::{Report, ScenarioResult};
 
 use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use crate::quota::{TOLD, about};
+use crate::columns;
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
 /// The table, an empty line before it; none without a quota.
 pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
-    let Some(held) = report.limits(&scenario.name).and_then(about) else { return Vec::new() };
+    let Some(held) = report.limits(&scenario.name).and_then(columns::quota) else { return Vec::new() };
     let mut lines = vec![String::new()];
     lines.extend(indented(&format!("each contender was held to {held}"), 2, Tone::Quiet, style));
     let results = || scenario.best_first().into_iter();
@@ -23,10 +23,10 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
         keep,
         cells: cells.iter().map(|text| Cell { text: style.spell(text), tone: Tone::Plain }).collect(),
     };
-    let mut columns = vec![column("contender", None, results().map(|one| plain(&one.contender)).collect())];
-    columns.extend(TOLD.iter().zip((1..9).rev()).map(|(&(title, told), keep)| {
-        column(title, Some(keep), results().map(|one| told(one).unwrap_or_default()).collect())
+    let mut all = vec![column("contender", None, results().map(|one| plain(&one.contender)).collect())];
+    all.extend(columns::of_quota().iter().map(|told| {
+        column(told.title, Some(told.keep), results().map(|one| told.of(one).unwrap_or_default()).collect())
     }));
-    lines.extend(table::lines(columns, 0, 2, style));
+    lines.extend(table::lines(all, 0, 2, style));
     lines
 }

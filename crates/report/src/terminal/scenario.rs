@@ -2,20 +2,19 @@
 //!
 //! Owns which columns there are and which of them matter most.
 
-use deadheat_analysis::number::{
-    bytes, ends_nearby, interval, parts_ns, percent, quantile, ratio, ratio_decimals, seldom, three_digits,
-    time_ns, whole,
-};
+use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
 use deadheat_analysis::{Comparison, ContenderResult, Ranking, Report, ScenarioResult};
-use deadheat_record::{Metric, Shape, VerdictWord};
+use deadheat_record::{Metric, VerdictWord};
 
 use super::bar::{Bar, bar};
 use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use super::{collector, edge, findings, quota};
+use crate::columns::{self, Told, value};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::transport;
+use deadheat_analysis::experiment::sentence;
 
 /// From this width on, the interval is drawn too.
 const DRAWN_FROM: usize = 100;
@@ -23,8 +22,11 @@ const DRAWN_FROM: usize = 100;
 pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
     let mut lines = indented(&about(report, scenario), 0, Tone::Quiet, style);
     for ranking in &scenario.rankings {
-        let which =
-            if scenario.rankings.len() > 1 { format!("{}: ", title(ranking.metric)) } else { String::new() };
+        let which = if scenario.rankings.len() > 1 {
+            format!("{}: ", ranking.metric.row().column)
+        } else {
+            String::new()
+        };
         lines.extend(indented(&(which + &plain(&ranking.headline)), 0, Tone::Strong, style));
     }
     if scenario.epochs > 0 && !scenario.results.is_empty() {
@@ -41,7 +43,7 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
         lines.extend(quota::lines(report, scenario, style));
     }
     if let Some(cache) = &scenario.edge_cache {
-        let closed = matches!(scenario.shape, Shape::Closed { .. });
+        let closed = scenario.shape.is_closed();
         lines.extend(edge::lines(cache, report.baseline(&scenario.name), closed, style));
     }
     let collectors: Vec<_> = scenario.collectors.iter().map(|one| (String::new(), one)).collect();
@@ -59,28 +61,12 @@ fn about(report: &Report, scenario: &ScenarioResult) -> String {
     let plan = &report.record.plan;
     let told = plan.scenario(&scenario.name).and_then(|planned| transport::about(plan, planned));
     let transport = told.map_or_else(String::new, |told| format!(", {told}"));
-    format!("{}: {}{transport}; {}", plain(&scenario.name), load(&scenario.shape), lasted(report, scenario))
-}
-
-/// The kind of a load in words.
-pub(crate) fn load(shape: &Shape) -> String {
-    match shape {
-        Shape::Closed { connections } => format!("closed, {} connections", whole(u64::from(*connections))),
-        Shape::Open { rate_per_s, poisson, .. } => {
-            let arrivals = if *poisson { "Poisson" } else { "constant" };
-            format!("open, {} requests/s, {arrivals}", three_digits(*rate_per_s))
-        }
-        Shape::Peak { connections, objective } => format!(
-            "highest rate with {} of at most {}, {} connections",
-            quantile(objective.quantile),
-            time_ns(objective.limit_ns as f64),
-            whole(u64::from(*connections))
-        ),
-        Shape::Starts { starts } => format!("{starts} fresh starts of each, by turns"),
-        Shape::Measure { measure } => {
-            format!("{} as each measures it itself, a fresh process each time", plain(measure))
-        }
-    }
+    format!(
+        "{}: {}{transport}; {}",
+        plain(&scenario.name),
+        plain(&sentence(&scenario.shape)),
+        lasted(report, scenario)
+    )
 }
 
 /// How many epochs count, how many more were left out, and why it ended.
@@ -159,7 +145,7 @@ impl<'a> Sheet<'a> {
         let mut all = vec![
             self.who(),
             self.column("rank", Some(9), true, &|row| self.rank(row)),
-            self.column(title(metric), None, false, &figure),
+            self.column(metric.row().column, None, false, &figure),
             self.column(&versus, None, true, &|row| versus_cell(row)),
             self.column("verdict", None, true, &|row| verdict_cell(row.comparison)),
         ];
@@ -171,49 +157,18 @@ impl<'a> Sheet<'a> {
 
     /// The other figures; `shown` are those that have a place of their own.
     fn figures(&self, shown: &[Metric]) -> Vec<Column> {
-        let shape = &self.scenario.shape;
-        let starts = matches!(shape, Shape::Starts { .. });
-        let (closed, open) = (matches!(shape, Shape::Closed { .. }), matches!(shape, Shape::Open { .. }));
-        let other = |metric: Metric, keep: u8| {
-            let group = if closed && metric.quantile().is_some() { "at saturation" } else { "" };
-            let figure = |row: &Row<'_>| self.text(value(row.result, metric));
-            (!shown.contains(&metric))
-                .then(|| Column { group, ..self.column(title(metric), Some(keep), false, &figure) })
+        let told = columns::of(&self.scenario.shape).into_iter();
+        let told = told.filter(|one| one.metric.is_none_or(|metric| !shown.contains(&metric)));
+        let column = |one: Told| Column {
+            group: one.group,
+            ..self.column(one.title, Some(one.keep), false, &|row| self.text(one.of(row.result)))
         };
-        let kept_up = |row: &Row<'_>| self.text(kept_up(row.result));
-        let mut all = vec![
-            other(Metric::Throughput, 5),
-            open.then(|| self.column("of offered", Some(7), false, &kept_up)),
-            other(Metric::P50, 4),
-            other(Metric::P99, 8),
-            other(Metric::Cpu, 6),
-        ];
-        all.extend([
-            Some(Column {
-                group: "CPU time",
-                ..self.column("user + system", Some(1), false, &|row| self.text(user_and_system(row.result)))
-            }),
-            Some(self.column("instructions/req", Some(0), false, &|row| {
-                self.text(instructions(row.result, "instructions"))
-            })),
-            Some(self.column("user-mode instr./req", Some(0), false, &|row| {
-                self.text(instructions(row.result, "instructions:u"))
-            })),
-            Some(self.column("switches/req", Some(0), false, &|row| {
-                self.text(row.result.switches_per_request.map(seldom))
-            })),
-            Some(self.column("memory", Some(3), false, &|row| self.text(row.result.rss_bytes.map(bytes)))),
-            other(Metric::ColdStart, 2),
-            Some(self.column("artefact", Some(2), false, &|row| {
-                self.text(row.result.artefact_bytes.filter(|_| starts).map(bytes))
-            })),
-            Some(self.column("version", Some(1), true, &|row| {
-                let mark = self.style.spell("…");
-                let version = row.version.map(|version| crate::text::shorten_end(&plain(version), 24, &mark));
-                Cell { text: version.unwrap_or_default(), tone: Tone::Quiet }
-            })),
-        ]);
-        all.into_iter().flatten().collect()
+        let version = self.column("version", Some(1), true, &|row| {
+            let mark = self.style.spell("…");
+            let version = row.version.map(|version| crate::text::shorten_end(&plain(version), 24, &mark));
+            Cell { text: version.unwrap_or_default(), tone: Tone::Quiet }
+        });
+        told.map(column).chain([version]).collect()
     }
 
     /// Letters only help from three contenders on: of two, the verdict says it.
@@ -238,55 +193,6 @@ impl<'a> Sheet<'a> {
         let title = format!("{:^width$}", "1");
         Column { group: "", title, left: true, keep: Some(if any { 5 } else { 0 }), cells }
     }
-}
-
-/// A metric as tables call it.
-pub(crate) fn title(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "req/s",
-        Metric::Cpu => "CPU/req",
-        Metric::P50 => "p50",
-        Metric::P99 => "p99",
-        Metric::Peak => "peak/s",
-        Metric::ColdStart => "cold start",
-        Metric::Measure => "measured",
-    }
-}
-
-/// A contender's figure in a metric.
-fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
-    let latency = |ns: Option<u64>| ns.map(|ns| time_ns(ns as f64));
-    match metric {
-        Metric::Throughput => rate(result),
-        Metric::Cpu => result.cpu_us_per_request.map(|us| time_ns(us * 1e3)),
-        Metric::P50 => latency(result.latency_ns.p50),
-        Metric::P99 => latency(result.latency_ns.p99),
-        Metric::Peak => result.peak_rps.map(three_digits),
-        Metric::ColdStart => latency(result.cold_start_ns),
-        Metric::Measure => result.measured.map(time_ns),
-    }
-}
-
-/// The two parts of the CPU time per request.
-fn user_and_system(result: &ContenderResult) -> Option<String> {
-    Some(parts_ns(result.user_us_per_request? * 1e3, result.system_us_per_request? * 1e3))
-}
-
-fn rate(result: &ContenderResult) -> Option<String> {
-    result.throughput_rps.map(three_digits)
-}
-
-/// What share of what was offered was answered in its time.
-pub(crate) fn kept_up(result: &ContenderResult) -> Option<String> {
-    Some(percent((result.throughput_rps? / result.offered_rps?).min(1.0)))
-}
-
-/// Instructions per request, where this is what was counted.
-pub(crate) fn instructions(result: &ContenderResult, source: &str) -> Option<String> {
-    result
-        .instructions_per_request
-        .filter(|_| result.instructions_source.as_deref() == Some(source))
-        .map(three_digits)
 }
 
 /// What one line of the table is made of.

@@ -6,7 +6,7 @@ use deadheat_analysis::{Comparison, ContenderResult, Figure, Ranking, Report, Sc
 use deadheat_record::Metric;
 
 use super::paragraph::indented;
-use super::scenario::{lasted, title, verdict_cell, versus};
+use super::scenario::{lasted, verdict_cell, versus};
 use super::table::{self, Cell, Column};
 use super::{collector, findings};
 use crate::style::{Style, Tone};
@@ -27,7 +27,7 @@ pub(super) fn lines(report: &Report, sweep: &SweepResult, style: &Style) -> Vec<
     for ranking in &first.rankings {
         for said in sweep::summaries(sweep, &points, ranking.metric, baseline) {
             let many = first.rankings.len() > 1;
-            let which = if many { format!("{}: ", title(ranking.metric)) } else { String::new() };
+            let which = if many { format!("{}: ", ranking.metric.row().column) } else { String::new() };
             lines.extend(indented(&(which + &plain(&said)), 0, Tone::Strong, style));
         }
     }
@@ -108,7 +108,9 @@ fn columns(
         column("rank", Some(6), true, &|row| {
             text(if many { row.ranking.letters(row.name()).to_owned() } else { String::new() })
         }),
-        column(title(metric), None, false, &|row| text(row.figure().map(sweep::figure).unwrap_or_default())),
+        column(metric.row().column, None, false, &|row| {
+            text(row.figure().map(sweep::figure).unwrap_or_default())
+        }),
         column("95 %", Some(7), false, &|row| text(row.figure().and_then(sweep::within).unwrap_or_default())),
         column(&against, Some(9), true, &|row| versus(row.comparison(), row.baseline == Some(row.name()))),
         column("verdict", None, true, &|row| verdict_cell(row.comparison())),

@@ -3,7 +3,7 @@
 //! Owns: when that is asked, and the longer warm-up. Must not know the test itself.
 
 use deadheat_analysis::judge::climbing;
-use deadheat_record::{Finding, Line, ScenarioPlan, Shape};
+use deadheat_record::{Finding, Line, ScenarioPlan};
 use deadheat_stats::FEWEST_SLOPES;
 
 use super::{Race, ScenarioError, ScenarioRun};
@@ -62,5 +62,5 @@ impl Race<'_> {
 
 /// Trials at all kinds of rates say nothing of a climb, starts and measures have no rounds, and who is cold is meant to climb.
 fn may_climb(scenario: &ScenarioPlan) -> bool {
-    matches!(scenario.shape, Shape::Closed { .. } | Shape::Open { .. }) && !scenario.traffic.cold
+    scenario.shape.is_steady() && !scenario.traffic.cold
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use deadheat_record::{
-    BodyRule, Contender, Journal, Limits, Listen, Method, Metric, Objective, Pinning, Plan, Probe, Record,
-    ScenarioPlan, Shape, Share, Slices, StatusRule, Traffic, Typed, read,
+    BodyRule, Contender, Experiment, Journal, Limits, Listen, Method, Metric, Objective, Pinning, Plan,
+    Probe, Record, ScenarioPlan, Share, Slices, StatusRule, Traffic, Typed, read,
 };
 
 use super::*;
@@ -44,7 +44,7 @@ fn plan(folder: &Path, names: &[&str]) -> Plan {
     };
     let scenario = ScenarioPlan {
         name: "steady".into(),
-        shape: Shape::Closed { connections: 4 },
+        shape: Experiment::Closed { connections: 4 },
         requests: vec![Share { probe: "root".into(), weight: 1 }],
         limits: Limits::default(),
         metrics: vec![Metric::Throughput],
@@ -287,7 +287,7 @@ fn a_peak_is_found_near_what_each_can_answer() {
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(125.0))]);
     let mut plan = plan(folder.path(), &["a", "b"]);
     let objective = Objective { quantile: 0.99, limit_ns: 10 * MS };
-    plan.scenarios[0].shape = Shape::Peak { connections: 4, objective };
+    plan.scenarios[0].shape = Experiment::Peak { connections: 4, objective };
     plan.scenarios[0].metrics = vec![Metric::Peak];
     plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000 * MS, rounds: 12 });
     let (finish, record) = raced(&world, plan, folder.path());
@@ -306,7 +306,7 @@ fn starts_are_timed_until_the_first_answer() {
     let starting = |ms| Character { start: Duration::from_millis(ms), ..Character::taking_us(100.0) };
     let world = World::of(&[("a", starting(50)), ("b", starting(80))]);
     let mut plan = plan(folder.path(), &["a", "b"]);
-    plan.scenarios[0].shape = Shape::Starts { starts: 5 };
+    plan.scenarios[0].shape = Experiment::Starts { starts: 5 };
     plan.scenarios[0].metrics = vec![Metric::ColdStart];
     let (finish, record) = raced(&world, plan, folder.path());
     assert_eq!(finish, Finish::Done);
@@ -325,7 +325,7 @@ fn a_rate_is_kept_by_those_that_can() {
     let folder = tempfile::tempdir().unwrap();
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(200.0))]);
     let mut plan = plan(folder.path(), &["a", "b"]);
-    plan.scenarios[0].shape = Shape::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
+    plan.scenarios[0].shape = Experiment::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
     plan.scenarios[0].metrics = vec![Metric::Cpu];
     let (finish, record) = raced(&world, plan, folder.path());
     assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));

@@ -111,7 +111,7 @@ fn loads(study: &Study, reading: &StudyReader<'_>) {
 /// A scenario's measure is offered by two contenders and more.
 fn measures(study: &Study, reading: &StudyReader<'_>) {
     for scenario in &study.scenarios {
-        let deadheat_record::Shape::Measure { measure } = &scenario.shape else { continue };
+        let Some(measure) = scenario.shape.measure() else { continue };
         let able = study.contenders.iter().filter(|one| one.measures.contains_key(measure)).count();
         if able < 2 {
             let title =

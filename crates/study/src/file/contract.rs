@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Range;
 
 use deadheat_record as record;
-use deadheat_record::{BodyRule, JsonRule, Shape, Share, StatusRule, Volatile};
+use deadheat_record::{BodyRule, Experiment, JsonRule, Share, StatusRule, Volatile};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -263,12 +263,12 @@ pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     }
 }
 
-fn shape(fields: &Fields<'_, '_>, rate: Option<Written>) -> Shape {
+fn shape(fields: &Fields<'_, '_>, rate: Option<Written>) -> Experiment {
     let connections =
         fields.whole("connections", 1, MOST_CONNECTIONS).map_or(CONNECTIONS, Spanned::into_inner);
     let poisson = arrivals(fields);
     if let Some(objective) = scenario_reader::objective(fields) {
-        return Shape::Peak { connections, objective };
+        return Experiment::Peak { connections, objective };
     }
     let Some(rate) = rate else {
         if fields.get("arrivals").is_some() && fields.get("rate").is_none() {
@@ -276,13 +276,13 @@ fn shape(fields: &Fields<'_, '_>, rate: Option<Written>) -> Shape {
             let complaint = Complaint::new(fields.key_span("arrivals"), title, "this has no effect");
             fields.complain(complaint.help("for example: rate = 2000"));
         }
-        return Shape::Closed { connections };
+        return Experiment::Closed { connections };
     };
     let rate_per_s = match rate {
         Written::Steady(rate) => rate.into_inner(),
         Written::Stages(mean, _) => mean,
     };
-    Shape::Open { connections, rate_per_s, poisson }
+    Experiment::Open { connections, rate_per_s, poisson }
 }
 
 fn arrivals(fields: &Fields<'_, '_>) -> bool {

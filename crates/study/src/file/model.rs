@@ -140,7 +140,7 @@ pub struct Scenario {
     /// Unique.
     pub name: Spanned<String>,
     /// Closed or open.
-    pub shape: record::Shape,
+    pub shape: record::Experiment,
     /// What is requested; none stands for all probes under load, each with weight 1.
     pub requests: Option<Vec<Spanned<record::Share>>>,
     /// What each contender is held to.

@@ -1,7 +1,7 @@
 //! Reads what a scenario asks: which metrics are compared, which objective must hold, over what it sweeps, of which ladder
 //! it is a rung.
 
-use deadheat_record::{Axis, Metric, Objective, Rung, Shape};
+use deadheat_record::{Axis, Experiment, Metric, Objective, Rung};
 use toml::Spanned;
 
 use super::complaint::Complaint;
@@ -37,13 +37,13 @@ pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
 }
 
 /// `starts` or `measure`: a scenario without a load, beside which nothing of a load has a place.
-pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Shape> {
+pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Experiment> {
     let starts = fields.whole("starts", FEWEST_STARTS, MOST_STARTS);
     let measure = fields.text("measure");
     let (key, span, shape) = match (&starts, &measure) {
-        (Some(starts), _) => ("starts", starts.span(), Shape::Starts { starts: *starts.get_ref() }),
+        (Some(starts), _) => ("starts", starts.span(), Experiment::Starts { starts: *starts.get_ref() }),
         (None, Some(measure)) => {
-            ("measure", measure.span(), Shape::Measure { measure: measure.get_ref().clone() })
+            ("measure", measure.span(), Experiment::Measure { measure: measure.get_ref().clone() })
         }
         (None, None) => return None,
     };
@@ -57,9 +57,9 @@ pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Shape> {
 }
 
 /// `metrics`, what matters most first; empty where it is not given or makes no sense.
-pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Shape) -> Vec<Metric> {
+pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Experiment) -> Vec<Metric> {
     // Told already.
-    if matches!(shape, Shape::Peak { .. }) || !shape.is_load() {
+    if shape.objective().is_some() || !shape.is_load() {
         return Vec::new();
     }
     let Some(words) = fields.texts("metrics") else { return Vec::new() };
@@ -79,7 +79,7 @@ pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Shape) -> Vec<Metric> {
             }
             None => metrics.push((metric, word)),
         }
-        if metric == Metric::Throughput && matches!(shape, Shape::Open { .. }) {
+        if metric == Metric::Throughput && shape.rate_per_s().is_some() {
             let title = "at a common rate all contenders have the same throughput";
             let complaint = Complaint::new(word.span(), title, "nothing can be told apart by this");
             fields.complain(complaint.help("compare \"p50\", \"p99\" or \"cpu\"; or leave out `rate`"));
@@ -119,7 +119,7 @@ pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
 const MOST_RUNGS: u32 = 100;
 
 /// `ladder`, and the `rung` of it: only the rate of a closed load says how long a request takes.
-pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Shape) -> Option<Rung> {
+pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Experiment) -> Option<Rung> {
     let place = fields.whole("rung", 1, MOST_RUNGS);
     let Some(name) = fields.text("ladder") else {
         if place.is_some() {
@@ -130,7 +130,7 @@ pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Shape) -> Option<Rung> {
         return None;
     };
     super::values::name(fields.reading(), &name);
-    if !matches!(shape, Shape::Closed { .. }) || fields.get("sweep").is_some() {
+    if !shape.is_closed() || fields.get("sweep").is_some() {
         let title = "a rung of a ladder is one closed load: `ladder` has no place here";
         let complaint = Complaint::new(fields.key_span("ladder"), title, "this has no effect");
         let help = "leave it out, or give the ladder a scenario with `connections` alone";
@@ -172,8 +172,8 @@ fn values(fields: &Fields<'_, '_>, axis: Axis) -> Option<Vec<f64>> {
 }
 
 fn metric(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<Metric> {
-    let words = Metric::ALL.map(Metric::word);
-    let found = Metric::ALL.into_iter().find(|metric| metric.word() == word.get_ref());
+    let words = Metric::OF_LOADS.map(Metric::word);
+    let found = Metric::of_word(word.get_ref()).filter(|metric| Metric::OF_LOADS.contains(metric));
     if found.is_none() {
         let title = format!("`{}` is no metric", shown(word.get_ref()));
         let complaint = Complaint::new(word.span(), title, "this word");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use deadheat_record as record;
-use deadheat_record::{BodyRule, Limits, Listen, Shape, Source, StatusRule, Traffic};
+use deadheat_record::{BodyRule, Experiment, Limits, Listen, Source, StatusRule, Traffic};
 use toml::Spanned;
 
 use super::resolve::STEADY;
@@ -102,7 +102,7 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
 fn scenario(tls: bool) -> Scenario {
     Scenario {
         name: typed(STEADY.into()),
-        shape: Shape::Closed { connections: file::CONNECTIONS },
+        shape: Experiment::Closed { connections: file::CONNECTIONS },
         requests: None,
         limits: Limits::default(),
         metrics: Vec::new(),

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use deadheat_record::{BEYOND, Metric, Shape, Slices};
+use deadheat_record::{BEYOND, Experiment, Metric, Slices};
 
 use super::profiles::MOST_ROUNDS;
-use crate::choices::{MetricWord, UsageError};
+use crate::choices::UsageError;
 use crate::file::shown;
 
 /// The metrics of a scenario, what matters most first.
@@ -15,27 +15,26 @@ use crate::file::shown;
 /// When metrics were typed by which nothing can be told apart under this load.
 pub(super) fn metrics(
     scenario: &str,
-    shape: &Shape,
-    typed: &[MetricWord],
+    shape: &Experiment,
+    typed: &[Metric],
     asked: &[Metric],
 ) -> Result<Vec<Metric>, UsageError> {
     // A scenario without a load has one value, whatever is typed for the others.
     let (typed, asked) = if shape.is_load() { (typed, asked) } else { (&[][..], &[][..]) };
-    let typed: Vec<Metric> = typed.iter().copied().map(Metric::from).collect();
     let mut metrics: Vec<Metric> = Vec::new();
-    for metric in [&typed[..], asked].into_iter().find(|list| !list.is_empty()).unwrap_or(suggested(shape)) {
+    for metric in [typed, asked].into_iter().find(|list| !list.is_empty()).unwrap_or(shape.usual_metrics()) {
         if !metrics.contains(metric) {
             metrics.push(*metric);
         }
     }
-    if matches!(shape, Shape::Peak { .. }) && metrics != [Metric::Peak] {
+    if shape.objective().is_some() && metrics != [Metric::Peak] {
         let problem = format!(
             "--metric: scenario `{}` looks for the peak rate and compares nothing else",
             shown(scenario)
         );
         return Err(UsageError::new(problem, "leave it out with --scenario, or give it a --rate"));
     }
-    if metrics.contains(&Metric::Throughput) && matches!(shape, Shape::Open { .. }) {
+    if metrics.contains(&Metric::Throughput) && shape.rate_per_s().is_some() {
         let problem = format!(
             "--metric throughput: scenario `{}` has a rate that is common to all contenders, and with it their throughput",
             shown(scenario)
@@ -46,24 +45,14 @@ pub(super) fn metrics(
     Ok(metrics)
 }
 
-fn suggested(shape: &Shape) -> &'static [Metric] {
-    match shape {
-        Shape::Closed { .. } => &[Metric::Throughput],
-        Shape::Open { .. } => &[Metric::P50, Metric::P99],
-        Shape::Peak { .. } => &[Metric::Peak],
-        Shape::Starts { .. } => &[Metric::ColdStart],
-        Shape::Measure { .. } => &[Metric::Measure],
-    }
-}
-
 /// An error when a rate is so low that no metric can ever be compared: a percentile needs requests beyond it.
 pub(super) fn in_reach(
     scenario: &str,
-    shape: &Shape,
+    shape: &Experiment,
     metrics: &[Metric],
     slices: Option<Slices>,
 ) -> Result<(), UsageError> {
-    let (Shape::Open { rate_per_s, .. }, Some(slices)) = (shape, slices) else { return Ok(()) };
+    let (Some(rate_per_s), Some(slices)) = (shape.rate_per_s(), slices) else { return Ok(()) };
     let beyond = |metric: &Metric| shape.requests_beyond(slices, *metric).unwrap_or(f64::INFINITY);
     let lowest = metrics.iter().map(|metric| (beyond(metric), metric)).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((most, metric)) = lowest.filter(|(most, _)| *most < BEYOND) else { return Ok(()) };
@@ -125,23 +114,23 @@ mod tests {
         assert_eq!(in_room("s", None, Some(Slices { slice_ns: 1, rounds: 200 }), false), Ok(()));
     }
 
-    const CLOSED: Shape = Shape::Closed { connections: 8 };
+    const CLOSED: Experiment = Experiment::Closed { connections: 8 };
 
-    fn open(rate_per_s: f64) -> Shape {
-        Shape::Open { connections: 8, rate_per_s, poisson: true }
+    fn open(rate_per_s: f64) -> Experiment {
+        Experiment::Open { connections: 8, rate_per_s, poisson: true }
     }
 
     #[test]
     fn what_is_typed_comes_before_what_is_asked_and_what_is_usual() {
-        let of = |shape: &Shape, typed: &[MetricWord], asked: &[Metric]| {
+        let of = |shape: &Experiment, typed: &[Metric], asked: &[Metric]| {
             metrics("s", shape, typed, asked).unwrap()
         };
         assert_eq!(of(&CLOSED, &[], &[]), [Metric::Throughput]);
         assert_eq!(of(&open(10.0), &[], &[]), [Metric::P50, Metric::P99]);
         assert_eq!(of(&open(10.0), &[], &[Metric::Cpu]), [Metric::Cpu]);
-        let typed = [MetricWord::P99, MetricWord::Cpu, MetricWord::P99];
+        let typed = [Metric::P99, Metric::Cpu, Metric::P99];
         assert_eq!(of(&open(10.0), &typed, &[Metric::Cpu]), [Metric::P99, Metric::Cpu]);
-        let error = metrics("s", &open(10.0), &[MetricWord::Throughput], &[]).unwrap_err();
+        let error = metrics("s", &open(10.0), &[Metric::Throughput], &[]).unwrap_err();
         assert!(error.problem.contains("scenario `s`"), "{error}");
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadheat_record::{BEYOND, Metric, Shape, Slices};
+use deadheat_record::{BEYOND, Experiment, Metric, Slices};
 
 use crate::choices::ProfileWord;
 use crate::values::EpochRange;
@@ -84,12 +84,12 @@ impl Profile {
     /// The slices of a load of which these metrics are compared, with what was typed instead of the profile's.
     pub fn slices(
         &self,
-        shape: &Shape,
+        shape: &Experiment,
         metrics: &[Metric],
         slice: Option<Duration>,
         measured: Option<Duration>,
     ) -> Slices {
-        if matches!(shape, Shape::Peak { .. }) {
+        if shape.objective().is_some() {
             let least = slice.unwrap_or(SLICE_TAIL);
             return Slices {
                 slice_ns: u64::try_from(least.as_nanos()).unwrap_or(u64::MAX),
@@ -97,7 +97,7 @@ impl Profile {
             };
         }
         let tail = metrics.iter().filter_map(|metric| metric.quantile()).reduce(f64::max);
-        let long = tail.is_some() || matches!(shape, Shape::Open { .. });
+        let long = tail.is_some() || shape.rate_per_s().is_some();
         let slice = slice.unwrap_or(if long { SLICE_TAIL } else { SLICE });
         let measured =
             measured.unwrap_or_else(|| tail.map_or(self.measured, |at| self.measured_to(shape, at)));
@@ -107,9 +107,9 @@ impl Profile {
 
     /// How long each contender is measured in an epoch for that many requests beyond the quantile that it can be shown;
     /// no longer than usual where that would take too long.
-    fn measured_to(&self, shape: &Shape, at: f64) -> Duration {
+    fn measured_to(&self, shape: &Experiment, at: f64) -> Duration {
         let (usual, most) = self.measured_tail;
-        let Shape::Open { rate_per_s, .. } = shape else { return usual };
+        let Some(rate_per_s) = shape.rate_per_s() else { return usual };
         let needed_s = (ROOM * BEYOND / (rate_per_s * (1.0 - at)) - 1e-6).ceil();
         if needed_s > most.as_secs_f64() { usual } else { usual.max(Duration::from_secs_f64(needed_s)) }
     }
@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn percentiles_are_measured_until_they_can_be_shown() {
-        let open = |rate_per_s| Shape::Open { connections: 64, rate_per_s, poisson: true };
-        let closed = Shape::Closed { connections: 64 };
+        let open = |rate_per_s| Experiment::Open { connections: 64, rate_per_s, poisson: true };
+        let closed = Experiment::Closed { connections: 64 };
         let tail = [Metric::P50, Metric::P99];
         for (profile, shape, metrics, slice_ms, rounds) in [
             (&QUICK, closed.clone(), &[Metric::Throughput][..], 100, 30),

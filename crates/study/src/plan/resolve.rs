@@ -8,7 +8,7 @@ use std::time::Duration;
 use deadheat_load::Rate;
 use deadheat_record as record;
 use deadheat_record::{
-    Finding, Limits, Method, Metric, Plan, ScenarioPlan, Shape, Share, Slices, Source, Traffic, Typed,
+    Experiment, Finding, Limits, Method, Metric, Plan, ScenarioPlan, Share, Slices, Source, Traffic, Typed,
 };
 use toml::Spanned;
 
@@ -124,7 +124,7 @@ fn typed(study: &Study, choices: &Choices) -> Typed {
         connections: load.connections,
         rate_per_s: load.rate,
         objective: load.slo,
-        metrics: method.metric.iter().copied().map(Metric::from).collect(),
+        metrics: method.metric.clone(),
         slice_ns: method.slice.map(nanos),
         measured_ns: method.measure.map(nanos),
     }
@@ -223,7 +223,7 @@ fn scenarios(
     let Choices { selection, load, .. } = choices;
     if study.scenarios.is_empty() {
         all_known("--scenario", "scenario", &selection.scenario, &[STEADY])?;
-        let shape = Shape::Closed { connections: file::CONNECTIONS };
+        let shape = Experiment::Closed { connections: file::CONNECTIONS };
         let asked = ScenarioOptions { shape: &shape, metrics: &[], traffic: &Traffic::default() };
         return Ok(vec![scenario(STEADY, &asked, all_probes(study), Limits::default(), choices)?]);
     }
@@ -239,7 +239,7 @@ fn scenarios(
         let asked = ScenarioOptions { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
         let mut planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
         // With another kind of load, rates say nothing of the work.
-        planned.ladder = one.ladder.clone().filter(|_| matches!(planned.shape, Shape::Closed { .. }));
+        planned.ladder = one.ladder.clone().filter(|_| planned.shape.is_closed());
         match &one.sweep {
             Some(sweep) => plans.extend(points(&planned, sweep, load, cores, findings)?),
             None => plans.push(planned),
@@ -250,7 +250,7 @@ fn scenarios(
 
 /// What a scenario of the study asks for, before anything that was typed.
 struct ScenarioOptions<'s> {
-    shape: &'s Shape,
+    shape: &'s Experiment,
     metrics: &'s [Metric],
     traffic: &'s Traffic,
 }
@@ -304,24 +304,9 @@ fn all_probes(study: &Study) -> Vec<Share> {
 }
 
 /// The shape with what was typed instead of what it says.
-fn reshaped(shape: &Shape, load: &LoadChoices) -> Shape {
-    if !shape.is_load() {
-        return shape.clone();
-    }
+fn reshaped(shape: &Experiment, load: &LoadChoices) -> Experiment {
     let connections = load.connections.unwrap_or(shape.connections());
-    if let Some(objective) = load.slo {
-        return Shape::Peak { connections, objective };
-    }
-    match (shape, load.rate) {
-        (Shape::Peak { objective, .. }, None) => Shape::Peak { connections, objective: *objective },
-        (Shape::Peak { .. }, Some(rate_per_s)) => Shape::Open { connections, rate_per_s, poisson: true },
-        (Shape::Closed { .. }, None) => Shape::Closed { connections },
-        (Shape::Closed { .. }, Some(rate_per_s)) => Shape::Open { connections, rate_per_s, poisson: true },
-        (Shape::Open { rate_per_s, poisson, .. }, rate) => {
-            Shape::Open { connections, rate_per_s: rate.unwrap_or(*rate_per_s), poisson: *poisson }
-        }
-        (Shape::Starts { .. } | Shape::Measure { .. }, _) => shape.clone(),
-    }
+    shape.clone().with_connections(connections).with_load(load.rate, load.slo)
 }
 
 fn method(

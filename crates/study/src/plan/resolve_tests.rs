@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::choices::{CpuLatency, MetricWord, ProfileWord};
+use crate::choices::{CpuLatency, ProfileWord};
 use crate::values::{CpuList, EpochRange};
 
 const STUDY: &str = "
@@ -91,7 +91,10 @@ fn a_study_resolves_into_a_plan() {
     let share = |probe: &str, weight| Share { probe: probe.into(), weight };
     assert_eq!(plan.scenarios[0].requests, [share("p", 1), share("q", 3)]);
     assert_eq!(plan.scenarios[1].requests, [share("p", 1), share("q", 1)], "all that are under load");
-    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 8, rate_per_s: 500.0, poisson: false });
+    assert_eq!(
+        plan.scenarios[1].shape,
+        Experiment::Open { connections: 8, rate_per_s: 500.0, poisson: false }
+    );
     assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![0], vec![1]));
 }
 
@@ -163,7 +166,7 @@ fn a_collector_and_how_it_logs_are_in_the_plan() {
 #[test]
 fn what_was_typed_comes_first() {
     let method = MethodChoices {
-        metric: vec![MetricWord::P99],
+        metric: vec![Metric::P99],
         profile: Some(ProfileWord::Full),
         epochs: Some(EpochRange { fewest: 10, most: 10 }),
         budget: Some(Duration::from_secs(1)),
@@ -186,8 +189,14 @@ fn what_was_typed_comes_first() {
     assert_eq!((plan.method.rounds, plan.method.budget_ns), (8, Some(1_000_000_000)));
     assert_eq!((plan.method.pilot_ns, plan.method.warmup_ns), (0, (3_000_000_000, 3_000_000_000)));
     assert_eq!((plan.edge_hit_rate, plan.method.cpu_latency_us), (Some(0.9), None));
-    assert_eq!(plan.scenarios[0].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: true });
-    assert_eq!(plan.scenarios[1].shape, Shape::Open { connections: 9, rate_per_s: 2_000.0, poisson: false });
+    assert_eq!(
+        plan.scenarios[0].shape,
+        Experiment::Open { connections: 9, rate_per_s: 2_000.0, poisson: true }
+    );
+    assert_eq!(
+        plan.scenarios[1].shape,
+        Experiment::Open { connections: 9, rate_per_s: 2_000.0, poisson: false }
+    );
     assert_eq!((plan.pinning.server_cpus, plan.pinning.load_cpus), (vec![1], vec![0]));
     let typed = Typed {
         connections: Some(9),
@@ -205,15 +214,15 @@ fn every_scenario_has_metrics_and_slices_of_its_own() {
     let of = |index: usize| (plan.scenarios[index].metrics.clone(), plan.scenarios[index].slices.unwrap());
     assert_eq!(of(0), (vec![Metric::Throughput], Slices { slice_ns: 100_000_000, rounds: 30 }));
     assert_eq!(of(1), (vec![Metric::P50, Metric::P99], Slices { slice_ns: 1_000_000_000, rounds: 4 }));
-    let typed = |metric: MetricWord, rate: Option<f64>, scenario: &str| {
+    let typed = |metric: Metric, rate: Option<f64>, scenario: &str| {
         let method = MethodChoices { metric: vec![metric], ..MethodChoices::default() };
         let mut choices = Choices { method, ..Choices::default() };
         (choices.load.rate, choices.selection.scenario) = (rate, vec![scenario.into()]);
         resolved(&choices).map(|plan| plan.scenarios[0].metrics.clone())
     };
-    assert_eq!(typed(MetricWord::Cpu, Some(100.0), "closed"), Ok(vec![Metric::Cpu]));
-    assert_eq!(typed(MetricWord::P50, None, "closed"), Ok(vec![Metric::P50]));
-    let error = typed(MetricWord::Throughput, None, "open").unwrap_err();
+    assert_eq!(typed(Metric::Cpu, Some(100.0), "closed"), Ok(vec![Metric::Cpu]));
+    assert_eq!(typed(Metric::P50, None, "closed"), Ok(vec![Metric::P50]));
+    let error = typed(Metric::Throughput, None, "open").unwrap_err();
     assert!(error.problem.contains("scenario `open`"), "{error}");
 }
 
@@ -226,7 +235,7 @@ fn a_sweep_is_one_scenario_for_each_value() {
     let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
     let names: Vec<&str> = plan.scenarios.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["more/connections=1", "more/connections=64"]);
-    assert_eq!(plan.scenarios[1].shape, Shape::Closed { connections: 64 });
+    assert_eq!(plan.scenarios[1].shape, Experiment::Closed { connections: 64 });
     let point = record::SweepPoint { of: "more".into(), axis: record::Axis::Connections, value: 64.0 };
     assert_eq!(plan.scenarios[1].sweep, Some(point));
     choices.load.connections = Some(8);
@@ -295,7 +304,7 @@ fn an_objective_looks_for_the_peak() {
     choices.load.slo = Some(objective);
     let plan = resolved(&choices).unwrap();
     for (scenario, connections) in plan.scenarios.iter().zip([64, 8]) {
-        assert_eq!(scenario.shape, Shape::Peak { connections, objective });
+        assert_eq!(scenario.shape, Experiment::Peak { connections, objective });
         assert_eq!(scenario.metrics, [Metric::Peak]);
         assert_eq!(scenario.slices, Some(Slices { slice_ns: 1_000_000_000, rounds: 10 }));
     }
@@ -399,7 +408,7 @@ fn rates_in_stages_and_cold_loads_have_slices_of_their_own() {
         (plan.scenarios[2].clone(), plan.scenarios[3].clone())
     };
     let (spike, cold) = planned(&Choices::default());
-    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: 160.0, poisson: true });
+    assert_eq!(spike.shape, Experiment::Open { connections: 64, rate_per_s: 160.0, poisson: true });
     assert_eq!(spike.traffic.stages.as_deref(), Some("100:1s,400:500ms,100:1s"));
     assert_eq!(spike.slices, Some(Slices { slice_ns: 2_500_000_000, rounds: 4 }));
     assert_eq!(cold.slices, Some(Slices { slice_ns: 10_000_000_000, rounds: 1 }));
@@ -407,7 +416,7 @@ fn rates_in_stages_and_cold_loads_have_slices_of_their_own() {
     let mut choices = Choices::default();
     choices.load.rate = Some(700.0);
     let (spike, cold) = planned(&choices);
-    assert_eq!(spike.shape, Shape::Open { connections: 64, rate_per_s: 700.0, poisson: true });
+    assert_eq!(spike.shape, Experiment::Open { connections: 64, rate_per_s: 700.0, poisson: true });
     assert_eq!((spike.traffic.stages, cold.traffic.cold), (None, false), "another load was typed");
 }
 

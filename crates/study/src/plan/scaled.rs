@@ -25,14 +25,14 @@ pub(super) fn scale(scenario: &mut ScenarioPlan, pinning: &Pinning) -> Option<Fi
 
 #[cfg(test)]
 mod tests {
-    use deadheat_record::{Limits, Shape};
+    use deadheat_record::{Experiment, Limits};
 
     use super::*;
 
     fn scenario(cpus: Option<f64>, cpuset: Vec<usize>) -> ScenarioPlan {
         ScenarioPlan {
             name: "s".into(),
-            shape: Shape::Closed { connections: 1 },
+            shape: Experiment::Closed { connections: 1 },
             requests: Vec::new(),
             limits: Limits { cpus, cpuset, ..Limits::default() },
             metrics: Vec::new(),

@@ -1,6 +1,6 @@
 //! A sweep as scenarios: one for each of its values.
 
-use deadheat_record::{Axis, Finding, Limits, ScenarioPlan, Shape, SweepPoint};
+use deadheat_record::{Axis, Experiment, Finding, Limits, ScenarioPlan, SweepPoint};
 
 use crate::choices::{LoadChoices, UsageError};
 use crate::file::{Sweep, shown};
@@ -63,15 +63,10 @@ fn fewer_cores(scenario: &str, count: usize) -> Finding {
     )
 }
 
-fn shape(shape: &Shape, axis: Axis, value: f64) -> Shape {
-    let connections = if axis == Axis::Connections { value as u32 } else { shape.connections() };
-    match shape {
-        Shape::Closed { .. } => Shape::Closed { connections },
-        Shape::Open { rate_per_s, poisson, .. } => {
-            Shape::Open { connections, rate_per_s: *rate_per_s, poisson: *poisson }
-        }
-        Shape::Peak { objective, .. } => Shape::Peak { connections, objective: *objective },
-        Shape::Starts { .. } | Shape::Measure { .. } => shape.clone(),
+fn shape(shape: &Experiment, axis: Axis, value: f64) -> Experiment {
+    match axis {
+        Axis::Connections => shape.clone().with_connections(value as u32),
+        Axis::Cores | Axis::Cpus => shape.clone(),
     }
 }
 

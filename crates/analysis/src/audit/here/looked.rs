@@ -131,7 +131,7 @@ impl Race<'_> {
         let metric = match wanted {
             Wanted::Of(metric) => metric,
             Wanted::ColdStart => Metric::ColdStart,
-            Wanted::Latency(Place::Quantile(at)) => Metric::ALL
+            Wanted::Latency(Place::Quantile(at)) => Metric::OF_LOADS
                 .into_iter()
                 .find(|one| one.quantile().is_some_and(|share| (share - at).abs() < 1e-9))?,
             _ => return None,

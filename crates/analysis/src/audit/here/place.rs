@@ -2,7 +2,7 @@
 //!
 //! Owns: which scenario a claim is about, and whether that was raced as it was published. Must not know ratios or verdicts.
 
-use deadheat_record::{Claim, Metric, ScenarioPlan, Shape};
+use deadheat_record::{Claim, Metric, ScenarioPlan};
 
 use super::super::figures::Run;
 use super::measured::{Wanted, is_of};
@@ -50,10 +50,9 @@ impl<'a> Race<'a> {
 
     /// The first scenario of starts or of a measure that a metric can only be of.
     fn made_for(&self, metric: &str) -> Option<&'a ScenarioPlan> {
-        self.raced().find(|one| match &one.shape {
-            Shape::Starts { .. } => metric.starts_with("cold_start"),
-            Shape::Measure { measure } => is_of(metric, measure),
-            _ => false,
+        self.raced().find(|one| {
+            let starts = one.shape.starts().is_some() && metric.starts_with("cold_start");
+            starts || one.shape.measure().is_some_and(|measure| is_of(metric, measure))
         })
     }
 
@@ -67,7 +66,7 @@ impl<'a> Race<'a> {
         let meant = |one: &&ScenarioPlan| {
             let right = published.is_none_or(|count| f64::from(one.shape.connections()) == count);
             let plain = one.ladder.is_none() && !one.traffic.cold && !one.traffic.tls;
-            right && plain && matches!(one.shape, Shape::Closed { .. })
+            right && plain && one.shape.is_closed()
         };
         self.raced().find(meant).ok_or_else(|| {
             let load =
@@ -84,16 +83,12 @@ impl<'a> Race<'a> {
     /// Whether a scenario was raced as the claim has it.
     fn as_published(&self, one: &ScenarioPlan, claim: &Claim, wanted: Wanted) -> Result<(), String> {
         let name = &one.name;
-        match (&one.shape, wanted) {
-            (Shape::Open { .. }, Wanted::Of(Metric::Throughput)) => {
-                return Err(format!("{name} is an open load: it answers as many requests as are due"));
-            }
-            (Shape::Peak { .. }, Wanted::Of(Metric::Throughput) | Wanted::Latency(_)) => {
-                return Err(format!(
-                    "{name} looks for the highest rate: what its trials did is nobody's figure"
-                ));
-            }
-            _ => {}
+        let throughput = matches!(wanted, Wanted::Of(Metric::Throughput));
+        if throughput && one.shape.rate_per_s().is_some() {
+            return Err(format!("{name} is an open load: it answers as many requests as are due"));
+        }
+        if (throughput || matches!(wanted, Wanted::Latency(_))) && one.shape.objective().is_some() {
+            return Err(format!("{name} looks for the highest rate: what its trials did is nobody's figure"));
         }
         if let Some(why) = self.scaled_down(one) {
             return Err(why);

@@ -4,7 +4,7 @@
 
 use deadheat_record::{
     BEYOND, CgroupKind, ContenderEpoch, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
-    Severity, Shape, Throttling,
+    Severity, Throttling,
 };
 use hdrhistogram::Histogram;
 
@@ -87,7 +87,7 @@ pub(super) fn of_search(scene: &Scene<'_>, result: &ContenderResult) -> Option<R
 }
 
 fn is_closed(scene: &Scene<'_>) -> bool {
-    matches!(scene.plan.shape, Shape::Closed { .. })
+    scene.plan.shape.is_closed()
 }
 
 /// How long the generator's threads could have run and did not, of the rounds that count. A contender at its own limit under a
@@ -142,7 +142,7 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let (severity, metrics, so) = match (invalid(p50), invalid(p99)) {
         (true, true) => (Some(Severity::Invalid), Vec::new(), format!(", {} of p99", percent(of_p99))),
         (true, false) => {
-            let others = Metric::ALL.into_iter().filter(|one| *one != Metric::P99).collect();
+            let others = Metric::OF_LOADS.into_iter().filter(|one| *one != Metric::P99).collect();
             (Some(Severity::Invalid), others, format!(", {} of p99, which stands", percent(of_p99)))
         }
         _ => {
@@ -248,7 +248,7 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> 
 /// Each session's rate, or the peak rate that it found, is held against its own ceiling, and the worst of them is told.
 fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
-    let searched = matches!(scene.plan.shape, Shape::Peak { .. });
+    let searched = scene.plan.shape.objective().is_some();
     let of_session = |ceiling: Option<f64>| {
         let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
         let epochs =
@@ -333,7 +333,7 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
 fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     let by_signal = scene.record.machine.cgroup == CgroupKind::None;
     let is_cpu = scene.judged.contests.iter().any(|contest| contest.metric == Metric::Cpu);
-    if !by_signal || !is_cpu || !matches!(scene.plan.shape, Shape::Open { .. }) {
+    if !by_signal || !is_cpu || !scene.plan.shape.rate_per_s().is_some() {
         return None;
     }
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;

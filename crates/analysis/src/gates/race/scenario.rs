@@ -3,7 +3,7 @@
 //! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
 //! one line.
 
-use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Shape, Slice};
+use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::generator;
@@ -37,7 +37,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
     let of_contenders = scene.results.iter().flat_map(|result| {
         // Trials at too high a rate are failed by errors and by a busy generator one by one.
-        let searched = matches!(scene.plan.shape, Shape::Peak { .. });
+        let searched = scene.plan.shape.objective().is_some();
         let of_rates = [
             not_server_bound(scene, result),
             generator_saturated(scene, result),
@@ -102,7 +102,7 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
 
 /// Only for a closed load on cores of its own: an open load asks for no more than its rate.
 fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    let closed = matches!(scene.plan.shape, Shape::Closed { .. });
+    let closed = scene.plan.shape.is_closed();
     let share = result.cpu_share.filter(|_| closed)?;
     let idle = !scene.at_limit(result);
     let so = if idle { ": something else limits the rate" } else { "" };
@@ -131,7 +131,7 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
         slices.fold((0, 0), |(used, elapsed), slice| (used + worked_ns(slice), elapsed + slice.elapsed_ns));
     let share = used_ns as f64 / (elapsed_ns as f64 * threads as f64);
     // Under an open load the rate is given, and a generator that cannot keep to it is in every latency.
-    let closed = matches!(scene.plan.shape, Shape::Closed { .. });
+    let closed = scene.plan.shape.is_closed();
     if !share.is_finite() || closed && result.cpu_share.is_none() {
         return None;
     }
@@ -200,7 +200,7 @@ fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, 
     let (worst, number) =
         scene.epochs.iter().filter_map(share).max_by(|one, other| one.0.total_cmp(&other.0))?;
     let lost = |metric: &Metric| metric.quantile().is_some_and(|at| worst > 1.0 - at);
-    let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(lost).collect();
+    let metrics: Vec<Metric> = Metric::OF_LOADS.into_iter().filter(lost).collect();
     let more =
         format!("; {} of epoch {number} got no answer, more than lie beyond a percentile", percent(worst));
     (!metrics.is_empty()).then_some((metrics, more))
@@ -255,7 +255,7 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
     let (word, so) = if climb.change < 0.0 { ("slower", "") } else { ("faster", ": not yet warm") };
     let so = if climb.climbs { so } else { "" };
     // Its rate is given.
-    let by = if matches!(scene.plan.shape, Shape::Open { .. }) { ", by its CPU time," } else { "" };
+    let by = if scene.plan.shape.rate_per_s().is_some() { ", by its CPU time," } else { "" };
     Some(Reading {
         severity: climb.climbs.then_some(Severity::Invalid),
         code: "no-steady-state",

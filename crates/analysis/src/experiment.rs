@@ -1,0 +1,38 @@
+//! Kinds of scenario in words, the same in every report.
+//!
+//! Owns the sentences. Names of measures stand in them as they are: renderers escape.
+
+use deadheat_record::Experiment;
+
+use crate::number::{quantile, three_digits, time_ns, whole};
+
+/// What is done to each contender: `closed load, 64 connections`.
+pub fn sentence(experiment: &Experiment) -> String {
+    let connections = whole(u64::from(experiment.connections()));
+    let connections = match experiment {
+        Experiment::Closed { connections: 1 } => ", 1 connection".into(),
+        Experiment::Closed { .. } => format!(", {connections} connections"),
+        Experiment::Open { .. } | Experiment::Peak { .. } => format!(", at most {connections} connections"),
+        Experiment::Starts { .. } | Experiment::Measure { .. } => String::new(),
+    };
+    without_connections(experiment) + &connections
+}
+
+/// The same without the number of connections.
+pub fn without_connections(experiment: &Experiment) -> String {
+    match experiment {
+        Experiment::Closed { .. } => "closed load".into(),
+        Experiment::Open { rate_per_s, poisson, .. } => {
+            let arrivals = if *poisson { "Poisson" } else { "constant" };
+            format!("open load, {} requests/s, {arrivals}", three_digits(*rate_per_s))
+        }
+        Experiment::Peak { objective, .. } => {
+            let (what, limit) = (quantile(objective.quantile), time_ns(objective.limit_ns as f64));
+            format!("peak rate with {what} under {limit}")
+        }
+        Experiment::Starts { starts } => format!("{starts} fresh starts of each, by turns"),
+        Experiment::Measure { measure } => {
+            format!("{measure} as each measures it itself, a fresh process each time")
+        }
+    }
+}

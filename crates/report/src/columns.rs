@@ -1,0 +1,138 @@
+//! What is told of each contender: the columns that terminal and Markdown share.
+//!
+//! Owns: which figures there are of which kind of scenario, and how each is written. Must not know how a table is laid out.
+
+use deadheat_analysis::ContenderResult;
+use deadheat_analysis::number::{amount, bytes, parts_ns, percent, seldom, three_digits, time_ns, whole};
+use deadheat_record::{Experiment, Limits, Metric};
+
+/// One column.
+pub(crate) struct Told {
+    pub(crate) title: &'static str,
+    /// What stands above several titles.
+    pub(crate) group: &'static str,
+    /// Where there is no room for all columns, those of the lowest numbers go first.
+    pub(crate) keep: u8,
+    /// The metric that it shows.
+    pub(crate) metric: Option<Metric>,
+    cell: Cell,
+}
+
+enum Cell {
+    Value(Metric),
+    Other(fn(&ContenderResult) -> Option<String>),
+}
+
+impl Told {
+    fn metric(metric: Metric, keep: u8) -> Self {
+        let (title, cell) = (metric.row().column, Cell::Value(metric));
+        Self { title, group: "", keep, metric: Some(metric), cell }
+    }
+
+    fn other(title: &'static str, keep: u8, cell: fn(&ContenderResult) -> Option<String>) -> Self {
+        Self { title, group: "", keep, metric: None, cell: Cell::Other(cell) }
+    }
+
+    /// What stands in a contender's line; nothing where it was not measured.
+    pub(crate) fn of(&self, result: &ContenderResult) -> Option<String> {
+        match self.cell {
+            Cell::Value(metric) => value(result, metric),
+            Cell::Other(cell) => cell(result),
+        }
+    }
+}
+
+/// A contender's figure in a metric, with its unit.
+pub(crate) fn value(result: &ContenderResult, metric: Metric) -> Option<String> {
+    let unit = metric.row().unit;
+    result.value(metric).map(|value| amount(unit, value / unit.scale()))
+}
+
+/// The columns of a scenario.
+pub(crate) fn of(experiment: &Experiment) -> Vec<Told> {
+    let saturated = if experiment.is_closed() { "at saturation" } else { "" };
+    let (load, steady) = (experiment.is_load(), experiment.is_steady());
+    let (open, starts) = (experiment.rate_per_s().is_some(), experiment.starts().is_some());
+    let told = [
+        experiment.objective().map(|_| Told::metric(Metric::Peak, 9)),
+        starts.then(|| Told::metric(Metric::ColdStart, 9)),
+        starts.then(|| {
+            Told::other("geometric mean", 0, |one| Some(time_ns(one.figure(Metric::ColdStart)?.value)))
+        }),
+        starts.then(|| Told::other("95 % interval", 0, |one| interval(one, Metric::ColdStart))),
+        starts.then(|| Told::other("starts", 0, |one| Some(whole(one.cold_starts_ns.len() as u64)))),
+        experiment.measure().map(|_| Told::metric(Metric::Measure, 9)),
+        experiment.measure().map(|_| Told::other("95 % interval", 0, |one| interval(one, Metric::Measure))),
+        steady.then(|| Told::metric(Metric::Throughput, 5)),
+        open.then(|| Told::other("of offered", 7, kept_up)),
+        steady.then(|| Told { group: saturated, ..Told::metric(Metric::P50, 4) }),
+        steady.then(|| Told { group: saturated, ..Told::metric(Metric::P99, 8) }),
+        load.then(|| Told::metric(Metric::Cpu, 6)),
+        load.then(|| Told { group: "CPU time", ..Told::other("user + system", 1, user_and_system) }),
+        load.then(|| Told::other("instructions/req", 0, |one| instructions(one, "instructions"))),
+        load.then(|| Told::other("user-mode instr./req", 0, |one| instructions(one, "instructions:u"))),
+        load.then(|| Told::other("switches/req", 0, |one| one.switches_per_request.map(seldom))),
+        load.then(|| Told::other("memory", 3, |one| one.rss_bytes.map(bytes))),
+        load.then(|| Told::metric(Metric::ColdStart, 2)),
+        starts.then(|| Told::other("artefact", 2, |one| one.artefact_bytes.map(bytes))),
+    ];
+    told.into_iter().flatten().collect()
+}
+
+/// What a CPU quota does to contenders: what matters most comes first.
+pub(crate) fn of_quota() -> Vec<Told> {
+    vec![
+        Told::other("processes", 8, |one| one.processes.map(|count| whole(count as u64))),
+        Told::other("of quota", 7, |one| one.cpu_share.map(percent)),
+        Told::other("throttled periods", 6, |one| one.throttled.map(|all| whole(all.periods))),
+        Told::other("timeouts", 5, |one| Some(whole(one.outcomes.timeout))),
+        Told::other("slowest", 4, |one| one.latency_ns.max.map(|ns| time_ns(ns as f64))),
+        Told::other("received", 3, |one| {
+            one.received_bytes_per_s.map(|rate| format!("{}/s", bytes(rate as u64)))
+        }),
+    ]
+}
+
+/// What each contender is held to, where that is a share of CPU time: `1 core and 512 MiB`.
+pub(crate) fn quota(limits: &Limits) -> Option<String> {
+    let cpus = limits.cpus?;
+    let cores = if cpus > 1.0 { "cores" } else { "core" };
+    let memory = limits.memory_bytes.map_or_else(String::new, |size| format!(" and {}", bytes(size)));
+    Some(format!("{cpus} {cores}{memory}"))
+}
+
+/// What share of what was offered was answered in its time.
+fn kept_up(result: &ContenderResult) -> Option<String> {
+    Some(percent((result.throughput_rps? / result.offered_rps?).min(1.0)))
+}
+
+/// The two parts of the CPU time per request.
+fn user_and_system(result: &ContenderResult) -> Option<String> {
+    Some(parts_ns(result.user_us_per_request? * 1e3, result.system_us_per_request? * 1e3))
+}
+
+/// Instructions per request, where this is what was counted.
+fn instructions(result: &ContenderResult, source: &str) -> Option<String> {
+    let counted = result.instructions_per_request;
+    counted.filter(|_| result.instructions_source.as_deref() == Some(source)).map(three_digits)
+}
+
+/// The 95 % interval of a time over epochs: that of the geometric mean, not of the median.
+fn interval(result: &ContenderResult, metric: Metric) -> Option<String> {
+    let figure = result.figure(metric)?;
+    Some(format!("{} to {}", time_ns(figure.low?), time_ns(figure.high?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_share_of_cpu_time_is_a_quota() {
+        let limits = |cpus, memory_bytes| Limits { cpus, memory_bytes, ..Limits::default() };
+        let said = |cpus, memory_bytes| quota(&limits(cpus, memory_bytes)).unwrap_or_default();
+        assert_eq!(said(Some(1.0), None), "1 core");
+        assert_eq!(said(Some(2.5), Some(512 << 20)), "2.5 cores and 512 MiB");
+        assert_eq!([quota(&limits(None, Some(1))), quota(&Limits::default())], [None, None]);
+    }
+}
