@@ -4,7 +4,7 @@
 
 use deadheat_record::{
     BEYOND, CgroupKind, ContenderEpoch, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
-    Severity, Throttling,
+    Severity, Throttling, Unit,
 };
 use hdrhistogram::Histogram;
 
@@ -142,7 +142,10 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let (severity, metrics, so) = match (invalid(p50), invalid(p99)) {
         (true, true) => (Some(Severity::Invalid), Vec::new(), format!(", {} of p99", percent(of_p99))),
         (true, false) => {
-            let others = Metric::OF_LOADS.into_iter().filter(|one| *one != Metric::P99).collect();
+            let others = Metric::OF_LOADS
+                .into_iter()
+                .filter(|one| *one != Metric::P99 && one.row().unit != Unit::Size)
+                .collect();
             (Some(Severity::Invalid), others, format!(", {} of p99, which stands", percent(of_p99)))
         }
         _ => {
