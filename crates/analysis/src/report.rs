@@ -488,6 +488,7 @@ impl ContenderResult {
             Metric::Cpu => self.cpu_us_per_request,
             Metric::P50 => whole(self.latency_ns.p50),
             Metric::P99 => whole(self.latency_ns.p99),
+            Metric::Memory => whole(self.rss_bytes),
             Metric::Peak => self.peak_rps,
             Metric::ColdStart => whole(self.cold_start_ns),
             Metric::Measure => self.measured,

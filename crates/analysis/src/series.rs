@@ -169,6 +169,9 @@ fn values_of(
                 step = both.map_or(0.0, |(step, value)| step_ln(step, value));
                 Values::PerEpoch(part.and_then(|part| part.measured))
             }
+            (Metric::Memory, None) => {
+                Values::PerEpoch(part.and_then(|part| part.usage.pss_bytes).map(|bytes| bytes as f64))
+            }
             (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
             // Percentiles are above: named here, so that a new metric does not compile as CPU time.
             (Metric::Cpu | Metric::P50 | Metric::P99, None) => {

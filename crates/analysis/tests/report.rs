@@ -139,6 +139,23 @@ fn for_latency_and_cpu_less_is_better() {
 }
 
 #[test]
+fn memory_is_compared_like_any_other_metric() {
+    let mut record = Race { metrics: vec![Metric::Memory], ..two() }.record();
+    for epoch in &mut record.epochs {
+        for part in &mut epoch.contenders {
+            let mib = [64, 32][part.contender] + epoch.number as u64 % 2;
+            part.usage.pss_bytes = Some(mib << 20);
+        }
+    }
+    let report = Report::of(&record).unwrap();
+    assert_eq!(only(&record).verdict, VerdictWord::Faster);
+    let headline = &report.scenarios[0].rankings[0].headline;
+    assert!(headline.starts_with("bun uses 0.50x the memory of node ("), "{headline}");
+    record.epochs[2].contenders[0].usage.pss_bytes = None;
+    assert_eq!(only(&record).epochs, 5, "an epoch in which one was not read is left out for both");
+}
+
+#[test]
 fn all_metrics_of_a_scenario_are_judged_together_and_ranked_apart() {
     let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
     let metrics = vec![Metric::Throughput, Metric::P99];

@@ -17,6 +17,8 @@ pub enum Metric {
     P50,
     /// 99th percentile of latency; less is better.
     P99,
+    /// Proportional set size of the contender's process tree at the end of an epoch; less is better.
+    Memory,
     /// Highest rate at which the scenario's objective is met; more is better.
     Peak,
     /// Time from when its command began to its first answer that met the contract; less is better.
@@ -65,7 +67,7 @@ pub struct MetricRow {
 }
 
 /// Every metric, in the order in which they are listed anywhere.
-pub const METRICS: [MetricRow; 7] = [
+pub const METRICS: [MetricRow; 8] = [
     MetricRow {
         metric: Metric::Throughput,
         word: "throughput",
@@ -115,6 +117,18 @@ pub const METRICS: [MetricRow; 7] = [
         tracker: ("latency-p99", "ns"),
     },
     MetricRow {
+        metric: Metric::Memory,
+        word: "memory",
+        title: "Memory",
+        column: "memory",
+        help: "Proportional set size of the process tree after the load",
+        verdict: ("uses", "the memory of"),
+        unit: Unit::Size,
+        more_is_better: false,
+        quantile: None,
+        tracker: ("memory", "bytes"),
+    },
+    MetricRow {
         metric: Metric::Peak,
         word: "peak",
         title: "Peak rate under the objective",
@@ -154,7 +168,7 @@ pub const METRICS: [MetricRow; 7] = [
 
 impl Metric {
     /// What every load measures, so that a scenario of one may ask for it.
-    pub const OF_LOADS: [Self; 4] = [Self::Throughput, Self::Cpu, Self::P50, Self::P99];
+    pub const OF_LOADS: [Self; 5] = [Self::Throughput, Self::Cpu, Self::P50, Self::P99, Self::Memory];
 
     /// All that there are.
     pub fn all() -> impl Iterator<Item = Self> + Clone {

@@ -72,7 +72,7 @@ pub(crate) fn of(experiment: &Experiment) -> Vec<Told> {
         load.then(|| Told::other("instructions/req", 0, |one| instructions(one, "instructions"))),
         load.then(|| Told::other("user-mode instr./req", 0, |one| instructions(one, "instructions:u"))),
         load.then(|| Told::other("switches/req", 0, |one| one.switches_per_request.map(seldom))),
-        load.then(|| Told::other("memory", 3, |one| one.rss_bytes.map(bytes))),
+        load.then(|| Told::metric(Metric::Memory, 3)),
         load.then(|| Told::metric(Metric::ColdStart, 2)),
         starts.then(|| Told::other("artefact", 2, |one| one.artefact_bytes.map(bytes))),
     ];

@@ -104,13 +104,5 @@ fn measured(result: &ContenderResult) -> Vec<Measured> {
         let value = figure.map(|one| one.value).or(result.value(metric))? * size;
         Some(Measured { metric: Some(metric), slug, unit, value, ends, bigger_is_better: row.more_is_better })
     };
-    let memory = result.rss_bytes.map(|bytes| Measured {
-        metric: None,
-        slug: "memory",
-        unit: "bytes",
-        value: bytes as f64,
-        ends: None,
-        bigger_is_better: false,
-    });
-    METRICS.iter().filter_map(one).chain(memory).collect()
+    METRICS.iter().filter_map(one).collect()
 }
