@@ -16,7 +16,7 @@ mod matched;
 mod options;
 mod races;
 
-pub use comparability::{CODES, other_machine};
+pub use comparability::other_machine;
 pub use conditions::of_race as race_conditions;
 /// What a [`FailIf`] holds.
 pub use deadheat_stats::{Condition, ConditionKind};

@@ -10,6 +10,7 @@ use deadheat_stats::Progress;
 
 use crate::error::AnalysisError;
 use crate::gates::race as gates;
+use crate::gates::reading::Reading;
 use crate::judge::{AskError, Judge, Judged};
 use crate::report::{
     Comparison, ContenderResult, ContenderSummary, ParitySummary, Ranked, Ranking, Report, ScenarioResult,
@@ -88,7 +89,7 @@ fn scenario_result(
         results,
         comparisons,
         findings,
-        gates: readings.into_iter().map(gates::Reading::shown).collect(),
+        gates: readings.into_iter().map(Reading::shown).collect(),
         edge_cache: edge::of(record, scenario).map_err(damaged)?,
         collectors: collector::of(record, name),
         ended: ended(record.end_of(name)).into(),

@@ -9,7 +9,7 @@ mod proof;
 use deadheat_record::{DoctorRecord, Severity};
 
 pub use derived::{DIFFERENCES, Profile, Times, is_invalid};
-pub use findings::{CODES, listed, named, virtual_machine};
+pub use findings::{listed, named, virtual_machine};
 
 /// Fills in what follows from the noise floor: what can be told apart by races of two, the usual one and the longest one.
 pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {

@@ -5,7 +5,7 @@
 mod fixture;
 
 use deadheat_analysis::compare::{CompareOptions, Condition, ConditionKind, FailIf, Named, races};
-use deadheat_analysis::gates::race::CODES;
+use deadheat_analysis::gates::table::{By, codes};
 use deadheat_analysis::{GateReading, GateWord, Report};
 use deadheat_record::{
     CgroupKind, ContenderEpoch, EncodedHistogram, Experiment, Handicap, HostReading, LaterCeiling, Metric,
@@ -48,7 +48,7 @@ fn found(record: &Record) -> Vec<(String, Severity, String)> {
     let findings = scenario.findings.into_iter();
     findings
         .map(|finding| {
-            assert!(CODES.contains(&finding.code.as_str()), "{}", finding.code);
+            assert!(codes(By::Race).any(|one| one == finding.code), "{}", finding.code);
             assert!(finding.message.starts_with(|c: char| c.is_ascii_digit()), "{}", finding.message);
             assert!(!finding.remedy.is_empty());
             (finding.code, finding.severity, finding.contender.unwrap_or_default())

@@ -24,6 +24,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
+use deadheat_analysis::gates::table::{By, GATES};
+use deadheat_record::{METRICS, MetricRow, Unit};
 use deadheat_testkit::{Invocation, Kit, Outcome, Running, free_port, skipped, turn, wait_until};
 use regex::Regex;
 use serde_json::Value;
@@ -333,59 +335,62 @@ fn blocks_of_toml_are_toml() {
     assert!(count > 2, "only {count} blocks of TOML were found");
 }
 
-/// What a module of `analysis` says of its codes in the table at its head.
-fn told(source: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(root().join("crates/analysis/src").join(source)).unwrap();
-    let rows = text.lines().filter_map(|line| cells(line.strip_prefix("//! ")?));
-    let rows: Vec<Vec<String>> = rows.filter(|row| row[0].starts_with('`')).collect();
-    assert!(rows.len() > 10, "{source}: {rows:?}");
-    rows
-}
-
-/// Every string of a folder of `analysis`, joined where the source breaks it.
-fn said(sources: &[&str]) -> String {
-    let broken = Regex::new(r"\\\n\s*").unwrap();
-    let text = |source: &&str| fs::read_to_string(root().join("crates/analysis/src").join(source)).unwrap();
-    sources.iter().map(|source| broken.replace_all(&text(source), "").replace("\\\"", "\"")).collect()
-}
-
-fn codes_are_told(page: &Page, codes: &[&str], source: &str) {
-    let rows = page.rows();
-    for code in codes {
-        let named = rows.iter().any(|row| row[0].contains(&format!("`{code}`")));
-        assert!(named, "{} does not tell of {code}", page.name);
+/// The parts of pages that a table of the program makes, by the name in their mark.
+fn made(name: &str) -> String {
+    let cell = |text: &str| text.replace('|', "\\|");
+    let rows = |by: By| {
+        GATES.iter().filter_map(move |gate| {
+            let (warns, invalid) = gate.conditions(by)?;
+            let remedies = gate.told(by)?.remedies.join("<br>");
+            let [warns, invalid, remedies] = [warns, invalid, remedies].map(|text| cell(&text));
+            Some(format!("| `{}` | {warns} | {invalid} | {remedies} |\n", gate.code).replace("|  |", "| |"))
+        })
+    };
+    let findings = |by: By, worst: &str| {
+        format!("| code | warns | {worst} | remedy |\n|---|---|---|---|\n{}", rows(by).collect::<String>())
+    };
+    match name {
+        "findings of a race" => findings(By::Race, "invalid"),
+        "findings of a load" => findings(By::Load, "invalid"),
+        "findings of doctor" => findings(By::Doctor, "unfit"),
+        "findings of a comparison" => findings(By::Compare, "invalid"),
+        "metrics" => {
+            let row = |row: &MetricRow| {
+                let better = if row.more_is_better { "more" } else { "less" };
+                let unit = match row.unit {
+                    Unit::Rate => "per second",
+                    Unit::Time => "nanoseconds",
+                    Unit::CpuTime => "microseconds",
+                    Unit::Size => "bytes",
+                };
+                format!("| `{}` | {} | {unit} | {better} |\n", row.word, row.help)
+            };
+            let rows: String = METRICS.iter().map(row).collect();
+            format!("| metric | what it is | unit in JSON | better |\n|---|---|---|---|\n{rows}")
+        }
+        other => panic!("nothing makes a part named {other}"),
     }
-    for told in told(source) {
-        let row = rows.iter().find(|row| row[0] == told[0]);
-        let row = row.unwrap_or_else(|| panic!("{} has no row {}", page.name, told[0]));
-        assert_eq!(row[..3], told[..3], "{}: not as {source} has it", page.name);
-        assert!(row.len() > 3 && !row[3].is_empty(), "{}: {} has no remedy", page.name, told[0]);
-    }
 }
 
-/// Remedies stand in a page as they are said; several of one code are parted by `<br>`.
-fn remedies_are_as_said(page: &Page, source: &str, sources: &[&str]) {
-    let said = said(sources);
-    let codes: BTreeSet<String> = told(source).into_iter().map(|row| row[0].clone()).collect();
-    for row in page.rows().into_iter().filter(|row| codes.contains(&row[0])) {
-        for remedy in row[3].split("<br>") {
-            assert!(said.contains(remedy.trim()), "{}: {}: nobody says {remedy}", page.name, row[0]);
+/// Between `<!-- generated: NAME -->` and `<!-- end -->` a page has what [`made`] makes; `UPDATE_DOCS=1` writes it there.
+#[test]
+fn what_the_programs_tables_make_is_current() {
+    let part = Regex::new(r"(?s)<!-- generated: ([^>]+) -->\n(.*?)<!-- end -->").unwrap();
+    let mut found = BTreeSet::new();
+    for page in book() {
+        let path = root().join(&page.name);
+        let text = fs::read_to_string(&path).unwrap();
+        let current = part.replace_all(&text, |one: &regex::Captures<'_>| {
+            found.insert(one[1].to_owned());
+            format!("<!-- generated: {0} -->\n\n{1}\n<!-- end -->", &one[1], made(&one[1]))
+        });
+        if std::env::var_os("UPDATE_DOCS").is_some() && current != text {
+            fs::write(&path, current.as_bytes()).unwrap();
+        } else {
+            assert!(current == text, "{} is not current: UPDATE_DOCS=1 cargo test -p deadheat", page.name);
         }
     }
-}
-
-#[test]
-fn every_finding_is_told_with_its_limits_and_remedy() {
-    use deadheat_analysis::{compare, doctor, gates};
-    let race = page("docs/src/reading-a-report.md");
-    codes_are_told(&race, &gates::race::CODES, "gates/race.rs");
-    let sources = ["gates/race/generator.rs", "gates/race/metrics.rs", "gates/race/scenario.rs"];
-    remedies_are_as_said(&race, "gates/race.rs", &sources);
-    let load = page("docs/src/load.md");
-    codes_are_told(&load, &gates::load::CODES, "gates/load.rs");
-    remedies_are_as_said(&load, "gates/load.rs", &["gates/load.rs"]);
-    codes_are_told(&page("docs/src/doctor.md"), &doctor::CODES, "doctor/findings.rs");
-    codes_are_told(&page("docs/src/compare.md"), &compare::CODES, "compare/comparability.rs");
+    assert_eq!(found.len(), 5, "{found:?}");
 }
 
 #[test]

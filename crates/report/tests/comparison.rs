@@ -6,10 +6,11 @@ mod fixture;
 #[path = "../../record/tests/load_fixture/mod.rs"]
 mod load_fixture;
 
-use deadheat_analysis::compare::{
-    CODES, CompareError, CompareOptions, Condition, ConditionKind, FailIf, Named, loads, races,
-};
 use deadheat_analysis::compare::{Change, CompareDocument};
+use deadheat_analysis::compare::{
+    CompareError, CompareOptions, Condition, ConditionKind, FailIf, Named, loads, races,
+};
+use deadheat_analysis::gates::table::{By, codes};
 use deadheat_analysis::series::rates;
 use deadheat_record::{
     EncodedHistogram, Epoch, Experiment, Finding, LoadRecord, MachineDetails, Metric, Objective, PeakEnd,
@@ -81,7 +82,7 @@ fn expect(change: impl FnOnce(&mut Record), code: &str, severity: Severity) {
     let mut found = findings(&document);
     found.retain(|(code, _)| *code != "measured-apart");
     assert_eq!(found, [(code, severity)]);
-    assert!(CODES.contains(&code));
+    assert!(codes(By::Compare).any(|one| one == code));
     assert_eq!(document.is_invalid(), severity == Severity::Invalid);
     let invalid = |one: &Change| one.verdict == VerdictWord::Invalid;
     let all = &document.scenarios[0].changes;
@@ -368,7 +369,7 @@ fn names_are_matched_mapped_and_chosen() {
     let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
     new.plan.contenders[1].name = "api-2".into();
     let document = compared(&old, &new);
-    assert_eq!(document.scenarios[0].changes.len(), 4, "only limit, in four metrics");
+    assert_eq!(document.scenarios[0].changes.len(), 5, "only limit, in five metrics");
     let unmatched = findings(&document).iter().filter(|(code, _)| *code == "unmatched-contender").count();
     assert_eq!(unmatched, 2);
     let map = vec![("api".to_owned(), "api-2".to_owned())];
@@ -560,7 +561,7 @@ fn a_metric_chooses_among_the_scenarios() {
         document.scenarios.into_iter().map(of).collect::<Vec<_>>()
     };
     let (load, starts) = ("closed-64".to_owned(), "starts".to_owned());
-    assert_eq!(scenarios(&[]), [(load.clone(), 8), (starts.clone(), 2)]);
+    assert_eq!(scenarios(&[]), [(load.clone(), 10), (starts.clone(), 2)]);
     assert_eq!(scenarios(&[Metric::ColdStart]), [(starts, 2)]);
     assert_eq!(scenarios(&[Metric::P99]), [(load, 2)]);
 }
@@ -593,7 +594,7 @@ fn hostile_names_are_data() {
     for line in page.lines().filter(|line| line.starts_with('|')) {
         assert_eq!(line.matches('|').count(), 7, "{line}");
     }
-    assert_eq!(page.lines().filter(|line| line.starts_with('|')).count(), 10);
+    assert_eq!(page.lines().filter(|line| line.starts_with('|')).count(), 12);
     insta::assert_snapshot!(page);
 }
 

@@ -1,27 +1,6 @@
 //! Whether two records can be compared at all: what was not the same, and what either record says against itself.
 //!
-//! Owns the codes, their messages and remedies. Must not know how findings are shown.
-//!
-//! | code | warns | invalid |
-//! |---|---|---|
-//! | `measured-apart` | no reference: what the machine did between the records is in every ratio | |
-//! | `same-record` | | both files hold the same race |
-//! | `different-machine` | other transparent huge pages, address randomization, mitigations, microcode or NUMA balancing | another processor, number of processors, memory or hypervisor |
-//! | `different-system` | another kernel, distribution, clock source, governor, kind of control groups or limit on waking up | |
-//! | `different-cores` | as many cores, but others | another number of cores for contenders or generator |
-//! | `different-load` | | another shape, number of connections, rate, or other requests |
-//! | `different-limits` | | contenders were held to another quota, to other memory, or to another number of cores |
-//! | `different-contract` | answers were held against another contract | |
-//! | `different-slices` | other slices, settling times or timeouts | |
-//! | `different-warm-up` | a warm-up over twice as long, or contenders woken otherwise after it | |
-//! | `different-services` | other services or another dataset | |
-//! | `different-version` | measured by another version of deadheat | |
-//! | `different-reference` | the reference was started by another command | it is of another version |
-//! | `unmatched-contender` | a contender is in one record only | |
-//! | `unmatched-scenario` | a scenario is in one record only | |
-//! | `not-raced` | a contender was put out of the old race | it was put out of the new one |
-//! | `warnings-in-record` | a record has warnings of its own | |
-//! | `one-run-each` | two loads: one run each, so that nothing can be told | |
+//! Owns the messages. Must not know how findings are shown.
 //!
 //! What a record's own report says is invalid stays invalid here, under its own code.
 
@@ -34,37 +13,14 @@ use deadheat_record::{
 use super::matched::{Both, Match, names};
 use super::options::CompareOptions;
 use crate::experiment::sentence;
+use crate::gates::table::{self, By};
 use crate::number::{bytes, clock, time_ns};
 use crate::report::Report;
-
-/// Every code that a comparison gives of its own.
-pub const CODES: [&str; 18] = [
-    "measured-apart",
-    "same-record",
-    "different-machine",
-    "different-system",
-    "different-cores",
-    "different-load",
-    "different-limits",
-    "different-contract",
-    "different-slices",
-    "different-warm-up",
-    "different-services",
-    "different-version",
-    "different-reference",
-    "unmatched-contender",
-    "unmatched-scenario",
-    "not-raced",
-    "warnings-in-record",
-    "one-run-each",
-];
 
 /// Memory may differ by so much, which a kernel keeps for itself.
 const SAME_MEMORY: f64 = 0.03;
 /// Warm-ups that are found by a pilot may differ by this factor.
 const SAME_WARM_UP: f64 = 2.0;
-/// What makes slices, settling times and timeouts alike.
-const SAME_SLICES: &str = "give both races the same --slice and --timeout";
 
 /// What was one thing then and is another now: its name and both.
 pub(super) type Unlike = (&'static str, String, String);
@@ -131,10 +87,10 @@ pub(super) fn of_scenario(
 fn same_record(old: &Record, new: &Record) -> Option<Finding> {
     let start = |record: &Record| (record.started_unix_ms, record.plan.method.seed);
     (start(old) == start(new) && old.machine == new.machine).then(|| {
-        Finding::invalid(
-            "same-record",
+        table::SAME_RECORD.finding(
+            By::Compare,
+            Severity::Invalid,
             "both files hold the same race: nothing is compared",
-            "give the record of the old revision first, and that of the new one after it",
         )
     })
 }
@@ -150,9 +106,7 @@ fn measured_apart(both: &Both<'_>) -> Option<Finding> {
          updates) is in every ratio, and no interval covers it",
         clock(then.abs_diff(now) / 1000)
     );
-    let remedy = "race both revisions in one race; or have a contender that stays the same in both records, and divide \
-                  by it with --reference NAME";
-    Some(Finding::warn("measured-apart", message, remedy))
+    Some(table::MEASURED_APART.warning(By::Compare, message))
 }
 
 /// What makes another machine of it, each as it was then and is now: processor, number of processors, memory or hypervisor, and
@@ -209,11 +163,9 @@ fn mitigations(then: &MachineDetails, now: &MachineDetails) -> Option<Unlike> {
 fn machine(then: &Machine, now: &Machine) -> Option<Finding> {
     let message = other_machine(then, now)?;
     Some(if unlike(hardware(then, now)).is_some() {
-        let remedy = "race both revisions on one machine, at best in one race";
-        Finding::invalid("different-machine", message, remedy)
+        table::DIFFERENT_MACHINE.finding(By::Compare, Severity::Invalid, message)
     } else {
-        let remedy = "give the machine the same settings for both races, or race both revisions in one race";
-        Finding::warn("different-machine", message, remedy)
+        table::DIFFERENT_MACHINE.warning(By::Compare, message)
     })
 }
 
@@ -232,8 +184,7 @@ fn system(old: &Record, new: &Record) -> Option<Finding> {
         ("control groups", format!("{:?}", then.cgroup), format!("{:?}", now.cgroup)),
         ("time to wake up a processor", latency(old), latency(new)),
     ])?;
-    let remedy = "race the old revision again on the system as it is now";
-    Some(Finding::warn("different-system", message, remedy))
+    Some(table::DIFFERENT_SYSTEM.warning(By::Compare, message))
 }
 
 fn cores(old: &Record, new: &Record) -> Option<Finding> {
@@ -244,11 +195,10 @@ fn cores(old: &Record, new: &Record) -> Option<Finding> {
     ])?;
     let as_many =
         then.server_cpus.len() == now.server_cpus.len() && then.load_cpus.len() == now.load_cpus.len();
-    let remedy = "give both races the same --server-cpus and --load-cpus";
     Some(if as_many {
-        Finding::warn("different-cores", message, remedy)
+        table::DIFFERENT_CORES.warning(By::Compare, message)
     } else {
-        Finding::invalid("different-cores", message, remedy)
+        table::DIFFERENT_CORES.finding(By::Compare, Severity::Invalid, message)
     })
 }
 
@@ -264,13 +214,13 @@ fn waits(old: &Record, new: &Record) -> Option<Finding> {
         ("settling", time(then.settle_ns), time(now.settle_ns)),
         ("timeout", time(then.timeout_ns), time(now.timeout_ns)),
     ])?;
-    Some(Finding::warn("different-slices", message, SAME_SLICES))
+    Some(table::DIFFERENT_SLICES.warning(By::Compare, message))
 }
 
 fn slices(then: Slices, now: Slices) -> Option<Finding> {
     let time = |ns: u64| time_ns(ns as f64);
     let message = unlike([("slices of", time(then.slice_ns), time(now.slice_ns))])?;
-    Some(Finding::warn("different-slices", message, SAME_SLICES))
+    Some(table::DIFFERENT_SLICES.warning(By::Compare, message))
 }
 
 fn services(old: &Record, new: &Record) -> Option<Finding> {
@@ -284,44 +234,45 @@ fn services(old: &Record, new: &Record) -> Option<Finding> {
     };
     let message =
         unlike([("services", commands(old), commands(new)), ("dataset", dataset(old), dataset(new))])?;
-    let remedy = "race both revisions with the same services and data";
-    Some(Finding::warn("different-services", message, remedy))
+    Some(table::DIFFERENT_SERVICES.warning(By::Compare, message))
 }
 
 fn version(old: &Record, new: &Record) -> Option<Finding> {
     let message = unlike([("measured by deadheat", old.version.clone(), new.version.clone())])?;
-    Some(Finding::warn("different-version", message, "measure both with the same version"))
+    Some(table::DIFFERENT_VERSION.warning(By::Compare, message))
 }
 
 fn reference(both: &Both<'_>) -> Option<Finding> {
     let one = both.reference?;
     let (then, now) = (&both.old.plan.contenders[one.old], &both.new.plan.contenders[one.new]);
     let version = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
-    let remedy = "divide by a contender that is the very same program in both records";
     if let Some(message) = unlike([("version", version(&then.version), version(&now.version))]) {
-        return Some(Finding::invalid("different-reference", format!("{}: {message}", now.name), remedy));
+        return Some(table::DIFFERENT_REFERENCE.finding(
+            By::Compare,
+            Severity::Invalid,
+            format!("{}: {message}", now.name),
+        ));
     }
     let message = unlike([("command", then.command.clone(), now.command.clone())])?;
-    Some(Finding::warn("different-reference", format!("{}: {message}", now.name), remedy))
+    Some(table::DIFFERENT_REFERENCE.warning(By::Compare, format!("{}: {message}", now.name)))
 }
 
 fn unmatched(both: &Both<'_>, asked: &CompareOptions) -> Vec<Finding> {
     let mut all = Vec::new();
-    let mut tell = |code: &str, what: &str, alone: Vec<String>, when: &str, remedy: &str| {
+    let mut tell = |gate: &table::Gate, what: &str, alone: Vec<String>, when: &str| {
         if !alone.is_empty() {
             let message = format!("{what} only in the {when} record: {}; not compared", alone.join(", "));
-            all.push(Finding::warn(code, message, remedy));
+            all.push(gate.warning(By::Compare, message));
         }
     };
     let named = |record: &Record, taken: &dyn Fn(usize) -> bool| -> Vec<String> {
         names(record).into_iter().enumerate().filter(|(at, _)| !taken(*at)).map(|(_, name)| name).collect()
     };
     if asked.contenders.is_empty() {
-        let rename = "if it has another name in the other record, say so with --map OLD=NEW";
         let old = named(both.old, &|at| both.matches.iter().any(|one| one.old == at));
         let new = named(both.new, &|at| both.matches.iter().any(|one| one.new == at));
-        tell("unmatched-contender", "contenders", old, "old", rename);
-        tell("unmatched-contender", "contenders", new, "new", rename);
+        tell(&table::UNMATCHED_CONTENDER, "contenders", old, "old");
+        tell(&table::UNMATCHED_CONTENDER, "contenders", new, "new");
     }
     if asked.scenarios.is_empty() {
         let of = |record: &Record| -> Vec<String> {
@@ -331,9 +282,8 @@ fn unmatched(both: &Both<'_>, asked: &CompareOptions) -> Vec<Finding> {
         let without = |all: &[String], others: &[String]| -> Vec<String> {
             all.iter().filter(|one| !others.contains(one)).cloned().collect()
         };
-        let remedy = "race the same scenarios in both";
-        tell("unmatched-scenario", "scenarios", without(&then, &now), "old", remedy);
-        tell("unmatched-scenario", "scenarios", without(&now, &then), "new", remedy);
+        tell(&table::UNMATCHED_SCENARIO, "scenarios", without(&then, &now), "old");
+        tell(&table::UNMATCHED_SCENARIO, "scenarios", without(&now, &then), "new");
     }
     all
 }
@@ -352,7 +302,10 @@ fn own_warnings(report: &Report, which: &str, file: &str) -> Option<Finding> {
     }
     (!codes.is_empty()).then(|| {
         let message = format!("the {which} record has warnings of its own: {}", codes.join(", "));
-        Finding::warn("warnings-in-record", message, format!("read them with: deadheat report {file}"))
+        Finding {
+            remedy: (format!("read them with: deadheat report {file}")).into(),
+            ..table::WARNINGS_IN_RECORD.warning(By::Compare, message)
+        }
     })
 }
 
@@ -394,7 +347,7 @@ fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Find
         ("requests", requests(both.old, then), requests(both.new, now)),
         ("traffic", traffic(then), traffic(now)),
     ])?;
-    Some(Finding::invalid("different-load", message, "race both revisions under the same load"))
+    Some(table::DIFFERENT_LOAD.finding(By::Compare, Severity::Invalid, message))
 }
 
 /// A load in words; a rate or an objective to the last digit, where words alone would round it.
@@ -423,7 +376,7 @@ fn limits(then: &Limits, now: &Limits) -> Option<Finding> {
         ("cores", cores(then), cores(now)),
         ("memory", memory(then), memory(now)),
     ])?;
-    Some(Finding::invalid("different-limits", message, "race both revisions under the same limits"))
+    Some(table::DIFFERENT_LIMITS.finding(By::Compare, Severity::Invalid, message))
 }
 
 /// A contender that was put out of either race is nobody to compare; that nothing is said of it must not look as if all were well.
@@ -433,14 +386,13 @@ fn not_raced(both: &Both<'_>, scenario: &str, one: &Match) -> Option<Finding> {
         record.out.contains(name) && !record.racing(scenario).contains(&index)
     };
     let name = &both.new.plan.contenders[one.new].name;
-    let remedy = "read why in that record's report, and race it again";
     let about = |finding: Finding| Some(finding.about(name));
     if is_out(both.new, one.new) {
         let message = "it was put out of the new race, and nothing can be told of it";
-        about(Finding::invalid("not-raced", message, remedy))
+        about(table::NOT_RACED.finding(By::Compare, Severity::Invalid, message))
     } else if is_out(both.old, one.old) {
         let message = "it was put out of the old race: there is nothing to compare it with";
-        about(Finding::warn("not-raced", message, remedy))
+        about(table::NOT_RACED.warning(By::Compare, message))
     } else {
         None
     }
@@ -490,21 +442,18 @@ fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<
         all.map(bare).collect()
     };
     (rules(both.old, then) != rules(both.new, now)).then(|| {
-        Finding::warn(
-            "different-contract",
-            "what contenders must answer is not the same in both records",
-            "hold both revisions against the same contract",
-        )
+        table::DIFFERENT_CONTRACT
+            .warning(By::Compare, "what contenders must answer is not the same in both records")
     })
 }
 
 fn warm_up(both: &Both<'_>, scenario: &str) -> Option<Finding> {
     let (then, now) = (both.old.warmup_ns(scenario)?, both.new.warmup_ns(scenario)?);
     let (longest, shortest) = (then.max(now) as f64, then.min(now) as f64);
-    let found = |message, remedy| Some(Finding::warn("different-warm-up", message, remedy));
+    let found = |message| Some(table::DIFFERENT_WARM_UP.warning(By::Compare, message));
     if longest > SAME_WARM_UP * shortest {
         let message = format!("warm-up {} then, {} now", time_ns(then as f64), time_ns(now as f64));
-        return found(message, "give both races the same --warmup");
+        return found(message);
     }
     let woken = |record: &Record| match record.plan.method.wake_ns {
         0 => "not at all".to_owned(),
@@ -512,5 +461,5 @@ fn warm_up(both: &Both<'_>, scenario: &str) -> Option<Finding> {
     };
     let (then, now) = (woken(both.old), woken(both.new));
     let message = format!("frozen contenders were loaded again before the rounds {then} then, {now} now");
-    (then != now).then(|| found(message, "race both revisions by one version of deadheat")).flatten()
+    (then != now).then(|| found(message)).flatten()
 }

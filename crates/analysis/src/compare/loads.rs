@@ -5,6 +5,7 @@
 use deadheat_record::{ArrivalsWord, Experiment, Finding, LoadRecord, LoadShape, Severity, VerdictWord};
 
 use crate::experiment::sentence;
+use crate::gates::table::{self, By};
 
 use super::comparability::unlike;
 use super::document::{
@@ -105,10 +106,10 @@ fn changes(then: &LoadRecord, now: &LoadRecord, verdict: VerdictWord) -> Vec<Cha
 fn findings(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
     let mut all = Vec::new();
     if (then.started_unix_ms, then.seed) == (now.started_unix_ms, now.seed) {
-        all.push(Finding::invalid(
-            "same-record",
+        all.push(table::SAME_RECORD.finding(
+            By::Compare,
+            Severity::Invalid,
             "both files hold the same load: nothing is compared",
-            "give the record of the old revision first, and that of the new one after it",
         ));
     }
     all.extend(asked(then, now));
@@ -116,12 +117,8 @@ fn findings(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
         let invalid = load.findings.iter().filter(|one| one.severity == Severity::Invalid);
         all.extend(invalid.map(|one| Finding { message: format!("{when}: {}", one.message), ..one.clone() }));
     }
-    all.push(Finding::warn(
-        "one-run-each",
-        "two loads are one run each: how much a ratio would be another time, nobody can say from them, nor whether both ran \
-         on the same machine; so there is no interval and no verdict",
-        "race both revisions in one race: deadheat race 'OLD COMMAND' 'NEW COMMAND'",
-    ));
+    all.push(table::ONE_RUN_EACH.warning(By::Compare, "two loads are one run each: how much a ratio would be another time, nobody can say from them, nor whether both ran \
+         on the same machine; so there is no interval and no verdict"));
     all.extend(generator(then, now));
     all
 }
@@ -141,7 +138,7 @@ fn asked(then: &LoadRecord, now: &LoadRecord) -> Option<Finding> {
         ("rate", rate(then), rate(now)),
         ("requests", sent(then), sent(now)),
     ])?;
-    Some(Finding::invalid("different-load", message, "load both revisions in the same way"))
+    Some(table::DIFFERENT_LOAD.finding(By::Compare, Severity::Invalid, message))
 }
 
 fn generator(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
@@ -152,10 +149,7 @@ fn generator(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
         ("generator by", then.generator.backend.clone(), now.generator.backend.clone()),
     ]);
     let version = unlike([("measured by deadheat", then.version.clone(), now.version.clone())]);
-    let cores = cores.map(|message| {
-        Finding::warn("different-cores", message, "give both loads the same --threads and --cpus")
-    });
-    let version = version
-        .map(|message| Finding::warn("different-version", message, "measure both with the same version"));
+    let cores = cores.map(|message| table::DIFFERENT_CORES.warning(By::Compare, message));
+    let version = version.map(|message| table::DIFFERENT_VERSION.warning(By::Compare, message));
     cores.into_iter().chain(version).collect()
 }

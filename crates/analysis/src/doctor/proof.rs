@@ -2,10 +2,11 @@
 //!
 //! Owns the counting, and how many wrong verdicts are too many. Must not know how races are run.
 
-use deadheat_record::{Finding, Proof, ProofRace, ProofRow, VerdictWord};
+use deadheat_record::{Finding, Proof, ProofRace, ProofRow, Severity, VerdictWord};
 use deadheat_stats::spread::chance_of_at_least;
 
 use crate::average::median;
+use crate::gates::table::{self, By};
 use crate::number::percent;
 
 /// What the method promises: at most so many false claims.
@@ -54,29 +55,24 @@ fn of_row(row: &ProofRow, margin: f64, alpha: f64) -> Vec<Finding> {
     let name = &row.name;
     let likely = chance_of_at_least(wrong, valid, chance);
     let said = || format!("{name}: {wrong} of {valid} races made a false claim");
-    let remedy = "believe no verdict of this machine; quieten it by the other findings, and prove it again";
     if likely < BROKEN {
-        findings.push(Finding::invalid("false-claims", said(), remedy));
+        findings.push(table::FALSE_CLAIMS.finding(By::Doctor, Severity::Invalid, said()));
     } else if likely < WEAKENED {
-        findings.push(Finding::warn("false-claims", said(), remedy));
+        findings.push(table::FALSE_CLAIMS.warning(By::Doctor, said()));
     }
     if row.asked_ratio > 1.0 && valid >= FEWEST && (row.slower as f64) < FOUND * valid as f64 {
         let message = format!("{name}: found by {} of {valid} races only", row.slower);
-        let remedy = "race with --profile full (up to 30 epochs), or quieten the machine";
-        findings.push(Finding::warn("plant-missed", message, remedy));
+        findings.push(table::PLANT_MISSED.warning(By::Doctor, message));
     }
     if let Some(off) = off(row) {
         let message = format!("{name}: in truth it was {} more, by CPU time per request", percent(off));
-        let remedy =
-            "read the row with its true ratio; frequency that changes with the load is the usual cause";
-        findings.push(Finding::warn("plant-off", message, remedy));
+        findings.push(table::PLANT_OFF.warning(By::Doctor, message));
     }
     if row.invalid as f64 > INVALID * row.races as f64 {
         let message = format!("{name}: {} of {} races were invalid", row.invalid, row.races);
-        let remedy = "see why: deadheat doctor --json - has their codes";
         findings.push(match valid < FEWEST {
-            true => Finding::invalid("invalid-races", message, remedy),
-            false => Finding::warn("invalid-races", message, remedy),
+            true => table::INVALID_RACES.finding(By::Doctor, Severity::Invalid, message),
+            false => table::INVALID_RACES.warning(By::Doctor, message),
         });
     }
     findings

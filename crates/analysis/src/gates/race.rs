@@ -1,37 +1,8 @@
 //! What weakens a race's numbers, as far as it follows from the record: gates on generator, machine and answers.
 //!
-//! Owns the limits of these gates, their messages and remedies, and the gathering of what the epochs noticed. Must not
-//! know how findings are shown. What a gate says follows from the record alone, so that a report made later says the
+//! Owns the readings, and the gathering of what the epochs noticed. Must not know limits and remedies, which are the table's, nor how
+//! findings are shown. What a gate says follows from the record alone, so that a report made later says the
 //! same.
-//!
-//! | code | warns | invalid |
-//! |---|---|---|
-//! | `not-pinned` | contenders and generator share their cores: a contender that answers slowly pays for waking the generator | |
-//! | `few-epochs` | fewer epochs that count than the first look takes | |
-//! | `not-server-bound` | closed load, the contender and its services used under 90 % of its cores | |
-//! | `generator-saturated` | generator over 70 % of its threads' time, and no closed load held the contender at its limit | over 85 % |
-//! | `mismatch` | any answer that is not the expected one | over 0.1 % |
-//! | `errors` | any request without an answer | over 0.1 %; a percentile: more of an epoch without an answer than lie beyond it |
-//! | `steal` | over 1 % of the rounds' time, those among them that were left out | over 5 % |
-//! | `stalls` | open load and peaks: a core stood still for a share of the contender's time over half of what lies beyond the highest percentile | |
-//! | `foreign-cpu` | over 2 % of the rounds' time on the servers' cores or on the generator's, those among them that were left out | over 10 % |
-//! | `dropped-rounds` | | over 20 % of the rounds |
-//! | `no-steady-state` | | from four epochs on: the rate, or under an open load what is done per second of CPU time, climbs by over 1 % within epochs |
-//! | `too-noisy` | the margin would take over twice the most epochs | |
-//! | `no-keep-alive` | the contender closed over 1 % of its connections after an answer, and no request asked for that | |
-//! | `intermittent-slow-slices` | trimmed and total ratio differ | |
-//! | `serial-correlation` | from ten epochs on: the epochs' ratios follow each other, beyond 2 standard errors | |
-//! | `send-lag` | open load: p99 of the lag that is the generator's over 10 % of the median latency | over 50 %, with 100 requests beyond it; p99 stands while it is under 50 % of that |
-//! | `offered-not-achieved` | open load: under 99.5 % of what was due was kept up with | under 98 % |
-//! | `littles-law` | | in flight and throughput x latency differ in an epoch by over 2 % (closed), 5 % (open) |
-//! | `run-delay` | the generator waited for a CPU over 1 % of the time, and no closed load held the contender at its limit; open load: beyond a tenth of the median latency at each waking | over 5 % |
-//! | `ceiling` | the rate, or the peak rate that a search found, is over 50 % of what the generator reaches against a null server in the same session | over 70 % |
-//! | `handicap` | closed load: over 1 % slower, beyond 2 standard errors, when the generator works 2 us longer on each request | |
-//! | `throttled` | a CPU quota that nobody asked for held the contender or deadheat back | deadheat for over 5 % of the load |
-//! | `frozen-by-signal` | open load, CPU time compared: signals, not control groups, freeze contenders, and slices are shorter than 1 s | |
-//! | `listen-overflows`, `retransmits`, `swap` | any | |
-//! | `peak-not-found` | a contender's search for its peak was given up in a later epoch, which is left out | in the first, or in any epoch its peak lay outside what is tried, or beyond what the generator can do |
-//! | `metric-unavailable` | a percentile has under 100 requests beyond it in an epoch | no metric is left |
 
 mod generator;
 mod metrics;
@@ -40,43 +11,10 @@ mod scene;
 
 use deadheat_record::{Epoch, Finding, Record, ScenarioPlan};
 
+use super::reading::Reading;
 use crate::judge::Judged;
 use crate::report::ContenderResult;
 use scene::Scene;
-
-pub(crate) use scene::Reading;
-
-/// Every code that these gates give; the race may notice more.
-pub const CODES: [&str; 28] = [
-    "not-pinned",
-    "few-epochs",
-    "not-server-bound",
-    "generator-saturated",
-    "mismatch",
-    "errors",
-    "steal",
-    "stalls",
-    "foreign-cpu",
-    "dropped-rounds",
-    "no-steady-state",
-    "too-noisy",
-    "no-keep-alive",
-    "intermittent-slow-slices",
-    "serial-correlation",
-    "send-lag",
-    "offered-not-achieved",
-    "littles-law",
-    "run-delay",
-    "ceiling",
-    "handicap",
-    "throttled",
-    "frozen-by-signal",
-    "listen-overflows",
-    "retransmits",
-    "swap",
-    "metric-unavailable",
-    "peak-not-found",
-];
 
 /// Findings that are not about one scenario: those that the race noted, and those that follow from the plan.
 pub(crate) fn of_race(record: &Record) -> Vec<Finding> {

@@ -8,23 +8,15 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
-use super::scene::{Limits, NONE, Reading, Scene};
+use super::scene::Scene;
 use crate::average::{mean, median};
+use crate::gates::reading::Reading;
+use crate::gates::table::{self, By};
 use crate::number::{percent, three_digits, time_ns, whole};
 use crate::report::ContenderResult;
 use crate::results::throughput;
 use crate::series;
 
-const RUN_DELAY: Limits = Limits { warn: 0.01, invalid: 0.05 };
-/// Of the time under load: over this, the generator was held back as it is by a long run delay.
-const HELD_BACK: Limits = Limits { warn: 0.0, invalid: 0.05 };
-const ANY: Limits = Limits { warn: 0.0, invalid: f64::INFINITY };
-const SEND_LAG: Limits = Limits { warn: 0.10, invalid: 0.50 };
-/// Of what was due: the share that was not kept up with.
-const NOT_ACHIEVED: Limits = Limits { warn: 0.005, invalid: 0.02 };
-const LITTLE_CLOSED: Limits = Limits { warn: 0.02, invalid: 0.02 };
-const LITTLE_OPEN: Limits = Limits { warn: 0.05, invalid: 0.05 };
-const CEILING: Limits = Limits { warn: 0.50, invalid: 0.70 };
 /// Slices of CPU time at a rate: in shorter ones freezing by signals is more than a hundredth of it.
 const SHORT_SLICE_NS: u64 = 1_000_000_000;
 /// More work of the generator may change the rate by no more than this, beyond so many standard errors.
@@ -72,12 +64,9 @@ fn stalls(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
         .filter_map(|slice| Some((slice.stalled_share? * slice.elapsed_ns as f64, slice.elapsed_ns)));
     let (stalled_ns, elapsed_ns) = read.fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let share = (elapsed_ns > 0).then(|| stalled_ns / elapsed_ns as f64)?;
-    Limits { warn: beyond / 2.0, invalid: f64::INFINITY }.judge(
-        "stalls",
-        share,
-        format!("{} of its time under load a core stood still", percent(share)),
-        "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
-    )
+    let severity = (share > beyond / 2.0).then_some(Severity::Warn);
+    let message = format!("{} of its time under load a core stood still", percent(share));
+    Some(table::STALLS.say(By::Race, severity, message))
 }
 
 /// The gate on a search for one contender's peak. Its trials at too high a rate are failed one by one, also where the generator is
@@ -110,7 +99,7 @@ fn run_delay(
     let sum = |sum: (u64, u64, u64), one: (u64, u64, u64)| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2);
     let (delay_ns, runs, elapsed_ns) = read.fold((0, 0, 0), sum);
     let allowed_ns =
-        if is_closed(scene) { 0.0 } else { runs as f64 * SEND_LAG.warn * median_latency_ns(parts)? };
+        if is_closed(scene) { 0.0 } else { runs as f64 * table::SEND_LAG.warn * median_latency_ns(parts)? };
     // Nothing was read where no slice has its delay, or every round was left out.
     let threads_ns = Some(elapsed_ns as f64 * scene.load_threads() as f64).filter(|ns| *ns > 0.0)?;
     let share = (delay_ns as f64 - allowed_ns).max(0.0) / threads_ns;
@@ -119,13 +108,9 @@ fn run_delay(
         (_, true) => ", beyond a tenth of the median latency at each waking",
         _ => "",
     };
-    let limits = if held_up { NONE } else { RUN_DELAY };
-    limits.judge(
-        "run-delay",
-        share,
-        format!("{} of its time the generator waited for a CPU{beyond}", percent(share)),
-        "give the generator cores of its own with --load-cpus, and stop what else runs on them",
-    )
+    let message = format!("{} of its time the generator waited for a CPU{beyond}", percent(share));
+    let reading = table::RUN_DELAY.read(By::Race, share, message);
+    Some(if held_up { reading.harmless() } else { reading })
 }
 
 /// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing. What takes away the
@@ -138,7 +123,7 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let [p50, p99] = [0.5, 0.99].map(|at| (latency.value_at_quantile(at) as f64).max(1.0));
     let Lag { p99_ns: own, firm_ns } = Lag::of(parts)?;
     let (share, of_p99) = (own / p50, own / p99);
-    let invalid = |latency_ns: f64| firm_ns > GRAIN_NS && firm_ns / latency_ns > SEND_LAG.invalid;
+    let invalid = |latency_ns: f64| firm_ns > GRAIN_NS && firm_ns / latency_ns > table::SEND_LAG.invalid;
     let (severity, metrics, so) = match (invalid(p50), invalid(p99)) {
         (true, true) => (Some(Severity::Invalid), Vec::new(), format!(", {} of p99", percent(of_p99))),
         (true, false) => {
@@ -149,22 +134,22 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
             (Some(Severity::Invalid), others, format!(", {} of p99, which stands", percent(of_p99)))
         }
         _ => {
-            let warns = own > GRAIN_NS && share > SEND_LAG.warn;
+            let warns = own > GRAIN_NS && share > table::SEND_LAG.warn;
             (warns.then_some(Severity::Warn), Vec::new(), String::new())
         }
     };
     Some(Reading {
-        severity,
-        code: "send-lag",
-        contender: None,
         metrics,
-        message: format!(
-            "{} is the 99th percentile of the generator's send lag, {} of the median latency of {}{so}",
-            time_ns(own),
-            percent(share),
-            time_ns(p50)
-        ),
-        remedy: "give the generator more cores of its own with --load-cpus, or lower the rate",
+        ..table::SEND_LAG.say(
+            By::Race,
+            severity,
+            format!(
+                "{} is the 99th percentile of the generator's send lag, {} of the median latency of {}{so}",
+                time_ns(own),
+                percent(share),
+                time_ns(p50)
+            ),
+        )
     })
 }
 
@@ -212,12 +197,11 @@ fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&Contender
     let over_ns = if late_ns > at(0.9) { late_ns - at(0.1) } else { 0.0 };
     let in_time = slice_ns as f64 / (slice_ns as f64 + over_ns);
     let achieved = completions as f64 / due.max(1) as f64 * in_time;
-    NOT_ACHIEVED.judge(
-        "offered-not-achieved",
+    Some(table::OFFERED_NOT_ACHIEVED.read(
+        By::Race,
         1.0 - achieved,
         format!("{} of the requests that were due were kept up with", percent(achieved)),
-        "lower the rate: the contender, or what it waits for, cannot do more",
-    )
+    ))
 }
 
 /// The worst of the epochs: what is counted in two ways must agree in every one.
@@ -234,18 +218,17 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> 
         ))
     });
     let (apart, in_flight, product) = read.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let limits = if is_closed(scene) { LITTLE_CLOSED } else { LITTLE_OPEN };
-    limits.judge(
-        "littles-law",
-        apart,
+    let limit = if is_closed(scene) { table::LITTLES_LAW.invalid } else { table::LITTLE_OPEN };
+    Some(table::LITTLES_LAW.say(
+        By::Race,
+        (apart > limit).then_some(Severity::Invalid),
         format!(
             "{} between requests in flight ({}) and throughput times latency ({})",
             percent(apart),
             three_digits(in_flight),
             three_digits(product)
         ),
-        "this is a defect of deadheat: report it with the record of this race",
-    )
+    ))
 }
 
 /// Each session's rate, or the peak rate that it found, is held against its own ceiling, and the worst of them is told.
@@ -263,16 +246,15 @@ fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     let later = pilot.later_ceilings.iter().map(|one| one.ceiling_rps);
     let sessions = std::iter::once(pilot.ceiling_rps).chain(later).filter_map(of_session);
     let (share, ceiling) = sessions.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    CEILING.judge(
-        "ceiling",
+    Some(table::CEILING.read(
+        By::Race,
         share,
         format!(
             "{} of the {}/s that the generator reaches here against a server that does nothing",
             percent(share),
             three_digits(ceiling)
         ),
-        "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
-    )
+    ))
 }
 
 /// A contender's rate over these epochs. Where every round was left out, what was answered says as much.
@@ -298,37 +280,34 @@ fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let critical = slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP;
     let word = if slower < 0.0 { "faster" } else { "slower" };
     let so = if critical { ": the generator is on the critical path" } else { "" };
-    Some(Reading {
-        severity: critical.then_some(Severity::Warn),
-        code: "handicap",
-        contender: None,
-        metrics: Vec::new(),
-        message: format!(
+    Some(table::HANDICAP.say(
+        By::Race,
+        critical.then_some(Severity::Warn),
+        format!(
             "{} {word} when the generator works {} longer on every request{so}",
             percent(slower.abs()),
             time_ns(handicap.added_ns as f64)
         ),
-        remedy: "give the generator more cores with --load-cpus, or raise the number of connections",
-    })
+    ))
 }
 
 /// Groups that hold the contender alone. A quota that the scenario asked for is read, and no fault.
 fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let all = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus)?;
-    let (limits, asked) = match scene.plan.limits.cpus {
-        Some(_) => (NONE, "the scenario asks for"),
-        None => (ANY, "the scenario did not ask for"),
+    let (counts, asked) = match scene.plan.limits.cpus {
+        Some(_) => (false, "the scenario asks for"),
+        None => (true, "the scenario did not ask for"),
     };
-    limits.judge(
-        "throttled",
-        all.periods as f64,
+    let severity = (counts && all.periods > 0).then_some(Severity::Warn);
+    Some(table::THROTTLED.say(
+        By::Race,
+        severity,
         format!(
             "{} times held back for {} by a CPU quota that {asked}",
             whole(all.periods),
             time_ns(all.ns as f64)
         ),
-        "start it without the quota of its control group, or ask for one with `cpus` in the scenario",
-    )
+    ))
 }
 
 /// Without control groups a signal freezes and thaws contenders, and each of their threads runs for a moment to take it. Under a closed
@@ -347,15 +326,12 @@ fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
         ""
     };
     Some(Reading {
-        severity: short.then_some(Severity::Warn),
-        code: "frozen-by-signal",
-        contender: None,
         metrics: vec![Metric::Cpu],
-        message: format!(
-            "{} of load between two signals that freeze a contender{so}",
-            time_ns(slice_ns as f64)
-        ),
-        remedy: "race as root, so that control groups freeze them, or with --slice 1s",
+        ..table::FROZEN_BY_SIGNAL.say(
+            By::Race,
+            short.then_some(Severity::Warn),
+            format!("{} of load between two signals that freeze a contender{so}", time_ns(slice_ns as f64)),
+        )
     })
 }
 
@@ -369,51 +345,43 @@ fn held_back(scene: &Scene<'_>) -> Option<Reading> {
         (scene.epochs.iter().map(|epoch| epoch.took_ns).sum(), "time")
     };
     let share = all.ns as f64 / meanwhile_ns.max(1) as f64;
-    HELD_BACK.judge(
-        "throttled",
-        // Short of a nanosecond, a period is a period.
-        share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 }),
-        format!(
+    Some(table::THROTTLED.read(By::Race, // Short of a nanosecond, a period is a period.
+        share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 }), format!(
             "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {meanwhile}",
             whole(all.periods),
             percent(share)
-        ),
-        "run deadheat where no CPU quota is set: not in that container, job or control group",
-    )
+        )).remedy(table::THROTTLED.remedy(By::Race, 1)))
 }
 
 fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
     let count =
         |reading: &HostReading| Some(reading.listen_overflows?.max(reading.listen_drops.unwrap_or(0)));
     let dropped = total(parts.iter().filter_map(|part| count(&part.host)))?;
-    ANY.judge(
-        "listen-overflows",
+    Some(table::LISTEN_OVERFLOWS.read(
+        By::Race,
         dropped as f64,
         format!("{} connections were turned away by a full listener while it was loaded", whole(dropped)),
-        "raise the contender's listen backlog (and net.core.somaxconn), or lower the number of connections",
-    )
+    ))
 }
 
 fn retransmits(parts: &[&ContenderEpoch]) -> Option<Reading> {
     let segments = total(parts.iter().filter_map(|part| part.host.retransmitted_segments))?;
-    ANY.judge(
-        "retransmits",
+    Some(table::RETRANSMITS.read(
+        By::Race,
         segments as f64,
         format!("{} TCP segments were sent again while it was loaded", whole(segments)),
-        "on one machine nothing is lost but by overload: lower the number of connections, and stop other network traffic",
-    )
+    ))
 }
 
 fn swap(scene: &Scene<'_>) -> Option<Reading> {
     let parts = scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let pages = |part: &ContenderEpoch| Some(part.host.swapped_in_pages? + part.host.swapped_out_pages?);
     let swapped = total(parts.filter_map(pages))?;
-    ANY.judge(
-        "swap",
+    Some(table::SWAP.read(
+        By::Race,
         swapped as f64,
         format!("{} pages were swapped while contenders were measured", whole(swapped)),
-        "free memory or switch swap off (`swapoff -a`) while racing",
-    )
+    ))
 }
 
 /// What was counted in all; none where nothing could be read, which is another thing than 0.

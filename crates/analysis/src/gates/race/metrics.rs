@@ -2,9 +2,10 @@
 //!
 //! Owns the wording. Must not know when that is so: the record says it.
 
-use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd};
+use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd, Severity};
 
 use super::scene::Scene;
+use crate::gates::table::{self, By};
 use crate::number::{three_digits, whole};
 use crate::series;
 
@@ -25,11 +26,8 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
             metric.word(),
             whole(beyond as u64)
         );
-        let remedy = "measure longer with --measure, or raise the --rate";
-        vec![match none_left {
-            true => Finding::invalid("metric-unavailable", message, remedy),
-            false => Finding::warn("metric-unavailable", message, remedy),
-        }]
+        let severity = if none_left { Severity::Invalid } else { Severity::Warn };
+        vec![table::METRIC_UNAVAILABLE.finding(By::Race, severity, message)]
     };
     missing.flat_map(finding).chain(peaks_not_found(scene)).collect()
 }
@@ -42,38 +40,28 @@ fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
     let finding = |(epoch, part): (&Epoch, &ContenderEpoch)| {
         let peak = part.peak?;
         let rate = three_digits(peak.rate_per_s);
-        let (message, remedy) = match peak.end {
+        let (message, case) = match peak.end {
             PeakEnd::Found => return None,
-            PeakEnd::AtLeast => (
-                format!("the objective is met at {rate}/s, the highest rate that is tried"),
-                "ask for a stricter objective with --slo",
-            ),
-            PeakEnd::Below => (
-                format!("the objective is not even met at {rate}/s, the lowest rate that is tried"),
-                "ask for a milder objective with --slo, or compare latencies at a --rate",
-            ),
-            PeakEnd::GaveUp => (
-                format!("trials at {rate}/s were disturbed again and again"),
-                "use a quieter machine, or give the generator more cores with --load-cpus",
-            ),
-            PeakEnd::Generator => (
-                format!("trials at {rate}/s were too much for the generator"),
-                "give the generator more cores with --load-cpus, or ask for a stricter objective with --slo",
-            ),
+            PeakEnd::AtLeast => {
+                (format!("the objective is met at {rate}/s, the highest rate that is tried"), 0)
+            }
+            PeakEnd::Below => {
+                (format!("the objective is not even met at {rate}/s, the lowest rate that is tried"), 1)
+            }
+            PeakEnd::GaveUp => (format!("trials at {rate}/s were disturbed again and again"), 2),
+            PeakEnd::Generator => (format!("trials at {rate}/s were too much for the generator"), 3),
         };
         let name = &scene.record.plan.contenders[part.contender].name;
         let first = scene.epochs.first().is_some_and(|first| first.number == epoch.number);
-        let all = match (first, peak.end) {
-            (true, _) => Finding::invalid("peak-not-found", message, remedy),
+        let (severity, message) = match (first, peak.end) {
+            (true, _) => (Severity::Invalid, message),
             (false, PeakEnd::AtLeast | PeakEnd::Below | PeakEnd::Generator) => {
-                let message = format!("in epoch {}: {message}", epoch.number);
-                Finding::invalid("peak-not-found", message, remedy)
+                (Severity::Invalid, format!("in epoch {}: {message}", epoch.number))
             }
-            (false, _) => {
-                let message = format!("epoch {} is left out: {message}", epoch.number);
-                Finding::warn("peak-not-found", message, remedy)
-            }
+            (false, _) => (Severity::Warn, format!("epoch {} is left out: {message}", epoch.number)),
         };
+        let remedy = table::PEAK_NOT_FOUND.remedy(By::Race, case).to_owned();
+        let all = Finding { remedy, ..table::PEAK_NOT_FOUND.finding(By::Race, severity, message) };
         Some(all.about(name))
     };
     let parts = scene.epochs.iter().flat_map(|epoch| epoch.contenders.iter().map(move |part| (*epoch, part)));

@@ -7,21 +7,14 @@ use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Sli
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::generator;
-use super::scene::{Limits, NONE, Reading, Scene};
+use super::scene::Scene;
 use crate::average::mean;
+use crate::gates::reading::Reading;
+use crate::gates::table::{self, By};
 use crate::judge::climb;
 use crate::number::{percent, whole};
 use crate::report::ContenderResult;
 use crate::series::{self, Contest};
-
-const GENERATOR: Limits = Limits { warn: 0.70, invalid: 0.85 };
-const WRONG: Limits = Limits { warn: 0.0, invalid: 0.001 };
-const STEAL: Limits = Limits { warn: 0.01, invalid: 0.05 };
-const FOREIGN: Limits = Limits { warn: 0.02, invalid: 0.10 };
-const DROPPED: Limits = Limits { warn: 0.20, invalid: 0.20 };
-const CLOSED: Limits = Limits { warn: 0.01, invalid: f64::INFINITY };
-/// What helps against a machine that others use.
-const DISTURBED: &str = "race again where less disturbs it; `deadheat doctor` shows what does";
 
 /// All gates of a scenario.
 pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
@@ -61,12 +54,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
 pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     let pinning = &record.plan.pinning;
     (pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty()).then(|| {
-        Finding::warn(
-            "not-pinned",
-            "contenders and generator share their cores: each takes time from the other, the generator sleeps while it waits, and a contender \
-             that answers slowly pays for waking it while one that answers fast does not, so that their ratio is too large",
-            "give each cores of its own with --server-cpus and --load-cpus",
-        )
+        table::NOT_PINNED.finding(By::Race, Severity::Warn, "contenders and generator share their cores: each takes time from the other, the generator sleeps while it waits, and a contender \
+             that answers slowly pays for waking it while one that answers fast does not, so that their ratio is too large")
     })
 }
 
@@ -78,26 +67,18 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         0 => String::new(),
         more => format!(", {more} more left out"),
     };
-    Some(Reading {
-        severity: (epochs < first).then_some(Severity::Warn),
-        code: "few-epochs",
-        contender: None,
-        metrics: Vec::new(),
-        message: match epochs < first {
+    Some(table::FEW_EPOCHS.say(By::Race, (epochs < first).then_some(Severity::Warn), match epochs < first {
             true => format!(
                 "{epochs} of the {first} epochs of a first look measured{left_out}: {} can be told apart",
                 if epochs == 0 { "nothing" } else { "only large differences" }
             ),
             false => format!("{epochs} epochs measured{left_out}, and {first} are the least"),
-        },
-        // A scenario that ended is not gone on with.
-        remedy: match scene.record.end_of(&scene.plan.name) {
-            None => "go on with --resume",
-            Some(End::Budget) => "give the race more time with --budget",
-            Some(_) if scene.epochs.iter().any(|epoch| epoch.is_disturbed()) => DISTURBED,
-            Some(_) => "mend first what else is found here, and race again",
-        },
-    })
+        }).remedy(table::FEW_EPOCHS.remedy(By::Race, match scene.record.end_of(&scene.plan.name) {
+            None => 0,
+            Some(End::Budget) => 1,
+            Some(_) if scene.epochs.iter().any(|epoch| epoch.is_disturbed()) => 2,
+            Some(_) => 3,
+        })))
 }
 
 /// Only for a closed load on cores of its own: an open load asks for no more than its rate.
@@ -109,14 +90,11 @@ fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readi
     let services = result
         .services_share
         .map_or_else(String::new, |services| format!(" by itself and {} by its services", percent(services)));
-    Some(Reading {
-        severity: idle.then_some(Severity::Warn),
-        code: "not-server-bound",
-        contender: None,
-        metrics: Vec::new(),
-        message: format!("{} of its cores used{services} at full load{so}", percent(share)),
-        remedy: "raise the number of connections, or look for what it waits for: a lock, a disk, a database, one thread",
-    })
+    Some(table::NOT_SERVER_BOUND.say(
+        By::Race,
+        idle.then_some(Severity::Warn),
+        format!("{} of its cores used{services} at full load{so}", percent(share)),
+    ))
 }
 
 /// How much of its threads' time the generator used while it loaded this contender. Under a closed load, a contender at its own
@@ -142,23 +120,19 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
         (true, false) => " while the contender had time to spare",
         (false, _) => ": latencies hold its own delays",
     };
-    let remedy = if threads < cores {
-        "raise the number of connections: the generator has no more threads than those"
-    } else {
-        "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus"
-    };
-    let limits = if held_up { NONE } else { GENERATOR };
-    limits.judge("generator-saturated", share, format!("{} of {of} used{so}", percent(share)), remedy)
+    let message = format!("{} of {of} used{so}", percent(share));
+    let reading = table::GENERATOR_SATURATED.read(By::Race, share, message);
+    let reading = reading.remedy(table::GENERATOR_SATURATED.remedy(By::Race, usize::from(threads < cores)));
+    Some(if held_up { reading.harmless() } else { reading })
 }
 
 fn mismatch(result: &ContenderResult) -> Option<Reading> {
     let (wrong, total) = (result.outcomes.wrong(), result.outcomes.total());
-    WRONG.judge(
-        "mismatch",
+    Some(table::MISMATCH.read(
+        By::Race,
         wrong as f64 / total.max(1) as f64,
         format!("{} of {} answers under load not the expected ones", whole(wrong), whole(total)),
-        "find out with `deadheat check` and the contender's log why it answers differently under load",
-    )
+    ))
 }
 
 /// A handful takes no number away, but percentiles where it is their tail.
@@ -177,12 +151,11 @@ fn errors(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
     let tail = unanswered_tail(scene, scene.index_of(&result.contender)?);
     let more = tail.as_ref().map_or("", |(_, more)| more.as_str());
-    let reading = WRONG.judge(
-        "errors",
+    let reading = Some(table::ERRORS.read(
+        By::Race,
         failed as f64 / outcomes.total().max(1) as f64,
         format!("{} of {} requests failed{seen}{more}", whole(failed), whole(outcomes.total())),
-        "look into the contender's log; lower the number of connections or the rate until all are answered",
-    )?;
+    ))?;
     match tail.filter(|_| reading.severity != Some(Severity::Invalid)) {
         Some((metrics, _)) => Some(Reading { severity: Some(Severity::Invalid), metrics, ..reading }),
         None => Some(reading),
@@ -209,36 +182,33 @@ fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, 
 /// Of all rounds: those with much of it are left out, so that those that were kept never show how noisy the machine is.
 fn steal(scene: &Scene<'_>) -> Option<Reading> {
     let share = mean(scene.rounds().map(|round| round.external.steal_share))?;
-    STEAL.judge(
-        "steal",
+    Some(table::STEAL.read(
+        By::Race,
         share,
         format!("{} of the time taken from our cores by the hypervisor", percent(share)),
-        "use a machine that is not shared, or race at a quieter hour",
-    )
+    ))
 }
 
 /// Of all rounds, as [`steal`].
 fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
     let share = mean(scene.rounds().filter_map(|round| round.external.foreign_share))?;
-    FOREIGN.judge(
-        "foreign-cpu",
+    Some(table::FOREIGN_CPU.read(
+        By::Race,
         share,
         format!("{} of our cores' time used by other programs", percent(share)),
-        "stop what else runs (`top` shows it), or choose other cores with --server-cpus and --load-cpus",
-    )
+    ))
 }
 
 fn dropped_rounds(scene: &Scene<'_>) -> Option<Reading> {
     let all = scene.rounds().count();
     let dropped = scene.rounds().filter(|round| round.dropped.is_some()).count();
     let share = dropped as f64 / all.max(1) as f64;
-    let so = if share > DROPPED.warn { ": the machine is too noisy" } else { "" };
-    DROPPED.judge(
-        "dropped-rounds",
+    let so = if share > table::DROPPED_ROUNDS.warn { ": the machine is too noisy" } else { "" };
+    Some(table::DROPPED_ROUNDS.read(
+        By::Race,
         share,
         format!("{dropped} of {all} rounds left out because of disturbances{so}"),
-        "use a quieter machine; `deadheat doctor` shows what disturbs this one",
-    )
+    ))
 }
 
 fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
@@ -256,17 +226,14 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
     let so = if climb.climbs { so } else { "" };
     // Its rate is given.
     let by = if scene.plan.shape.rate_per_s().is_some() { ", by its CPU time," } else { "" };
-    Some(Reading {
-        severity: climb.climbs.then_some(Severity::Invalid),
-        code: "no-steady-state",
-        contender: None,
-        metrics: Vec::new(),
-        message: format!(
+    Some(table::NO_STEADY_STATE.say(
+        By::Race,
+        climb.climbs.then_some(Severity::Invalid),
+        format!(
             "{} {word}{by} at the end of an epoch than at its beginning{so}",
             percent(climb.change.abs())
         ),
-        remedy: "give it a longer warm-up, or find out what it keeps on doing (compiling, caching, growing)",
-    })
+    ))
 }
 
 fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
@@ -283,19 +250,18 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
         Some(epochs) => format!(", and {margin} would take {} epochs", whole(epochs as u64)),
         None => String::new(),
     };
-    Some(Reading {
-        severity: Some(Severity::Warn),
-        code: "too-noisy",
-        contender: None,
-        metrics: Vec::new(),
-        message: format!("too noisy for {margin}{metric} here; {seen}{needed}"),
-        remedy: match noisy.epochs_needed {
-            Some(epochs) if epochs <= Method::MOST_EPOCHS => {
-                "use a quieter machine, ask for a wider --margin, or allow more with --epochs and --budget"
-            }
-            _ => "use a quieter machine, or ask for a wider --margin",
-        },
-    })
+    Some(
+        table::TOO_NOISY
+            .say(
+                By::Race,
+                Some(Severity::Warn),
+                format!("too noisy for {margin}{metric} here; {seen}{needed}"),
+            )
+            .remedy(table::TOO_NOISY.remedy(
+                By::Race,
+                usize::from(noisy.epochs_needed.is_none_or(|epochs| epochs > Method::MOST_EPOCHS)),
+            )),
+    )
 }
 
 /// Where requests themselves ask for the end of their connections, every answer ends one.
@@ -308,12 +274,11 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading>
     let (closed, completions) =
         parts.fold((0, 0), |(closed, all), part| (closed + part.closed_by_server, all + part.completions));
     let share = closed as f64 / completions.max(1) as f64;
-    CLOSED.judge(
-        "no-keep-alive",
+    Some(table::NO_KEEP_ALIVE.read(
+        By::Race,
         share,
         format!("{} of its answers end the connection: its rate includes connecting again", percent(share)),
-        "turn keep-alive on, or raise the contender's limit of requests per connection",
-    )
+    ))
 }
 
 fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
@@ -323,17 +288,10 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
         let shown =
             |ratio: Option<f64>| ratio.map_or_else(|| "?".into(), |ratio| crate::number::ratio(ratio, 3));
         let (trimmed, total) = (shown(judged.ratio), shown(judged.total_ratio));
-        Reading {
-            severity: Some(Severity::Warn),
-            code: "intermittent-slow-slices",
-            contender: Some(name(contest.contender).clone()),
-            metrics: Vec::new(),
-            message: format!(
+        table::INTERMITTENT_SLOW_SLICES.say(By::Race, Some(Severity::Warn), format!(
                 "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
                 name(contest.baseline)
-            ),
-            remedy: "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",
-        }
+            )) .about(name(contest.contender))
     })
     .collect()
 }
@@ -346,19 +304,12 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     let name = |index: usize| &scene.record.plan.contenders[index].name;
     let follow = serial.is_significant(pairs(scene).count());
     let so = if follow { ": the interval is too narrow" } else { "" };
-    Some(Reading {
-        severity: follow.then_some(Severity::Warn),
-        code: "serial-correlation",
-        contender: Some(name(contest.contender).clone()),
-        metrics: Vec::new(),
-        message: format!(
+    Some(table::SERIAL_CORRELATION.say(By::Race, follow.then_some(Severity::Warn), format!(
             "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above none{so}",
             serial.lag1,
             name(contest.baseline),
             serial.z
-        ),
-        remedy: "race again at another hour or on a machine whose speed does not drift; take a verdict near its limit for nothing",
-    })
+        )) .about(name(contest.contender)))
 }
 
 /// Every contest, with what the judge says of it.

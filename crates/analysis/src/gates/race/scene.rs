@@ -1,11 +1,11 @@
-//! What the gates of a race look at, and what comes of it: the scene, a reading and its limits.
+//! What the gates of a race look at.
 //!
-//! Owns when a reading is over a limit. Must not know any gate.
+//! Must not know any gate.
 
-use deadheat_record::{ContenderEpoch, Epoch, Finding, Metric, Record, Round, ScenarioPlan, Severity, Slice};
+use deadheat_record::{ContenderEpoch, Epoch, Record, Round, ScenarioPlan, Slice};
 
 use crate::judge::Judged;
-use crate::report::{ContenderResult, GateReading};
+use crate::report::ContenderResult;
 
 /// A contender that uses less of its cores than this is not at its limit.
 const AT_LIMIT: f64 = 0.90;
@@ -56,72 +56,5 @@ impl Scene<'_> {
     /// A contender's slices of all rounds, also of those that were left out.
     pub(super) fn slices(&self, contender: usize) -> impl Iterator<Item = &Slice> {
         self.rounds().flat_map(|round| &round.slices).filter(move |slice| slice.contender == contender)
-    }
-}
-
-/// What a gate read.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reading {
-    /// How much it weakens the number; none where it is within its limits.
-    pub(super) severity: Option<Severity>,
-    pub(super) code: &'static str,
-    pub(super) contender: Option<String>,
-    /// The metrics that it weakens; all of them where none is named.
-    pub(super) metrics: Vec<Metric>,
-    pub(super) message: String,
-    pub(super) remedy: &'static str,
-}
-
-impl Reading {
-    pub(super) fn about(self, contender: &str) -> Self {
-        Self { contender: Some(contender.into()), ..self }
-    }
-
-    pub(super) fn finding(&self) -> Option<Finding> {
-        Some(Finding {
-            code: self.code.into(),
-            severity: self.severity?,
-            contender: self.contender.clone(),
-            metrics: self.metrics.clone(),
-            message: self.message.clone(),
-            remedy: self.remedy.into(),
-        })
-    }
-
-    /// As the document has it.
-    pub(crate) fn shown(self) -> GateReading {
-        GateReading {
-            code: self.code.into(),
-            contender: self.contender,
-            state: self.severity.into(),
-            reading: self.message,
-        }
-    }
-}
-
-/// Where a reading begins to warn, and where it takes the number away.
-pub(super) struct Limits {
-    pub(super) warn: f64,
-    pub(super) invalid: f64,
-}
-
-/// For a reading that weakens nothing, however high.
-pub(super) const NONE: Limits = Limits { warn: f64::INFINITY, invalid: f64::INFINITY };
-
-impl Limits {
-    /// What the gate says of the reading; a finding comes of it if that is over a limit.
-    pub(super) fn judge(
-        &self,
-        code: &'static str,
-        reading: f64,
-        message: String,
-        remedy: &'static str,
-    ) -> Option<Reading> {
-        let severity = if reading > self.invalid {
-            Some(Severity::Invalid)
-        } else {
-            (reading > self.warn).then_some(Severity::Warn)
-        };
-        Some(Reading { severity, code, contender: None, metrics: Vec::new(), message, remedy })
     }
 }
