@@ -2,7 +2,7 @@
 
 use crate::answer::Parser;
 use crate::body::BodyCheck;
-use crate::tls::Tls;
+use crate::transport::Transport;
 
 /// An end that comes within this time after a request was sent may have been on its way before.
 const UNDER_WAY_NS: u64 = 1_000_000;
@@ -61,11 +61,7 @@ pub(crate) struct Connection {
     pub(crate) check: BodyCheck,
     /// Bytes that came and could not be parsed yet: part of a line.
     pub(crate) rest: Vec<u8>,
-    /// Where the bytes are encrypted.
-    pub(crate) tls: Option<Box<Tls>>,
-    /// Encrypted bytes, of which the first `sent` were taken by the driver.
-    pub(crate) wire: Vec<u8>,
-    pub(crate) sent: usize,
+    pub(crate) transport: Transport,
 }
 
 impl Connection {
@@ -85,9 +81,7 @@ impl Connection {
             parser: Parser::new(),
             check: BodyCheck::new(),
             rest: Vec::new(),
-            tls: None,
-            wire: Vec::new(),
-            sent: 0,
+            transport: Transport::Plain,
         }
     }
 

@@ -31,8 +31,8 @@ mod source;
 mod status;
 mod tally;
 mod times;
-mod tls;
 mod traffic;
+mod transport;
 mod worker;
 
 pub use address::Address;
@@ -56,4 +56,4 @@ pub use tally::{
     Cause, Fault, MAX_FAULTS, MAX_MISMATCH_BODY, MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally,
 };
 pub use times::Times;
-pub use tls::{TlsError, TlsFailure, TlsSettings, TlsTrust};
+pub use transport::{TlsError, TlsFailure, TlsSettings, TlsTrust};

@@ -17,7 +17,7 @@ use crate::pacer::Pacer;
 use crate::requests::Requests;
 use crate::slice::WorkerOrder;
 use crate::tally::{Cause, Tally};
-use crate::tls::TlsSettings;
+use crate::transport::TlsSettings;
 use crate::worker::{Settings, Worker};
 
 /// What a session is made from.

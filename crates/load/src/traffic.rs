@@ -9,7 +9,7 @@ use crate::driver::{Driver, Event};
 use crate::outcome::Outcome;
 use crate::slice::Slice;
 use crate::tally::{Cause, MAX_MISMATCH_BODY, MAX_MISMATCHES, Mismatch, Sample};
-use crate::tls::{Received, Tls, TlsFailure};
+use crate::transport::{Received, TlsFailure, Transport};
 use crate::worker::{BACKOFF_NS, Worker};
 
 impl<D: Driver> Worker<D> {
@@ -20,8 +20,7 @@ impl<D: Driver> Worker<D> {
             Event::Data => self.data(slice, index, now_ns),
             Event::Connected => self.connected(slice, index, now_ns),
             Event::Refused(error) => self.connect_failed(slice, index, system(error)),
-            Event::Writable if self.connections[index].tls.is_some() => self.flush(slice, index),
-            Event::Writable => self.write(slice, index),
+            Event::Writable => self.flush(slice, index),
             Event::Unsendable => self.connections[index].unsendable = true,
             Event::Ended => self.ended(slice, index, now_ns),
             Event::Broken(error) => {
@@ -55,22 +54,21 @@ impl<D: Driver> Worker<D> {
         self.driver.close(index);
         self.open -= usize::from(self.connections[index].link == Link::Open);
         self.connections[index].link = Link::Closed;
-        self.connections[index].tls = None;
+        self.connections[index].transport = Transport::Plain;
     }
 
-    /// The connection is made; what is encrypted needs a handshake yet.
+    /// The connection is made; its transport may need a handshake yet.
     fn connected(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
         connection.unsendable = false;
-        let Some(settings) = &self.settings.tls else { return self.is_open(slice, index, now_ns) };
-        match Tls::new(settings) {
-            Ok(tls) => {
-                connection.tls = Some(Box::new(tls));
-                connection.wire.clear();
-                connection.sent = 0;
-                self.flush(slice, index);
-            }
-            Err(failure) => self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
+        match Transport::new(self.settings.tls.as_ref()) {
+            Ok(transport) => connection.transport = transport,
+            Err(failure) => return self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
+        }
+        if connection.transport.is_handshaking() {
+            self.flush(slice, index);
+        } else {
+            self.is_open(slice, index, now_ns);
         }
     }
 
@@ -116,63 +114,37 @@ impl<D: Driver> Worker<D> {
     pub(crate) fn send(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
         let Some(request) = &mut connection.request else { return };
-        let prepared = &self.requests.prepared()[request.prepared as usize];
         connection.rest.clear();
         connection.answering = false;
         connection.written = 0;
         request.sent_ns = now_ns;
-        let bytes = prepared.bytes.as_slice();
-        if let Some(tls) = &mut connection.tls {
-            connection.written = bytes.len();
-            connection.unsendable |= tls.send(bytes).is_err();
-            return self.flush(slice, index);
-        }
-        match self.driver.send(index, bytes) {
-            Ok(count) => {
-                connection.written = count;
-                slice.tally.bytes_written += count as u64;
-            }
-            Err(_) => connection.unsendable = true,
-        }
+        self.flush(slice, index);
     }
 
-    /// Writes what is left of the request on a connection.
-    fn write(&mut self, slice: &mut Slice, index: usize) {
-        let connection = &mut self.connections[index];
-        let Some(request) = &connection.request else { return };
-        let left = &self.requests.prepared()[request.prepared as usize].bytes[connection.written..];
-        if left.is_empty() || connection.link != Link::Open {
-            return;
-        }
-        match self.driver.send(index, left) {
-            Ok(count) => {
-                connection.written += count;
-                slice.tally.bytes_written += count as u64;
-            }
-            // The server may have answered and closed before it had read all: what it sent is still to come.
-            Err(_) => connection.unsendable = true,
-        }
-    }
-
-    /// Hands encrypted bytes to the driver, as many as it takes.
+    /// Hands what is left to be written on a connection to the driver, as much as it takes.
+    #[inline]
     fn flush(&mut self, slice: &mut Slice, index: usize) {
         let connection = &mut self.connections[index];
-        let Some(tls) = &mut connection.tls else { return };
-        tls.take_wire(&mut connection.wire);
-        if connection.sent == connection.wire.len() {
-            return;
-        }
-        match self.driver.send(index, &connection.wire[connection.sent..]) {
-            Ok(count) => {
-                connection.sent += count;
-                slice.tally.bytes_written += count as u64;
+        let left = match &connection.request {
+            Some(request) if connection.link == Link::Open => {
+                &self.requests.prepared()[request.prepared as usize].bytes[connection.written..]
             }
-            Err(_) => connection.unsendable = true,
-        }
-        if connection.sent == connection.wire.len() {
-            connection.wire.clear();
-            connection.sent = 0;
-        }
+            _ => &[],
+        };
+        // The server may have answered and closed before it had read all: what it sent is still to come.
+        let mut failed = false;
+        let written = connection.transport.send(left, |wire| match self.driver.send(index, wire) {
+            Ok(count) => {
+                slice.tally.bytes_written += count as u64;
+                count
+            }
+            Err(_) => {
+                failed = true;
+                0
+            }
+        });
+        connection.unsendable |= failed | written.is_err();
+        connection.written += written.unwrap_or(0);
     }
 
     /// Takes in bytes that have come.
@@ -180,33 +152,32 @@ impl<D: Driver> Worker<D> {
     fn data(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.bytes_read += self.driver.data().len() as u64;
         let early = self.driver.overtaken(index);
-        if self.settings.tls.is_some() {
-            self.decrypt(slice, index, early, now_ns)
-        } else {
+        if self.connections[index].transport.is_plain() {
             self.take_in(slice, index, early, now_ns)
+        } else {
+            self.decrypt(slice, index, early, now_ns)
         }
     }
 
-    /// Takes in encrypted bytes: what they say, then what they do to the connection.
+    /// Takes in bytes that do not pass as they are: what they say, then what they do to the connection.
     fn decrypt(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
-        let Some(tls) = &mut connection.tls else { return };
         self.plain.clear();
-        let received = tls.receive(self.driver.data(), &mut self.plain);
+        let received = connection.transport.receive(self.driver.data(), &mut self.plain);
         self.flush(slice, index);
         if matches!(received, Ok(Received { established: true, .. }))
             && matches!(self.connections[index].link, Link::Connecting { .. })
         {
             self.is_open(slice, index, now_ns);
         }
-        if !self.plain.is_empty() && self.connections[index].link == Link::Open {
-            self.take_in(slice, index, early, now_ns);
-        }
-        if self.connections[index].tls.is_none() {
-            // Closed by what came, and perhaps being made anew.
-            return;
-        }
         let open = self.connections[index].link == Link::Open;
+        if open && !self.plain.is_empty() {
+            self.take_in(slice, index, early, now_ns);
+            if self.connections[index].link != Link::Open {
+                // Closed by what came, and perhaps being made again.
+                return;
+            }
+        }
         match received {
             Err(failure) if open => self.broken(slice, index, Outcome::Read, Cause::Tls(failure.to_string())),
             Err(failure) => self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
@@ -219,7 +190,7 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn take_in(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
-        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
+        let data = connection.transport.received(self.driver.data(), &self.plain);
         let Some(request) = &connection.request else {
             return self.unasked(slice, index, now_ns);
         };
@@ -281,7 +252,7 @@ impl<D: Driver> Worker<D> {
         let outcome = connection.check.judge(&expect, status);
         slice.answered(&request, outcome, status, now_ns, &self.settings.gauge);
         connection.heard(&request, now_ns);
-        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
+        let data = connection.transport.received(self.driver.data(), &self.plain);
         if outcome == Outcome::Ok {
             if whole && keep {
                 self.memo.keep(request.prepared, data, status);
@@ -320,7 +291,7 @@ impl<D: Driver> Worker<D> {
     /// The server sends no more.
     fn ended(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &self.connections[index];
-        let cut_off = connection.tls.as_ref().is_some_and(|tls| !tls.is_closed());
+        let cut_off = connection.transport.can_be_cut_off();
         if connection.link != Link::Open {
             let cause = if cut_off { Cause::Tls(TlsFailure::Ended.to_string()) } else { Cause::Closed };
             self.connect_failed(slice, index, cause);
@@ -339,7 +310,7 @@ impl<D: Driver> Worker<D> {
     /// is, the next bytes might be taken for an answer to another request.
     fn unasked(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &self.connections[index];
-        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
+        let data = connection.transport.received(self.driver.data(), &self.plain);
         if data.starts_with(b"HTTP/1.1 408") {
             return self.closed_idle(slice, index, now_ns);
         }

@@ -17,7 +17,7 @@ use crate::requests::Requests;
 use crate::slice::{Before, Slice, WorkerOrder, after, nanos};
 use crate::source::Job;
 use crate::tally::{Cause, Tally};
-use crate::tls::TlsSettings;
+use crate::transport::TlsSettings;
 
 /// Timeouts are checked, and connections tried again, this often.
 const TICK_NS: u64 = 10_000_000;
