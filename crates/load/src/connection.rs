@@ -1,7 +1,5 @@
 //! Owns: the state of one connection and of the request on it. Must not know what comes next or how things are counted.
 
-use crate::answer::Parser;
-use crate::body::BodyCheck;
 use crate::transport::Transport;
 
 /// An end that comes within this time after a request was sent may have been on its way before.
@@ -37,7 +35,7 @@ pub(crate) struct InFlight {
 }
 
 /// One connection. Times are on the worker's clock.
-pub(crate) struct Connection {
+pub(crate) struct Connection<P> {
     pub(crate) link: Link,
     /// No attempt to connect is made before this.
     pub(crate) not_before_ns: u64,
@@ -52,20 +50,14 @@ pub(crate) struct Connection {
     /// Whether it stands in the worker's list of free connections.
     pub(crate) listed: bool,
     pub(crate) request: Option<InFlight>,
-    pub(crate) written: usize,
     /// Sending failed: when the other side has no more to say, it was the write that broke.
     pub(crate) unsendable: bool,
-    /// Whether any byte of the answer has come.
-    pub(crate) answering: bool,
-    pub(crate) parser: Parser,
-    pub(crate) check: BodyCheck,
-    /// Bytes that came and could not be parsed yet: part of a line.
-    pub(crate) rest: Vec<u8>,
+    pub(crate) protocol: P,
     pub(crate) transport: Transport,
 }
 
-impl Connection {
-    pub(crate) fn new() -> Connection {
+impl<P> Connection<P> {
+    pub(crate) fn new(protocol: P) -> Connection<P> {
         Connection {
             link: Link::Closed,
             not_before_ns: 0,
@@ -75,12 +67,8 @@ impl Connection {
             service_ns: 0,
             listed: false,
             request: None,
-            written: 0,
             unsendable: false,
-            answering: false,
-            parser: Parser::new(),
-            check: BodyCheck::new(),
-            rest: Vec::new(),
+            protocol,
             transport: Transport::Plain,
         }
     }
@@ -118,7 +106,7 @@ impl Connection {
     /// repeated once at the most, and each repetition is counted.
     pub(crate) fn may_retry(&self, overtaken: bool, now_ns: u64) -> bool {
         let Some(request) = self.request.filter(|request| !request.retried) else { return false };
-        if !self.used || self.answering {
+        if !self.used {
             return false;
         }
         let idle_ns = request.sent_ns.saturating_sub(self.heard_ns);
@@ -146,11 +134,10 @@ mod tests {
         let may = |heard_ns, service_ns, sent_ns, now_ns, overtaken| {
             let again = Some(InFlight { sent_ns, retried: true, ..request });
             let request = Some(InFlight { sent_ns, ..request });
-            let connection = Connection { used: true, heard_ns, service_ns, request, ..Connection::new() };
-            let unused = Connection { used: false, request, ..Connection::new() };
-            let answering = Connection { used: true, answering: true, request, ..Connection::new() };
-            let repeated = Connection { used: true, request: again, ..Connection::new() };
-            let never = [unused, answering, repeated, Connection::new()];
+            let connection = Connection { used: true, heard_ns, service_ns, request, ..Connection::new(()) };
+            let unused = Connection { used: false, request, ..Connection::new(()) };
+            let repeated = Connection { used: true, request: again, ..Connection::new(()) };
+            let never = [unused, repeated, Connection::new(())];
             assert!(!never.iter().any(|connection| connection.may_retry(true, now_ns)));
             connection.may_retry(overtaken, now_ns)
         };

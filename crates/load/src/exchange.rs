@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::address::Address;
-use crate::answer::{Parser, Sink, Wrong};
 use crate::driver::Target;
+use crate::protocol::http1::{Parser, Sink, Wrong};
 use crate::transport::{TlsFailure, TlsSettings, Transport};
 
 const PIECE: usize = 16 * 1024;

@@ -7,9 +7,7 @@
 #![warn(missing_docs)]
 
 mod address;
-mod answer;
 mod backlog;
-mod body;
 mod connection;
 mod driver;
 mod exchange;
@@ -18,10 +16,10 @@ mod exchange;
 pub mod fuzzing;
 mod gauge;
 mod limit;
-mod memo;
 mod null;
 mod outcome;
 mod pacer;
+mod protocol;
 mod rate;
 mod request;
 mod requests;
@@ -36,7 +34,6 @@ mod transport;
 mod worker;
 
 pub use address::Address;
-pub use answer::Wrong;
 pub use backlog::Behind;
 pub use driver::Backend;
 pub use exchange::{Answer, ExchangeError, exchange, exchange_tls};
@@ -45,8 +42,9 @@ pub use limit::Limit;
 pub use null::{NullConfig, NullError, NullServer, ServerIdentity, Spin, step_ns};
 pub use outcome::{Outcome, Outcomes, StatusCounts};
 pub use pacer::{Arrivals, DueTimes, Pacer, Rate, RateError, Stage};
+pub use protocol::http1::{RequestError, Wrong, request_bytes};
 pub use rate::RatePiece;
-pub use request::{BodyRule, Expectation, Prepared, RequestError, StatusRule, digest, request_bytes};
+pub use request::{BodyRule, Expectation, Prepared, StatusRule, digest};
 pub use requests::{Requests, RequestsError};
 pub use session::{
     LoadSession, OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle,
