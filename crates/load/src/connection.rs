@@ -1,4 +1,5 @@
-//! Owns: the state of one connection and of the request on it. Must not know what comes next or how things are counted.
+//! Owns: the state of one connection and of the request on it, whatever its protocol. Must not know what comes next or how
+//! things are counted.
 
 use crate::transport::Transport;
 
@@ -92,7 +93,8 @@ impl<P> Connection<P> {
     }
 
     /// Whether the connection, which ends at `now_ns`, may have been ended before the server read the request on it, as
-    /// far as that can be told (RFC 9112, section 9.3.1, leaves no more than to guess): no byte of an answer has come, and
+    /// far as that can be told (RFC 9112, section 9.3.1, leaves no more than to guess), if no byte of an answer has come:
+    /// the connection has carried an answer before, or is older than the slice, and
     ///
     /// - the end is known to have `overtaken` the request, or
     /// - the request is the connection's first one in the slice: a server that was stopped closes when it goes on, or

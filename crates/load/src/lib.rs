@@ -1,6 +1,6 @@
-//! The HTTP/1.1 load engine: it sends prepared requests to one address, in slices, and tallies what came of each.
+//! The load engine: it sends prepared requests to one address, in slices, and tallies what came of each.
 //!
-//! Owns: request bytes, pacing, limits, connections, the answer parser, the per-worker tally. It must not know
+//! Owns: pacing, limits, drivers, transports, protocols (HTTP/1.1), connections, the per-worker tally. It must not know
 //! contenders, studies, verdicts or any file format. While a slice is measured nothing here allocates, locks, logs or
 //! sends on a channel per request (TLS excepted: its library allocates once per record); workers share nothing and their tallies merge at the end of the slice.
 
