@@ -1,8 +1,7 @@
-//! Owns: the state of one connection and of the request on it. Must not know what comes next or how things are counted.
+//! Owns: the state of one connection and of the request on it, whatever its protocol. Must not know what comes next or how
+//! things are counted.
 
-use crate::answer::Parser;
-use crate::body::BodyCheck;
-use crate::tls::Tls;
+use crate::transport::Transport;
 
 /// An end that comes within this time after a request was sent may have been on its way before.
 const UNDER_WAY_NS: u64 = 1_000_000;
@@ -37,7 +36,7 @@ pub(crate) struct InFlight {
 }
 
 /// One connection. Times are on the worker's clock.
-pub(crate) struct Connection {
+pub(crate) struct Connection<P> {
     pub(crate) link: Link,
     /// No attempt to connect is made before this.
     pub(crate) not_before_ns: u64,
@@ -52,24 +51,14 @@ pub(crate) struct Connection {
     /// Whether it stands in the worker's list of free connections.
     pub(crate) listed: bool,
     pub(crate) request: Option<InFlight>,
-    pub(crate) written: usize,
     /// Sending failed: when the other side has no more to say, it was the write that broke.
     pub(crate) unsendable: bool,
-    /// Whether any byte of the answer has come.
-    pub(crate) answering: bool,
-    pub(crate) parser: Parser,
-    pub(crate) check: BodyCheck,
-    /// Bytes that came and could not be parsed yet: part of a line.
-    pub(crate) rest: Vec<u8>,
-    /// Where the bytes are encrypted.
-    pub(crate) tls: Option<Box<Tls>>,
-    /// Encrypted bytes, of which the first `sent` were taken by the driver.
-    pub(crate) wire: Vec<u8>,
-    pub(crate) sent: usize,
+    pub(crate) protocol: P,
+    pub(crate) transport: Transport,
 }
 
-impl Connection {
-    pub(crate) fn new() -> Connection {
+impl<P> Connection<P> {
+    pub(crate) fn new(protocol: P) -> Connection<P> {
         Connection {
             link: Link::Closed,
             not_before_ns: 0,
@@ -79,15 +68,9 @@ impl Connection {
             service_ns: 0,
             listed: false,
             request: None,
-            written: 0,
             unsendable: false,
-            answering: false,
-            parser: Parser::new(),
-            check: BodyCheck::new(),
-            rest: Vec::new(),
-            tls: None,
-            wire: Vec::new(),
-            sent: 0,
+            protocol,
+            transport: Transport::Plain,
         }
     }
 
@@ -110,7 +93,8 @@ impl Connection {
     }
 
     /// Whether the connection, which ends at `now_ns`, may have been ended before the server read the request on it, as
-    /// far as that can be told (RFC 9112, section 9.3.1, leaves no more than to guess): no byte of an answer has come, and
+    /// far as that can be told (RFC 9112, section 9.3.1, leaves no more than to guess), if no byte of an answer has come:
+    /// the connection has carried an answer before, or is older than the slice, and
     ///
     /// - the end is known to have `overtaken` the request, or
     /// - the request is the connection's first one in the slice: a server that was stopped closes when it goes on, or
@@ -124,7 +108,7 @@ impl Connection {
     /// repeated once at the most, and each repetition is counted.
     pub(crate) fn may_retry(&self, overtaken: bool, now_ns: u64) -> bool {
         let Some(request) = self.request.filter(|request| !request.retried) else { return false };
-        if !self.used || self.answering {
+        if !self.used {
             return false;
         }
         let idle_ns = request.sent_ns.saturating_sub(self.heard_ns);
@@ -152,11 +136,10 @@ mod tests {
         let may = |heard_ns, service_ns, sent_ns, now_ns, overtaken| {
             let again = Some(InFlight { sent_ns, retried: true, ..request });
             let request = Some(InFlight { sent_ns, ..request });
-            let connection = Connection { used: true, heard_ns, service_ns, request, ..Connection::new() };
-            let unused = Connection { used: false, request, ..Connection::new() };
-            let answering = Connection { used: true, answering: true, request, ..Connection::new() };
-            let repeated = Connection { used: true, request: again, ..Connection::new() };
-            let never = [unused, answering, repeated, Connection::new()];
+            let connection = Connection { used: true, heard_ns, service_ns, request, ..Connection::new(()) };
+            let unused = Connection { used: false, request, ..Connection::new(()) };
+            let repeated = Connection { used: true, request: again, ..Connection::new(()) };
+            let never = [unused, repeated, Connection::new(())];
             assert!(!never.iter().any(|connection| connection.may_retry(true, now_ns)));
             connection.may_retry(overtaken, now_ns)
         };

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::address::Address;
-use crate::answer::{Parser, Sink, Wrong};
 use crate::driver::Target;
-use crate::tls::{Tls, TlsFailure, TlsSettings};
+use crate::protocol::http1::{Parser, Sink, Wrong};
+use crate::transport::{TlsFailure, TlsSettings, Transport};
 
 const PIECE: usize = 16 * 1024;
 /// How a record of TLS with an alert begins: its type and the major version.
@@ -123,7 +123,7 @@ pub fn exchange_tls(
     };
     match (written, answer) {
         (_, Ok(answer)) => Ok(answer),
-        (Ok(()), Err(ExchangeError::Timeout(timeout))) if stream.is_handshaking() => {
+        (Ok(()), Err(ExchangeError::Timeout(timeout))) if stream.transport.is_handshaking() => {
             Err(ExchangeError::Handshake(timeout))
         }
         (Err(error), Err(_)) => Err(error),
@@ -155,7 +155,7 @@ impl Budget {
 /// A connection that carries plain bytes, whatever is under them.
 struct Stream {
     socket: Socket,
-    tls: Option<Tls>,
+    transport: Transport,
     wire: Vec<u8>,
     /// Under TLS the server has said that it ends here, so that nobody can have cut its answer short.
     closed: bool,
@@ -170,53 +170,41 @@ impl Stream {
         budget: &Budget,
     ) -> Result<Stream, ExchangeError> {
         let socket = Socket::connect(address, budget)?;
-        let tls = tls.map(Tls::new).transpose()?;
-        Ok(Stream { socket, tls, wire: Vec::new(), closed: false, is_alert: None })
+        let transport = Transport::new(tls)?;
+        Ok(Stream { socket, transport, wire: Vec::new(), closed: false, is_alert: None })
     }
 
-    fn is_handshaking(&self) -> bool {
-        self.tls.as_ref().is_some_and(Tls::is_handshaking)
-    }
-
-    /// Sends plain bytes; under TLS they wait until the server has done its part of the handshake.
+    /// Sends plain bytes, and whatever else waits to be sent; under TLS they wait until the server has done its part of the
+    /// handshake.
     fn send(&mut self, plain: &[u8], budget: &Budget) -> Result<(), ExchangeError> {
-        match &mut self.tls {
-            None => self.socket.write_all(plain, budget),
-            Some(tls) => {
-                tls.send(plain)?;
-                self.flush(budget)
-            }
-        }
-    }
-
-    fn flush(&mut self, budget: &Budget) -> Result<(), ExchangeError> {
-        let Some(tls) = self.tls.as_mut().filter(|tls| tls.wants_write()) else { return Ok(()) };
-        self.wire.clear();
-        tls.take_wire(&mut self.wire);
-        self.socket.write_all(&self.wire, budget)
+        let mut written = Ok(());
+        self.transport.send(plain, |wire| {
+            written = self.socket.write_all(wire, budget);
+            wire.len()
+        })?;
+        written
     }
 
     /// Appends the plain bytes of the next piece to `plain`, which under TLS may be none, and says how many bytes came
     /// on the wire: none at the end of the connection.
     fn receive(&mut self, plain: &mut Vec<u8>, budget: &Budget) -> Result<usize, ExchangeError> {
-        self.flush(budget)?;
+        self.send(&[], budget)?;
         self.wire.resize(PIECE, 0);
         let count = self.socket.read(&mut self.wire, budget)?;
         let piece = &self.wire[..count];
-        let Some(tls) = &mut self.tls else {
+        if self.transport.is_plain() {
             // No HTTP answer begins so.
             self.is_alert.get_or_insert(piece.starts_with(&ALERT));
             plain.extend_from_slice(piece);
-            return Ok(count);
-        };
-        if count == 0 && tls.is_handshaking() {
+        }
+        if count == 0 && self.transport.is_handshaking() {
             return Err(TlsFailure::Ended.into());
         }
-        match tls.receive(piece, plain) {
+        match self.transport.receive(piece, plain) {
             Ok(received) => self.closed = received.closed,
             Err(failure) => {
                 // The server may well be told, yet the failure stands whether it hears that or not.
-                let _ = self.flush(budget);
+                let _ = self.send(&[], budget);
                 return Err(failure.into());
             }
         }
@@ -228,11 +216,6 @@ impl Stream {
         let before = plain.len();
         while plain.len() == before && !self.closed && self.receive(plain, budget)? > 0 {}
         Ok(plain.len() - before)
-    }
-
-    /// Whether the end of the connection may be taken for the end of a body.
-    fn may_end_a_body(&self) -> bool {
-        self.tls.is_none() || self.closed
     }
 }
 
@@ -358,7 +341,7 @@ fn read_answer(
         if step.complete && !rest.is_empty() {
             return Err(ExchangeError::Wrong(Wrong::Surplus));
         }
-        if step.complete || (count == 0 && parser.ends_with_close() && stream.may_end_a_body()) {
+        if step.complete || (count == 0 && parser.ends_with_close() && !stream.transport.can_be_cut_off()) {
             let Keep { headers, body, .. } = keep;
             return Ok(Answer { status: parser.status(), headers, body, keep_alive: parser.keep_alive() });
         }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::answer::{HEAD_LIMIT, Parser, Sink, Wrong};
 use crate::pacer::{Arrivals, Pacer, Rate};
+use crate::protocol::http1::{HEAD_LIMIT, Parser, Sink, Wrong};
 use crate::request::digest;
 use crate::status::StatusSet;
 

@@ -1,15 +1,13 @@
-//! The HTTP/1.1 load engine: it sends prepared requests to one address, in slices, and tallies what came of each.
+//! The load engine: it sends prepared requests to one address, in slices, and tallies what came of each.
 //!
-//! Owns: request bytes, pacing, limits, connections, the answer parser, the per-worker tally. It must not know
+//! Owns: pacing, limits, drivers, transports, protocols (HTTP/1.1), connections, the per-worker tally. It must not know
 //! contenders, studies, verdicts or any file format. While a slice is measured nothing here allocates, locks, logs or
 //! sends on a channel per request (TLS excepted: its library allocates once per record); workers share nothing and their tallies merge at the end of the slice.
 
 #![warn(missing_docs)]
 
 mod address;
-mod answer;
 mod backlog;
-mod body;
 mod connection;
 mod driver;
 mod exchange;
@@ -18,10 +16,10 @@ mod exchange;
 pub mod fuzzing;
 mod gauge;
 mod limit;
-mod memo;
 mod null;
 mod outcome;
 mod pacer;
+mod protocol;
 mod rate;
 mod request;
 mod requests;
@@ -31,12 +29,11 @@ mod source;
 mod status;
 mod tally;
 mod times;
-mod tls;
 mod traffic;
+mod transport;
 mod worker;
 
 pub use address::Address;
-pub use answer::Wrong;
 pub use backlog::Behind;
 pub use driver::Backend;
 pub use exchange::{Answer, ExchangeError, exchange, exchange_tls};
@@ -45,8 +42,9 @@ pub use limit::Limit;
 pub use null::{NullConfig, NullError, NullServer, ServerIdentity, Spin, step_ns};
 pub use outcome::{Outcome, Outcomes, StatusCounts};
 pub use pacer::{Arrivals, DueTimes, Pacer, Rate, RateError, Stage};
+pub use protocol::http1::{RequestError, Wrong, request_bytes};
 pub use rate::RatePiece;
-pub use request::{BodyRule, Expectation, Prepared, RequestError, StatusRule, digest, request_bytes};
+pub use request::{BodyRule, Expectation, Prepared, StatusRule, digest};
 pub use requests::{Requests, RequestsError};
 pub use session::{
     LoadSession, OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle,
@@ -56,4 +54,4 @@ pub use tally::{
     Cause, Fault, MAX_FAULTS, MAX_MISMATCH_BODY, MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally,
 };
 pub use times::Times;
-pub use tls::{TlsError, TlsFailure, TlsSettings, TlsTrust};
+pub use transport::{TlsError, TlsFailure, TlsSettings, TlsTrust};

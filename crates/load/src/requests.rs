@@ -13,8 +13,6 @@ use crate::request::Prepared;
 pub struct Requests {
     prepared: Vec<Prepared>,
     order: Vec<u32>,
-    /// Of each request, whether it is the last one on its connection.
-    last: Vec<bool>,
 }
 
 /// Why a sequence of requests could not be built.
@@ -44,7 +42,7 @@ pub enum RequestsError {
 impl Requests {
     /// The same request for ever.
     pub fn one(prepared: Prepared) -> Requests {
-        Requests::new(vec![prepared], vec![0])
+        Requests { prepared: vec![prepared], order: vec![0] }
     }
 
     /// Each request once, in the order given, then from the beginning.
@@ -67,13 +65,8 @@ impl Requests {
         let count = prepared.len();
         match order.iter().position(|&index| index as usize >= count) {
             Some(position) => Err(RequestsError::Index { position, index: order[position], count }),
-            None => Ok(Requests::new(prepared, order)),
+            None => Ok(Requests { prepared, order }),
         }
-    }
-
-    fn new(prepared: Vec<Prepared>, order: Vec<u32>) -> Requests {
-        let last = prepared.iter().map(Prepared::is_last).collect();
-        Requests { prepared, order, last }
     }
 
     /// `length` positions drawn independently, each request with probability in proportion to its weight. The same
@@ -129,12 +122,6 @@ impl Requests {
     /// The distinct requests, in the order in which samples and mismatches name them.
     pub fn prepared(&self) -> &[Prepared] {
         &self.prepared
-    }
-
-    /// Whether a request, by its index, says that it is the last one on its connection (`Connection: close`).
-    #[inline]
-    pub(crate) fn is_last(&self, index: u32) -> bool {
-        self.last[index as usize]
     }
 
     /// How many positions there are before the sequence begins again; at least 1.

@@ -14,10 +14,12 @@ use crate::driver::{Backend, Driver, Epoll, Target, Uring, os};
 use crate::gauge::{Gauge, Progress};
 use crate::limit::Limit;
 use crate::pacer::Pacer;
+use crate::protocol::Protocol;
+use crate::protocol::http1::Http1;
 use crate::requests::Requests;
 use crate::slice::WorkerOrder;
 use crate::tally::{Cause, Tally};
-use crate::tls::TlsSettings;
+use crate::transport::TlsSettings;
 use crate::worker::{Settings, Worker};
 
 /// What a session is made from.
@@ -355,9 +357,9 @@ impl Session {
                 return;
             }
             let served = match backend {
-                Backend::Epoll => serve::<Epoll>(target, requests, settings, &orders, &answers),
+                Backend::Epoll => serve::<Epoll, Http1>(target, requests, settings, &orders, &answers),
                 Backend::Auto | Backend::Uring => {
-                    serve::<Uring>(target, requests, settings, &orders, &answers)
+                    serve::<Uring, Http1>(target, requests, settings, &orders, &answers)
                 }
             };
             if let Err(error) = served {
@@ -436,14 +438,14 @@ fn choose(asked: Backend) -> Result<Backend, OpenError> {
 }
 
 /// The life of a worker's thread. It ends when the session hangs up, or with the first failure to wait.
-fn serve<D: Driver>(
+fn serve<D: Driver, P: Protocol>(
     target: Target,
     requests: Arc<Requests>,
     settings: Settings,
     orders: &Receiver<Command>,
     answers: &Sender<Reply>,
 ) -> Result<(), Errno> {
-    let mut worker = Worker::<D>::new(target, requests, settings)?;
+    let mut worker = Worker::<D, P>::new(target, requests, settings)?;
     let limit = Limit::requests(0);
     let nothing = WorkerOrder {
         pacer: Pacer::Closed,

@@ -1,8 +1,8 @@
 //! Owns: what a slice yields, and how the shares of its workers are put together. Must not know how it was measured.
 
-use crate::answer::Wrong;
 use crate::backlog::Behind;
 use crate::outcome::{Outcome, Outcomes, StatusCounts};
+use crate::protocol::http1::Wrong;
 use crate::rate::RatePiece;
 use crate::request::Expectation;
 use crate::times::Times;

@@ -3,16 +3,17 @@
 
 use rustix::io::Errno;
 
-use crate::answer::Wrong;
 use crate::connection::{InFlight, Link};
 use crate::driver::{Driver, Event};
 use crate::outcome::Outcome;
+use crate::protocol::{Answered, Asked, Ended, Protocol};
+use crate::requests::Requests;
 use crate::slice::Slice;
 use crate::tally::{Cause, MAX_MISMATCH_BODY, MAX_MISMATCHES, Mismatch, Sample};
-use crate::tls::{Received, Tls, TlsFailure};
+use crate::transport::{Received, TlsFailure, Transport};
 use crate::worker::{BACKOFF_NS, Worker};
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     /// Does what an event asks for.
     #[inline]
     pub(crate) fn happened(&mut self, slice: &mut Slice, index: usize, event: Event, now_ns: u64) {
@@ -20,8 +21,7 @@ impl<D: Driver> Worker<D> {
             Event::Data => self.data(slice, index, now_ns),
             Event::Connected => self.connected(slice, index, now_ns),
             Event::Refused(error) => self.connect_failed(slice, index, system(error)),
-            Event::Writable if self.connections[index].tls.is_some() => self.flush(slice, index),
-            Event::Writable => self.write(slice, index),
+            Event::Writable => self.flush(slice, index),
             Event::Unsendable => self.connections[index].unsendable = true,
             Event::Ended => self.ended(slice, index, now_ns),
             Event::Broken(error) => {
@@ -55,22 +55,21 @@ impl<D: Driver> Worker<D> {
         self.driver.close(index);
         self.open -= usize::from(self.connections[index].link == Link::Open);
         self.connections[index].link = Link::Closed;
-        self.connections[index].tls = None;
+        self.connections[index].transport = Transport::Plain;
     }
 
-    /// The connection is made; what is encrypted needs a handshake yet.
+    /// The connection is made; its transport may need a handshake yet.
     fn connected(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
         connection.unsendable = false;
-        let Some(settings) = &self.settings.tls else { return self.is_open(slice, index, now_ns) };
-        match Tls::new(settings) {
-            Ok(tls) => {
-                connection.tls = Some(Box::new(tls));
-                connection.wire.clear();
-                connection.sent = 0;
-                self.flush(slice, index);
-            }
-            Err(failure) => self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
+        match Transport::new(self.settings.tls.as_ref()) {
+            Ok(transport) => connection.transport = transport,
+            Err(failure) => return self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
+        }
+        if connection.transport.is_handshaking() {
+            self.flush(slice, index);
+        } else {
+            self.is_open(slice, index, now_ns);
         }
     }
 
@@ -116,63 +115,32 @@ impl<D: Driver> Worker<D> {
     pub(crate) fn send(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
         let Some(request) = &mut connection.request else { return };
-        let prepared = &self.requests.prepared()[request.prepared as usize];
-        connection.rest.clear();
-        connection.answering = false;
-        connection.written = 0;
         request.sent_ns = now_ns;
-        let bytes = prepared.bytes.as_slice();
-        if let Some(tls) = &mut connection.tls {
-            connection.written = bytes.len();
-            connection.unsendable |= tls.send(bytes).is_err();
-            return self.flush(slice, index);
-        }
-        match self.driver.send(index, bytes) {
-            Ok(count) => {
-                connection.written = count;
-                slice.tally.bytes_written += count as u64;
-            }
-            Err(_) => connection.unsendable = true,
-        }
+        connection.protocol.start(&self.requests.prepared()[request.prepared as usize]);
+        self.flush(slice, index);
     }
 
-    /// Writes what is left of the request on a connection.
-    fn write(&mut self, slice: &mut Slice, index: usize) {
-        let connection = &mut self.connections[index];
-        let Some(request) = &connection.request else { return };
-        let left = &self.requests.prepared()[request.prepared as usize].bytes[connection.written..];
-        if left.is_empty() || connection.link != Link::Open {
-            return;
-        }
-        match self.driver.send(index, left) {
-            Ok(count) => {
-                connection.written += count;
-                slice.tally.bytes_written += count as u64;
-            }
-            // The server may have answered and closed before it had read all: what it sent is still to come.
-            Err(_) => connection.unsendable = true,
-        }
-    }
-
-    /// Hands encrypted bytes to the driver, as many as it takes.
+    /// Hands what is left to be written on a connection to the driver, as much as it takes.
+    #[inline]
     fn flush(&mut self, slice: &mut Slice, index: usize) {
         let connection = &mut self.connections[index];
-        let Some(tls) = &mut connection.tls else { return };
-        tls.take_wire(&mut connection.wire);
-        if connection.sent == connection.wire.len() {
-            return;
-        }
-        match self.driver.send(index, &connection.wire[connection.sent..]) {
+        let request = connection.request.as_ref();
+        let request = request.map(|request| &self.requests.prepared()[request.prepared as usize]);
+        let unsent = if connection.link == Link::Open { connection.protocol.unsent(request) } else { &[] };
+        // The server may have answered and closed before it had read all: what it sent is still to come.
+        let mut failed = false;
+        let taken = connection.transport.send(unsent, |wire| match self.driver.send(index, wire) {
             Ok(count) => {
-                connection.sent += count;
                 slice.tally.bytes_written += count as u64;
+                count
             }
-            Err(_) => connection.unsendable = true,
-        }
-        if connection.sent == connection.wire.len() {
-            connection.wire.clear();
-            connection.sent = 0;
-        }
+            Err(_) => {
+                failed = true;
+                0
+            }
+        });
+        connection.unsendable |= failed | taken.is_err();
+        connection.protocol.took(taken.unwrap_or(0));
     }
 
     /// Takes in bytes that have come.
@@ -180,33 +148,32 @@ impl<D: Driver> Worker<D> {
     fn data(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.bytes_read += self.driver.data().len() as u64;
         let early = self.driver.overtaken(index);
-        if self.settings.tls.is_some() {
-            self.decrypt(slice, index, early, now_ns)
-        } else {
+        if self.connections[index].transport.is_plain() {
             self.take_in(slice, index, early, now_ns)
+        } else {
+            self.decrypt(slice, index, early, now_ns)
         }
     }
 
-    /// Takes in encrypted bytes: what they say, then what they do to the connection.
+    /// Takes in bytes that do not pass as they are: what they say, then what they do to the connection.
     fn decrypt(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
-        let Some(tls) = &mut connection.tls else { return };
         self.plain.clear();
-        let received = tls.receive(self.driver.data(), &mut self.plain);
+        let received = connection.transport.receive(self.driver.data(), &mut self.plain);
         self.flush(slice, index);
         if matches!(received, Ok(Received { established: true, .. }))
             && matches!(self.connections[index].link, Link::Connecting { .. })
         {
             self.is_open(slice, index, now_ns);
         }
-        if !self.plain.is_empty() && self.connections[index].link == Link::Open {
-            self.take_in(slice, index, early, now_ns);
-        }
-        if self.connections[index].tls.is_none() {
-            // Closed by what came, and perhaps being made anew.
-            return;
-        }
         let open = self.connections[index].link == Link::Open;
+        if open && !self.plain.is_empty() {
+            self.take_in(slice, index, early, now_ns);
+            if self.connections[index].link != Link::Open {
+                // Closed by what came, and perhaps being made again.
+                return;
+            }
+        }
         match received {
             Err(failure) if open => self.broken(slice, index, Outcome::Read, Cause::Tls(failure.to_string())),
             Err(failure) => self.connect_failed(slice, index, Cause::Tls(failure.to_string())),
@@ -215,132 +182,98 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes in bytes of an answer, unless they came too `early` to be one to the request on the connection.
+    /// Gives bytes that have come to the protocol; `early` says that they were on their way before the request on the
+    /// connection can have arrived.
     #[inline]
     fn take_in(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
-        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
         let Some(request) = &connection.request else {
             return self.unasked(slice, index, now_ns);
         };
-        if early {
-            return self.fail(slice, index, Outcome::Protocol, Cause::Answer(Wrong::Surplus));
-        }
-        let whole = !connection.answering && !request.sample;
-        if whole && let Some(status) = self.memo.same(request.prepared, data) {
-            return self.answered_as_before(slice, index, status, now_ns);
-        }
-        if !connection.answering {
-            let prepared = &self.requests.prepared()[request.prepared as usize];
-            connection.parser.begin(prepared.head);
-            connection.check.begin(&prepared.expect.body, request.sample);
-            connection.answering = true;
-        }
-        let input = if connection.rest.is_empty() {
-            data
-        } else {
-            connection.rest.extend_from_slice(data);
-            connection.rest.as_slice()
-        };
-        match connection.parser.advance(input, &mut connection.check) {
-            Ok(step) if step.complete && step.consumed == input.len() => {
-                self.answered(slice, index, now_ns, whole);
-            }
-            Ok(step) if !step.complete => {
-                if connection.rest.is_empty() {
-                    connection.rest.extend_from_slice(&data[step.consumed..]);
-                } else {
-                    connection.rest.drain(..step.consumed);
-                }
-            }
-            Ok(_) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(Wrong::Surplus)),
+        let bytes = connection.transport.received(self.driver.data(), &self.plain);
+        let asked = asked(&self.requests, request, early);
+        match connection.protocol.receive(&mut self.shared, asked, bytes) {
+            Ok(Some(answered)) => self.answered(slice, index, answered, now_ns),
+            // The protocol may have something to say to that.
+            Ok(None) => self.flush(slice, index),
             Err(wrong) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(wrong)),
         }
     }
 
-    /// The answer on a connection is complete, and the same as one that was right.
+    /// The answer on a connection is complete.
     #[inline]
-    fn answered_as_before(&mut self, slice: &mut Slice, index: usize, status: u16, now_ns: u64) {
+    fn answered(&mut self, slice: &mut Slice, index: usize, answered: Answered, now_ns: u64) {
         let connection = &mut self.connections[index];
         let Some(request) = connection.request.take() else { return };
-        self.memo.worked(request.prepared);
-        slice.answered(&request, Outcome::Ok, status, now_ns, &self.settings.gauge);
+        slice.answered(&request, answered.outcome, answered.status, now_ns, &self.settings.gauge);
         connection.heard(&request, now_ns);
-        self.after_answer(slice, index, &request, true, now_ns);
-    }
-
-    /// The answer on a connection is complete; `whole` says that its bytes are all that came last.
-    #[inline]
-    fn answered(&mut self, slice: &mut Slice, index: usize, now_ns: u64, whole: bool) {
-        let connection = &mut self.connections[index];
-        let Some(request) = connection.request.take() else { return };
-        let expect = self.requests.prepared()[request.prepared as usize].expect;
-        // A connection whose request asked for its end is not used again, even where the server would keep it.
-        let keep = connection.parser.keep_alive() & !self.requests.is_last(request.prepared);
-        let status = connection.parser.status();
-        let outcome = connection.check.judge(&expect, status);
-        slice.answered(&request, outcome, status, now_ns, &self.settings.gauge);
-        connection.heard(&request, now_ns);
-        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
-        if outcome == Outcome::Ok {
-            if whole && keep {
-                self.memo.keep(request.prepared, data, status);
-            }
-        } else if slice.tally.mismatches.len() < MAX_MISMATCHES {
-            let input = if connection.rest.is_empty() { data } else { &connection.rest };
-            let piece = connection.check.last_piece(input);
-            slice.tally.mismatches.push(Mismatch {
-                request: request.prepared,
-                expected: expect,
-                status,
-                length: connection.check.length(),
-                digest: connection.check.digest(),
-                body: piece[..piece.len().min(MAX_MISMATCH_BODY)].to_vec(),
-            });
+        let mismatch = answered.outcome != Outcome::Ok && slice.tally.mismatches.len() < MAX_MISMATCHES;
+        if mismatch || request.sample {
+            self.keep_body(slice, index, &request, answered.status, mismatch);
         }
-        if let Some(body) = connection.check.take_copy() {
-            let truncated = body.len() as u64 != connection.check.length();
-            slice.tally.samples.push(Sample { request: request.prepared, status, body, truncated });
-        }
-        self.after_answer(slice, index, &request, keep, now_ns);
-    }
-
-    /// Closes the connection if it cannot be used again, and goes on with it.
-    #[inline]
-    fn after_answer(&mut self, slice: &mut Slice, index: usize, request: &InFlight, keep: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
-        let unsent = connection.written < self.requests.prepared()[request.prepared as usize].bytes.len();
-        if unsent || !keep || connection.unsendable {
+        if !answered.reusable || connection.unsendable {
             self.close(index);
             slice.tally.closed_by_server += 1;
         }
         self.next(slice, index, now_ns, now_ns);
     }
 
+    /// Keeps what the tally shows of the body of an answer that is a `mismatch`, or a sample.
+    #[cold]
+    fn keep_body(
+        &mut self,
+        slice: &mut Slice,
+        index: usize,
+        request: &InFlight,
+        status: u16,
+        mismatch: bool,
+    ) {
+        let connection = &mut self.connections[index];
+        let bytes = connection.transport.received(self.driver.data(), &self.plain);
+        let body = connection.protocol.body(bytes);
+        if mismatch {
+            slice.tally.mismatches.push(Mismatch {
+                request: request.prepared,
+                expected: self.requests.prepared()[request.prepared as usize].expect,
+                status,
+                length: body.length,
+                digest: body.digest,
+                body: body.last[..body.last.len().min(MAX_MISMATCH_BODY)].to_vec(),
+            });
+        }
+        if let Some(copy) = body.copy {
+            let truncated = copy.len() as u64 != body.length;
+            slice.tally.samples.push(Sample { request: request.prepared, status, body: copy, truncated });
+        }
+    }
+
     /// The server sends no more.
     fn ended(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
-        let connection = &self.connections[index];
-        let cut_off = connection.tls.as_ref().is_some_and(|tls| !tls.is_closed());
+        let connection = &mut self.connections[index];
+        let cut_off = connection.transport.can_be_cut_off();
         if connection.link != Link::Open {
             let cause = if cut_off { Cause::Tls(TlsFailure::Ended.to_string()) } else { Cause::Closed };
-            self.connect_failed(slice, index, cause);
-        } else if connection.request.is_none() {
-            self.closed_idle(slice, index, now_ns);
-        } else if connection.answering && connection.parser.ends_with_close() && !cut_off {
-            self.answered(slice, index, now_ns, false);
-        } else {
-            let outcome =
-                if connection.unsendable && !connection.answering { Outcome::Write } else { Outcome::Read };
-            self.broken(slice, index, outcome, Cause::Closed);
+            return self.connect_failed(slice, index, cause);
         }
+        let Some(request) = &connection.request else {
+            return self.closed_idle(slice, index, now_ns);
+        };
+        let ended = connection.protocol.ended(&self.shared, asked(&self.requests, request, false));
+        let outcome = match ended {
+            Ended::Complete(answered) if !cut_off => return self.answered(slice, index, answered, now_ns),
+            Ended::Nothing if connection.unsendable => Outcome::Write,
+            _ => Outcome::Read,
+        };
+        self.broken(slice, index, outcome, Cause::Closed);
     }
 
     /// Bytes came that nobody had asked for. One that says why an idle connection is closed is in order; whatever else it
     /// is, the next bytes might be taken for an answer to another request.
     fn unasked(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &self.connections[index];
-        let data = if connection.tls.is_some() { self.plain.as_slice() } else { self.driver.data() };
-        if data.starts_with(b"HTTP/1.1 408") {
+        let bytes = connection.transport.received(self.driver.data(), &self.plain);
+        if connection.protocol.is_farewell(bytes) {
             return self.closed_idle(slice, index, now_ns);
         }
         slice.tally.unsolicited += 1;
@@ -375,9 +308,9 @@ impl<D: Driver> Worker<D> {
         let Some(request) = &connection.request else {
             return self.closed_idle(slice, index, now_ns);
         };
-        let idempotent = self.requests.prepared()[request.prepared as usize].is_idempotent();
+        let prepared = &self.requests.prepared()[request.prepared as usize];
         let overtaken = self.driver.overtaken(index);
-        if !idempotent || !connection.may_retry(overtaken, now_ns) {
+        if !connection.protocol.may_repeat(prepared) || !connection.may_retry(overtaken, now_ns) {
             return self.fail(slice, index, outcome, cause);
         }
         if let Some(request) = &mut connection.request {
@@ -388,6 +321,13 @@ impl<D: Driver> Worker<D> {
         slice.tally.closed_by_server += 1;
         self.connect(slice, index, now_ns);
     }
+}
+
+/// What a protocol needs to know of the request on a connection.
+#[inline]
+fn asked<'a>(requests: &'a Requests, request: &InFlight, early: bool) -> Asked<'a> {
+    let index = request.prepared;
+    Asked { request: &requests.prepared()[index as usize], index, sample: request.sample, early }
 }
 
 fn system(error: Errno) -> Cause {

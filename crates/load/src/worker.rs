@@ -11,13 +11,13 @@ use rustix::io::Errno;
 use crate::connection::{Connection, InFlight, Link};
 use crate::driver::{Clock, Driver, Target, Wake, os};
 use crate::gauge::Gauge;
-use crate::memo::Memo;
 use crate::outcome::Outcome;
+use crate::protocol::Protocol;
 use crate::requests::Requests;
 use crate::slice::{Before, Slice, WorkerOrder, after, nanos};
 use crate::source::Job;
 use crate::tally::{Cause, Tally};
-use crate::tls::TlsSettings;
+use crate::transport::TlsSettings;
 
 /// Timeouts are checked, and connections tried again, this often.
 const TICK_NS: u64 = 10_000_000;
@@ -52,16 +52,16 @@ pub(crate) struct Settings {
 }
 
 /// One worker: its connections and the means to wait for them.
-pub(crate) struct Worker<D> {
+pub(crate) struct Worker<D, P: Protocol> {
     pub(crate) driver: D,
     pub(crate) target: Target,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
     pub(crate) requests: Arc<Requests>,
-    pub(crate) memo: Memo,
+    pub(crate) shared: P::Shared,
     /// What the last data of an encrypted connection said.
     pub(crate) plain: Vec<u8>,
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Vec<Connection<P>>,
     /// The first so many connections are in use; the others may still be.
     pub(crate) active: usize,
     /// How many connections are open, and the most that were since the slice began.
@@ -78,22 +78,22 @@ pub(crate) struct Worker<D> {
     pub(crate) failing: bool,
 }
 
-impl<D: Driver> Worker<D> {
+impl<D: Driver, P: Protocol> Worker<D, P> {
     pub(crate) fn new(
         target: Target,
         requests: Arc<Requests>,
         settings: Settings,
-    ) -> Result<Worker<D>, Errno> {
+    ) -> Result<Worker<D, P>, Errno> {
         os::sharpen_timers();
         let slots = settings.max_connections.max(settings.connections);
         Ok(Worker {
             driver: D::new(slots)?,
             target,
             clock: Clock::new(),
-            memo: Memo::new(requests.prepared().len()),
+            shared: P::shared(requests.prepared()),
             plain: Vec::new(),
             requests,
-            connections: (0..slots).map(|_| Connection::new()).collect(),
+            connections: (0..slots).map(|_| Connection::new(P::new())).collect(),
             active: settings.connections,
             open: 0,
             most_open: 0,
@@ -107,7 +107,7 @@ impl<D: Driver> Worker<D> {
     }
 
     pub(crate) fn set_requests(&mut self, requests: Arc<Requests>) {
-        self.memo = Memo::new(requests.prepared().len());
+        self.shared = P::shared(requests.prepared());
         self.requests = requests;
     }
 
@@ -298,7 +298,7 @@ impl<D: Driver> Worker<D> {
         }
         let active = &self.connections[..self.active];
         let failing =
-            |c: &Connection| c.link == Link::Closed && c.request.is_none() && c.not_before_ns > now_ns;
+            |c: &Connection<P>| c.link == Link::Closed && c.request.is_none() && c.not_before_ns > now_ns;
         let any_open = active.iter().any(|connection| connection.link != Link::Closed);
         if any_open { None } else { active.iter().position(failing) }
     }
@@ -311,7 +311,7 @@ impl<D: Driver> Worker<D> {
             return;
         }
         slice.next_growth_ns = now_ns + GROWTH_NS;
-        let connecting = |c: &&Connection| matches!(c.link, Link::Connecting { .. });
+        let connecting = |c: &&Connection<P>| matches!(c.link, Link::Connecting { .. });
         let under_way = self.connections[..self.active].iter().filter(connecting).count();
         let waiting = usize::try_from(slice.source.waiting(now_ns)).unwrap_or(usize::MAX);
         let step = (self.active / GROWTH_SHARE).max(1);
@@ -419,3 +419,6 @@ impl<D: Driver> Worker<D> {
         slice.cut_waiting(now_ns);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,8 +100,7 @@ impl Pair {
     /// Carries bytes both ways, in pieces, until neither side has any.
     fn run(&mut self, piece: usize) -> Result<(), TlsFailure> {
         loop {
-            let mut wire = Vec::new();
-            self.client.take_wire(&mut wire);
+            let wire = self.client_wire();
             let mut moved = wire.len();
             self.hand_to_server(&wire, piece);
             let wire = self.server_wire();
@@ -125,6 +124,12 @@ impl Pair {
                 }
             }
         }
+    }
+
+    fn client_wire(&mut self) -> Vec<u8> {
+        let wire = self.client.unsent().to_vec();
+        self.client.took(wire.len());
+        wire
     }
 
     fn server_wire(&mut self) -> Vec<u8> {
@@ -159,7 +164,7 @@ fn bytes_pass_both_ways_in_pieces_of_any_size() {
         let server = authority.localhost(version).ready();
         for piece in [1, 7, 1448, 64 * 1024, usize::MAX] {
             let mut pair = Pair::new(&authority.settings("localhost"), &server);
-            assert!(pair.client.wants_write() && pair.client.is_handshaking());
+            assert!(!pair.client.unsent().is_empty() && pair.client.is_handshaking());
             pair.client.send(b"early ").unwrap();
             pair.run(piece).unwrap();
             assert_eq!(pair.received, Received { established: true, closed: false });
@@ -172,7 +177,7 @@ fn bytes_pass_both_ways_in_pieces_of_any_size() {
             pair.run(piece).unwrap();
             assert_eq!(pair.to_server, [b"early bird", question.as_slice()].concat());
             assert_eq!(pair.to_client, [answer.as_slice(), b"13 bytes long"].concat());
-            assert!(!pair.client.wants_write() && pair.client.incoming.is_empty());
+            assert!(pair.client.unsent().is_empty() && pair.client.incoming.is_empty());
         }
     }
 }
@@ -240,9 +245,8 @@ fn wrong_certificates_are_told_apart_and_insecure_takes_them_all() {
                 "{failure}"
             );
             // The server is told, and the connection stays failed.
-            assert!(pair.client.wants_write());
-            let mut wire = Vec::new();
-            pair.client.take_wire(&mut wire);
+            assert!(!pair.client.unsent().is_empty());
+            let wire = pair.client_wire();
             pair.hand_to_server(&wire, usize::MAX);
             assert!(
                 matches!(pair.server_says, Err(rustls::Error::AlertReceived(_))),
@@ -369,8 +373,7 @@ fn a_byte_changed_on_the_way_is_noticed() {
         assert!(matches!(failure, TlsFailure::Other(_)), "{failure}");
         assert_eq!(plain, b"right");
         assert_eq!(pair.client.send(b"more"), Err(failure));
-        let mut wire = Vec::new();
-        pair.client.take_wire(&mut wire);
+        let wire = pair.client_wire();
         pair.hand_to_server(&wire, usize::MAX);
         assert_eq!(pair.server_says, Err(rustls::Error::AlertReceived(AlertDescription::BadRecordMac)));
     }
@@ -457,8 +460,7 @@ fn what_is_sent_does_not_disturb_a_record_half_here() {
         let mut sent = 0;
         pair.answer(&pattern(3000));
         while sent < 10_000 {
-            let mut wire = Vec::new();
-            pair.client.take_wire(&mut wire);
+            let wire = pair.client_wire();
             pair.hand_to_server(&wire, usize::MAX);
             for byte in pair.server_wire() {
                 pair.client.send(b"x").unwrap();
@@ -492,8 +494,7 @@ proptest! {
         // Where the disturbance stands among the (about 2,700) bytes of the server.
         let (target, mut seen) = ((place * 2700.0) as usize, 0);
         for round in 0..6 {
-            let mut wire = Vec::new();
-            pair.client.take_wire(&mut wire);
+            let wire = pair.client_wire();
             pair.hand_to_server(&wire, usize::MAX);
             if round == 3 && pair.server_says.is_ok() {
                 pair.answer(&answer);

@@ -3,7 +3,6 @@
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::answer::Sink;
 use crate::outcome::Outcome;
 use crate::request::{BodyRule, Expectation};
 use crate::tally::MAX_SAMPLE_BODY;
@@ -65,7 +64,7 @@ impl BodyCheck {
         self.hashing.then(|| self.hasher.digest())
     }
 
-    /// Where the last piece of the body lies in `input`, which must be what the parser was last given.
+    /// Where the last piece of the body lies in `input`, which must be what was last looked through.
     pub(crate) fn last_piece<'a>(&self, input: &'a [u8]) -> &'a [u8] {
         let (address, length) = self.last;
         let start = address.wrapping_sub(input.as_ptr() as usize);
@@ -76,11 +75,10 @@ impl BodyCheck {
     pub(crate) fn take_copy(&mut self) -> Option<Vec<u8>> {
         self.copy.take()
     }
-}
 
-impl Sink for BodyCheck {
+    /// The next piece of the body.
     #[inline]
-    fn body(&mut self, piece: &[u8]) {
+    pub(crate) fn take(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
         self.last = (piece.as_ptr() as usize, piece.len());
         if self.hashing {
@@ -115,7 +113,7 @@ mod tests {
             let mut check = BodyCheck::new();
             for _ in 0..2 {
                 check.begin(&rule, false);
-                pieces.iter().for_each(|piece| check.body(piece.as_bytes()));
+                pieces.iter().for_each(|piece| check.take(piece.as_bytes()));
                 let got = check.judge(&Expectation { status: status_rule, body: rule }, status);
                 assert_eq!(got, wanted, "{rule:?} {pieces:?} {status}");
             }
@@ -126,11 +124,11 @@ mod tests {
     fn copies_only_samples() {
         let mut check = BodyCheck::new();
         check.begin(&BodyRule::Any, true);
-        check.body(b"ab");
-        check.body(b"c");
+        check.take(b"ab");
+        check.take(b"c");
         assert_eq!((check.take_copy(), check.digest()), (Some(b"abc".to_vec()), None));
         check.begin(&BodyRule::Any, false);
-        check.body(b"ab");
+        check.take(b"ab");
         assert_eq!(check.take_copy(), None);
     }
 }

@@ -42,8 +42,9 @@ pub(crate) struct Tls {
     conn: UnbufferedClientConnection,
     /// Bytes that came and do not make a whole record yet.
     incoming: Vec<u8>,
-    /// Bytes for the wire that were not taken yet.
+    /// Bytes for the wire, of which the first `taken` were taken.
     outgoing: Vec<u8>,
+    taken: usize,
     /// Plain bytes that wait for the handshake.
     waiting: Vec<u8>,
     closed: bool,
@@ -55,7 +56,7 @@ impl Tls {
     pub(crate) fn new(settings: &TlsSettings) -> Result<Tls, TlsFailure> {
         let conn = settings.connection().map_err(|error| TlsFailure::new(&error, true))?;
         let (incoming, outgoing, waiting) = (Vec::new(), Vec::new(), Vec::new());
-        let mut tls = Tls { conn, incoming, outgoing, waiting, closed: false, failed: None };
+        let mut tls = Tls { conn, incoming, outgoing, taken: 0, waiting, closed: false, failed: None };
         tls.advance(&mut Vec::new(), &[])?;
         Ok(tls)
     }
@@ -83,9 +84,18 @@ impl Tls {
         Ok(())
     }
 
-    /// Appends the bytes for the wire to `into`; they are the caller's from then on.
-    pub(crate) fn take_wire(&mut self, into: &mut Vec<u8>) {
-        into.append(&mut self.outgoing);
+    /// The bytes for the wire that were not taken yet.
+    pub(crate) fn unsent(&self) -> &[u8] {
+        &self.outgoing[self.taken..]
+    }
+
+    /// The first `count` bytes of [`Tls::unsent`] were taken.
+    pub(crate) fn took(&mut self, count: usize) {
+        self.taken += count;
+        if self.taken == self.outgoing.len() {
+            self.outgoing.clear();
+            self.taken = 0;
+        }
     }
 
     /// Whether the handshake is not complete yet.
@@ -96,11 +106,6 @@ impl Tls {
     /// Whether the server has said that nothing more will come.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
-    }
-
-    /// Whether there are bytes for the wire.
-    pub(crate) fn wants_write(&self) -> bool {
-        !self.outgoing.is_empty()
     }
 
     /// Goes on as far as the bytes at hand allow, and sends `to_send`.

@@ -10,7 +10,7 @@
 
 use memchr::memchr;
 
-use crate::request::is_token_byte;
+use super::request::is_token_byte;
 
 /// Most bytes of status line, headers, interim answers and trailers together.
 pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
