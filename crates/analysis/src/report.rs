@@ -113,6 +113,9 @@ pub struct ContenderResult {
     /// Requests that were due per second, under an open load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_rps: Option<f64>,
+    /// The share of what was due that it kept up with, under an open load, 0 to 1: what it answered, less the share by which it fell behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_share: Option<f64>,
     /// The highest rate at which the scenario's objective was met: geometric mean over epochs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rps: Option<f64>,

@@ -105,6 +105,10 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
         },
         peak_rps: geometric_mean(parts.iter().filter_map(|part| part.peak?.found())),
         offered_rps: offered(record, scenario, parts.len(), outcomes.total()),
+        achieved_share: plan.filter(|plan| plan.shape.rate_per_s().is_some()).and_then(|plan| {
+            let slice_ns = record.plan.slices(plan).slice_ns;
+            series::achieved_share(record.epochs_of(scenario), contender, slice_ns)
+        }),
         latency_ns: merged.as_ref().map_or_else(Quantiles::default, Quantiles::of),
         latency_curve: merged.as_ref().map_or_else(Vec::new, curve),
         cpu_us_per_request,

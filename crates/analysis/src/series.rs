@@ -94,6 +94,21 @@ pub(crate) fn kept(epoch: &Epoch, contender: usize) -> impl Iterator<Item = &Sli
     rounds.flat_map(|round| &round.slices).filter(move |slice| slice.contender == contender)
 }
 
+/// The share of what was due that a contender kept up with, 0 to 1, in the rounds that were kept: what it answered in them, less the
+/// share by which it fell behind. A slice's rate has that share taken off already: see `deadheat_load::Tally::achieved_share`.
+pub(crate) fn achieved_share<'e>(
+    epochs: impl Iterator<Item = &'e Epoch>,
+    contender: usize,
+    slice_ns: u64,
+) -> Option<f64> {
+    let slices = epochs.flat_map(|epoch| kept(epoch, contender));
+    let (kept_up, due) = slices.fold((0.0, 0), |(kept_up, due), slice| {
+        let answered = slice.rate_per_s.unwrap_or(0.0) * slice_ns as f64 / 1e9;
+        (kept_up + answered, due + slice.completions + slice.failed)
+    });
+    (due > 0).then(|| (kept_up / due as f64).min(1.0))
+}
+
 /// Requests of a contender that never got a complete answer, in the rounds that were kept.
 pub fn unanswered(epoch: &Epoch, contender: usize) -> u64 {
     let all = epoch.of(contender).map_or(0, |part| part.outcomes.failed() - part.outcomes.wrong());

@@ -337,33 +337,34 @@ fn the_lag_that_is_the_generators_own_is_not_what_it_waited_for() {
 
 #[test]
 fn a_rate_that_is_not_kept_up_with() {
-    // Slices of 100 ms that are answered for so much longer, and latencies that grow with them.
-    for (late_ns, severity) in
-        [(1_900_000, None), (2_100_000, Some(Severity::Warn)), (12_000_000, Some(Severity::Invalid))]
+    // The share of what was due by which the contenders fell behind, which a slice's rate has taken off.
+    for (behind, severity) in [(0.004, None), (0.007, Some(Severity::Warn)), (0.03, Some(Severity::Invalid))]
     {
         let mut record = open();
+        let slice_ns = record.plan.slices(&record.plan.scenarios[0]).slice_ns;
         let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
         for slice in rounds.flat_map(|round| &mut round.slices) {
-            slice.elapsed_ns += late_ns;
-        }
-        if late_ns > 2_000_000 {
-            parts(&mut record, |part| part.latency = times(200_000, late_ns, 10_000));
+            let answered = slice.completions as f64 * 1e9 / slice_ns as f64;
+            slice.rate_per_s = Some(answered * (1.0 - behind));
         }
         let expected = severity.map_or(vec![], |severity| both("offered-not-achieved", severity, &record));
-        assert_eq!(found(&record), expected, "{late_ns}");
+        assert_eq!(found(&record), expected, "{behind}");
+        let shares = Report::of(&record).unwrap().scenarios.remove(0).results;
+        assert!(shares.iter().all(|one| (one.achieved_share.unwrap() - 1.0 + behind).abs() < 1e-6));
     }
     // A scenario has slices of its own, whatever those of the first one are.
     let mut record = open();
     record.plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000_000_000, rounds: 10 });
     for slice in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
     {
-        slice.elapsed_ns = 1_001_000_000;
+        (slice.elapsed_ns, slice.rate_per_s) = (1_001_000_000, Some(slice.completions as f64));
     }
     assert_eq!(found(&record), [], "slices of a second");
     let mut record = open();
-    parts(&mut record, |part| {
-        part.outcomes.cut += part.completions / 100;
-    });
+    for slice in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
+    {
+        slice.failed = slice.completions / 100;
+    }
     assert_eq!(found(&record), both("offered-not-achieved", Severity::Warn, &record), "never answered");
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn quota(limits: &Limits) -> Option<String> {
 
 /// What share of what was offered was answered in its time.
 fn kept_up(result: &ContenderResult) -> Option<String> {
-    Some(percent((result.throughput_rps? / result.offered_rps?).min(1.0)))
+    result.achieved_share.map(percent)
 }
 
 /// The two parts of the CPU time per request.

@@ -22,7 +22,8 @@ use deadheat_host::process::instructions::Instructions;
 use deadheat_host::process::{Process, ProcessSpec, StartError};
 use deadheat_host::{Host, LimitsError};
 use deadheat_load::{
-    Address, Answer, LoadSession, OpenError, RatePiece, SessionConfig, SessionError, SliceOrder, Tally,
+    Address, Answer, Behind, LoadSession, OpenError, RatePiece, SessionConfig, SessionError, SliceOrder,
+    Tally,
 };
 use deadheat_record::{Finding, Plan};
 use rustix::process::Pid;
@@ -320,6 +321,10 @@ impl LoadSession for FakeSession {
             completions: due,
             in_time: due,
             loading_ns: length_ns,
+            behind: order.pacer.due_times().map(|_| Behind {
+                requests: (elapsed_ns - length_ns) as f64 / elapsed_ns as f64 * due as f64,
+                of: due as f64,
+            }),
             rates: vec![RatePiece { counted: due, first_ns: 0, last_ns: elapsed_ns }],
             elapsed_ns,
             wall_ns: elapsed_ns,

@@ -34,8 +34,6 @@ const FIRST_FACTOR: f64 = 1.25;
 const MOST_REPEATS: usize = 8;
 /// A generator that is busier than this cannot fail a contender.
 const BUSY: f64 = 0.85;
-/// A last answer so many times later than nine in ten of all is late alone; where a queue grows, all become late.
-const ALONE: f64 = 4.0;
 
 impl EpochRun<'_> {
     /// Searches all contenders' peaks side by side: in a round, each whose search goes on has one trial.
@@ -150,7 +148,7 @@ impl EpochRun<'_> {
         let position = schedule::derive_seed(self.seed, round, 0) >> 44;
         let tally = one.trial(rate_per_s, length, position).map_err(|error| lost(&one.runner, &error))?;
         self.still_there(one, "in the middle of the race")?;
-        let trial = seen(&tally, rate_per_s, objective, length);
+        let trial = seen(&tally, rate_per_s, objective);
         Ok((tally, trial))
     }
 }
@@ -162,14 +160,12 @@ fn trial_length(rate_per_s: f64, quantile: f64, least: Duration) -> Duration {
 }
 
 /// What a trial tells.
-fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective, length: Duration) -> Trial {
+fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
     let all = tally.latency.histogram();
     let at = |quantile: f64| (!all.is_empty()).then(|| all.value_at_quantile(quantile));
     let (outcomes, quantile_ns) = (outcomes(tally), at(objective.quantile));
     let failed_share = outcomes.failed() as f64 / outcomes.total().max(1) as f64;
-    let late_ns = tally.elapsed_ns.saturating_sub(length.as_nanos() as u64);
-    let answered = tally.completions as f64 / tally.due.max(1) as f64;
-    let achieved_share = answered * in_time(late_ns, length.as_nanos() as u64, at(0.9).unwrap_or(0));
+    let achieved_share = tally.achieved_share().unwrap_or(0.0);
     let met = quantile_ns.is_some_and(|ns| ns <= objective.limit_ns)
         && failed_share <= MOST_FAILED
         && achieved_share >= LEAST_ACHIEVED;
@@ -213,13 +209,6 @@ fn excused(trial: Trial, stalled_share: Option<f64>, objective: &Objective) -> T
     }
 }
 
-/// The share of a load's requests that came in the time over which they were due, when its last answer came so long
-/// after it; all of them when that answer was late alone.
-fn in_time(late_ns: u64, length_ns: u64, p90_ns: u64) -> f64 {
-    let alone = late_ns as f64 > ALONE * p90_ns as f64;
-    if alone { 1.0 } else { length_ns as f64 / (length_ns + late_ns).max(1) as f64 }
-}
-
 fn outcome(end: TrialEnd) -> Outcome {
     match end {
         TrialEnd::Pass => Outcome::Pass,
@@ -248,6 +237,8 @@ fn record_of(peak: Peak, trials: usize, overworked: usize) -> PeakSeen {
 
 #[cfg(test)]
 mod tests {
+    use deadheat_load::Behind;
+
     use super::*;
 
     #[test]
@@ -261,21 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_is_told_from_one_late_answer() {
-        let second = 1_000_000_000;
-        // A tenth too much: worked off for 0.1 s after the last was due, and nine in ten wait for up to 90 ms.
-        assert!((in_time(100_000_000, second, 90_000_000) - 1.0 / 1.1).abs() < 1e-9);
-        assert!((in_time(25_000_000, second, 2_000_000) - 1.0).abs() < 1e-9);
-        assert!((in_time(0, second, 0) - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
     fn a_trial_fails_by_latency_by_failures_and_by_what_it_owes() {
         let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
-        let length = Duration::from_secs(1);
-        let of = |slow: u64, timeouts: u64, cpu_ns: u64| {
+        let of = |slow: u64, timeouts: u64, cpu_ns: u64, behind: f64| {
             let mut tally = Tally {
                 due: 1_000,
+                behind: Some(Behind { requests: behind, of: 500.0 }),
                 completions: 1_000 - timeouts,
                 cpu_ns,
                 wall_ns: 1_000,
@@ -286,13 +268,14 @@ mod tests {
             tally.outcomes.timeout = timeouts;
             (0..1_000 - timeouts)
                 .for_each(|at| tally.latency.record(if at < slow { 20_000_000 } else { 1_000_000 }));
-            seen(&tally, 1_000.0, &objective, length).end
+            seen(&tally, 1_000.0, &objective).end
         };
-        assert_eq!(of(9, 0, 0), TrialEnd::Pass);
-        assert_eq!(of(20, 0, 0), TrialEnd::Fail);
-        assert_eq!(of(0, 2, 0), TrialEnd::Fail);
-        assert_eq!(of(20, 0, 900), TrialEnd::Invalid, "the generator may have been it");
-        assert_eq!(of(0, 0, 900), TrialEnd::Pass);
+        assert_eq!(of(9, 0, 0, 0.0), TrialEnd::Pass);
+        assert_eq!(of(20, 0, 0, 0.0), TrialEnd::Fail);
+        assert_eq!(of(0, 2, 0, 0.0), TrialEnd::Fail);
+        assert_eq!(of(20, 0, 900, 0.0), TrialEnd::Invalid, "the generator may have been it");
+        assert_eq!(of(0, 0, 900, 0.0), TrialEnd::Pass);
+        assert_eq!(of(0, 0, 0, 50.0), TrialEnd::Fail, "a tenth of what was due has piled up");
     }
 
     #[test]
@@ -343,13 +326,14 @@ mod tests {
     fn a_generator_that_was_late_itself_fails_nobody() {
         let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
         let of = |latency_ns: u64, own_lag_ns: u64| {
-            let mut tally = Tally { due: 100, completions: 100, wall_ns: 1_000, ..Tally::default() };
+            let behind = Some(Behind::default());
+            let mut tally = Tally { due: 100, completions: 100, wall_ns: 1_000, behind, ..Tally::default() };
             (tally.elapsed_ns, tally.outcomes.ok) = (1_000_500_000, 100);
             for _ in 0..100 {
                 tally.latency.record(latency_ns);
                 tally.own_lag.record(own_lag_ns);
             }
-            seen(&tally, 100.0, &objective, Duration::from_secs(1)).end
+            seen(&tally, 100.0, &objective).end
         };
         assert_eq!(of(12_000_000, 3_000_000), TrialEnd::Invalid);
         assert_eq!(of(12_000_000, 1_000_000), TrialEnd::Fail, "too late anyway");

@@ -9,7 +9,7 @@ use deadheat_record::{
 use hdrhistogram::Histogram;
 
 use super::scene::Scene;
-use crate::average::{mean, median};
+use crate::average::mean;
 use crate::gates::reading::Reading;
 use crate::gates::table::{self, By};
 use crate::number::{percent, three_digits, time_ns, whole};
@@ -36,7 +36,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<R
     let parts = scene.parts(contender);
     let gates = [
         send_lag(scene, &parts),
-        offered_not_achieved(scene, contender, &parts),
+        offered_not_achieved(result),
         littles_law(scene, &parts),
         run_delay(scene, contender, result, &parts),
         ceiling(scene, contender),
@@ -181,27 +181,10 @@ fn median_latency_ns(parts: &[&ContenderEpoch]) -> Option<f64> {
     Some(merged(parts.iter().map(|part| &part.latency))?.value_at_quantile(0.5) as f64)
 }
 
-/// A contender that falls behind answers the last requests of its slices later than nearly all others, and the later the
-/// longer a slice is; one that keeps up answers them like any other.
-fn offered_not_achieved(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Reading> {
-    if is_closed(scene) {
-        return None;
-    }
-    let due: u64 = parts.iter().map(|part| part.outcomes.total()).sum();
-    let completions: u64 = parts.iter().map(|part| part.completions).sum();
-    let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
-    let slices = scene.slices(contender);
-    let late_ns = median(slices.map(|slice| slice.elapsed_ns.saturating_sub(slice_ns) as f64))?;
-    let latency = merged(parts.iter().map(|part| &part.latency))?;
-    let at = |quantile| latency.value_at_quantile(quantile) as f64;
-    let over_ns = if late_ns > at(0.9) { late_ns - at(0.1) } else { 0.0 };
-    let in_time = slice_ns as f64 / (slice_ns as f64 + over_ns);
-    let achieved = completions as f64 / due.max(1) as f64 * in_time;
-    Some(table::OFFERED_NOT_ACHIEVED.read(
-        By::Race,
-        1.0 - achieved,
-        format!("{} of the requests that were due were kept up with", percent(achieved)),
-    ))
+fn offered_not_achieved(result: &ContenderResult) -> Option<Reading> {
+    let achieved = result.achieved_share?;
+    let message = format!("{} of the requests that were due were kept up with", percent(achieved));
+    Some(table::OFFERED_NOT_ACHIEVED.read(By::Race, 1.0 - achieved, message))
 }
 
 /// The worst of the epochs: what is counted in two ways must agree in every one.
