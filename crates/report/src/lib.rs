@@ -9,6 +9,7 @@ pub mod audit;
 pub mod comparison;
 pub mod doctor;
 mod error;
+mod figures;
 mod html;
 mod json;
 pub mod live;
