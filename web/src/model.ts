@@ -1,7 +1,7 @@
 // What a figure is, as crates/report/src/figures writes it: values where they stand on an axis, texts ready to be read.
 
 /** A contender's place in the plan, a part's place among the parts, or what is said of a value. */
-export type Color = number | "good" | "bad" | "neutral";
+export type Color = { series: number } | "good" | "bad" | "neutral";
 
 export interface Axis {
   label: string;

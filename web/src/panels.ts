@@ -72,7 +72,7 @@ function fine(panels: Panel[], placed: Placed[], x: (value: number) => number): 
   }
   const across = placed.length > MANY ? 2.8 : 4.4;
   return s("g", { class: "fine", fill: "none" },
-    ...panels.map((one) => s("path", { d: dots.get(one)!.join(""), stroke: paint(one.lines[0]?.color ?? 0), "stroke-width": across, "stroke-linecap": "round" })),
+    ...panels.map((one) => s("path", { d: dots.get(one)!.join(""), stroke: paint(one.lines[0]!.color), "stroke-width": across, "stroke-linecap": "round" })),
     crosses.length > 0 && s("path", { class: "left-out", d: crosses.join(""), stroke: theme().bad, "stroke-width": 1.5 }));
 }
 

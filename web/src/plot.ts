@@ -11,6 +11,9 @@ export interface Spot { x: number; y: number; text: string | (() => string) }
 
 export interface Drawn { svg: SVGSVGElement; spots: Spot[] }
 
+/** What lies around a drawing, wherever it stands. */
+const MARGIN = 14;
+
 /** Below this width, names stand above what they name. */
 export const NARROW = 620;
 
@@ -36,7 +39,7 @@ export function plotted(
     className: "plot", width, height: bottom + foot, marginTop: 0, marginBottom: foot, marginLeft: left, marginRight: right,
     x: { type: axis.log ? "log" : "linear", domain: axis.domain, label: null },
     y: { type: "linear", domain: [0, bottom], range: [0, bottom], axis: null },
-    marks: [...marks, across(axis, width - left - right)],
+    marks: [...marks, across(axis, width - left - right, right)],
   });
   if (!(svg instanceof SVGSVGElement)) throw new Error("a drawing is one SVG");
   svg.querySelectorAll("style").forEach((one) => one.remove());
@@ -59,13 +62,13 @@ export function along({ log, domain: [low, high] }: Axis, from: number, to: numb
 export const within = ({ ticks, domain: [low, high] }: Axis): [number, string][] =>
   ticks.filter(([at]) => at >= low - (high - low) * 1e-9 && at <= high + (high - low) * 1e-9);
 
-/** Labels under an axis: as many as have room beside each other. */
-function across(axis: Axis, wide: number): Plot.Markish {
+/** Labels under an axis: as many as have room beside each other, the last within `right` pixels and the drawing's margin beyond the axis. */
+function across(axis: Axis, wide: number, right: number): Plot.Markish {
   const x = along(axis, 0, wide);
   let free = -Infinity;
   const shown = within(axis).filter(([at, label]) => {
-    const half = textWidth(label) / 2 + 5;
-    if (x(at) - half < free) return false;
+    const half = textWidth(label) / 2 + 6;
+    if (x(at) - half < free || x(at) + half > wide + right + MARGIN) return false;
     free = x(at) + half;
     return true;
   });

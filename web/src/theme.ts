@@ -64,10 +64,11 @@ export function watchTheme(): void {
 /** What a colour of a figure is now. */
 export function paint(color: Color): string {
   const { series, ...others } = theme();
-  return typeof color === "number" ? series[color % series.length]! : others[color];
+  return typeof color === "string" ? others[color] : series[color.series % series.length]!;
 }
 
 /** The symbol that goes with a colour: a contender's is told from the others without it, too. */
 export function symbol(color: Color): (typeof SYMBOLS)[number] {
-  return typeof color === "number" ? SYMBOLS[(color + Math.floor(color / SYMBOLS.length)) % SYMBOLS.length]! : "circle";
+  if (typeof color === "string") return "circle";
+  return SYMBOLS[(color.series + Math.floor(color.series / SYMBOLS.length)) % SYMBOLS.length]!;
 }

@@ -310,6 +310,15 @@ describe("figures are drawn with the record's numbers", () => {
 });
 
 describe("a figure", () => {
+  it("of each kind stands in a section, or its table does", () => on("whole", {}, async ({ page, made }) => {
+    const shown = await page.$$eval("section figure", (all) => all.map((one) => one.dataset.figure));
+    const all = JSON.parse(made.figures);
+    assert.deepEqual([...shown].sort(), all.filter((one) => one.drawing).map((one) => one.kind).sort());
+    const captions = await page.$$eval("section > .table caption", (tables) => tables.map((one) => one.textContent));
+    const alone = all.filter((one) => !one.drawing).map((one) => one.table.caption);
+    assert.ok(alone.length === 2 && alone.every((one) => captions.includes(one)), `${alone} are not all among ${captions}`);
+  }));
+
   it("that cannot be drawn says so, and stops no other", async () => {
     const opened = await bench.open("small", { edit: (_, figures) => { figures.find((one) => one.kind === "latency").drawing.plot.panels[0].lines[0].points[3] = null; } });
     try {

@@ -64,7 +64,7 @@ fn row(ladder: &LadderResult, climb: &Climb) -> Row {
     Row {
         aside: whole.unwrap_or_default(),
         bars: climb.steps.iter().map(bar).collect(),
-        ..Row::new(&climb.contender, Color::Role(super::Role::Neutral))
+        ..Row::new(&climb.contender, Color::Neutral)
     }
 }
 

@@ -68,16 +68,10 @@ pub(crate) struct Key {
 
 /// What a colour stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Color {
     /// A contender by its place in the plan, or a part by its place among the parts.
     Series(usize),
-    Role(Role),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Role {
     Good,
     Bad,
     Neutral,

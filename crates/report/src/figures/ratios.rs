@@ -7,7 +7,7 @@ use deadheat_analysis::{Comparison, ScenarioResult};
 use deadheat_record::{Metric, VerdictWord};
 
 use super::axis::{ends, labelled, ratio_ticks, tick};
-use super::model::{Axis, Cell, Color, Dot, Drawing, Figure, Role, Row, Rows, Section, Table};
+use super::model::{Axis, Cell, Color, Dot, Drawing, Figure, Row, Rows, Section, Table};
 use super::{Scope, Set};
 
 /// The comparisons in one metric that share a figure.
@@ -65,7 +65,7 @@ impl<'r> Pairs<'r> {
         let (low, high) = x.domain;
         let row = |one: &Comparison| {
             let said = said(one);
-            let hollow = matches!(one.verdict, VerdictWord::Inconclusive | VerdictWord::Invalid);
+            let hollow = hollow(one);
             let about = format!(
                 "ratio {}, interval {}, {}, {} epochs",
                 value(one),
@@ -81,14 +81,11 @@ impl<'r> Pairs<'r> {
             let aside = format!("{}{of_epochs} {said}", value(one));
             Row { aside, interval: ends, mark, ..Row::new(&name(one), color(one)) }
         };
-        let hollow = if self.all().any(|(_, one)| one.verdict == VerdictWord::Inconclusive) {
-            " Hollow: inconclusive or invalid."
-        } else {
-            ""
-        };
+        let some_hollow =
+            if self.all().any(|(_, one)| hollow(one)) { " Hollow: inconclusive or invalid." } else { "" };
         let note = format!(
             "Contender divided by baseline. Dot: the ratio. Bar: its interval. Shaded: within {} of 1, where two count as equivalent. A bar \
-             that stays clear of 1 tells the two apart.{hollow}",
+             that stays clear of 1 tells the two apart.{some_hollow}",
             percent(self.margin)
         );
         let columns = ["pair", "scenario", "#ratio", "#low", "#high", "verdict", "#epochs"];
@@ -190,11 +187,16 @@ fn title(metric: Metric) -> &'static str {
 }
 
 fn color(one: &Comparison) -> Color {
-    Color::Role(match one.verdict {
-        VerdictWord::Faster if !one.negligible => Role::Good,
-        VerdictWord::Slower if !one.negligible => Role::Bad,
-        _ => Role::Neutral,
-    })
+    match one.verdict {
+        VerdictWord::Faster if !one.negligible => Color::Good,
+        VerdictWord::Slower if !one.negligible => Color::Bad,
+        _ => Color::Neutral,
+    }
+}
+
+/// Whether nothing can be said of it.
+fn hollow(one: &Comparison) -> bool {
+    matches!(one.verdict, VerdictWord::Inconclusive | VerdictWord::Invalid)
 }
 
 fn name(one: &Comparison) -> String {

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::Color as _;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::figures::{Axis, Color, Role};
+use crate::figures::{Axis, Color};
 use crate::text::{columns, plain, shorten_end};
 
 /// Pixels from left to right.
@@ -45,9 +45,9 @@ pub(super) const RIGHT: HPos = HPos::Right;
 pub(super) fn paint(color: Color) -> Paint {
     match color {
         Color::Series(place) => SERIES[place % SERIES.len()],
-        Color::Role(Role::Good) => GOOD,
-        Color::Role(Role::Bad) => BAD,
-        Color::Role(Role::Neutral) => NEUTRAL,
+        Color::Good => GOOD,
+        Color::Bad => BAD,
+        Color::Neutral => NEUTRAL,
     }
 }
 
