@@ -1,30 +1,40 @@
 // What all sections are given, and the small things that they all need.
-import type { Comparison, Metric, RaceDocument, Scenario, ScenarioPlan } from "./document";
+import type { RaceDocument, Scenario, ScenarioPlan } from "./document";
 import { h, plain, unique } from "./dom";
-import { figureElement, type Figure, type LegendEntry } from "./figure";
-import { metricInfo } from "./format";
-import { Series } from "./theme";
+import type { Figure } from "./model";
+
+/** What stands beside the document: figures, and words that other reports have as well. */
+export interface Shown {
+  figures: Figure[];
+  titles: Record<string, string>;
+  /** By scenario. */
+  loads: Record<string, string>;
+}
 
 export class Context {
-  readonly series: Series;
   readonly names: string[];
 
-  constructor(readonly document: RaceDocument) {
+  constructor(readonly document: RaceDocument, private readonly shown: Shown) {
     this.names = document.record.plan.contenders.map((one) => one.name);
-    this.series = new Series(this.names);
+  }
+
+  /** The figures of a section. */
+  of(section: string): Figure[] {
+    return this.shown.figures.filter((one) => one.section === section);
+  }
+
+  /** A metric as a heading. */
+  title(metric: string): string {
+    return this.shown.titles[metric] ?? metric;
+  }
+
+  /** What is done to contenders in a scenario, in words. */
+  load(scenario: string): string {
+    return this.shown.loads[scenario] ?? "";
   }
 
   get margin(): number {
     return this.document.record.plan.method.margin;
-  }
-
-  /** Ratios that count as equivalent. */
-  get band(): [number, number] {
-    return [1 / (1 + this.margin), 1 + this.margin];
-  }
-
-  legend(names: string[]): LegendEntry[] {
-    return names.map((name) => ({ label: name, color: () => this.series.color(name), symbol: this.series.symbol(name) }));
   }
 
   /** What was planned of a scenario. */
@@ -36,17 +46,7 @@ export class Context {
   get measured(): Scenario[] {
     return this.document.scenarios.filter((one) => one.epochs > 0);
   }
-
-  /** Metrics that are compared anywhere, in the order in which scenarios name them. */
-  get metrics(): Metric[] {
-    const all = this.measured.flatMap((one) => one.comparisons.map((comparison) => comparison.metric));
-    return [...new Set(all)];
-  }
 }
-
-export const pairName = (one: Comparison): string => `${one.contender} / ${one.baseline}`;
-
-export const metricTitle = (metric: Metric): string => metricInfo(metric).title;
 
 export function section(id: string, title: string, intro: string | null, ...children: (Node | null | undefined)[]): HTMLElement | null {
   const present = children.filter((one): one is Node => Boolean(one));
@@ -57,8 +57,6 @@ export function section(id: string, title: string, intro: string | null, ...chil
     intro ? h("p", { class: "intro" }, intro) : null,
     ...present);
 }
-
-export const figure = (one: Figure): HTMLElement => figureElement(one);
 
 /** A heading under the name of its scenario; where there is one alone, nothing needs to be said of it. */
 export const titled = (context: Context, scenario: Scenario, title: string): string =>

@@ -1,7 +1,6 @@
 // What the page reads of a record's document: schema `deadheat.record/1`, as crates/record writes it.
 
 export type Metric = "throughput" | "cpu" | "p50" | "p99" | "peak" | "cold_start" | "measure";
-export type Verdict = "faster" | "slower" | "equivalent" | "inconclusive" | "invalid";
 export type Maybe<T> = T | null | undefined;
 
 export interface Quantiles {
@@ -11,60 +10,23 @@ export interface Quantiles {
 
 export interface MetricFigure { metric: Metric; value: number; low: Maybe<number>; high: Maybe<number> }
 
-export interface EpochFigures {
-  epoch: number;
-  throughput_rps: Maybe<number>;
-  cpu_us_per_request: Maybe<number>;
-  rss_bytes: Maybe<number>;
-  peak_rss_bytes: Maybe<number>;
-  cold_start_ns: number;
-}
-
 export interface Result {
   contender: string;
   throughput_rps: Maybe<number>;
-  offered_rps?: Maybe<number>;
   peak_rps?: Maybe<number>;
   latency_ns: Quantiles;
   latency_curve: [number, number][];
   cpu_us_per_request: Maybe<number>;
-  /** Its part in user mode, and its part in the kernel. */
-  user_us_per_request?: Maybe<number>;
-  system_us_per_request?: Maybe<number>;
-  /** In the pilot; what was counted: "instructions", or "instructions:u" without the kernel's. */
-  instructions_per_request?: Maybe<number>;
-  instructions_source?: Maybe<string>;
-  switches_per_request?: Maybe<number>;
-  involuntary_switches_per_request?: Maybe<number>;
   cpu_share: Maybe<number>;
   rss_bytes: Maybe<number>;
-  peak_rss_bytes: Maybe<number>;
   cold_start_ns: Maybe<number>;
   /** Every start, where starts are what is compared. */
   cold_starts_ns?: number[];
   /** What its own command measured, in nanoseconds. */
   measured?: Maybe<number>;
-  artefact_bytes?: Maybe<number>;
   outcomes: Record<string, number>;
   figures: MetricFigure[];
-  epochs: EpochFigures[];
   letters: string;
-}
-
-export interface Comparison {
-  baseline: string;
-  contender: string;
-  metric: Metric;
-  ratio: Maybe<number>;
-  low: Maybe<number>;
-  high: Maybe<number>;
-  alpha: number;
-  verdict: Verdict;
-  negligible: boolean;
-  epochs: number;
-  detectable_ratio: Maybe<number>;
-  provisional: boolean;
-  epoch_ratios: number[];
 }
 
 export interface Finding {
@@ -96,17 +58,6 @@ export interface EdgeUser { contender: string; p50_ns: number; p95_ns: number; p
 /** A model of users behind a cache: a hit takes `edge_latency_ns`, a miss that and what the origin takes. */
 export interface EdgeCache { hit_rate: number; edge_latency_ns: number; users: EdgeUser[] }
 
-/** Pauses of a garbage collector in a diagnostic pass, for each second of load. */
-export interface Collector {
-  contender: string;
-  kind: string;
-  pauses: number;
-  pauses_per_s: number;
-  paused_ns_per_s: number;
-  longest_ns: number;
-  requests_per_s: number;
-}
-
 export interface Ranking {
   metric: Metric;
   contenders: { contender: string; letters: string }[];
@@ -118,31 +69,12 @@ export interface Scenario {
   shape: Shape;
   epochs: number;
   results: Result[];
-  comparisons: Comparison[];
   rankings: Ranking[];
   findings: Finding[];
   gates: GateReading[];
   edge_cache?: Maybe<EdgeCache>;
-  collectors?: Collector[];
   ended: string;
 }
-
-export interface Fit {
-  contender: string;
-  lambda: number;
-  sigma: number;
-  kappa: number;
-  peak_at: Maybe<number>;
-  r2: Maybe<number>;
-  curve?: [number, number][];
-}
-
-export interface Sweep { name: string; axis: string; points: [number, string][]; fits: Fit[] }
-
-/** Time per request from rung to rung, in microseconds; `added_us` is 0 where a rung is faster than the one before. */
-export interface LadderStep { scenario: string; time_us: number; added_us: number; faster?: boolean }
-
-export interface Ladder { name: string; rungs: string[]; contenders: { contender: string; steps: LadderStep[] }[] }
 
 export interface Slice {
   contender: number;
@@ -218,7 +150,6 @@ export interface RaceRecord {
   epochs: Epoch[];
   set_aside: Epoch[];
   anew: [string, number, string][];
-  collectors?: { scenario: string; contender: string; pauses: { each_ns: number[]; omitted: number } }[];
   resumed_unix_ms: number[];
   done: boolean;
 }
@@ -231,8 +162,6 @@ export interface RaceDocument {
   contenders: { name: string; version: Maybe<string>; command: string; status: string }[];
   parity: unknown[];
   scenarios: Scenario[];
-  sweeps: Sweep[];
-  ladders?: Ladder[];
   findings: Finding[];
   complete: boolean;
   reproduce: string;

@@ -1,28 +1,15 @@
 // A figure: its drawing, the values under the pointer or under the arrow keys, its menu, and the table behind it.
+import type { Context } from "./context";
 import { h, plain, unique } from "./dom";
-import { legendElement, type LegendEntry } from "./legend";
+import { numbers } from "./numbers";
+import { legendElement } from "./legend";
+import type { Drawing, Figure } from "./model";
+import { drawPlot } from "./panels";
+import type { Drawn, Spot } from "./plot";
+import { drawRows } from "./rows";
 import { saveMenu } from "./saving";
-import { behind, type Table } from "./table";
-import { onTheme } from "./theme";
-
-export type { LegendEntry } from "./legend";
-
-/** A value that can be pointed at: where it stands in the drawing, and what is read there; long races have too many to write all of it. */
-export interface Point { x: number; y: number; text: string | (() => string) }
-
-export interface Drawing { svg: SVGSVGElement; points: Point[] }
-
-export interface Figure {
-  /** What kind of figure, for tests and styles. */
-  kind: string;
-  title: string;
-  note?: string;
-  legend?: LegendEntry[];
-  draw(width: number): Drawing;
-  table(): Table;
-  /** The heading's level. */
-  level?: 3 | 4;
-}
+import { behind, tableElement } from "./table";
+import { onTheme, paint, symbol } from "./theme";
 
 const drawers: (() => void)[] = [];
 let frame = 0;
@@ -40,7 +27,7 @@ addEventListener("resize", () => {
 const REACH = 36;
 
 class Reader {
-  #points: Point[] = [];
+  #points: Spot[] = [];
   #at = -1;
   readonly #tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
   readonly #ring = h("div", { class: "ring", "aria-hidden": "true", hidden: true });
@@ -55,7 +42,7 @@ class Reader {
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  set points(points: Point[]) {
+  set points(points: Spot[]) {
     this.#points = points;
     this.#hide();
     this.#at = -1;
@@ -104,45 +91,50 @@ class Reader {
   }
 }
 
-export function figureElement(figure: Figure): HTMLElement & { redraw?: () => void } {
+/** A figure, or its table where that is enough. `drawing` gives what there is to draw now, where that changes. */
+export function figureElement(context: Context, figure: Figure, drawing = () => figure.drawing): HTMLElement & { redraw?: () => void } {
   const id = unique(`${figure.kind}-${figure.title}`);
-  let drawing: Drawing | undefined;
+  if (!figure.drawing) return tableElement(numbers(context, figure), id);
+  const title = plain(figure.title);
+  const [note, squares] = [plain(figure.note), "rows" in figure.drawing];
+  const entries = figure.legend.map(({ label, color }) => ({ label, color: () => paint(color), symbol: squares ? "square" : symbol(color) }));
+  const legend = entries.length > 1 ? legendElement(entries) : undefined;
+  let drawn: Drawn | undefined;
   const canvas = h("div", {
     class: "canvas", tabindex: "0", role: "group",
-    "aria-label": `${figure.title}. Arrow keys read the values; the table below the figure has them all.`,
+    "aria-label": `${title}. Arrow keys read the values; the table below the figure has them all.`,
   });
   const reader = new Reader(canvas);
-  const legend = figure.legend && figure.legend.length > 1 ? legendElement(figure.legend) : undefined;
   const failed = h("p", { class: "failed", role: "alert", hidden: true });
-  const draw = () => {
+  const redraw = () => {
     const width = Math.floor(canvas.clientWidth);
     if (width < 50) return;
-    drawing?.svg.remove();
-    drawing = drawnOrSaid(figure, width, failed);
-    reader.points = drawing?.points ?? [];
-    if (drawing) canvas.prepend(drawing.svg);
+    drawn?.svg.remove();
+    drawn = drawnOrSaid(drawing()!, width, failed);
+    reader.points = drawn?.spots ?? [];
+    if (drawn) canvas.prepend(drawn.svg);
     legend?.paint();
   };
-  drawers.push(draw);
+  drawers.push(redraw);
   const element = h("figure", { class: "figure", id, "data-figure": figure.kind },
     h("figcaption", {},
-      h(figure.level === 3 ? "h3" : "h4", {}, plain(figure.title)),
-      saveMenu(figure, id, () => drawing?.svg),
-      figure.note ? h("p", { class: "note" }, plain(figure.note)) : null),
+      h("h3", {}, title),
+      saveMenu({ title, note, legend: legend && entries }, id, () => drawn?.svg),
+      note ? h("p", { class: "note" }, note) : null),
     legend?.element,
     failed,
     canvas,
-    behind("Numbers", figure.table, id, { unseen: plain(figure.title) }));
-  return Object.assign(element, { redraw: draw });
+    behind("Numbers", () => numbers(context, figure), id, { unseen: title }));
+  return Object.assign(element, { redraw });
 }
 
 /** The drawing; where there can be none, it is said in its place, and the other figures are drawn nevertheless. */
-function drawnOrSaid(figure: Figure, width: number, failed: HTMLElement): Drawing | undefined {
+function drawnOrSaid(drawing: Drawing, width: number, failed: HTMLElement): Drawn | undefined {
   try {
-    const drawing = figure.draw(width);
-    drawing.svg.setAttribute("aria-hidden", "true");
+    const drawn = "rows" in drawing ? drawRows(drawing.rows, width) : drawPlot(drawing.plot, width);
+    drawn.svg.setAttribute("aria-hidden", "true");
     failed.hidden = true;
-    return drawing;
+    return drawn;
   } catch (error) {
     console.error(error);
     failed.textContent = `This figure could not be drawn: ${plain(String(error))}. Its numbers are in the record.`;

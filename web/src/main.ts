@@ -1,20 +1,12 @@
 // The page: reads the document that stands in it and shows it, section by section.
-import { Context, section } from "./context";
+import { Context, section, type Shown } from "./context";
 import type { RaceDocument } from "./document";
 import { h, plain, unique } from "./dom";
-import { drawFigures } from "./figure";
+import { drawFigures, figureElement } from "./figure";
 import { date, percent } from "./format";
 import { audit } from "./sections/audit";
 import { gates, machine, parity, record, reproduce } from "./sections/basis";
-import { coldStart } from "./sections/cold-start";
-import { collectors } from "./sections/collectors";
 import { edgeCache } from "./sections/edge-cache";
-import { ladder } from "./sections/ladder";
-import { latency } from "./sections/latency";
-import { epochRatios, ratios } from "./sections/ratios";
-import { cpu, memory } from "./sections/resources";
-import { scaling } from "./sections/scaling";
-import { time } from "./sections/time";
 import { verdicts } from "./sections/verdicts";
 import { theme, toggleTheme, watchTheme } from "./theme";
 
@@ -49,6 +41,29 @@ function contents(sections: HTMLElement[]): HTMLElement {
 
 type Section = (context: Context) => HTMLElement | null;
 
+/** A section that has its figures alone. */
+const figures = (id: string, title: string, intro: string | null = null): Section =>
+  (context) => section(id, title, intro, ...context.of(id).map((one) => figureElement(context, one)));
+
+const SECTIONS: Section[] = [
+  verdicts,
+  figures("ratios", "Ratios"),
+  figures("epochs", "Every epoch", "An epoch is a fresh start of every contender, and the unit that everything above is counted in."),
+  figures("latency", "Latency",
+    "The share of all requests that were answered within a time, from the moment at which each was due. Every curve ends where fewer than 100 requests lie beyond it."),
+  figures("time", "Throughput over time",
+    "A slice is a short stretch of load on one contender while the others are frozen; a round has one for each. Between rounds of two epochs everything starts afresh and warms up."),
+  figures("cpu", "CPU per request"),
+  figures("memory", "Memory"),
+  figures("collectors", "Collector pauses",
+    "For how long garbage collectors stopped each contender under load. It was seen in a diagnostic pass after the verdict, in a start of its own with the collector's logging on: nothing else on this page was measured in it."),
+  figures("cold-start", "Cold start"),
+  figures("ladder", "Where the time goes",
+    "The same server doing nothing, then one part of its work more at a time: what each part adds to a request. The time is that of the whole server: the inverse of its rate."),
+  figures("scaling", "Scaling", "The same load again and again but for one setting."),
+  edgeCache, audit, parity, gates, machine, reproduce,
+];
+
 /** A section; where it cannot be made, that is said in its place, and the others are shown nevertheless. */
 function made(one: Section, context: Context): HTMLElement | null {
   try {
@@ -62,11 +77,10 @@ function made(one: Section, context: Context): HTMLElement | null {
 
 function show(): void {
   const json = document.getElementById("document")?.textContent ?? "";
-  const context = new Context(JSON.parse(json) as RaceDocument);
+  const shown = document.getElementById("figures")?.textContent ?? "";
+  const context = new Context(JSON.parse(json) as RaceDocument, JSON.parse(shown) as Shown);
   watchTheme();
-  const sections = [
-    verdicts, ratios, epochRatios, latency, time, cpu, memory, collectors, coldStart, ladder, scaling, edgeCache, audit, parity, gates, machine, reproduce,
-  ].map((one) => made(one, context));
+  const sections = SECTIONS.map((one) => made(one, context));
   const all = [...sections, record(context, json)].filter((one): one is HTMLElement => one !== null);
   document.body.append(
     h("a", { class: "skip", href: "#main" }, "To the verdict"),

@@ -1,42 +1,78 @@
 // Observable Plot as this page uses it: no style element of its own, colours as attributes, scales read back.
 import * as Plot from "@observablehq/plot";
 import { s, shortened } from "./dom";
-import { highest, lowest } from "./extent";
+import type { Axis } from "./model";
 import { theme } from "./theme";
 
 export { Plot };
 
-export interface Plotted {
-  svg: SVGSVGElement;
-  x(value: number): number;
-  y(value: number): number;
-}
+/** A value that can be pointed at: where it stands in the drawing, and what is read there; long races have too many to write all of it. */
+export interface Spot { x: number; y: number; text: string | (() => string) }
+
+export interface Drawn { svg: SVGSVGElement; spots: Spot[] }
+
+/** What lies around a drawing, wherever it stands. */
+const MARGIN = 14;
 
 /** Below this width, names stand above what they name. */
 export const NARROW = 620;
 
-/** A scale on which the page and its tests can look up where a value stands. */
-function exposed(svg: SVGSVGElement, axis: "x" | "y", scale: Plot.Scale | undefined): (value: number) => number {
-  if (!scale) return () => 0;
-  svg.setAttribute(`data-${axis}-type`, String(scale.type));
-  svg.setAttribute(`data-${axis}-domain`, JSON.stringify(scale.domain));
-  svg.setAttribute(`data-${axis}-range`, JSON.stringify(scale.range));
-  return (value) => scale.apply(value) as number;
+/** Says of a scale where values stand on it, for the tests. */
+export function exposed(svg: SVGSVGElement, name: "x" | "y", type: string, domain: unknown, range: unknown): void {
+  svg.setAttribute(`data-${name}-type`, type);
+  svg.setAttribute(`data-${name}-domain`, JSON.stringify(domain));
+  svg.setAttribute(`data-${name}-range`, JSON.stringify(range));
 }
 
-export function plotted(options: Plot.PlotOptions): Plotted {
+/**
+ * A drawing whose values stand on an axis from left to right; from the top down it is laid out in pixels, `bottom` of them and `foot` for
+ * the axis, whose label is written below it.
+ */
+export function plotted(
+  axis: Axis, size: { width: number; bottom: number; left: number; right: number }, marks: Plot.Markish[],
+): { svg: SVGSVGElement; x(value: number): number } {
   const { ink, muted } = theme();
-  const made = Plot.plot({ ...options, className: "plot" });
-  if (!(made instanceof SVGSVGElement)) throw new Error("a drawing is one SVG");
-  made.querySelectorAll("style").forEach((one) => one.remove());
-  made.setAttribute("font-size", "12");
-  made.setAttribute("color", ink);
-  for (const label of made.querySelectorAll("[aria-label$='axis tick label'], [aria-label$='axis label']")) {
-    label.setAttribute("fill", muted);
-  }
-  const x = exposed(made, "x", made.scale("x") as Plot.Scale | undefined);
-  const y = exposed(made, "y", made.scale("y") as Plot.Scale | undefined);
-  return { svg: made, x, y };
+  const { width, bottom, left, right } = size;
+  const below = axisLines(axis.label, width - left);
+  const foot = 28 + below.length * 16;
+  const svg = Plot.plot({
+    className: "plot", width, height: bottom + foot, marginTop: 0, marginBottom: foot, marginLeft: left, marginRight: right,
+    x: { type: axis.log ? "log" : "linear", domain: axis.domain, label: null },
+    y: { type: "linear", domain: [0, bottom], range: [0, bottom], axis: null },
+    marks: [...marks, across(axis, width - left - right, right)],
+  });
+  if (!(svg instanceof SVGSVGElement)) throw new Error("a drawing is one SVG");
+  svg.querySelectorAll("style").forEach((one) => one.remove());
+  svg.setAttribute("font-size", "12");
+  svg.setAttribute("color", ink);
+  for (const label of svg.querySelectorAll("[aria-label$='axis tick label']")) label.setAttribute("fill", muted);
+  const scale = svg.scale("x")!;
+  exposed(svg, "x", String(scale.type), scale.domain, scale.range);
+  exposed(svg, "y", "linear", [0, bottom], [0, bottom]);
+  below.forEach((line, at) => write(svg, left, bottom + 36 + at * 16, line, { fill: muted }));
+  return { svg, x: (value) => scale.apply(value) as number };
+}
+
+/** A function from values to pixels. */
+export function along({ log, domain: [low, high] }: Axis, from: number, to: number): (value: number) => number {
+  return (value) => from + (to - from) * (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
+}
+
+/** The ticks that lie on an axis. */
+export const within = ({ ticks, domain: [low, high] }: Axis): [number, string][] =>
+  ticks.filter(([at]) => at >= low - (high - low) * 1e-9 && at <= high + (high - low) * 1e-9);
+
+/** Labels under an axis: as many as have room beside each other, the last within `right` pixels and the drawing's margin beyond the axis. */
+function across(axis: Axis, wide: number, right: number): Plot.Markish {
+  const x = along(axis, 0, wide);
+  let free = -Infinity;
+  const shown = within(axis).filter(([at, label]) => {
+    const half = textWidth(label) / 2 + 6;
+    if (x(at) - half < free || x(at) + half > wide + right + MARGIN) return false;
+    free = x(at) + half;
+    return true;
+  });
+  return Plot.axisX(shown.map(([at]) => at), { tickFormat: (_: number, at: number) => shown[at]![1], tickSize: 0, ticks: Infinity, tickPadding: 8 });
 }
 
 type Place = { fill: string; anchor?: "start" | "middle" | "end"; size?: number; bold?: boolean };
@@ -55,6 +91,9 @@ if (ruler) ruler.font = "12px system-ui, sans-serif";
 /** How wide a text of 12 px is, in pixels. */
 export const textWidth = (text: string): number => ruler ? ruler.measureText(text).width : [...text].length * 7.5;
 
+/** How wide the widest of some texts is. */
+export const widest = (texts: string[]): number => texts.reduce((most, one) => Math.max(most, textWidth(one)), 0);
+
 /** The text, cut in its middle so that it is no wider than `most` pixels. */
 export function fitted(text: string, most: number): string {
   let length = [...text].length;
@@ -66,7 +105,6 @@ export function fitted(text: string, most: number): string {
   return shown;
 }
 
-/** Ticks of a ratio's axis, on a logarithmic scale: round numbers near 1, powers and halves of ten far from it. */
 /** The text in lines of at most `most` pixels, `size` pixels high; what has no gaps is parted anywhere. */
 export function wrapped(text: string, most: number, size = 12): string[] {
   const all: string[] = [];
@@ -91,56 +129,4 @@ export function wrapped(text: string, most: number, size = 12): string[] {
 }
 
 /** An axis's label in one line, or parted at its semicolons where it is wider than `most` pixels. */
-export const axisLines = (label: string, most: number): string[] => (textWidth(label) < most ? [label] : label.split("; "));
-
-export function ratioTicks([low, high]: [number, number], most: number): number[] {
-  if (high / low > 4) {
-    const all = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
-      for (const digit of [1, 2, 5]) all.push(digit * 10 ** power);
-    }
-    const within = all.filter((one) => one >= low && one <= high);
-    return within.length > most ? within.filter((one) => /^1/.test(one.toExponential())) : within;
-  }
-  const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
-  const step = steps.find((one) => (high - low) / one <= most) ?? 1;
-  const ticks = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9); at += 1) ticks.push(Number((at * step).toFixed(6)));
-  return ticks;
-}
-
-/**
- * Ticks of a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone where those are too many. Where fewer than three
- * lie in the domain: all digits of each power; then equal round steps.
- */
-export function logTicks([low, high]: [number, number]): number[] {
-  const within = (all: number[]) => all.filter((one) => one >= low && one <= high);
-  const powers: number[] = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) powers.push(10 ** power);
-  const of = (digits: number[]) => within(powers.flatMap((power) => digits.map((digit) => digit * power)));
-  const few = of([1, 2, 5]);
-  const tens = within(powers);
-  if (few.length > 9 && tens.length > 2) return tens;
-  if (few.length > 2) return few;
-  const all = of([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  return all.length > 2 ? all : roundSteps(low, high);
-}
-
-/** Equal round steps, at least three and about as few as there can be. */
-function roundSteps(low: number, high: number): number[] {
-  const power = 10 ** Math.floor(Math.log10(high - low));
-  const multiples = (step: number) => {
-    const all: number[] = [];
-    for (let at = Math.ceil(low / step); at * step <= high; at += 1) all.push(Number((at * step).toPrecision(12)));
-    return all;
-  };
-  return [5, 2, 1, 0.5, 0.2].map((digit) => multiples(digit * power)).find((all) => all.length > 2) ?? [low, high];
-}
-
-/** A domain that holds all values, with a little room at its ends. */
-export function logDomain(values: number[], around: [number, number]): [number, number] {
-  const finite = values.filter((one) => Number.isFinite(one) && one > 0);
-  const [low, high] = [lowest(finite, around[0]), highest(finite, around[1])];
-  const room = (high / low) ** 0.06;
-  return [low / room, high * room];
-}
+const axisLines = (label: string, most: number): string[] => (textWidth(label) < most ? [label] : label.split("; "));

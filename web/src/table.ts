@@ -3,7 +3,7 @@ import { h, plain } from "./dom";
 import { copyText, download } from "./saving";
 
 /** What a cell shows, and the value that it has for a machine where that differs. */
-export type Cell = string | { text: string; value?: number | string | null; class?: string };
+export type Cell = string | [text: string, value: number | null] | { text: string; value?: number | null; class?: string };
 
 export interface Table {
   caption: string;
@@ -12,7 +12,9 @@ export interface Table {
   rows: Cell[][];
 }
 
-const shown = (cell: Cell): string => plain(typeof cell === "string" ? cell : cell.text);
+const parts = (cell: Cell): { text: string; value?: number | null; class?: string } =>
+  typeof cell === "string" ? { text: cell } : Array.isArray(cell) ? { text: cell[0], value: cell[1] } : cell;
+const shown = (cell: Cell): string => plain(parts(cell).text);
 const title = (column: string): string => column.replace(/^#/, "");
 
 /** Text in a table of Markdown: whatever Markdown would act on is spelt out. */
@@ -37,7 +39,10 @@ function field(value: string | number): string {
 }
 
 export function tableCsv(table: Table): string {
-  const raw = (cell: Cell) => (typeof cell === "string" ? cell : cell.value === undefined ? cell.text : cell.value ?? "");
+  const raw = (cell: Cell) => {
+    const { text, value } = parts(cell);
+    return value === undefined ? text : value ?? "";
+  };
   const lines = [table.columns.map((column) => field(title(column))), ...table.rows.map((row) => row.map((cell) => field(raw(cell))))];
   return lines.map((cells) => cells.join(",")).join("\r\n") + "\r\n";
 }
@@ -48,11 +53,12 @@ export function tableElement(table: Table, name: string): HTMLElement {
   const body = table.rows.map((row) =>
     h("tr", { role: "row" }, ...row.map((cell, at) => {
       const column = table.columns[at] ?? "";
-      const css = [column.startsWith("#") && "number", typeof cell !== "string" && cell.class].filter(Boolean).join(" ");
+      const { value, class: state } = parts(cell);
+      const css = [column.startsWith("#") && "number", state].filter(Boolean).join(" ");
       const attributes = {
         class: css || null,
         "data-label": title(column),
-        "data-value": typeof cell === "string" ? null : cell.value,
+        "data-value": value,
       };
       const text = h("span", {}, shown(cell));
       return at === 0

@@ -36,7 +36,7 @@ export class Bench {
 
   /**
    * The page of a made-up record, or of a file with one, as the program writes it; `audit` is shown beside it. `edit` changes the document
-   * in the page, which is then no longer what the program wrote.
+   * and the figures in the page, which is then no longer what the program wrote.
    */
   page(kind, { audit, edit } = {}) {
     const key = `${kind}${audit ? " audited" : ""}`;
@@ -48,18 +48,19 @@ export class Bench {
       const begun = performance.now();
       execFileSync(program, ["report", record, "--html", html, ...flags]);
       const written_ms = performance.now() - begun;
-      const [, json] = parts(readFileSync(html, "utf8"));
-      this.files.set(key, { html, document: JSON.parse(json), json, written_ms });
+      const [, json, , figures] = parts(readFileSync(html, "utf8"));
+      this.files.set(key, { html, document: JSON.parse(json), json, figures, written_ms });
     }
     return this.files.get(key);
   }
 
-  #edited({ html, json }, edit) {
-    const document = JSON.parse(json);
-    edit(document);
-    const [head, , foot] = parts(readFileSync(html, "utf8"));
+  #edited({ html, json, figures: drawn }, edit) {
+    const [document, figures] = [JSON.parse(json), JSON.parse(drawn)];
+    edit(document, figures);
+    const [head, , middle, , foot] = parts(readFileSync(html, "utf8"));
     const changed = this.#file("html");
-    writeFileSync(changed, head + JSON.stringify(document).replace(/</g, "\\u003c") + foot);
+    const written = (data) => JSON.stringify(data).replace(/</g, "\\u003c");
+    writeFileSync(changed, head + written(document) + middle + written(figures) + foot);
     return { html: changed, document, json, written_ms: 0 };
   }
 
@@ -140,12 +141,14 @@ export async function unfold(page) {
   await page.waitForFunction(() => [...document.querySelectorAll("details.behind")].every((one) => one.querySelector("table")));
 }
 
-/** What stands before, in, and after the element with the document. */
+/** What stands before, in, and after the elements with the document and with the figures. */
 function parts(text) {
-  const open = '<script type="application/json" id="document">';
-  const from = text.indexOf(open) + open.length;
-  const to = text.indexOf("</script>", from);
-  return [text.slice(0, from), text.slice(from, to), text.slice(to)];
+  const ends = ["document", "figures"].flatMap((id) => {
+    const open = `<script type="application/json" id="${id}">`;
+    const from = text.indexOf(open) + open.length;
+    return [from, text.indexOf("</script>", from)];
+  });
+  return [0, ...ends].map((from, at) => text.slice(from, ends[at]));
 }
 
 /** Where a value of an axis stands in a drawing, from what the drawing says of its scale. */
@@ -183,7 +186,6 @@ export const drawn = (page, kind, which = 0) => page.evaluate(([kind, which]) =>
     x: scale("x"), y: scale("y"),
     marks: [...svg.querySelectorAll("title")].map((title) => ({ text: title.textContent, ...at(title.parentElement) })),
     texts: [...svg.querySelectorAll("text[x]")].map((one) => ({ text: one.textContent, x: number(one, "x"), y: number(one, "y") })),
-    ticks: [...svg.querySelectorAll("[aria-label='y-axis tick label'] text")].map((one) => ({ text: one.textContent, ...inside(one, 0, 0) })),
     lines: Object.fromEntries(names.map((name) => [name, lines(name)])),
     boxes: Object.fromEntries(names.map((name) => [name, [...svg.querySelectorAll(`.${name} rect`)].map((one) =>
       ({ from: number(one, "x"), to: number(one, "x") + number(one, "width") }))])),

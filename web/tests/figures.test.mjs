@@ -26,7 +26,8 @@ function follows(figure, line, values, what, to = ([x, y]) => [place(figure.x, x
 }
 
 /** The scale of each panel, by the labels at its ticks: so many of them, from 0 upwards. */
-function panels(figure, left, count, value) {
+function panels(figure, count, value) {
+  const left = figure.texts.find((one) => one.text === "0").x;
   const labels = figure.texts.filter((one) => one.x === left);
   const each = labels.length / count;
   assert.ok(each >= 2 && Number.isInteger(each), `${labels.length} labels at ${count} panels`);
@@ -56,7 +57,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.equal(all.length, 6);
     const figure = await drawn(page, "ratios");
     stands(figure, all.map((one) => ({
-      x: one.ratio, text: `${one.contender} / ${one.baseline}: ${ratio(one).value}, interval ${ratio(one).interval}, ${one.verdict}, ${one.epochs} epochs`,
+      x: one.ratio, text: `${one.contender} / ${one.baseline}, ratio ${ratio(one).value}, interval ${ratio(one).interval}, ${one.verdict}, ${one.epochs} epochs`,
     })));
     all.forEach((one, at) => follows(figure, figure.lines.interval[at], [one.low, one.high], "interval", (end) => [place(figure.x, end)]));
     const cells = await numbers(page, "ratios");
@@ -101,18 +102,18 @@ describe("figures are drawn with the record's numbers", () => {
 
   it("memory from round to round", () => on("several", {}, async ({ page, document }) => {
     const epochs = document.record.epochs.filter((one) => one.scenario === "steady");
-    const series = epochs.flatMap((epoch) => epoch.contenders.map((part, at) => ({ at, epoch, memory: part.usage.memory })));
+    const series = [0, 1, 2].flatMap((at) => epochs.map((epoch) => ({ at, epoch, memory: epoch.contenders[at].usage.memory })));
     assert.ok(series.length === 18 && series.every(({ memory }) => memory.length === 6));
     const figure = await drawn(page, "memory-time");
-    const up = panels(figure, 66, 3, (text) => Number(text.replace(" MiB", "")) * 2 ** 20);
-    assert.equal(figure.lines.epochs.length, series.length);
-    series.forEach(({ at, epoch, memory }, n) => follows(figure, figure.lines.epochs[n], memory, `epoch ${epoch.number} of ${at}`,
+    const up = panels(figure, 3, (text) => Number(text.replace(" MiB", "")) * 2 ** 20);
+    assert.equal(figure.lines.thin.length, series.length);
+    series.forEach(({ at, epoch, memory }, n) => follows(figure, figure.lines.thin[n], memory, `epoch ${epoch.number} of ${at}`,
       (moment) => [place(figure.x, moment.at_ns / 1e9), up[at](moment.pss_bytes)]));
     const [first] = series[0].memory;
     const seen = await read(page, "memory-time", "Home");
-    assert.equal(seen.text, `node, epoch 1, after ${time(first.at_ns)}: ${size(first.pss_bytes)}`);
+    assert.equal(seen.text, `node, epoch 1, ${time(first.at_ns)}: ${size(first.pss_bytes)}`);
     near(seen.y, up[0](first.pss_bytes), "the ring");
-    assert.deepEqual(await numbers(page, "memory-time"), series.flatMap(({ epoch, memory }) => memory.map((one) => [epoch.number, one.at_ns, one.pss_bytes])));
+    assert.deepEqual(await numbers(page, "memory-time"), epochs.flatMap((epoch) => epoch.contenders.flatMap((part) => part.usage.memory.map((one) => [epoch.number, one.at_ns, one.pss_bytes]))));
   }));
 
   it("no figures of what an older record does not have", () => on("older", {}, async ({ page }) => {
@@ -170,19 +171,13 @@ describe("figures are drawn with the record's numbers", () => {
     assert.match(await page.textContent('[data-figure="ladder"] .note'), /^json of go: faster/);
   }));
 
-  it("says of a rung on which everybody is faster that the machine was slower before", () => on("whole", { edit: (document) => {
-    for (const one of document.ladders[0].contenders) { one.steps[2].faster = true; one.steps[2].added_us = 0; }
-  } }, async ({ page }) => {
-    assert.match(await page.textContent('[data-figure="ladder"] .note'), /^steady: everybody is faster than on the rung before.* json of go: faster/);
-  }));
-
   it("latency by percentile, cut where there are too few", () => on("several", {}, async ({ page, document }) => {
     const { results } = document.scenarios[0];
     const named = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
     const points = results.flatMap((one) => one.latency_curve.map(([q, ns]) => ({ q, x: nines(q), y: ns, text: `${one.contender}, ${quantile(q)}: ${time(ns)}` })));
     const figure = await drawn(page, "latency");
     stands(figure, points.filter(({ q }) => named.some((one) => Math.abs(one - q) < 1e-9)));
-    results.forEach((one, at) => follows(figure, figure.lines.curves[at], one.latency_curve.map(([q, ns]) => [nines(q), ns]), one.contender));
+    results.forEach((one, at) => follows(figure, figure.lines.bold[at], one.latency_curve.map(([q, ns]) => [nines(q), ns]), one.contender));
     for (const [key, point] of [["Home", points[0]], ["End", points.at(-1)]]) {
       const seen = await read(page, "latency", key);
       assert.deepEqual([seen.text, seen.aloud], [point.text, point.text]);
@@ -200,8 +195,9 @@ describe("figures are drawn with the record's numbers", () => {
     const unit = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
     for (const [which, { name, results }] of document.scenarios.entries()) {
       const figure = await drawn(page, "latency", which);
-      assert.ok(figure.ticks.length >= 3 && figure.ticks.length < 10, `${name}: ${figure.ticks.map((one) => one.text)}`);
-      for (const { text, y } of figure.ticks) {
+      const ticks = figure.texts.filter((one) => /^[\d.]+ (ns|µs|ms|s)$/.test(one.text));
+      assert.ok(ticks.length >= 3 && ticks.length < 10, `${name}: ${ticks.map((one) => one.text)}`);
+      for (const { text, y } of ticks) {
         const [value, of] = text.split(" ");
         near(y, place(figure.y, Number(value) * unit[of]), `${name}, ${text}`);
       }
@@ -214,17 +210,17 @@ describe("figures are drawn with the record's numbers", () => {
     const { epochs, plan } = document.record;
     const names = plan.contenders.map((one) => one.name);
     const figure = await drawn(page, "time");
-    const up = panels(figure, 54, 3, (text) => Number(text.replaceAll(",", "")));
+    const up = panels(figure, 3, (text) => Number(text.replaceAll(",", "")));
     const took = epochs[0].took_ns / 1e9;
     const seen = epochs.filter((one) => one.scenario === "steady").flatMap((epoch, before) => epoch.rounds.flatMap((round, at) => round.slices.map((slice) => ({
       ...slice, dropped: Boolean(round.dropped), x: place(figure.x, before * took + (slice.start_ns + slice.elapsed_ns / 2) / 1e9), y: up[slice.contender](slice.rate_per_s),
       text: `${names[slice.contender]}, epoch ${epoch.number}, round ${at + 1}: ${rate(slice.rate_per_s)}${round.dropped ? ", left out" : ""}`,
-    }))));
+    })))).sort((one, other) => one.contender - other.contender);
     assert.deepEqual([seen.length, seen.filter((one) => one.dropped).length], [6 * 6 * 3, 6 * 3]);
-    const [node, bun, go, out] = figure.lines.slices;
+    const [node, bun, go, out] = figure.lines.fine;
     [node, bun, go].forEach((line, at) => follows(figure, line, seen.filter((one) => one.contender === at && !one.dropped), names[at], (one) => [one.x, one.y]));
     follows(figure, out, seen.filter((one) => one.dropped), "left out", (one) => [one.x, one.y]);
-    const warm = figure.boxes["warm-up"];
+    const warm = figure.boxes.shaded;
     assert.equal(warm.length, 6 * 3);
     warm.forEach(({ from, to }, at) => {
       near(from, place(figure.x, (at % 6) * took), "from the epoch's start");
@@ -245,35 +241,36 @@ describe("figures are drawn with the record's numbers", () => {
       return { x, y, text: `${one.contender}, ${time(x * 1e9)}: ${rate(y)}` };
     }));
     assert.equal(windows.length, 60);
-    const figure = await drawn(page, "pilot");
+    const figure = await drawn(page, "warm-up");
     stands(figure, windows);
-    const [{ from, to }] = figure.boxes["warm-up"];
+    const [{ from, to }] = figure.boxes.shaded;
     near(from, place(figure.x, 0), "warm-up");
     near(to, place(figure.x, pilot.warmup_ns / 1e9), "warm-up");
     for (const [key, at] of [["Home", 0], ["End", 59]]) {
-      const seen = await read(page, "pilot", key);
+      const seen = await read(page, "warm-up", key);
       assert.equal(seen.text, windows[at].text);
       near(seen.x, place(figure.x, windows[at].x), seen.text);
       near(seen.y, place(figure.y, windows[at].y), seen.text);
     }
-    assert.deepEqual((await numbers(page, "pilot")).map(([, value]) => value), windows.map(({ y }) => y));
+    assert.deepEqual((await numbers(page, "warm-up")).map(([, value]) => value), windows.map(({ y }) => y));
   }));
 
   it("rates over a sweep, with intervals and the law", () => on("sweep", {}, async ({ page, document }) => {
-    const [{ points, fits }] = document.sweeps;
-    assert.deepEqual([points.map(([n]) => n), fits.map((one) => one.contender)], [[1, 4, 16, 64, 256], ["node", "bun"]]);
-    const wanted = points.flatMap(([n, name]) => scenario(document, name).results.map((one) => {
+    const [{ points: values, fits }] = document.sweeps;
+    assert.deepEqual([values.map(([n]) => n), fits.map((one) => one.contender)], [[1, 4, 16, 64, 256], ["node", "bun"]]);
+    const wanted = values.flatMap(([n, name]) => scenario(document, name).results.map((one) => {
       const { value, low, high } = one.figures.find(({ metric }) => metric === "throughput");
-      return { x: n, y: value, low, high, text: `${one.contender} at ${n}: ${rate(value)}, ${three(low)} to ${three(high)}` };
+      return { who: one.contender, x: n, y: value, low, high, text: `${one.contender}, at ${n}: ${rate(value)}, ${three(low)} to ${three(high)}` };
     }));
     assert.ok(wanted.every(({ low, y, high }) => low < y && y < high));
     const figure = await drawn(page, "scaling");
-    stands(figure, wanted);
-    wanted.forEach(({ x, low, high, text }, at) => follows(figure, figure.lines.intervals[at], [[x, low], [x, high]], text));
-    fits.forEach((fit, at) => follows(figure, figure.lines.laws[at], fit.curve, `the law of ${fit.contender}`));
+    const points = ["node", "bun"].flatMap((name) => wanted.filter((one) => one.who === name));
+    stands(figure, points);
+    points.forEach(({ x, low, high, text }, at) => follows(figure, figure.lines.ends[at], [[x, low], [x, high]], text));
+    fits.forEach((fit, at) => follows(figure, figure.lines.dashed[at], fit.curve, `the law of ${fit.contender}`));
     const seen = await read(page, "scaling", "ArrowRight", 2);
-    assert.equal(seen.text, wanted[1].text);
-    near(seen.y, place(figure.y, wanted[1].y), seen.text);
+    assert.equal(seen.text, points[1].text);
+    near(seen.y, place(figure.y, points[1].y), seen.text);
     const said = fits.map((fit) => `${fit.contender}: contention ${three(fit.sigma)}, coherency ${three(fit.kappa)}`);
     const note = await page.textContent('[data-figure="scaling"] .note');
     assert.ok(said.every((one) => note.includes(one)), `${note} says ${said}`);
@@ -289,7 +286,7 @@ describe("figures are drawn with the record's numbers", () => {
     for (const [per_cent, said] of [["92", "92 % hits"], ["50", "50 % hits"], ["12.3", "12.3 % hits"], ["0", "0 % hits"]]) {
       if (per_cent !== "92") await page.fill("#hit-rate", per_cent);
       const figure = await drawn(page, "edge-cache");
-      model(Number(per_cent) / 100).forEach((curve, at) => follows(figure, figure.lines.curves[at], curve, `${results[at].contender}, ${said}`));
+      model(Number(per_cent) / 100).forEach((curve, at) => follows(figure, figure.lines.bold[at], curve, `${results[at].contender}, ${said}`));
       assert.ok(figure.texts.some(({ text }) => text.endsWith(said)), `the axis says ${said}`);
       assert.equal(await page.textContent("#edge-cache caption"), `steady: What users see at ${said}`);
     }
@@ -313,8 +310,17 @@ describe("figures are drawn with the record's numbers", () => {
 });
 
 describe("a figure", () => {
+  it("of each kind stands in a section, or its table does", () => on("whole", {}, async ({ page, made }) => {
+    const shown = await page.$$eval("section figure", (all) => all.map((one) => one.dataset.figure));
+    const all = JSON.parse(made.figures);
+    assert.deepEqual([...shown].sort(), all.filter((one) => one.drawing).map((one) => one.kind).sort());
+    const captions = await page.$$eval("section > .table caption", (tables) => tables.map((one) => one.textContent));
+    const alone = all.filter((one) => !one.drawing).map((one) => one.table.caption);
+    assert.ok(alone.length === 2 && alone.every((one) => captions.includes(one)), `${alone} are not all among ${captions}`);
+  }));
+
   it("that cannot be drawn says so, and stops no other", async () => {
-    const opened = await bench.open("small", { edit: (document) => { document.scenarios[0].results[0].latency_curve[3] = null; } });
+    const opened = await bench.open("small", { edit: (_, figures) => { figures.find((one) => one.kind === "latency").drawing.plot.panels[0].lines[0].points[3] = null; } });
     try {
       const figures = await opened.page.$$eval("figure", (all) => all.map((one) => ({
         kind: one.dataset.figure, drawn: one.querySelector(".canvas svg") !== null, said: one.querySelector(".failed").checkVisibility() && one.querySelector(".failed").textContent,
@@ -329,7 +335,7 @@ describe("a figure", () => {
   });
 
   it("that cannot even be thought of leaves the other sections", async () => {
-    const opened = await bench.open("small", { edit: (document) => { document.scenarios[0].results[0].epochs = null; } });
+    const opened = await bench.open("small", { edit: (_, figures) => { figures.find((one) => one.kind === "cpu").title = null; } });
     try {
       const [sections, said] = await opened.page.evaluate(() => [[...document.querySelectorAll("section")].map((one) => one.id), document.querySelector("section > .failed").textContent]);
       assert.match(said, /^What belongs here could not be shown: TypeError/);
@@ -340,11 +346,11 @@ describe("a figure", () => {
   });
 
   it("has a dot for each of 210,000 slices", () => on("long", {}, async ({ page, made }) => {
-    const dots = await page.$$eval('[data-figure="time"] .slices path', (all) => all.map((one) => one.getAttribute("d").split("M").length - 1));
+    const dots = await page.$$eval('[data-figure="time"] .fine path', (all) => all.map((one) => one.getAttribute("d").split("M").length - 1));
     assert.deepEqual(dots, [...Array.from({ length: 7 }, () => 30 * 999), 30 * 7]);
     const empty = await page.$$eval("figure", (all) => all.filter((one) => !one.querySelector(".canvas svg")).map((one) => one.id));
     assert.deepEqual(empty, []);
-    const [slice] = made.document.record.epochs[0].rounds[0].slices;
+    const slice = made.document.record.epochs[0].rounds[0].slices.find((one) => one.contender === 0);
     const seen = await read(page, "time", "Home");
     assert.equal(seen.text, `${made.document.record.plan.contenders[slice.contender].name}, epoch 1, round 1: ${rate(slice.rate_per_s)}`);
   }));

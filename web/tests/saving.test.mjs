@@ -81,7 +81,7 @@ async function copied(page, figure, width) {
 }
 
 /** Kinds of figures with one colour for each contender or part, which only a legend tells apart. */
-const COLOURED = ["latency", "pilot", "ladder", "scaling", "edge-cache"];
+const COLOURED = ["latency", "warm-up", "ladder", "scaling", "edge-cache"];
 
 describe("figures", () => {
   for (const [kind, width] of [["whole", 1280], ["sweep", 1280], ["whole", 390], ["hostile", 390]]) {
@@ -98,8 +98,8 @@ describe("figures", () => {
         kinds.add(kind);
       }
       const wanted = {
-        whole: ["ratios", "epochs", "latency", "time", "pilot", "cpu", "cpu-parts", "memory", "memory-time", "collectors", "cold-start", "ladder", "edge-cache"],
-        sweep: ["latency", "pilot", "scaling"], hostile: ["latency", "pilot", "time"],
+        whole: ["ratios", "epochs", "latency", "time", "warm-up", "cpu", "cpu-parts", "memory", "memory-time", "collectors", "cold-start", "ladder", "edge-cache", "edge-users"],
+        sweep: ["latency", "warm-up", "scaling"], hostile: ["latency", "warm-up", "time"],
       }[kind];
       for (const one of wanted) assert.ok(kinds.has(one), `${one} is not among ${[...kinds]}`);
     }));

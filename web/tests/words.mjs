@@ -1,6 +1,6 @@
 // Numbers as the page should write them, said another way than it says them.
 
-const DIGITS = new Intl.NumberFormat("en-US", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const DIGITS = new Intl.NumberFormat("en-US", { minimumSignificantDigits: 3, maximumSignificantDigits: 3, roundingMode: "halfEven" });
 
 /** Three digits, thousands apart. */
 export const three = (value) => (value === 0 ? "0" : DIGITS.format(value));
@@ -23,4 +23,4 @@ export function ratio({ ratio, low, high }) {
   return { value: ratio.toFixed(digits), interval: `${low.toFixed(digits)} to ${high.toFixed(digits)}` };
 }
 
-export const quantile = (q) => `p${Number((100 * q).toFixed(4))}`;
+export const quantile = (q) => `p${Number((100 * q).toFixed(3))}`;

@@ -1,21 +1,26 @@
-//! The report page: one HTML file that holds the record and everything that shows it.
+//! The report page: one HTML file that holds the record, its figures and everything that shows them.
 //!
 //! Owns: how the document gets into the page without being anything but data there. Must not know what the page shows:
 //! its source is in `web/`, built into `assets/report.html`.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use deadheat_analysis::Report;
-use deadheat_record::AuditRecord;
+use deadheat_analysis::experiment::sentence;
+use deadheat_record::{AuditRecord, METRICS};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
+use crate::figures::{Figure, Scope};
 use crate::{ReportError, plain};
 
 /// The page without its data; `npm run build` in `web/` writes it.
 const PAGE: &str = include_str!("../assets/report.html");
 /// Where the document goes: the whole content of a `<script type="application/json">`.
 const DATA: &str = "__DEADHEAT_DOCUMENT__";
+/// Where the figures go: the same of another one.
+const FIGURES: &str = "__DEADHEAT_FIGURES__";
 /// Where the page's title goes.
 const TITLE: &str = "__DEADHEAT_TITLE__";
 
@@ -26,6 +31,16 @@ struct Embedded<'a> {
     report: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<&'a AuditRecord>,
+}
+
+/// What stands beside the document: all that the page would otherwise have to say in its own words.
+#[derive(Serialize)]
+struct Shown<'a> {
+    figures: Vec<Figure>,
+    /// Metrics as headings.
+    titles: BTreeMap<&'static str, &'static str>,
+    /// What is done to contenders in each scenario.
+    loads: BTreeMap<&'a str, String>,
 }
 
 /// The page of a race: it opens from disk and asks for nothing from anywhere.
@@ -45,15 +60,29 @@ pub fn html_with_audit(report: &Report, audit: &AuditRecord) -> Result<String, R
 }
 
 fn page(report: &Report, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
-    let mut data = Vec::new();
-    let embedded = Embedded { report, audit };
-    embedded.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter)))?;
-    let data = String::from_utf8_lossy(&data);
+    let data = harmless(&Embedded { report, audit })?;
+    let loads = report.record.plan.scenarios.iter().map(|one| (one.name.as_str(), sentence(&one.shape)));
+    let figures = harmless(&Shown {
+        figures: Scope::page(report).figures(),
+        titles: METRICS.iter().map(|row| (row.word, row.title)).collect(),
+        loads: loads.collect(),
+    })?;
     let title = escaped(&plain(&report.study));
-    // The data goes in last: a name in it that looks like a place is left alone.
-    let (head, rest) = PAGE.split_once(TITLE).unwrap_or((PAGE, ""));
-    let (middle, foot) = rest.split_once(DATA).unwrap_or((rest, ""));
-    Ok([head, &title, middle, &data, foot].concat())
+    // From the front to the back: a name that looks like a place is left alone.
+    let (mut page, mut rest) = (String::new(), PAGE);
+    for (place, text) in [(TITLE, title), (DATA, data), (FIGURES, figures)] {
+        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
+        page += before;
+        page += &text;
+        rest = after;
+    }
+    Ok(page + rest)
+}
+
+fn harmless(data: &impl Serialize) -> Result<String, ReportError> {
+    let mut json = Vec::new();
+    data.serialize(&mut Serializer::with_formatter(&mut json, Harmless(CompactFormatter)))?;
+    Ok(String::from_utf8_lossy(&json).into_owned())
 }
 
 /// JSON in which no character could end the element that it stands in, or a line of a script: those are escaped, so that it
@@ -88,8 +117,9 @@ mod tests {
 
     #[test]
     fn the_page_has_one_place_for_each_thing() {
-        assert_eq!((PAGE.matches(TITLE).count(), PAGE.matches(DATA).count()), (1, 1));
-        assert!(PAGE.find(TITLE) < PAGE.find(DATA));
+        let places = [TITLE, DATA, FIGURES];
+        assert_eq!(places.map(|place| PAGE.matches(place).count()), [1; 3]);
+        assert!(places.map(|place| PAGE.find(place)).is_sorted());
         assert!(PAGE.len() < 1_000_000, "{}", PAGE.len());
         assert!(PAGE.contains("Content-Security-Policy") && !PAGE.contains("unsafe-"));
     }
@@ -97,9 +127,7 @@ mod tests {
     #[test]
     fn nothing_ends_the_data_but_its_end() {
         let text = "</script><!--<script>&\u{2028}\u{2029}\"\\\n__DEADHEAT_DOCUMENT__ é";
-        let mut data = Vec::new();
-        text.serialize(&mut Serializer::with_formatter(&mut data, Harmless(CompactFormatter))).unwrap();
-        let data = String::from_utf8(data).unwrap();
+        let data = harmless(&text).unwrap();
         assert!(!data.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{data}");
         assert_eq!(serde_json::from_str::<String>(&data).unwrap(), text);
     }

@@ -10,6 +10,7 @@ mod columns;
 pub mod comparison;
 pub mod doctor;
 mod error;
+mod figures;
 mod html;
 mod json;
 pub mod live;

@@ -45,6 +45,9 @@ fn record() -> Record {
     record
 }
 
+/// Five scenarios have ten figures each, but that one has too few requests for the cache's two; there are the pilot, the ladder and the sweep.
+const FILES: usize = 5 * 11 - 2 + 3;
+
 fn figures(document: &Report) -> BTreeMap<String, String> {
     svg(document).unwrap().into_iter().collect()
 }
@@ -59,9 +62,12 @@ fn every_kind_of_figure() {
         "time-closed-64",
         "warm-up-closed-64",
         "cpu-closed-64",
+        "cpu-parts-closed-64",
         "memory-closed-64",
+        "memory-time-closed-64",
         "cold-start-closed-64",
         "edge-cache-closed-64",
+        "edge-users-closed-64",
         "ladder-request",
         "scaling-more",
     ];
@@ -71,7 +77,7 @@ fn every_kind_of_figure() {
         insta::assert_snapshot!(kind, figure.unwrap());
     }
     // What one scenario has, the others have, too; but the pilot is of one alone, and one has too few requests for the cache.
-    assert_eq!(figures.len(), 4 * 8 + 7 + 1 + 2, "{:?}", figures.keys());
+    assert_eq!(figures.len(), FILES, "{:?}", figures.keys());
 }
 
 #[test]
@@ -103,7 +109,7 @@ fn hostile_names_are_text_in_well_formed_files() {
     record.pilots.iter_mut().for_each(|one| renamed(&mut one.scenario));
     record.ended.iter_mut().for_each(|(scenario, _)| renamed(scenario));
     let figures = svg(&Report::of(&record).unwrap()).unwrap();
-    assert_eq!(figures.len(), 4 * 8 + 7 + 1 + 2);
+    assert_eq!(figures.len(), FILES);
     for (file, text) in &figures {
         assert!(file.chars().all(|one| one.is_ascii_alphanumeric() || "-.".contains(one)), "{file}");
         let parsed =
@@ -175,24 +181,45 @@ fn near(found: f64, wanted: f64) -> bool {
     (found - wanted).abs() <= 1.5
 }
 
+/// What a label says: times in nanoseconds, sizes in MiB.
+fn value(label: &str) -> Option<f64> {
+    let (number, unit) = label.split_once(' ').unwrap_or((label, ""));
+    let units = [("", 1.0), ("MiB", 1.0), ("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let (_, size) = units.into_iter().find(|(name, _)| *name == unit)?;
+    Some(number.replace(',', "").parse::<f64>().ok()? * size)
+}
+
+/// Where the labels of an axis stand, and what they say: those below it are centred, those left of it end there.
+fn labels(text: &str, anchor: &str) -> Vec<(f64, f64)> {
+    let side = if anchor == "end" { "y" } else { "x" };
+    let parsed = roxmltree::Document::parse(text).unwrap();
+    let texts = parsed.descendants().filter(|one| one.attribute("text-anchor") == Some(anchor));
+    texts.filter_map(|one| Some((one.attribute(side)?.parse().ok()?, value(one.text()?.trim())?))).collect()
+}
+
+/// Where a value stands by the first and the last label of an even axis.
+fn place(labels: &[(f64, f64)], value: f64) -> f64 {
+    let [(from, low), (to, high)] = [labels[0], labels[labels.len() - 1]];
+    from + (to - from) * (value - low) / (high - low)
+}
+
 #[test]
 fn dots_stand_where_their_values_are() {
     let document = Report::of(&record()).unwrap();
     let figures = figures(&document);
     let scenario = &document.scenarios[2];
-    // The plot goes from 230 to 690.
     let of = |value: &dyn Fn(&deadheat_analysis::EpochFigures) -> f64, file: &str| {
-        let values: Vec<f64> = scenario.results.iter().flat_map(|one| &one.epochs).map(value).collect();
-        let high = values.iter().copied().fold(0.0, f64::max) * 1.05;
+        let values = scenario.results.iter().flat_map(|one| &one.epochs).map(value);
         let dots = numbers(&figures[file], "circle", &["cx", "cy"]);
-        assert_eq!(dots.len(), 12, "{file}");
-        for (dot, value) in dots.iter().zip(&values) {
-            assert!(near(dot[0], 230.0 + 460.0 * value / high), "{file}: {dot:?} for {value} of {high}");
+        let labels = labels(&figures[file], "middle");
+        assert!(dots.len() == 12 && labels.len() > 2, "{file}: {labels:?}");
+        for (dot, value) in dots.iter().zip(values) {
+            assert!(near(dot[0], place(&labels, value)), "{file}: {dot:?} for {value}");
         }
         // In time order, from the top down.
         assert!(dots[..6].is_sorted_by(|one, next| one[1] < next[1]), "{file}: {dots:?}");
     };
-    of(&|epoch| epoch.cpu_us_per_request.unwrap(), "cpu-closed-64.svg");
+    of(&|epoch| epoch.cpu_us_per_request.unwrap() * 1e3, "cpu-closed-64.svg");
     of(&|epoch| epoch.cold_start_ns as f64, "cold-start-closed-64.svg");
     let pair = &scenario.comparisons[0];
     let dots = numbers(&figures["epochs-closed-64-throughput.svg"], "circle", &["cx"]);
@@ -206,37 +233,26 @@ fn dots_stand_where_their_values_are() {
 fn slices_stand_at_their_time_and_rate() {
     let document = Report::of(&record()).unwrap();
     let figure = &figures(&document)["time-closed-64.svg"];
-    let epochs: Vec<_> = document.record.epochs_of("closed-64").collect();
-    let end_s: f64 = epochs.iter().map(|one| one.took_ns as f64 / 1e9).sum();
-    let slices = |contender: usize| {
-        let epochs = epochs.iter().enumerate();
-        epochs.flat_map(move |(at, epoch)| epoch.rounds.iter().map(move |round| (at, round))).flat_map(
-            move |(at, round)| {
-                let own = round.slices.iter().filter(move |slice| slice.contender == contender);
-                own.map(move |slice| {
-                    (
-                        at as f64 * 8.7 + (slice.start_ns as f64 + 5e7) / 1e9,
-                        slice.rate_per_s.unwrap(),
-                        round.dropped.is_some(),
-                    )
-                })
-            },
-        )
-    };
-    let high = (0..2).flat_map(slices).map(|(_, rate, _)| rate).fold(0.0, f64::max) * 1.06;
-    let wanted: Vec<(f64, f64)> = (0..2)
-        .flat_map(|contender| {
-            let base = 42.0 + 120.0 * (f64::from(contender) + 1.0);
-            let kept = slices(contender as usize).filter(|(_, _, dropped)| !dropped);
-            kept.map(move |(at_s, rate, _)| (96.0 + 844.0 * at_s / end_s, base - 92.0 * rate / high))
-        })
-        .collect();
+    let (seconds, rates) = (labels(figure, "middle"), labels(figure, "end"));
+    let panels: Vec<_> = rates.chunks(rates.len() / 2).collect();
+    let (mut from_s, mut wanted) = (0.0, Vec::new());
+    for epoch in document.record.epochs_of("closed-64") {
+        for round in epoch.rounds.iter().filter(|round| round.dropped.is_none()) {
+            for slice in &round.slices {
+                let at_s = from_s + (slice.start_ns as f64 + slice.elapsed_ns as f64 / 2.0) / 1e9;
+                let y = place(panels[slice.contender], slice.rate_per_s.unwrap());
+                wanted.push((slice.contender, place(&seconds, at_s * 1e9), y));
+            }
+        }
+        from_s += epoch.took_ns as f64 / 1e9;
+    }
+    wanted.sort_by_key(|(contender, ..)| *contender);
     let circles = numbers(figure, "circle", &["cx", "cy"]);
     assert_eq!(circles.len(), wanted.len());
-    for (circle, (x, y)) in circles.iter().zip(&wanted) {
+    for (circle, (_, x, y)) in circles.iter().zip(&wanted) {
         assert!(near(circle[0], *x) && near(circle[1], *y), "{circle:?} for {x}, {y}");
     }
-    assert!(figure.contains("crosses were left out"));
+    assert!(figure.contains("Crosses: rounds that were left out"));
     // A cross is two lines; there is one round of two contenders.
     let crosses = numbers(figure, "line", &["x1"]).len();
     assert!(crosses >= 4, "{crosses}");
@@ -245,7 +261,7 @@ fn slices_stand_at_their_time_and_rate() {
 #[test]
 fn memory_stands_at_its_time_and_size() {
     let document = Report::of(&record()).unwrap();
-    let figure = &figures(&document)["memory-closed-64.svg"];
+    let figure = &figures(&document)["memory-time-closed-64.svg"];
     let parsed = roxmltree::Document::parse(figure).unwrap();
     // All rules are of one grey.
     let drawn = parsed.descendants().filter(|one| one.attribute("stroke") != Some("#DCD8D0"));
@@ -261,14 +277,13 @@ fn memory_stands_at_its_time_and_size() {
         epochs.iter().map(move |epoch| (contender, &epoch.of(contender).unwrap().usage.memory))
     });
     assert_eq!(lines.len(), 2 * epochs.len());
-    let high = f64::from(70 << 20) * 1.06;
+    let (seconds, sizes) = (labels(figure, "middle"), labels(figure, "end"));
+    let panels: Vec<_> = sizes.chunks(sizes.len() / 2).collect();
     for (line, (contender, course)) in lines.iter().zip(courses) {
         assert_eq!((line.len(), course.len()), (3, 3));
-        let base = 42.0 + 120.0 * (contender as f64 + 1.0);
         for ((x, y), point) in line.iter().zip(course) {
-            // It begins at 4 s, and is at least a second wide.
-            let wanted_x = 96.0 + 844.0 * (point.at_ns as f64 / 1e9 - 4.0);
-            let wanted_y = base - 92.0 * point.pss_bytes as f64 / high;
+            let wanted_x = place(&seconds, point.at_ns as f64);
+            let wanted_y = place(panels[contender], point.pss_bytes as f64 / f64::from(1 << 20));
             assert!(near(*x, wanted_x) && near(*y, wanted_y), "{x}, {y} for {wanted_x}, {wanted_y}");
         }
     }
@@ -282,8 +297,8 @@ fn every_logarithmic_axis_of_times_has_labels() {
     for (file, text) in figures(&document) {
         // No other text stands so: latencies are written left of their rules, users' times below them.
         let anchor = match &file {
-            one if one.starts_with("latency-") => "end",
-            one if one.starts_with("edge-cache-") => "middle",
+            one if one.starts_with("latency-") || one.starts_with("edge-cache-") => "end",
+            one if one.starts_with("edge-users-") => "middle",
             _ => continue,
         };
         let parsed = roxmltree::Document::parse(&text).unwrap();
@@ -294,7 +309,7 @@ fn every_logarithmic_axis_of_times_has_labels() {
         assert!(labels.len() >= 3 && times, "{file}: {labels:?}");
         count += 1;
     }
-    assert_eq!(count, 5 + 4);
+    assert_eq!(count, 5 + 2 * 4);
 }
 
 #[test]
@@ -307,9 +322,10 @@ fn parts_of_a_ladder_are_as_wide_as_what_they_add() {
         document.ladders[0].contenders.iter().flat_map(|one| &one.steps).map(|step| step.added_us).collect();
     // Each is filled, and has a white edge.
     assert_eq!((bars.len(), steps.len()), (8, 4));
-    let whole = (steps[0] + steps[1]).max(steps[2] + steps[3]) * 1.05;
+    let labels = labels(figure, "middle");
     for (bar, added) in bars.iter().step_by(2).zip(&steps) {
-        assert!(near(bar[1], 410.0 * added / whole), "{bar:?} for {added} of {whole}");
+        let wanted = place(&labels, added * 1e3) - place(&labels, 0.0);
+        assert!(near(bar[1], wanted), "{bar:?} for {added}");
     }
     assert!(near(bars[0][0] + bars[0][1], bars[2][0]), "one behind the other");
 }

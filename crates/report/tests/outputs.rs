@@ -40,7 +40,7 @@ fn the_page_holds_the_document_whatever_names_are() {
         let page = html(&document).unwrap();
         assert_eq!(embedded(&page), document);
         assert!(!page.contains("<img"));
-        assert_eq!(page.matches("</script>").count(), 2);
+        assert_eq!(page.matches("</script>").count(), 3);
     }
 }
 
@@ -263,20 +263,22 @@ fn figures_are_drawn_of_the_documents_numbers() {
         names,
         [
             "ratios-closed-64-throughput.svg",
-            "epochs-closed-64-throughput.svg",
             "ratios-closed-64-p50.svg",
+            "epochs-closed-64-throughput.svg",
             "epochs-closed-64-p50.svg",
             "latency-closed-64.svg",
             "time-closed-64.svg",
             "warm-up-closed-64.svg",
             "cpu-closed-64.svg",
+            "cpu-parts-closed-64.svg",
             "memory-closed-64.svg",
+            "memory-time-closed-64.svg",
             "cold-start-closed-64.svg",
         ]
     );
     let one = &document.scenarios[0].comparisons[0];
-    let circles = figures[0].1.matches("<circle").count();
-    assert_eq!(circles, 1 + one.epoch_ratios.len());
+    let circles = [0, 2].map(|at: usize| figures[at].1.matches("<circle").count());
+    assert_eq!(circles, [1, one.epoch_ratios.len()]);
     assert!(figures[0].1.contains(&format!("{:.2} (", one.ratio.unwrap())), "{}", figures[0].1);
     assert!(figures.iter().all(|(_, text)| text.starts_with("<svg ") && text.trim_end().ends_with("</svg>")));
     // Twice the same is the same: figures can be committed.

@@ -1,10 +1,14 @@
 // What users see behind an edge cache, at a hit rate that the reader chooses: a model.
-import { figure, section, titled, type Context } from "../context";
+import { section, titled, type Context } from "../context";
 import type { EdgeCache, EdgeUser, Scenario } from "../document";
 import { h, plain } from "../dom";
-import { percent, timeNs } from "../format";
+import { figureElement } from "../figure";
+import { percent, quantileName, timeNs } from "../format";
+import type { Figure, Plot, Point } from "../model";
 import { tableElement } from "../table";
-import { drawCurves, nines, WITHIN } from "./latency";
+
+/** One nine is one step. */
+const nines = (q: number): number => -Math.log10(1 - q);
 
 /** The quantiles of a user behind a cache: a hit takes the edge's time, a miss the edge's and the origin's. */
 function behind(edge_ns: number, origin: [number, number][], hits: number): [number, number][] {
@@ -21,36 +25,40 @@ function at(curve: [number, number][], q: number): number | null {
   return Math.abs(to - q) < 1e-12 ? high : low * (high / low) ** share;
 }
 
+/** The figure's plot, at another hit rate than the study's. */
+function moved(plot: Plot, curves: Map<string, [number, number][]>, hits: number): Plot {
+  const point = ([q, ns]: [number, number]): Point => [nines(q), Math.max(ns, 1), `${quantileName(q)}: ${timeNs(ns)}`];
+  const panels = plot.panels.map((panel) => ({
+    ...panel, lines: panel.lines.map((line) => ({ ...line, dots: "none" as const, points: curves.get(line.name)!.map(point) })),
+  }));
+  const ends = panels.flatMap((panel) => panel.lines.map((line) => line.points[line.points.length - 1]![0]));
+  const label = plot.x.label.replace(/;.*$/, `; ${percent(hits)} hits`);
+  return { ...plot, x: { ...plot.x, label, domain: [0, Math.max(1, ...ends) * 1.02] }, panels };
+}
+
 const USERS: [string, number, (user: EdgeUser) => number][] = [
   ["p50", 0.5, (one) => one.p50_ns], ["p95", 0.95, (one) => one.p95_ns], ["p99", 0.99, (one) => one.p99_ns],
 ];
 
 interface Behind { element: Node[]; move(hits: number): void }
 
-function behindCache(context: Context, scenario: Scenario, edge: EdgeCache): Behind {
+/** A figure of curves with a table of users, both at the hit rate that is chosen. */
+function movable(context: Context, figure: Figure, scenario: Scenario, edge: EdgeCache): Behind {
   let hits = edge.hit_rate;
-  const origins = scenario.results.filter((one) => one.latency_curve.length > 1 && edge.users.some((user) => user.contender === one.contender));
-  const curves = () => origins.map((one) => ({ name: one.contender, points: behind(edge.edge_latency_ns, one.latency_curve, hits) }));
+  const plot = figure.drawing && "plot" in figure.drawing ? figure.drawing.plot : undefined;
+  const names = plot?.panels.flatMap((one) => one.lines.map((line) => line.name)) ?? [];
+  const origins = scenario.results.filter((one) => names.includes(one.contender));
+  const curves = () => new Map(origins.map((one) => [one.contender, behind(edge.edge_latency_ns, one.latency_curve, hits)]));
   const numbers = () => tableElement({
     caption: titled(context, scenario, `What users see at ${percent(hits)} hits`),
     columns: ["contender", ...USERS.map(([name]) => `#${name}`)],
-    rows: curves().map((one) => [one.name, ...USERS.map(([, q, told]) => {
-      const user = edge.users.find((each) => each.contender === one.name)!;
-      const ns = hits === edge.hit_rate ? told(user) : at(one.points, q);
-      return { text: ns == null ? "–" : timeNs(ns), value: ns };
+    rows: [...curves()].map(([name, curve]) => [name, ...USERS.map(([, q, told]): [string, number | null] => {
+      const user = edge.users.find((each) => each.contender === name)!;
+      const ns = hits === edge.hit_rate ? told(user) : at(curve, q);
+      return [ns == null ? "–" : timeNs(ns), ns];
     })]),
   }, `edge-cache-${plain(scenario.name)}`);
-  const saturated = scenario.shape.kind === "closed" ? ", which are the latencies at saturation" : "";
-  const drawn = figure({
-    kind: "edge-cache", level: 3, title: titled(context, scenario, "Latency behind an edge cache"),
-    note: `A model: hits take ${timeNs(edge.edge_latency_ns)}, misses that and what the origin was measured to take${saturated}.`,
-    legend: context.legend(origins.map((one) => one.contender)),
-    draw: (width) => drawCurves(context, curves(), width, `${WITHIN}; ${percent(hits)} hits`),
-    table: () => ({
-      caption: "Latency of the origin", columns: ["contender", "#quantile", "#time"],
-      rows: origins.flatMap((one) => one.latency_curve.map(([q, ns]) => [one.contender, { text: String(q), value: q }, { text: timeNs(ns), value: ns }])),
-    }),
-  }) as HTMLElement & { redraw?: () => void };
+  const drawn = figureElement(context, figure, () => (plot && hits !== edge.hit_rate ? { plot: moved(plot, curves(), hits) } : figure.drawing));
   const holder = h("div", {}, numbers());
   return {
     element: [drawn, holder],
@@ -63,23 +71,31 @@ function behindCache(context: Context, scenario: Scenario, edge: EdgeCache): Beh
 }
 
 export function edgeCache(context: Context): HTMLElement | null {
-  const some = context.measured.flatMap((one) => one.edge_cache?.users.length ? [{ scenario: one, edge: one.edge_cache }] : []);
-  const [first] = some;
-  if (!first) return null;
-  const figures = some.map(({ scenario, edge }) => behindCache(context, scenario, edge));
-  const told = first.edge.hit_rate;
-  const output = h("output", { for: "hit-rate" }, percent(told));
+  let told: number | undefined;
+  const moving: Behind[] = [];
+  const shown = context.of("edge-cache").flatMap((figure): Node[] => {
+    const scenario = context.document.scenarios.find((one) => one.name === figure.subject);
+    const edge = scenario?.edge_cache;
+    if (figure.kind !== "edge-cache" || !scenario || !edge) return [figureElement(context, figure)];
+    told ??= edge.hit_rate;
+    const one = movable(context, figure, scenario, edge);
+    moving.push(one);
+    return one.element;
+  });
+  if (told === undefined) return null;
+  const rate = told;
+  const output = h("output", { for: "hit-rate" }, percent(rate));
   const slider = h("input", {
-    type: "range", id: "hit-rate", min: 0, max: 99.9, step: 0.1, value: (told * 100).toFixed(1),
+    type: "range", id: "hit-rate", min: 0, max: 99.9, step: 0.1, value: (rate * 100).toFixed(1),
     input: () => {
       const wanted = Number(slider.value) / 100;
-      const hits = Math.abs(wanted - told) < 0.0005 ? told : wanted;
+      const hits = Math.abs(wanted - rate) < 0.0005 ? rate : wanted;
       output.textContent = percent(hits);
       slider.setAttribute("aria-valuetext", percent(hits));
-      for (const one of figures) one.move(hits);
+      for (const one of moving) one.move(hits);
     },
   });
   return section("edge-cache", "Behind an edge cache",
     "How much of a difference between origins is left for users when a cache before them answers most requests.",
-    h("p", { class: "slider" }, h("label", { for: "hit-rate" }, "Hit rate"), slider, output), ...figures.flatMap((one) => one.element));
+    h("p", { class: "slider" }, h("label", { for: "hit-rate" }, "Hit rate"), slider, output), ...shown);
 }

@@ -1,7 +1,7 @@
 // What was to be run: contenders and services with their commands and environment, and every load in full.
 import type { Context } from "../context";
 import type { Listen, Plan, ScenarioPlan, Service } from "../document";
-import { limitsText, percent, shapeText, timeNs, trafficText, whole } from "../format";
+import { limitsText, percent, timeNs, trafficText, whole } from "../format";
 import { behind, tableElement, type Cell, type Table } from "../table";
 
 export function planned(context: Context): HTMLElement[] {
@@ -16,7 +16,7 @@ export function planned(context: Context): HTMLElement[] {
     ...table({ caption: "Commands that contenders measure with", columns: ["contender", "measure", "command"], rows: measures(plan) }, "measures"),
     ...table({
       caption: "Loads", columns: ["scenario", "load", "requests", "beside its shape", "held to", "rounds per epoch"],
-      rows: plan.scenarios.map((one) => load(plan, one)),
+      rows: plan.scenarios.map((one) => load(context, plan, one)),
     }, "loads"),
   ];
 }
@@ -44,11 +44,11 @@ const environment = (plan: Plan): Cell[][] =>
 const measures = (plan: Plan): Cell[][] =>
   plan.contenders.flatMap((one) => Object.entries(one.measures ?? {}).map(([name, command]) => [one.name, name, command]));
 
-function load(plan: Plan, one: ScenarioPlan): Cell[] {
+function load(context: Context, plan: Plan, one: ScenarioPlan): Cell[] {
   const { slice_ns, rounds } = one.slices ?? plan.method;
   const loaded = one.shape.kind !== "starts" && one.shape.kind !== "measure";
   return [
-    one.name, shapeText(one.shape), mix(plan, one), trafficText(one.traffic) || "–", limitsText(one.limits) || "nothing",
+    one.name, context.load(one.name), mix(plan, one), trafficText(one.traffic) || "–", limitsText(one.limits) || "nothing",
     loaded ? `${whole(rounds)} of ${timeNs(slice_ns)}` : "one",
   ];
 }

@@ -2,7 +2,7 @@
 import { section, type Context } from "../context";
 import type { Maybe, Result, Scenario } from "../document";
 import { h, plain, unique } from "../dom";
-import { bytes, ENDED, failures, interval, limitsText, metricInfo, percent, shapeText, three, timeNs, trafficText, whole } from "../format";
+import { bytes, ENDED, failures, limitsText, percent, three, timeNs, trafficText, whole } from "../format";
 import { tableElement, type Cell, type Table } from "../table";
 
 export function verdicts(context: Context): HTMLElement | null {
@@ -16,7 +16,7 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
   const planned = context.planned(scenario.name);
   const limits = limitsText(planned?.limits);
   const facts = [
-    shapeText(scenario.shape), trafficText(planned?.traffic), limits && `held to ${limits}`,
+    context.load(scenario.name), trafficText(planned?.traffic), limits && `held to ${limits}`,
     `${scenario.epochs} epoch${scenario.epochs === 1 ? "" : "s"}`, ENDED[scenario.ended] ?? scenario.ended,
   ].filter((one): one is string => Boolean(one)).map(plain).join(" · ");
   const counted = [invalid && `${invalid} that take${invalid === 1 ? "s" : ""} numbers away`, warnings && `${warnings} warning${warnings === 1 ? "" : "s"}`];
@@ -25,13 +25,13 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
     h("p", { class: "facts" }, facts),
     h("p", { class: "sentence" }, plain(first?.headline || "nothing was compared")),
     others.length > 0 && h("ul", { class: "more" }, ...others.map((one) =>
-      h("li", {}, h("b", {}, `${metricInfo(one.metric).title}: `), plain(one.headline)))),
+      h("li", {}, h("b", {}, `${context.title(one.metric)}: `), plain(one.headline)))),
     invalid + warnings > 0 && h("p", { class: invalid ? "flag invalid" : "flag" },
       h("a", { href: "#gates" }, `Findings: ${counted.filter(Boolean).join(", ")}`)),
     scenario.results.length > 0 && tableElement(results(context, scenario), unique(`results-${scenario.name}`)));
 }
 
-export const cell = <T extends number>(value: T | null | undefined, show: (value: T) => string): Cell =>
+const cell = <T extends number>(value: T | null | undefined, show: (value: T) => string): Cell =>
   value == null ? { text: "–", value: null } : { text: show(value), value };
 
 type Column = [string, (result: Result) => Cell];
@@ -88,6 +88,5 @@ function results(context: Context, scenario: Scenario): Table {
 function spread(result: Result, metric: string, show = three): Cell {
   const figure = result.figures.find((one) => one.metric === metric);
   if (!figure || figure.low == null || figure.high == null) return "–";
-  if (figure.value > 100 || show !== three) return `${show(figure.low)} to ${show(figure.high)}`;
-  return interval(figure.low, figure.high);
+  return `${show(figure.low)} to ${show(figure.high)}`;
 }
