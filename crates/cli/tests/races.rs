@@ -185,8 +185,8 @@ fn first_seconds_are_kept_window_by_window() {
         format!(
             "[[contender]]\nname = \"a\"\ncommand = {}\n[[contender]]\nname = \"b\"\ncommand = {}\n\
              [[probe]]\npath = \"/\"\n[[scenario]]\nname = \"first\"\nconnections = 4\nwarm_up = false\n",
-            command(&["--json"]),
             command(&["--json", "--spin-us", "100"]),
+            command(&["--json", "--spin-us", "200"]),
         ),
     );
     let race = kit.deadheat(["race", ".", "--record", "r.jsonl", "--epochs", "3", "--measure", "1s"]);
