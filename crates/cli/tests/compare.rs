@@ -124,7 +124,7 @@ fn what_cannot_be_compared_is_refused() {
     let mapped =
         kit.deadheat(["compare", "race.json", "other.json", "--map", "bun=bun2", "--json", "-"]).run();
     let document: Value = serde_json::from_str(&mapped.stdout).unwrap();
-    assert_eq!(document["scenarios"][0]["changes"].as_array().unwrap().len(), 8);
+    assert_eq!(document["scenarios"][0]["changes"].as_array().unwrap().len(), 10);
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn a_common_rate_compares_percentiles_and_cpu() {
     let seeds: Vec<&Value> =
         json["record"]["epochs"][0]["rounds"][0]["slices"].as_array().unwrap().iter().collect();
     assert_eq!(seeds[0]["completions"], seeds[1]["completions"], "the same arrivals for both");
-    outcome.assert_stdout_has("open, 3,000 requests/s, Poisson");
+    outcome.assert_stdout_has("open load, 3,000 requests/s, Poisson");
 }
 
 /// One answers 2.5 times as fast as the other, and bears about as much more.
@@ -476,5 +476,5 @@ fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
         let figure = &scenario["results"][0]["figures"][0];
         assert!(figure["metric"] == "throughput" && figure["value"].as_f64().unwrap() > 0.0, "{figure}");
     }
-    outcome.assert_stdout_has("more: closed, over connections").assert_stdout_has("b against a: ");
+    outcome.assert_stdout_has("more: closed load, over connections").assert_stdout_has("b against a: ");
 }

@@ -1152,7 +1152,7 @@ pub static ONE_RUN_EACH: Gate = Gate {
     compare: Some(Told {
         warns: "two loads: one run each, so that nothing can be told",
         invalid: "",
-        remedies: &["race both revisions in one race"],
+        remedies: &["race both revisions in one race: `deadheat race 'OLD COMMAND' 'NEW COMMAND'`"],
     }),
     ..Gate::new("one-run-each", NEVER, NEVER)
 };
