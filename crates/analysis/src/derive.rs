@@ -92,7 +92,7 @@ fn scenario_result(
         gates: readings.into_iter().map(Reading::shown).collect(),
         edge_cache: edge::of(record, scenario).map_err(damaged)?,
         collectors: collector::of(record, name),
-        ended: ended(record.end_of(name)).into(),
+        ended: record.end_of(name).into(),
     };
     let margin = record.plan.method.margin;
     let said = |one: &Ranking| headline::of(&result, one, margin, race_findings);
@@ -128,17 +128,6 @@ fn ranking(metric: Metric, results: &[ContenderResult], comparisons: &[Compariso
         letters: letters[*index].clone(),
     };
     Ranking { metric, contenders: order.iter().map(ranked).collect(), headline: String::new() }
-}
-
-fn ended(end: Option<End>) -> &'static str {
-    match end {
-        Some(End::Decided) => "decided",
-        Some(End::Maximum) => "maximum",
-        Some(End::Budget) => "budget",
-        Some(End::Stopped) => "stopped",
-        Some(End::Unavailable) => "unavailable",
-        None => "unfinished",
-    }
 }
 
 /// Everybody in the plan and those that were left out of it.

@@ -23,7 +23,8 @@ pub mod series;
 pub use condition::{ConditionPlace, ConditionResult};
 pub use error::AnalysisError;
 pub use report::{
-    Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, EpochFigures,
+    Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, Ended,
+    EpochFigures,
     Figure, Fit, GateReading, GateWord, LadderResult, LadderStep, ParitySummary, Ranked, Ranking, Report,
     ScenarioResult, SweepResult, schema_json,
 };

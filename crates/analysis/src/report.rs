@@ -10,7 +10,7 @@ mod ladder;
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Axis, CollectorKind, Experiment, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles, Record,
+    Axis, CollectorKind, End, Experiment, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles, Record,
     Severity, Throttling, VerdictWord,
 };
 use schemars::JsonSchema;
@@ -330,6 +330,37 @@ pub struct CollectorResult {
     pub requests_per_s: f64,
 }
 
+/// Why a scenario ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// Every pair was decided at a look.
+    Decided,
+    /// The largest number of epochs was reached.
+    Maximum,
+    /// The time budget was used up.
+    Budget,
+    /// Parity or a gate left fewer than two contenders.
+    Stopped,
+    /// Nothing can be compared.
+    Unavailable,
+    /// It has not ended: the race runs, or was interrupted.
+    Unfinished,
+}
+
+impl From<Option<End>> for Ended {
+    fn from(end: Option<End>) -> Self {
+        match end {
+            Some(End::Decided) => Self::Decided,
+            Some(End::Maximum) => Self::Maximum,
+            Some(End::Budget) => Self::Budget,
+            Some(End::Stopped) => Self::Stopped,
+            Some(End::Unavailable) => Self::Unavailable,
+            None => Self::Unfinished,
+        }
+    }
+}
+
 /// One scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioResult {
@@ -357,8 +388,8 @@ pub struct ScenarioResult {
     /// One entry per contender whose collector a diagnostic pass watched under this load, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<CollectorResult>,
-    /// Why it ended: `decided`, `maximum`, `budget`, `stopped`, `unavailable`, or `unfinished`.
-    pub ended: String,
+    /// Why it ended.
+    pub ended: Ended,
 }
 
 /// The Universal Scalability Law fitted to a contender's rates over a sweep: a diagnostic, never a verdict.

@@ -5,7 +5,7 @@
 use deadheat_record::{Finding, Metric, Severity, VerdictWord};
 
 use crate::number::{interval, percent, ratio, ratio_decimals};
-use crate::report::{Comparison, Ranking, ScenarioResult};
+use crate::report::{Comparison, Ended, Ranking, ScenarioResult};
 
 /// The sentence about one metric, of which this is the ranking.
 pub(crate) fn of(
@@ -48,7 +48,7 @@ pub(crate) fn of(
             invalid_codes(scenario, metric, race_findings)
         ),
     };
-    if comparisons.iter().any(|one| one.provisional) && scenario.ended == "unfinished" {
+    if comparisons.iter().any(|one| one.provisional) && scenario.ended == Ended::Unfinished {
         return format!("so far: {sentence}");
     }
     sentence

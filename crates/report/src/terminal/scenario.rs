@@ -3,7 +3,7 @@
 //! Owns which columns there are and which of them matter most.
 
 use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
-use deadheat_analysis::{Comparison, ContenderResult, Ranking, Report, ScenarioResult};
+use deadheat_analysis::{Ended, Comparison, ContenderResult, Ranking, Report, ScenarioResult};
 use deadheat_record::{Metric, VerdictWord};
 
 use super::bar::{Bar, bar};
@@ -71,11 +71,13 @@ fn about(report: &Report, scenario: &ScenarioResult) -> String {
 
 /// How many epochs count, how many more were left out, and why it ended.
 pub(super) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
-    let end = match scenario.ended.as_str() {
-        "maximum" => "the most planned".into(),
-        "budget" => "time budget used up".into(),
-        "unavailable" => "nothing to compare".into(),
-        other => plain(other),
+    let end = match scenario.ended {
+        Ended::Decided => "decided",
+        Ended::Maximum => "the most planned",
+        Ended::Budget => "time budget used up",
+        Ended::Stopped => "stopped",
+        Ended::Unavailable => "nothing to compare",
+        Ended::Unfinished => "unfinished",
     };
     let counted = report.counted(scenario);
     let epochs = if counted == 1 { "epoch" } else { "epochs" };
