@@ -10,8 +10,8 @@ mod ladder;
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Axis, CollectorKind, End, Experiment, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles, Record,
-    Severity, Throttling, VerdictWord,
+    Axis, CollectorKind, End, Experiment, Finding, Limits, Machine, Method, Metric, Outcomes, Quantiles,
+    Record, Severity, Throttling, VerdictWord,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -303,7 +303,7 @@ fn own_warnings(report: &Report, which: &str, file: &str) -> Option<Finding> {
     (!codes.is_empty()).then(|| {
         let message = format!("the {which} record has warnings of its own: {}", codes.join(", "));
         Finding {
-            remedy: (format!("read them with: deadheat report {file}")).into(),
+            remedy: format!("read them with: deadheat report {file}"),
             ..table::WARNINGS_IN_RECORD.warning(By::Compare, message)
         }
     })

@@ -116,8 +116,7 @@ fn cores(record: &DoctorRecord) -> Vec<Finding> {
             nodes.iter().filter(|node| touches(node, &pinning.server_cpus)).collect();
         if let [first, _, ..] = of_servers[..] {
             findings.push(Finding {
-                remedy: (format!("keep them within one: --server-cpus with some of {}", listed(first)))
-                    .into(),
+                remedy: format!("keep them within one: --server-cpus with some of {}", listed(first)),
                 ..table::MEMORY_NODES.warning(
                     By::Doctor,
                     format!(
@@ -156,7 +155,7 @@ fn frequency(record: &DoctorRecord) -> Vec<Finding> {
         let switch = details.turbo_switch.as_deref().unwrap_or_default();
         let off = if switch.ends_with("no_turbo") { 1 } else { 0 };
         findings.push(Finding {
-            remedy: (format!("echo {off} | sudo tee {switch}")).into(),
+            remedy: format!("echo {off} | sudo tee {switch}"),
             ..table::TURBO.warning(
                 By::Doctor,
                 "turbo is on: how fast a core is depends on its heat and on what the other cores do",
@@ -205,10 +204,8 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
                 }
             };
             let message = format!("the clock is {source}, and takes {} to read", time_ns(read));
-            findings.push(Finding {
-                remedy: (remedy).into(),
-                ..table::CLOCK_SOURCE.warning(By::Doctor, message)
-            });
+            findings
+                .push(Finding { remedy: remedy.into(), ..table::CLOCK_SOURCE.warning(By::Doctor, message) });
         }
     }
     if let Some(used) = details.swap_used_bytes.filter(|used| *used > 0) {
@@ -236,7 +233,7 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
             _ => "allow io_uring in the container's seccomp profile, or use Linux 6.1 or later",
         };
         let message = "io_uring cannot be used: the generator does with epoll, at a lower ceiling";
-        findings.push(Finding { remedy: (remedy).into(), ..table::NO_IO_URING.warning(By::Doctor, message) });
+        findings.push(Finding { remedy: remedy.into(), ..table::NO_IO_URING.warning(By::Doctor, message) });
     }
     findings
 }
@@ -326,7 +323,7 @@ fn disturbance(record: &DoctorRecord) -> Vec<Finding> {
         let which =
             if pids.is_empty() { "it".into() } else { format!("what you can spare of {}", pids.join(", ")) };
         findings.push(Finding {
-            remedy: (format!("stop {which}, or wait until it is done")).into(),
+            remedy: format!("stop {which}, or wait until it is done"),
             ..table::FOREIGN_CPU.finding(
                 By::Doctor,
                 if share > table::FOREIGN_CPU.invalid { Severity::Invalid } else { Severity::Warn },

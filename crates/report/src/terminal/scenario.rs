@@ -3,7 +3,7 @@
 //! Owns which columns there are and which of them matter most.
 
 use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
-use deadheat_analysis::{Ended, Comparison, ContenderResult, Ranking, Report, ScenarioResult};
+use deadheat_analysis::{Comparison, ContenderResult, Ended, Ranking, Report, ScenarioResult};
 use deadheat_record::{Metric, VerdictWord};
 
 use super::bar::{Bar, bar};

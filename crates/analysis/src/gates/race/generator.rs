@@ -298,7 +298,7 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
 fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     let by_signal = scene.record.machine.cgroup == CgroupKind::None;
     let is_cpu = scene.judged.contests.iter().any(|contest| contest.metric == Metric::Cpu);
-    if !by_signal || !is_cpu || !scene.plan.shape.rate_per_s().is_some() {
+    if !by_signal || !is_cpu || scene.plan.shape.rate_per_s().is_none() {
         return None;
     }
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
