@@ -437,7 +437,7 @@ fn a_generator_has_a_thread_for_each_core_and_no_more_than_connections() {
         let expected = if said { both("generator-saturated", Severity::Invalid, &record) } else { vec![] };
         assert_eq!(found(&record), expected, "{connections} connections, {cpu_ns} ns in a slice");
         let findings = Report::of(&record).unwrap().scenarios.remove(0).findings;
-        let by_connections = |remedy: &str| remedy.contains("number of connections");
+        let by_connections = |remedy: &str| remedy.contains("use more connections");
         assert!(findings.iter().all(|one| by_connections(&one.remedy) == (connections == 2)), "{findings:?}");
     }
 }

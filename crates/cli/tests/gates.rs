@@ -147,7 +147,7 @@ fn assert_given_up(outcome: &Outcome, after: usize) {
     let given_up = (epochs.len(), &scenario(outcome)["ended"]) == (after, &Value::from("unavailable"));
     assert_eq!(given_up, !any_left, "{outcome}");
     if given_up {
-        outcome.assert_status(3).assert_stdout_has("race again where less disturbs it");
+        outcome.assert_status(3).assert_stdout_has("race again on a quieter machine");
     }
 }
 

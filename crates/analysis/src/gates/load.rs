@@ -185,8 +185,7 @@ fn connections_failed(record: &LoadRecord) -> Option<Reading> {
         worst.cause,
         whole(record.connections_used)
     );
-    let gate = &table::CONNECTIONS_FAILED;
-    Some(gate.say(By::Load, Some(Severity::Warn), message).remedy(gate.remedy(By::Load, case)))
+    Some(table::CONNECTIONS_FAILED.say(By::Load, Some(Severity::Warn), message).case(case))
 }
 
 /// The lag that the generator itself caused: waiting for a connection and connecting are the server's doing.
@@ -225,9 +224,8 @@ fn generator_saturated(record: &LoadRecord) -> Option<Reading> {
         true => ("latencies hold its own delays", 0),
         false => ("it may be the limit, and not the server", 1),
     };
-    let gate = &table::GENERATOR_SATURATED;
     let message = format!("the generator was busy for {} of its time; {limit}", percent(share));
-    Some(gate.read(By::Load, share, message).remedy(gate.remedy(By::Load, case)))
+    Some(table::GENERATOR_SATURATED.read(By::Load, share, message).case(case))
 }
 
 /// Under an open load a delay costs latency, and may be at each waking what a send lag may be: as for a race.

@@ -2,7 +2,7 @@
 
 use deadheat_record::{Finding, Metric, Severity};
 
-use super::table::Gate;
+use super::table::{By, Gate};
 use crate::number::percent;
 use crate::report::GateReading;
 
@@ -10,6 +10,7 @@ use crate::report::GateReading;
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub(super) gate: &'static Gate,
+    pub(super) by: By,
     /// How much it weakens the number; none where it is within its limits.
     pub(super) severity: Option<Severity>,
     pub(super) contender: Option<String>,
@@ -26,9 +27,9 @@ impl Reading {
         Self { contender: Some(contender.into()), ..self }
     }
 
-    /// With the remedy of another case than the usual one.
-    pub(super) fn remedy(self, remedy: &'static str) -> Self {
-        Self { remedy, ..self }
+    /// With the remedy of that case: the table has them in this order.
+    pub(super) fn case(self, case: usize) -> Self {
+        Self { remedy: self.gate.remedy(self.by, case), ..self }
     }
 
     /// The same reading where it weakens nothing, however high.

@@ -115,6 +115,7 @@ impl Gate {
         let (metrics, message) = (Vec::<Metric>::new(), message.into());
         Reading {
             gate: self,
+            by,
             severity,
             contender: None,
             metrics,
@@ -184,13 +185,13 @@ pub static PROCESSORS_SLEEP: Gate = Gate {
 /// `few-epochs`.
 pub static FEW_EPOCHS: Gate = Gate {
     race: Some(Told {
-        warns: "fewer epochs that count than the first look takes",
+        warns: "fewer epochs count than the first look needs",
         invalid: "",
         remedies: &[
             "go on with --resume",
             "give the race more time with --budget",
-            "race again where less disturbs it; `deadheat doctor` shows what does",
-            "mend first what else is found here, and race again",
+            "race again on a quieter machine; `deadheat doctor` shows what disturbs this one",
+            "fix the other findings first, then race again",
         ],
     }),
     ..Gate::new("few-epochs", NEVER, NEVER)
@@ -199,10 +200,10 @@ pub static FEW_EPOCHS: Gate = Gate {
 /// `not-server-bound`.
 pub static NOT_SERVER_BOUND: Gate = Gate {
     race: Some(Told {
-        warns: "closed load, the contender and its services used under 90 % of its cores",
+        warns: "closed load: the contender and its services used less than 90 % of its cores",
         invalid: "",
         remedies: &[
-            "raise the number of connections, or look for what it waits for: a lock, a disk, a database, one thread",
+            "use more connections, or find out what it waits for: a lock, a disk, a database, one thread",
         ],
     }),
     ..Gate::new("not-server-bound", 0.1, NEVER)
@@ -211,15 +212,15 @@ pub static NOT_SERVER_BOUND: Gate = Gate {
 /// `generator-saturated`.
 pub static GENERATOR_SATURATED: Gate = Gate {
     race: Some(Told {
-        warns: "generator over {warn} of its threads' time, and no closed load held the contender at its limit",
+        warns: "the generator used over {warn} of its threads' time, and the contender was not at its limit under a closed load",
         invalid: "over {invalid}",
         remedies: &[
             "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
-            "raise the number of connections: the generator has no more threads than those",
+            "use more connections: the generator has no more threads than connections",
         ],
     }),
     load: Some(Told {
-        warns: "the generator used over {warn} of its time on a CPU (loads from 100 ms on)",
+        warns: "the generator was busy for over {warn} of its time (loads of 100 ms and longer)",
         invalid: "over {invalid}",
         remedies: &[
             "give it more threads with -t and CPUs of their own with --cpus, or lower --rate",
@@ -232,7 +233,7 @@ pub static GENERATOR_SATURATED: Gate = Gate {
 /// `mismatch`.
 pub static MISMATCH: Gate = Gate {
     race: Some(Told {
-        warns: "any answer that is not the expected one",
+        warns: "any answer differs from the expected one",
         invalid: "over {invalid}",
         remedies: &[
             "find out with `deadheat check` and the contender's log why it answers differently under load",
@@ -251,8 +252,8 @@ pub static MISMATCH: Gate = Gate {
 /// `errors`.
 pub static ERRORS: Gate = Gate {
     race: Some(Told {
-        warns: "any request without an answer",
-        invalid: "over {invalid}; a percentile: more of an epoch without an answer than lie beyond it",
+        warns: "any request got no answer",
+        invalid: "over {invalid}; for a percentile: more requests of an epoch got no answer than lie beyond it",
         remedies: &[
             "look into the contender's log; lower the number of connections or the rate until all are answered",
         ],
@@ -270,7 +271,7 @@ pub static ERRORS: Gate = Gate {
 /// `steal`.
 pub static STEAL: Gate = Gate {
     race: Some(Told {
-        warns: "over {warn} of the rounds' time, those among them that were left out",
+        warns: "over {warn} of the time of all rounds, including those left out",
         invalid: "over {invalid}",
         remedies: &["use a machine that is not shared, or race at a quieter hour"],
     }),
@@ -285,7 +286,7 @@ pub static STEAL: Gate = Gate {
 /// `stalls`.
 pub static STALLS: Gate = Gate {
     race: Some(Told {
-        warns: "open load and peaks: a core stood still for a share of the contender's time over half of what lies beyond the highest percentile",
+        warns: "open loads and searches for a peak: a core stood still for over half of the share of time that lies beyond the highest percentile",
         invalid: "",
         remedies: &[
             "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
@@ -304,7 +305,7 @@ pub static STALLS: Gate = Gate {
 /// `foreign-cpu`.
 pub static FOREIGN_CPU: Gate = Gate {
     race: Some(Told {
-        warns: "over {warn} of the rounds' time on the servers' cores or on the generator's, those among them that were left out",
+        warns: "over {warn} of the time of all rounds, including those left out, on the servers' or the generator's cores",
         invalid: "over {invalid}",
         remedies: &[
             "stop what else runs (`top` shows it), or choose other cores with --server-cpus and --load-cpus",
@@ -332,9 +333,9 @@ pub static DROPPED_ROUNDS: Gate = Gate {
 pub static NO_STEADY_STATE: Gate = Gate {
     race: Some(Told {
         warns: "",
-        invalid: "from four epochs on: the rate, or under an open load what is done per second of CPU time, climbs by over 1 % within epochs",
+        invalid: "from four epochs on: the rate (under an open load, the work per second of CPU time) climbs by over 1 % within epochs",
         remedies: &[
-            "give it a longer warm-up, or find out what it keeps on doing (compiling, caching, growing)",
+            "give it a longer warm-up, or find out what it keeps doing (compiling, caching, growing)",
         ],
     }),
     ..Gate::new("no-steady-state", NEVER, NEVER)
@@ -343,7 +344,7 @@ pub static NO_STEADY_STATE: Gate = Gate {
 /// `too-noisy`.
 pub static TOO_NOISY: Gate = Gate {
     race: Some(Told {
-        warns: "the margin would take over twice the most epochs",
+        warns: "to decide at the margin would take over twice the most epochs",
         invalid: "",
         remedies: &[
             "use a quieter machine, ask for a wider --margin, or allow more with --epochs and --budget",
@@ -366,7 +367,7 @@ pub static NO_KEEP_ALIVE: Gate = Gate {
 /// `intermittent-slow-slices`.
 pub static INTERMITTENT_SLOW_SLICES: Gate = Gate {
     race: Some(Told {
-        warns: "trimmed and total ratio differ",
+        warns: "the ratio without the slowest and fastest rounds differs from the ratio of all rounds",
         invalid: "",
         remedies: &[
             "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",
@@ -378,10 +379,10 @@ pub static INTERMITTENT_SLOW_SLICES: Gate = Gate {
 /// `serial-correlation`.
 pub static SERIAL_CORRELATION: Gate = Gate {
     race: Some(Told {
-        warns: "from ten epochs on: the epochs' ratios follow each other, beyond 2 standard errors",
+        warns: "from ten epochs on: each epoch's ratio follows the one before, by over 2 standard errors",
         invalid: "",
         remedies: &[
-            "race again at another hour or on a machine whose speed does not drift; take a verdict near its limit for nothing",
+            "race again at another hour or on a machine whose speed does not drift; do not rely on a verdict near its limit",
         ],
     }),
     ..Gate::new("serial-correlation", NEVER, NEVER)
@@ -390,12 +391,12 @@ pub static SERIAL_CORRELATION: Gate = Gate {
 /// `send-lag`.
 pub static SEND_LAG: Gate = Gate {
     race: Some(Told {
-        warns: "open load: p99 of the lag that is the generator's over {warn} of the median latency",
-        invalid: "over {invalid}, with 100 requests beyond it; p99 stands while it is under 50 % of that",
+        warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
+        invalid: "over {invalid}, with 100 requests beyond it; a p99 stays valid while the lag is under 50 % of it",
         remedies: &["give the generator more cores of its own with --load-cpus, or lower the rate"],
     }),
     load: Some(Told {
-        warns: "open: p99 of the lag that is the generator's over {warn} of the median latency",
+        warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
         invalid: "over {invalid} at the highest of p99, p95, p90, p75, p50 that has 100 requests beyond it",
         remedies: &["give the generator CPUs of its own with --cpus, more threads with -t, or lower --rate"],
     }),
@@ -405,12 +406,12 @@ pub static SEND_LAG: Gate = Gate {
 /// `offered-not-achieved`.
 pub static OFFERED_NOT_ACHIEVED: Gate = Gate {
     race: Some(Told {
-        warns: "open load: under 99.5 % of what was due was kept up with",
+        warns: "open load: the contender kept up with less than 99.5 % of the requests that were due",
         invalid: "under 98 %",
         remedies: &["lower the rate: the contender, or what it waits for, cannot do more"],
     }),
     load: Some(Told {
-        warns: "open: under 99.5 % of what was due was kept up with",
+        warns: "open load: the server kept up with less than 99.5 % of the requests that were due",
         invalid: "under 98 %",
         remedies: &["lower --rate; the server, or what it waits for, cannot do more"],
     }),
@@ -421,12 +422,12 @@ pub static OFFERED_NOT_ACHIEVED: Gate = Gate {
 pub static LITTLES_LAW: Gate = Gate {
     race: Some(Told {
         warns: "",
-        invalid: "in flight and throughput x latency differ in an epoch by over {invalid} (closed), 5 % (open)",
+        invalid: "in an epoch, requests in flight differ from throughput times latency by over {invalid} (closed load) or 5 % (open load)",
         remedies: &["this is a defect of deadheat: report it with the record of this race"],
     }),
     load: Some(Told {
         warns: "",
-        invalid: "in flight and throughput x latency differ by over {invalid} (closed), 5 % (open)",
+        invalid: "requests in flight differ from throughput times latency by over {invalid} (closed load) or 5 % (open load)",
         remedies: &["this is a defect of deadheat: report it with the JSON of this load"],
     }),
     ..Gate::new("littles-law", 0.02, 0.02)
@@ -435,12 +436,12 @@ pub static LITTLES_LAW: Gate = Gate {
 /// `run-delay`.
 pub static RUN_DELAY: Gate = Gate {
     race: Some(Told {
-        warns: "the generator waited for a CPU over {warn} of the time, and no closed load held the contender at its limit; open load: beyond a tenth of the median latency at each waking",
+        warns: "the generator waited for a CPU for over {warn} of the time, and the contender was not at its limit under a closed load; open load: each wait counts from a tenth of the median latency on",
         invalid: "over {invalid}",
         remedies: &["give the generator cores of its own with --load-cpus, and stop what else runs on them"],
     }),
     load: Some(Told {
-        warns: "it waited for a CPU over {warn} of the time (loads from 100 ms on); open: beyond a tenth of the median latency at each waking",
+        warns: "the generator waited for a CPU for over {warn} of the time (loads of 100 ms and longer); open load: each wait counts from a tenth of the median latency on",
         invalid: "over {invalid}",
         remedies: &["give generator and server CPUs of their own: --cpus here, taskset for the server"],
     }),
@@ -477,7 +478,7 @@ pub static HANDICAP: Gate = Gate {
 /// `throttled`.
 pub static THROTTLED: Gate = Gate {
     race: Some(Told {
-        warns: "a CPU quota that nobody asked for held the contender or deadheat back",
+        warns: "a CPU quota that the scenario did not ask for held back the contender, or deadheat itself",
         invalid: "deadheat for over {invalid} of the load",
         remedies: &[
             "start it without the quota of its control group, or ask for one with `cpus` in the scenario",
@@ -534,8 +535,8 @@ pub static SWAP: Gate = Gate {
 /// `peak-not-found`.
 pub static PEAK_NOT_FOUND: Gate = Gate {
     race: Some(Told {
-        warns: "a contender's search for its peak was given up in a later epoch, which is left out",
-        invalid: "in the first, or in any epoch its peak lay outside what is tried, or beyond what the generator can do",
+        warns: "the search was given up in an epoch after the first, and that epoch is left out",
+        invalid: "it was given up in the first epoch, or in any epoch the peak lay outside the rates that are tried or above what the generator can do",
         remedies: &[
             "ask for a stricter objective with --slo",
             "ask for a milder objective with --slo, or compare latencies at a --rate",
@@ -549,7 +550,7 @@ pub static PEAK_NOT_FOUND: Gate = Gate {
 /// `metric-unavailable`.
 pub static METRIC_UNAVAILABLE: Gate = Gate {
     race: Some(Told {
-        warns: "a percentile has under 100 requests beyond it in an epoch",
+        warns: "fewer than 100 requests of an epoch lie beyond a percentile",
         invalid: "no metric is left",
         remedies: &["measure longer with --measure, or raise the --rate"],
     }),
@@ -582,7 +583,7 @@ pub static UNSOLICITED: Gate = Gate {
         warns: "any",
         invalid: "over {invalid} of the requests",
         remedies: &[
-            "find out what the server sends after its answers: if it comes under the next request, it is taken for its answer",
+            "find out what the server sends after its answers: under the next request, it would be taken for the answer",
         ],
     }),
     ..Gate::new("unsolicited", 0.0, 0.001)
@@ -592,7 +593,7 @@ pub static UNSOLICITED: Gate = Gate {
 pub static NOTHING_MEASURED: Gate = Gate {
     load: Some(Told {
         warns: "",
-        invalid: "no answer at all",
+        invalid: "no request was answered",
         remedies: &["ask the server once by hand, and load it for longer"],
     }),
     ..Gate::new("nothing-measured", NEVER, NEVER)
@@ -602,7 +603,7 @@ pub static NOTHING_MEASURED: Gate = Gate {
 pub static GAVE_UP: Gate = Gate {
     load: Some(Told {
         warns: "",
-        invalid: "no answer came any more",
+        invalid: "answers stopped coming",
         remedies: &["look at the server; --timeout says how long a request is waited for"],
     }),
     ..Gate::new("gave-up", NEVER, NEVER)
@@ -611,7 +612,7 @@ pub static GAVE_UP: Gate = Gate {
 /// `connections-exhausted`.
 pub static CONNECTIONS_EXHAUSTED: Gate = Gate {
     load: Some(Told {
-        warns: "open: any request waited, and there could be no more connections",
+        warns: "open load: a request waited for a connection, and no more could be opened",
         invalid: "",
         remedies: &["allow more with --max-connections, or lower --rate; the wait is part of the latency"],
     }),
@@ -621,7 +622,7 @@ pub static CONNECTIONS_EXHAUSTED: Gate = Gate {
 /// `connections-failed`.
 pub static CONNECTIONS_FAILED: Gate = Gate {
     load: Some(Told {
-        warns: "any attempt to open a connection failed that no request stood on",
+        warns: "an attempt to open a connection failed, without costing a request",
         invalid: "",
         remedies: &[
             "let the server take more connections at a time, or lower --max-connections",
@@ -661,7 +662,7 @@ pub static RETRIED: Gate = Gate {
         warns: "any request was sent a second time",
         invalid: "",
         remedies: &[
-            "look into the server's log whether it dropped them; if not, let it announce the end of a connection with Connection: close and keep idle ones open for longer",
+            "look for dropped requests in the server's log; if there are none, let the server announce the end of a connection with Connection: close, and keep idle ones open for longer",
         ],
     }),
     ..Gate::new("retried", NEVER, NEVER)
@@ -718,7 +719,7 @@ pub static GOVERNOR: Gate = Gate {
 /// `energy-preference`.
 pub static ENERGY_PREFERENCE: Gate = Gate {
     doctor: Some(Told {
-        warns: "the processor is to save energy",
+        warns: "the processor is set to save energy",
         invalid: "",
         remedies: &[
             "`echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference`",
@@ -776,7 +777,7 @@ pub static VIRTUAL_MACHINE: Gate = Gate {
 /// `clock-source`.
 pub static CLOCK_SOURCE: Gate = Gate {
     doctor: Some(Told {
-        warns: "a clock that only the kernel can read, or over 200 ns a reading",
+        warns: "only the kernel can read the clock, or one reading takes over 200 ns",
         invalid: "",
         remedies: &[
             "`echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource`; where the kernel does not trust it, see `dmesg | grep -i tsc`",
@@ -788,7 +789,7 @@ pub static CLOCK_SOURCE: Gate = Gate {
 /// `memory-nodes`.
 pub static MEMORY_NODES: Gate = Gate {
     doctor: Some(Told {
-        warns: "the servers' cores span several",
+        warns: "the servers' cores are on several memory nodes",
         invalid: "",
         remedies: &["keep the cores of `--server-cpus` within one memory node"],
     }),
@@ -830,7 +831,7 @@ pub static NO_FREEZER: Gate = Gate {
 /// `no-io-uring`.
 pub static NO_IO_URING: Gate = Gate {
     doctor: Some(Told {
-        warns: "the generator must do with epoll",
+        warns: "the generator has to use epoll",
         invalid: "",
         remedies: &[
             "`sudo sysctl -w kernel.io_uring_disabled=0`; or allow io_uring in the container's seccomp profile, or use Linux 6.1 or later",
@@ -904,8 +905,8 @@ pub static LISTEN_BACKLOG: Gate = Gate {
 /// `noise-floor`.
 pub static NOISE_FLOOR: Gate = Gate {
     doctor: Some(Told {
-        warns: "3 % takes over 30 epochs",
-        invalid: "10 % does",
+        warns: "to tell 3 % apart takes over 30 epochs",
+        invalid: "to tell 10 % apart does",
         remedies: &[
             "fix what the other findings name; race longer (`--epochs 6..200 --budget 45m`); run doctor again",
         ],

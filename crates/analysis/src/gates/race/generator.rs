@@ -1,6 +1,6 @@
 //! The gates on the generator, its ceiling and what the kernel counted, one function each.
 //!
-//! Owns the limits. A message begins with the figure that was read. Must not know how findings are shown.
+//! A message begins with the figure that was read. Must not know limits and remedies, which are the table's, nor how findings are shown.
 
 use deadheat_record::{
     BEYOND, CgroupKind, ContenderEpoch, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
@@ -328,12 +328,14 @@ fn held_back(scene: &Scene<'_>) -> Option<Reading> {
         (scene.epochs.iter().map(|epoch| epoch.took_ns).sum(), "time")
     };
     let share = all.ns as f64 / meanwhile_ns.max(1) as f64;
-    Some(table::THROTTLED.read(By::Race, // Short of a nanosecond, a period is a period.
-        share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 }), format!(
-            "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {meanwhile}",
-            whole(all.periods),
-            percent(share)
-        )).remedy(table::THROTTLED.remedy(By::Race, 1)))
+    // Short of a nanosecond, a period is a period.
+    let read = share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 });
+    let message = format!(
+        "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {meanwhile}",
+        whole(all.periods),
+        percent(share)
+    );
+    Some(table::THROTTLED.read(By::Race, read, message).case(1))
 }
 
 fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {

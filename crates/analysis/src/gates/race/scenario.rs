@@ -1,7 +1,7 @@
-//! The gates themselves, one function each: a reading, its limits, what is said and what to do.
+//! The gates themselves, one function each: a reading, and what is said of it.
 //!
-//! Owns the limits. A message begins with the figure that was read, so that those of several contenders can stand on
-//! one line.
+//! A message begins with the figure that was read, so that those of several contenders can stand on one line. Must not know limits and
+//! remedies, which are the table's.
 
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
@@ -54,8 +54,12 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
 pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     let pinning = &record.plan.pinning;
     (pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty()).then(|| {
-        table::NOT_PINNED.finding(By::Race, Severity::Warn, "contenders and generator share their cores: each takes time from the other, the generator sleeps while it waits, and a contender \
-             that answers slowly pays for waking it while one that answers fast does not, so that their ratio is too large")
+        table::NOT_PINNED.warning(
+            By::Race,
+            "contenders and generator share their cores: each takes time from the other, the generator sleeps while it waits, \
+             and a contender that answers slowly pays for waking it while one that answers fast does not, so that their ratio \
+             is too large",
+        )
     })
 }
 
@@ -67,18 +71,21 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         0 => String::new(),
         more => format!(", {more} more left out"),
     };
-    Some(table::FEW_EPOCHS.say(By::Race, (epochs < first).then_some(Severity::Warn), match epochs < first {
-            true => format!(
-                "{epochs} of the {first} epochs of a first look measured{left_out}: {} can be told apart",
-                if epochs == 0 { "nothing" } else { "only large differences" }
-            ),
-            false => format!("{epochs} epochs measured{left_out}, and {first} are the least"),
-        }).remedy(table::FEW_EPOCHS.remedy(By::Race, match scene.record.end_of(&scene.plan.name) {
-            None => 0,
-            Some(End::Budget) => 1,
-            Some(_) if scene.epochs.iter().any(|epoch| epoch.is_disturbed()) => 2,
-            Some(_) => 3,
-        })))
+    let message = match epochs {
+        0 => format!("0 of the {first} epochs of a first look measured{left_out}: nothing can be told apart"),
+        few if few < first => format!(
+            "{few} of the {first} epochs of a first look measured{left_out}: only large differences can be told apart"
+        ),
+        enough => format!("{enough} epochs measured{left_out}, and {first} are the least"),
+    };
+    let case = match scene.record.end_of(&scene.plan.name) {
+        None => 0,
+        Some(End::Budget) => 1,
+        Some(_) if scene.epochs.iter().any(|epoch| epoch.is_disturbed()) => 2,
+        Some(_) => 3,
+    };
+    let severity = (epochs < first).then_some(Severity::Warn);
+    Some(table::FEW_EPOCHS.say(By::Race, severity, message).case(case))
 }
 
 /// Only for a closed load on cores of its own: an open load asks for no more than its rate.
@@ -122,7 +129,7 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
     };
     let message = format!("{} of {of} used{so}", percent(share));
     let reading = table::GENERATOR_SATURATED.read(By::Race, share, message);
-    let reading = reading.remedy(table::GENERATOR_SATURATED.remedy(By::Race, usize::from(threads < cores)));
+    let reading = reading.case(usize::from(threads < cores));
     Some(if held_up { reading.harmless() } else { reading })
 }
 
@@ -250,18 +257,9 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
         Some(epochs) => format!(", and {margin} would take {} epochs", whole(epochs as u64)),
         None => String::new(),
     };
-    Some(
-        table::TOO_NOISY
-            .say(
-                By::Race,
-                Some(Severity::Warn),
-                format!("too noisy for {margin}{metric} here; {seen}{needed}"),
-            )
-            .remedy(table::TOO_NOISY.remedy(
-                By::Race,
-                usize::from(noisy.epochs_needed.is_none_or(|epochs| epochs > Method::MOST_EPOCHS)),
-            )),
-    )
+    let message = format!("too noisy for {margin}{metric} here; {seen}{needed}");
+    let more_helps = noisy.epochs_needed.is_some_and(|epochs| epochs <= Method::MOST_EPOCHS);
+    Some(table::TOO_NOISY.say(By::Race, Some(Severity::Warn), message).case(usize::from(!more_helps)))
 }
 
 /// Where requests themselves ask for the end of their connections, every answer ends one.
@@ -288,10 +286,13 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
         let shown =
             |ratio: Option<f64>| ratio.map_or_else(|| "?".into(), |ratio| crate::number::ratio(ratio, 3));
         let (trimmed, total) = (shown(judged.ratio), shown(judged.total_ratio));
-        table::INTERMITTENT_SLOW_SLICES.say(By::Race, Some(Severity::Warn), format!(
-                "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
-                name(contest.baseline)
-            )) .about(name(contest.contender))
+        let message = format!(
+            "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
+            name(contest.baseline)
+        );
+        table::INTERMITTENT_SLOW_SLICES
+            .say(By::Race, Some(Severity::Warn), message)
+            .about(name(contest.contender))
     })
     .collect()
 }
@@ -304,12 +305,17 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     let name = |index: usize| &scene.record.plan.contenders[index].name;
     let follow = serial.is_significant(pairs(scene).count());
     let so = if follow { ": the interval is too narrow" } else { "" };
-    Some(table::SERIAL_CORRELATION.say(By::Race, follow.then_some(Severity::Warn), format!(
-            "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above none{so}",
-            serial.lag1,
-            name(contest.baseline),
-            serial.z
-        )) .about(name(contest.contender)))
+    let message = format!(
+        "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above none{so}",
+        serial.lag1,
+        name(contest.baseline),
+        serial.z
+    );
+    Some(
+        table::SERIAL_CORRELATION
+            .say(By::Race, follow.then_some(Severity::Warn), message)
+            .about(name(contest.contender)),
+    )
 }
 
 /// Every contest, with what the judge says of it.
