@@ -156,7 +156,7 @@ pub static NOT_PINNED: Gate = Gate {
     race: Some(Told {
         warns: "contenders and generator share their cores: a contender that answers slowly pays for waking the generator",
         invalid: "",
-        remedies: &["give each cores of its own with --server-cpus and --load-cpus"],
+        remedies: &["give each its own cores with --server-cpus and --load-cpus"],
     }),
     ..Gate::new("not-pinned", NEVER, NEVER)
 };
@@ -188,7 +188,7 @@ pub static FEW_EPOCHS: Gate = Gate {
         warns: "fewer epochs count than the first look needs",
         invalid: "",
         remedies: &[
-            "go on with --resume",
+            "continue with --resume",
             "give the race more time with --budget",
             "race again on a quieter machine; `deadheat doctor` shows what disturbs this one",
             "fix the other findings first, then race again",
@@ -223,8 +223,8 @@ pub static GENERATOR_SATURATED: Gate = Gate {
         warns: "the generator was busy for over {warn} of its time (loads of 100 ms and longer)",
         invalid: "over {invalid}",
         remedies: &[
-            "give it more threads with -t and CPUs of their own with --cpus, or lower --rate",
-            "give it more threads with -t and CPUs of their own with --cpus, or compare with --ceiling",
+            "give it more threads with -t and their own CPUs with --cpus, or lower --rate",
+            "give it more threads with -t and their own CPUs with --cpus, or compare with --ceiling",
         ],
     }),
     ..Gate::new("generator-saturated", 0.7, 0.85)
@@ -308,7 +308,7 @@ pub static FOREIGN_CPU: Gate = Gate {
         warns: "over {warn} of the time of all rounds, including those left out, on the servers' or the generator's cores",
         invalid: "over {invalid}",
         remedies: &[
-            "stop what else runs (`top` shows it), or choose other cores with --server-cpus and --load-cpus",
+            "stop other programs (`top` shows them), or choose other cores with --server-cpus and --load-cpus",
         ],
     }),
     doctor: Some(Told {
@@ -393,12 +393,12 @@ pub static SEND_LAG: Gate = Gate {
     race: Some(Told {
         warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
         invalid: "over {invalid}, with 100 requests beyond it; a p99 stays valid while the lag is under 50 % of it",
-        remedies: &["give the generator more cores of its own with --load-cpus, or lower the rate"],
+        remedies: &["give the generator more cores with --load-cpus, or lower the rate"],
     }),
     load: Some(Told {
         warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
         invalid: "over {invalid} at the highest of p99, p95, p90, p75, p50 that has 100 requests beyond it",
-        remedies: &["give the generator CPUs of its own with --cpus, more threads with -t, or lower --rate"],
+        remedies: &["give the generator its own CPUs with --cpus, more threads with -t, or lower --rate"],
     }),
     ..Gate::new("send-lag", 0.1, 0.5)
 };
@@ -438,12 +438,12 @@ pub static RUN_DELAY: Gate = Gate {
     race: Some(Told {
         warns: "the generator waited for a CPU for over {warn} of the time, and the contender was not at its limit under a closed load; open load: each wait counts from a tenth of the median latency on",
         invalid: "over {invalid}",
-        remedies: &["give the generator cores of its own with --load-cpus, and stop what else runs on them"],
+        remedies: &["give the generator its own cores with --load-cpus, and stop other programs on them"],
     }),
     load: Some(Told {
         warns: "the generator waited for a CPU for over {warn} of the time (loads of 100 ms and longer); open load: each wait counts from a tenth of the median latency on",
         invalid: "over {invalid}",
-        remedies: &["give generator and server CPUs of their own: --cpus here, taskset for the server"],
+        remedies: &["give generator and server their own CPUs: --cpus here, taskset for the server"],
     }),
     ..Gate::new("run-delay", 0.01, 0.05)
 };
@@ -460,7 +460,7 @@ pub static CEILING: Gate = Gate {
     load: Some(Told {
         warns: "over {warn} of what the generator reaches against a null server",
         invalid: "over {invalid}",
-        remedies: &["give the generator more threads with -t and CPUs of their own with --cpus"],
+        remedies: &["give the generator more threads with -t and their own CPUs with --cpus"],
     }),
     ..Gate::new("ceiling", 0.5, 0.7)
 };
@@ -917,7 +917,7 @@ pub static NOISE_FLOOR: Gate = Gate {
 /// `false-claim`.
 pub static FALSE_CLAIM: Gate = Gate {
     doctor: Some(Told {
-        warns: "a server raced against itself was told apart",
+        warns: "a server raced against itself was called faster or slower",
         invalid: "",
         remedies: &[
             "this happens by chance in up to 5 % of runs; run doctor again, or test it with `--full`",
@@ -1141,7 +1141,7 @@ pub static NOT_RACED: Gate = Gate {
 /// `warnings-in-record`.
 pub static WARNINGS_IN_RECORD: Gate = Gate {
     compare: Some(Told {
-        warns: "a record has warnings of its own",
+        warns: "a record has warnings",
         invalid: "",
         remedies: &["read them with `deadheat report RECORD`"],
     }),
