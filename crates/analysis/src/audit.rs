@@ -1,6 +1,6 @@
-//! Published figures, audited: against each other, against the ceiling of their own generator, against this machine.
+//! Audits published values: for consistency, against the ceiling of the generator that measured them, and against this machine.
 //!
-//! Owns what is derived from a study's claims. Must not know how anything is run or shown.
+//! Owns everything that is derived from a study's claims. Must not know how anything is run or shown.
 
 mod ceiling;
 mod figures;
@@ -12,7 +12,7 @@ use deadheat_record::{AUDIT_SCHEMA, AuditRecord, Claim, GeneratorAudit};
 pub use figures::published_connections;
 pub use here::add_race;
 
-/// The claims held against each other: an audit for which nothing is run.
+/// Checks the claims for consistency with each other: an audit that runs nothing.
 pub fn self_test(study: &str, title: Option<&str>, started_unix_ms: u64, claims: &[Claim]) -> AuditRecord {
     AuditRecord {
         schema: AUDIT_SCHEMA.into(),
@@ -31,7 +31,7 @@ pub fn self_test(study: &str, title: Option<&str>, started_unix_ms: u64, claims:
     }
 }
 
-/// Adds what a generator reached, and what follows for the published throughputs.
+/// Adds what a generator reached, and the conclusion for the published throughputs.
 pub fn add_generator(audit: &mut AuditRecord, measured: GeneratorAudit) {
     let concluded = ceiling::concluded(measured, &audit.claims);
     audit.generators.push(concluded);

@@ -1,11 +1,11 @@
-//! Two records to one comparison: what the new one says against the old one.
+//! Compares two records: the new one with the old one.
 //!
-//! Owns what is asked of a comparison, why it can be refused, and who is matched with whom. Must not know flags or how
-//! it is shown; `stats` does the arithmetic.
+//! Owns the options of a comparison, its errors, and the matching of contenders. Must not know flags or how it is shown; `stats` does the
+//! arithmetic.
 //!
-//! The epochs of two records are not paired: they are compared by Welch's t on the logs of their levels, at a level that
-//! the contenders of a scenario share by Holm's step-down, each metric on its own. With a reference, a contender that is
-//! the same in both records, each epoch is first divided by what the reference did in it.
+//! The epochs of two records are not paired. Welch's t compares the logs of their levels; the contenders of a scenario share the error rate
+//! by Holm's step-down, separately for each metric. With a reference (a contender that is the same in both records), each epoch is first
+//! divided by the reference's value in that epoch.
 
 mod comparability;
 mod conditions;
@@ -18,7 +18,7 @@ mod races;
 
 pub use comparability::other_machine;
 pub use conditions::of_race as race_conditions;
-/// What a [`FailIf`] holds.
+/// The meaning of a [`FailIf`].
 pub use deadheat_stats::{Condition, ConditionKind};
 pub use document::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,

@@ -1,4 +1,4 @@
-//! What came of the conditions of `--fail-if`: of a race, and of two records.
+//! Results of the conditions of `--fail-if`, for a race and for a comparison of two records.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 /// A condition of `--fail-if`, and whether it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionResult {
-    /// As it was given.
+    /// The text as given.
     pub condition: String,
-    /// Whether it holds anywhere.
+    /// Whether it holds in at least one comparison.
     pub holds: bool,
-    /// Where it holds.
+    /// The comparisons in which it holds.
     pub of: Vec<ConditionPlace>,
-    /// Where nobody can tell whether it holds: the metric that it names could not be compared there.
+    /// The comparisons for which the result is unknown, because the condition's metric could not be compared there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<ConditionPlace>,
 }
 
-/// One comparison that a condition speaks of.
+/// One comparison that a condition applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionPlace {
     /// The scenario.
@@ -29,7 +29,7 @@ pub struct ConditionPlace {
 }
 
 impl ConditionResult {
-    /// Whether nobody can tell: it holds nowhere, and somewhere it could not be asked.
+    /// Whether the result is unknown: the condition holds nowhere, and at least one comparison could not be tested.
     pub fn is_unknown(&self) -> bool {
         !self.holds && !self.unknown.is_empty()
     }

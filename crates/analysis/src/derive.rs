@@ -1,6 +1,6 @@
-//! Record -> [`Report`]: the order in which everything is derived.
+//! Derives a [`Report`] from a record, in the right order.
 //!
-//! Owns that order, the standings of contenders and the reasons why one was not raced. Must not know terminals, pages or files.
+//! Owns that order, the rankings of contenders and the reasons why a contender was not raced. Must not know terminals, pages or files.
 
 mod headline;
 mod reproduce;
@@ -18,11 +18,10 @@ use crate::report::{
 use crate::results::{self, collector, comparisons, edge, ladder, sweep};
 
 impl Report {
-    /// Everything that follows from a record, beside the record.
+    /// Derives everything that follows from a record.
     ///
     /// # Errors
-    /// When the record is damaged: a histogram that cannot be read, rules that cannot be followed, more epochs than its
-    /// rules allow.
+    /// When the record is damaged: it has an unreadable histogram, invalid rules, or more epochs than its rules allow.
     pub fn of(record: &Record) -> Result<Self, AnalysisError> {
         let judge = Judge::new(&record.plan.method)?;
         let findings = gates::of_race(record);
@@ -103,7 +102,7 @@ fn scenario_result(
     Ok(result)
 }
 
-/// What `judge`, who goes by the method of the race, says of a scenario; of one that has looks of its own its own judge says it.
+/// The judgement of a scenario: by `judge`, which has the method of the race, or by a judge for the scenario's own looks if it has such.
 fn judged(record: &Record, scenario: &ScenarioPlan, judge: &Judge) -> Result<Judged, AnalysisError> {
     let name = &scenario.name;
     let own = scenario.shape.starts().map(|_| Judge::new(&record.plan.method_of(scenario))).transpose()?;
@@ -118,7 +117,7 @@ fn judged(record: &Record, scenario: &ScenarioPlan, judge: &Judge) -> Result<Jud
     })
 }
 
-/// Who is how good in one metric; the headline comes later, from the whole scenario.
+/// The ranking in one metric. The headline comes later, because it needs the whole scenario.
 fn ranking(metric: Metric, results: &[ContenderResult], comparisons: &[Comparison]) -> Ranking {
     let in_metric: Vec<&Comparison> = comparisons.iter().filter(|one| one.metric == metric).collect();
     let order = results::order(results, metric, &in_metric);
@@ -130,7 +129,7 @@ fn ranking(metric: Metric, results: &[ContenderResult], comparisons: &[Compariso
     Ranking { metric, contenders: order.iter().map(ranked).collect(), headline: String::new() }
 }
 
-/// Everybody in the plan and those that were left out of it.
+/// All contenders in the plan, and those that were left out of it.
 fn contenders(record: &Record) -> Vec<ContenderSummary> {
     let raced = record.plan.contenders.iter().map(|one| ContenderSummary {
         name: one.name.clone(),

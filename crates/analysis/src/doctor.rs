@@ -1,6 +1,6 @@
-//! An examination of a machine: what follows from what was measured, and what is wrong.
+//! Examines a machine: derives results and findings from the measurements.
 //!
-//! Owns what `deadheat doctor` concludes. Must not know how anything was measured or is shown, flags or files.
+//! Owns the conclusions of `deadheat doctor`. Must not know how anything was measured or is shown, flags or files.
 
 mod derived;
 mod findings;
@@ -11,7 +11,8 @@ use deadheat_record::{DoctorRecord, Severity};
 pub use derived::{DIFFERENCES, Profile, Times, is_invalid};
 pub use findings::{listed, named, virtual_machine};
 
-/// Fills in what follows from the noise floor: what can be told apart by races of two, the usual one and the longest one.
+/// Fills in what follows from the noise floor: the differences that races of two contenders can detect, with the default profile and the
+/// longest one.
 pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {
     let Some(floor) = &mut record.floor else { return };
     floor.sd_range = derived::sd_range(floor);
@@ -20,8 +21,8 @@ pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {
     record.sentence = Some(derived::sentence(floor, &rows, profiles));
 }
 
-/// Fills in everything else that follows from what was measured: the proof's rows, the findings, whether the machine is fit. May be
-/// called again after more was measured.
+/// Fills in everything else that follows from the measurements: the proof's rows, the findings, and whether the machine is fit. Call it again
+/// after more measurements.
 pub fn conclude(record: &mut DoctorRecord) {
     if let Some(proof) = &mut record.proof {
         proof::count(proof);

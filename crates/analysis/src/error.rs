@@ -1,9 +1,9 @@
-//! Why a record could not be made into a report.
+//! The reasons why a record cannot be made into a report.
 
 use deadheat_record::HistogramError;
 use deadheat_stats::{JudgeError, RulesError};
 
-/// Why a record could not be made into a report.
+/// The reason why a record cannot be made into a report.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
     /// A histogram in the record is damaged.
@@ -11,10 +11,10 @@ pub enum AnalysisError {
     Histogram {
         /// The scenario.
         scenario: String,
-        /// What is wrong.
+        /// The damage.
         source: HistogramError,
     },
-    /// The plan's method cannot be followed.
+    /// The plan's method is not valid.
     #[error("the record's method cannot be followed: {0}")]
     Rules(#[from] RulesError),
     /// The record has epochs that its own rules do not allow.
@@ -22,15 +22,15 @@ pub enum AnalysisError {
     Judge {
         /// The scenario.
         scenario: String,
-        /// What is wrong.
+        /// The reason.
         source: JudgeError,
     },
-    /// The record of another study than the one that is audited.
+    /// The record belongs to a different study than the audit.
     #[error("the record is of the study {found}, and not of {wanted}; give a record of {wanted}")]
     OtherStudy {
-        /// Whose it is.
+        /// The study of the record.
         found: String,
-        /// Whose it should be.
+        /// The study of the audit.
         wanted: String,
     },
 }

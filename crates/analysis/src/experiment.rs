@@ -1,12 +1,12 @@
-//! Kinds of scenario in words, the same in every report.
+//! Describes experiments in words, the same in every report.
 //!
-//! Owns the sentences. Names of measures stand in them as they are: renderers escape.
+//! Owns the sentences. They contain the names of measures unescaped: renderers escape them.
 
 use deadheat_record::Experiment;
 
 use crate::number::{quantile, three_digits, time_ns, whole};
 
-/// What is done to each contender: `closed load, 64 connections`.
+/// The experiment with its number of connections: `closed load, 64 connections`.
 pub fn sentence(experiment: &Experiment) -> String {
     let connections = whole(u64::from(experiment.connections()));
     let connections = match experiment {
@@ -18,7 +18,7 @@ pub fn sentence(experiment: &Experiment) -> String {
     without_connections(experiment) + &connections
 }
 
-/// The same without the number of connections.
+/// The experiment without its number of connections.
 pub fn without_connections(experiment: &Experiment) -> String {
     match experiment {
         Experiment::Closed { .. } => "closed load".into(),

@@ -1,7 +1,6 @@
-//! Gates: checks of generator, machine and answers, which weaken a number or take it away.
+//! Gates: checks of generator, machine and answers that warn about a number or invalidate it.
 //!
-//! [`table`] says what each gate is called, what its limits are and what helps; [`race`] and [`load`] read the numbers. Must not know how
-//! findings are shown.
+//! [`table`] has each gate's code, limits and remedies; [`race`] and [`load`] read the numbers. Must not know how findings are shown.
 
 pub mod load;
 pub mod race;

@@ -1,7 +1,7 @@
-//! The one judge: what a race's own rules say of what is in its record.
+//! The one judge: it applies a race's own rules to the data in its record.
 //!
-//! Owns the way from the record's words to those of `stats`, and back. A race asks whether to go on, and its report what can be said: they
-//! ask the same judge, and so come to the same verdicts. Must not know: any statistics of its own.
+//! Owns the translation between the record's types and those of `stats`. A running race asks it whether to continue, and the report asks it
+//! for the verdicts. Both use the same judge, so they come to the same verdicts. Must not know: any statistics.
 
 use deadheat_record::{HistogramError, Method, Record, VerdictWord};
 use deadheat_stats::{
@@ -11,13 +11,13 @@ use deadheat_stats::{
 
 use crate::series::{self, Contest, PairedEpoch};
 
-/// Why nothing could be judged.
+/// Why a scenario could not be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The plan's rules make no sense.
+    /// The plan's rules are not valid.
     #[error("the race's rules: {0}")]
     Rules(#[from] RulesError),
-    /// What was measured cannot be judged.
+    /// The measured data cannot be judged.
     #[error("what was measured cannot be judged: {0}")]
     Judge(#[from] JudgeError),
     /// A histogram in the record is damaged.
@@ -31,32 +31,32 @@ pub struct Judge {
     referee: Referee,
 }
 
-/// A scenario, judged.
+/// A judged scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// What is compared.
+    /// The compared pairs and metrics.
     pub contests: Vec<Contest>,
-    /// `[contest][epoch]`: what each epoch that counts says of each contest, in time order.
+    /// `[contest][epoch]`: the ratio of each contest in each epoch that counts, in time order.
     pub epochs: Vec<Vec<EpochRatio>>,
-    /// What can be said of the contests, in their order; none where there are none.
+    /// The judgement of the contests, in their order; none if there are no contests.
     pub judgement: Option<Judgement>,
 }
 
 impl Judge {
-    /// A judge by the rules of a method.
+    /// Creates a judge with the rules of a method.
     ///
     /// # Errors
-    /// When the rules make no sense.
+    /// When the rules are not valid.
     pub fn new(method: &Method) -> Result<Self, RulesError> {
         let rules =
             StoppingRules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
         Ok(Self { referee: Referee::new(rules)? })
     }
 
-    /// What can be said of a scenario, as the race stands.
+    /// Judges a scenario in the current state of the race.
     ///
     /// # Errors
-    /// When a histogram in the record is damaged, or it has epochs that the rules do not allow.
+    /// When the record has a damaged histogram, or epochs that the rules do not allow.
     pub fn ask(&self, record: &Record, scenario: &str, progress: Progress) -> Result<Judged, AskError> {
         let contests = series::contests(record, scenario);
         let paired = series::paired_epochs(record, scenario, &contests)?;
@@ -75,13 +75,13 @@ impl Judge {
 }
 
 impl Judged {
-    /// How many epochs of the scenario count.
+    /// The number of epochs of the scenario that count.
     pub fn counted(&self, record: &Record, scenario: &str) -> usize {
         let pair = self.judgement.as_ref().and_then(|all| all.pairs.first());
         series::counted(record, scenario, pair.map(|pair| pair.epochs))
     }
 
-    /// What decides whether a race goes on; none before the first epoch that counts.
+    /// The judgement that decides whether the race continues; none before the first epoch that counts.
     pub fn decision(&self) -> Option<&Judgement> {
         self.judgement.as_ref().filter(|_| self.epochs.iter().any(|epochs| !epochs.is_empty()))
     }
@@ -94,12 +94,12 @@ fn ratios(epochs: &[PairedEpoch]) -> Vec<EpochRatio> {
     epochs.iter().filter_map(ratio).collect()
 }
 
-/// Which way a metric improves.
+/// The direction in which a metric improves.
 pub fn direction(more_is_better: bool) -> Direction {
     if more_is_better { Direction::MoreIsBetter } else { Direction::LessIsBetter }
 }
 
-/// A verdict as records have it.
+/// Converts a verdict to the record's word.
 pub fn word(verdict: Verdict) -> VerdictWord {
     match verdict {
         Verdict::Faster => VerdictWord::Faster,
@@ -110,7 +110,7 @@ pub fn word(verdict: Verdict) -> VerdictWord {
     }
 }
 
-/// What a record's word of a verdict means.
+/// Converts a record's word to a verdict.
 pub fn verdict(word: VerdictWord) -> Verdict {
     match word {
         VerdictWord::Faster => Verdict::Faster,
@@ -121,13 +121,13 @@ pub fn verdict(word: VerdictWord) -> Verdict {
     }
 }
 
-/// How much faster a contender became within the epochs of a scenario so far, and whether that is a climb; none where there are too few
-/// rounds to tell.
+/// How much faster a contender became during the epochs of a scenario so far, and whether that counts as a climb; none if there are too few
+/// rounds.
 pub fn climb(record: &Record, scenario: &str, contender: usize) -> Option<Climb> {
     climbs(&series::paces(record, scenario, contender), STEADY, STEADY_ALPHA)
 }
 
-/// Contenders whose rate still climbed within the epochs so far, with the change over an epoch.
+/// Contenders whose rate still climbed during the epochs so far, with the change per epoch.
 pub fn climbing(record: &Record, scenario: &str) -> Vec<(String, f64)> {
     let one = |contender: usize| {
         let climb = climb(record, scenario, contender)?;

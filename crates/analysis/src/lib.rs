@@ -1,8 +1,8 @@
-//! Record -> Report: the only place that derives anything from a record.
+//! Derives a report from a record. Nothing else derives values from records.
 //!
-//! Owns: the values that a record holds of a metric, the verdicts on them, the figures of each contender, the gates, the comparison of
-//! two records, the audit of published figures, and what an examined machine can tell apart. Must not know: how anything was measured,
-//! flags, files, and how anything is shown. Whoever decides during a race and whoever reports afterwards ask the same judge here.
+//! Owns: the values of a metric in a record, the verdicts on them, the results of each contender, the gates, the comparison of two records,
+//! the audit of published values, and the conclusions about an examined machine. Must not know: how anything was measured, flags, files, and
+//! how anything is shown. The running race and the later report both use the judge in this crate.
 #![warn(missing_docs)]
 
 pub mod audit;

@@ -1,6 +1,6 @@
-//! Numbers as they are read: three significant digits, thousands apart, a unit.
+//! Formats numbers for readers: three significant digits, thousands separators, a unit.
 //!
-//! Owns rounding for the eye, which messages and renderings share. Must not know what a number means.
+//! Owns the rounding that messages and reports share. Must not know what a number means.
 
 use deadheat_record::Unit;
 
@@ -15,8 +15,8 @@ pub fn three_digits(value: f64) -> String {
     grouped(&format!("{rounded:.decimals$}"))
 }
 
-/// How often something happens on average, which may be once in many times: three significant digits, but no decimal beyond the third.
-/// `5.00`, `0.017`, `under 0.001`.
+/// Formats the average frequency of something that may be rare: three significant digits, but at most three decimals. `5.00`, `0.017`, `under
+/// 0.001`.
 pub fn seldom(value: f64) -> String {
     match value {
         0.0005..0.1 => format!("{value:.3}"),
@@ -25,12 +25,12 @@ pub fn seldom(value: f64) -> String {
     }
 }
 
-/// All digits that there are, thousands apart: `80,333.19`, `0.1749`.
+/// All digits of a number, with thousands separators: `80,333.19`, `0.1749`.
 pub fn exact(value: f64) -> String {
     if value.is_finite() { grouped(&value.to_string()) } else { "-".into() }
 }
 
-/// A whole number, thousands apart.
+/// A whole number with thousands separators.
 pub fn whole(value: u64) -> String {
     grouped(&value.to_string())
 }
@@ -49,16 +49,16 @@ fn grouped(number: &str) -> String {
     out + fraction
 }
 
-/// Units of time: the limit below which a value has one, its name, its size.
+/// Units of time: the limit below which a value uses the unit, its name, its size in nanoseconds.
 const TIMES: [(f64, &str, f64); 4] =
     [(1e3, "ns", 1.0), (1e6, "µs", 1e3), (1e9, "ms", 1e6), (f64::INFINITY, "s", 1e9)];
 
-/// A length of time: `850 ns`, `57.0 µs`, `3.70 ms`, `1.25 s`.
+/// A duration: `850 ns`, `57.0 µs`, `3.70 ms`, `1.25 s`.
 pub fn time_ns(ns: f64) -> String {
     scaled(ns, &TIMES)
 }
 
-/// Two parts of a length of time, in the unit of the longer one: `36.2 + 20.7 µs`.
+/// Two parts of a duration, in the unit of the longer one: `36.2 + 20.7 µs`.
 pub fn parts_ns(one: f64, other: f64) -> String {
     let (unit, size) = unit(one.max(other), &TIMES);
     format!("{} + {} {unit}", three_digits(one / size), three_digits(other / size))
@@ -72,7 +72,7 @@ pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, &units)
 }
 
-/// The first unit under whose limit the value stays after rounding: 999.9 µs is 1.00 ms and not 1,000 µs.
+/// The first unit whose limit the value does not reach after rounding: 999.9 µs becomes 1.00 ms, not 1,000 µs.
 fn unit<'u>(value: f64, units: &[(f64, &'u str, f64)]) -> (&'u str, f64) {
     let fits = |(limit, _, _): &&(f64, &str, f64)| value * 1.0005 < *limit;
     units.iter().find(fits).map_or(("", 1.0), |(_, unit, size)| (*unit, *size))
@@ -83,7 +83,7 @@ fn scaled(value: f64, units: &[(f64, &str, f64)]) -> String {
     format!("{} {unit}", three_digits(value / size))
 }
 
-/// A metric's value in the record's unit: a number per second, a time, or a size.
+/// A metric's value in the record's unit: a rate, a time or a size.
 pub fn amount(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Rate => three_digits(value),
@@ -115,11 +115,11 @@ pub fn quantile(at: f64) -> String {
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Beyond so many decimals nobody tells a ratio from 1.
+/// With more decimals, the difference between a ratio and 1 does not matter to a reader.
 const MOST_DECIMALS: usize = 6;
 
-/// How many decimals a ratio and its interval need to be told from each other: two, or three for a narrow one; and as many more as it
-/// takes for an end beside 1 not to be shown as 1, because the verdict rests on which side it is.
+/// The number of decimals that distinguishes a ratio from the ends of its interval: two, or three for a narrow interval. It is larger if an
+/// end close to 1 would otherwise be shown as 1, because the verdict depends on which side of 1 the end is.
 pub fn ratio_decimals(low: Option<f64>, high: Option<f64>) -> usize {
     let fewest = match (low, high) {
         (Some(low), Some(high)) if high - low < 0.02 => 3,
@@ -135,10 +135,10 @@ pub fn ratio(value: f64, decimals: usize) -> String {
     if value >= 9.995 { three_digits(value) } else { format!("{value:.decimals$}") }
 }
 
-/// Ends of intervals beyond say no more than that much is possible: of two epochs, a race has powers of ten with dozens of digits.
+/// Ends above this show only that very large ratios are possible: with two epochs, a race can have powers of ten with dozens of digits.
 const MOST_RATIO: f64 = 9_999.0;
 
-/// A ratio's interval: `1.49 to 1.55`, `0.00 to over 9,999`; an end that is not known is `?`.
+/// A ratio's interval: `1.49 to 1.55`, `0.00 to over 9,999`; an unknown end is `?`.
 pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     let decimals = ratio_decimals(low, high);
     let end = |value: Option<f64>| match value {
@@ -149,21 +149,21 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     format!("{} to {}", end(low), end(high))
 }
 
-/// How many times farther from 1 than the ratio an end of its interval may be to be given room in a figure.
+/// A chart shows an end of an interval if it differs from the ratio by at most this factor.
 const FAR: f64 = 20.0;
 
-/// The ends of a ratio's interval that a figure has room for; one farther away reaches the figure's edge.
+/// The ends of a ratio's interval that a chart has room for, and the ratio. An end that is farther away extends to the chart's edge.
 pub fn ends_nearby(low: Option<f64>, ratio: Option<f64>, high: Option<f64>) -> impl Iterator<Item = f64> {
     let near = move |end: &f64| ratio.is_some_and(|ratio| *end <= ratio * FAR && *end >= ratio / FAR);
     [low, high].into_iter().flatten().filter(near).chain(ratio)
 }
 
-/// Two ends of a figure that is no ratio: `498 to 512`.
+/// An interval of a value that is not a ratio: `498 to 512`.
 pub fn interval_of(low: f64, high: f64) -> String {
     format!("{} to {}", three_digits(low), three_digits(high))
 }
 
-/// A time left or gone: `0:42`, `12:05`, `1:00:09`.
+/// A remaining or elapsed time: `0:42`, `12:05`, `1:00:09`.
 pub fn clock(seconds: u64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!([shown(f64::NAN), shown(f64::INFINITY)], ["-", "-"]);
     }
 
-    /// As many decimals as it takes to see on which side of 1 an end is, and no more.
+    /// Uses exactly as many decimals as show on which side of 1 an end is.
     #[test]
     fn an_end_beside_1_is_not_shown_as_1() {
         let shown = |low, high| interval(Some(low), Some(high));

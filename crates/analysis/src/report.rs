@@ -1,8 +1,8 @@
-//! The report: everything that is shown of a race. It is also the document that `race --json` writes, schema `deadheat.record/1`, a
-//! public contract.
+//! The report: everything that deadheat shows of a race. It is also the document that `race --json` writes (schema `deadheat.record/1`),
+//! which is a public contract.
 //!
-//! Owns: its shape, and what can be looked up in it. It holds the whole record and, beside it, what was derived from it. Texts are as the
-//! record has them: renderers escape. Must not know: how anything is derived or shown.
+//! Owns: the shape of the report, and look-ups in it. The report holds the whole record and everything derived from it. It keeps texts
+//! exactly as the record has them: renderers escape them. Must not know: how anything is derived or shown.
 
 mod edge;
 mod ladder;
@@ -22,7 +22,7 @@ use crate::series;
 pub use edge::{EdgeCache, EdgeUser};
 pub use ladder::{Climb, LadderResult, LadderStep};
 
-/// The record with what was derived from it.
+/// The record and everything derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Document")]
 pub struct Report {
@@ -30,11 +30,11 @@ pub struct Report {
     pub schema: String,
     /// The study's name; `ad-hoc` for commands given on the command line.
     pub study: String,
-    /// Every random order comes from it.
+    /// The seed of every random order.
     pub seed: u64,
-    /// Where it was measured.
+    /// The machine that was measured.
     pub machine: Machine,
-    /// Who was raced.
+    /// The contenders.
     pub contenders: Vec<ContenderSummary>,
     /// Every difference that a parity check found; empty when all contenders agree.
     pub parity: Vec<ParitySummary>,
@@ -48,12 +48,12 @@ pub struct Report {
     pub ladders: Vec<LadderResult>,
     /// Findings that are not about one scenario.
     pub findings: Vec<Finding>,
-    /// Whether the race came to its planned end; false while it runs and after an interruption.
+    /// Whether the race reached its planned end; false while it runs and after an interruption.
     pub complete: bool,
     /// The command that runs the same plan again, ready for a shell.
     #[serde(default)]
     pub reproduce: String,
-    /// What `--fail-if` asked of this race, in the order given; `deadheat report` knows of none.
+    /// The results of the `--fail-if` conditions of this race, in the order given; always empty for `deadheat report`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionResult>,
     /// Everything planned and observed, raw.
@@ -63,129 +63,131 @@ pub struct Report {
 /// One contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContenderSummary {
-    /// Unique.
+    /// Its name, unique in the race.
     pub name: String,
     /// What its version command printed.
     pub version: Option<String>,
     /// How it was started.
     pub command: String,
-    /// `raced`, or why it was not.
+    /// `raced`, or the reason why it was not raced.
     pub status: String,
 }
 
-/// One difference between contenders or against the contract.
+/// One difference between two contenders, or between a contender and the contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParitySummary {
-    /// Who.
+    /// The contender's name.
     pub contender: String,
-    /// The probe that was asked.
+    /// The name of the probe.
     pub probe: String,
-    /// Where in the answer.
+    /// The place in the answer.
     pub path: String,
-    /// What it should have been.
+    /// The expected value.
     pub expected: String,
-    /// What it was.
+    /// The value that the contender returned.
     pub got: String,
 }
 
-/// A contender's figure in one metric, for itself.
+/// One contender's own value in one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
-    /// What it is: requests per second, microseconds of CPU time, or nanoseconds.
+    /// The metric. The value is in requests per second, microseconds of CPU time, or nanoseconds.
     pub metric: Metric,
     /// Geometric mean over epochs.
     pub value: f64,
-    /// Lower end of its 95 % interval over epochs; none with fewer than two. It is the spread of one contender: whether two
-    /// differ is said by their comparison.
+    /// Lower end of its 95 % interval over epochs; none with fewer than two epochs. The interval shows the spread of one contender. Whether
+    /// two contenders differ is decided by their comparison.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
 }
 
-/// What one contender did in one scenario.
+/// One contender's results in one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Result")]
 pub struct ContenderResult {
-    /// Who.
+    /// The contender's name.
     pub contender: String,
     /// Mean over epochs of the mean of the slices' rates.
     pub throughput_rps: Option<f64>,
-    /// Requests that were due per second, under an open load.
+    /// Requests due per second, under an open load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_rps: Option<f64>,
-    /// The share of what was due that it kept up with, under an open load, 0 to 1: what it answered, less the share by which it fell behind.
+    /// Share of the due requests that it kept up with, under an open load, 0 to 1: the share that it answered, minus the share by which it
+    /// fell behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub achieved_share: Option<f64>,
-    /// The highest rate at which the scenario's objective was met: geometric mean over epochs.
+    /// The highest rate at which it met the scenario's objective: geometric mean over epochs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rps: Option<f64>,
-    /// Of all requests of all epochs, from the intended time.
+    /// Latency of all requests of all epochs, measured from the intended time.
     pub latency_ns: Quantiles,
     /// CPU time of the whole process tree per completion, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// The part of it in user mode: `cpu_us_per_request` divided as the kernel's ticks fell (`user_ns` and `system_ns` of the
-    /// record's usage), so that both parts add up to it.
+    /// The part of `cpu_us_per_request` spent in user mode. `cpu_us_per_request` is split in proportion to the kernel's ticks (`user_ns` and
+    /// `system_ns` of the record's usage), so both parts add up to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_us_per_request: Option<f64>,
-    /// The part of it in the kernel.
+    /// The part of `cpu_us_per_request` spent in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_us_per_request: Option<f64>,
-    /// Instructions that the tree retired per completion in the pilot, where the processor counts them.
+    /// Instructions that the process tree retired per completion in the pilot, if the processor counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions_per_request: Option<f64>,
-    /// What was counted: `instructions`, or `instructions:u` where those of the kernel are left out.
+    /// The counter: `instructions`, or `instructions:u` if it excludes the kernel's instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions_source: Option<String>,
     /// Context switches of the tree's threads per completion, voluntary and involuntary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches_per_request: Option<f64>,
-    /// Those of them that were involuntary.
+    /// The involuntary part of `switches_per_request`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub involuntary_switches_per_request: Option<f64>,
-    /// CPU time of the tree while it was loaded, as a share of what the contender's cores or its quota of them allow, 0 to 1.
+    /// CPU time of the process tree under load, as a share of what the contender's cores or its CPU quota allow, 0 to 1.
     pub cpu_share: Option<f64>,
-    /// CPU time of the study's services per completion, in microseconds: what the contender had them do. None without services.
+    /// CPU time that the study's services spent on this contender per completion, in microseconds. None without services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub services_us_per_request: Option<f64>,
-    /// CPU time of the study's services while the contender was loaded, as a share of the contenders' cores, on which they run, 0 to 1.
+    /// CPU time of the study's services while this contender was under load, as a share of the contenders' cores (which the services run on),
+    /// 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub services_share: Option<f64>,
-    /// Bytes of answers in each second of load, heads included.
+    /// Bytes of answers received per second of load, including heads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes_per_s: Option<f64>,
-    /// The most processes that its tree had after an epoch's last round: its workers are among them.
+    /// The largest number of processes, workers included, in its tree after the last round of an epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<usize>,
-    /// How often, and for how long, a CPU quota held it back over all rounds: the scenario's, or one that nobody asked for. None
-    /// where no control group counts it.
+    /// How often, and for how long, a CPU quota held it back over all rounds, whether or not the scenario sets that quota. None if no control
+    /// group counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<Throttling>,
     /// Proportional set size of the tree at the end of an epoch, median over epochs.
     pub rss_bytes: Option<u64>,
-    /// Highest proportional set size of the tree seen.
+    /// Highest observed proportional set size of the tree.
     pub peak_rss_bytes: Option<u64>,
-    /// From when its command began to its first answer that met the contract, median over epochs.
+    /// Time from the start of its command to its first answer that met the contract, median over epochs.
     pub cold_start_ns: Option<u64>,
-    /// Every start of a scenario of fresh starts, in time order; those of disturbed rounds are not among them.
+    /// Every start in a scenario of fresh starts, in time order, without those in disturbed rounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cold_starts_ns: Vec<u64>,
-    /// What its own command measured: geometric mean over runs, in nanoseconds where it is a time.
+    /// The value that its own command measured: geometric mean over runs, in nanoseconds if it is a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
-    /// Size of the files that it is deployed as, in bytes, where the study names them.
+    /// Size of the files that it is deployed as, in bytes, if the study names them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artefact_bytes: Option<u64>,
     /// How the requests ended.
     pub outcomes: Outcomes,
-    /// Answers by status.
+    /// Number of answers per status code.
     pub status: BTreeMap<u16, u64>,
     /// One entry per metric that was compared and measured, with its interval.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Compact letters in the scenario's first metric, best first: contenders that share one are not told apart.
+    /// Compact letters in the scenario's first metric, best first. No two contenders that share a letter have a verdict of faster or slower.
     pub letters: String,
-    /// Latency of all requests of all epochs: quantile, from 0 to 1, and nanoseconds, ascending; as far as there are 100 requests
-    /// beyond.
+    /// Latency of all requests of all epochs: pairs of quantile (0 to 1) and nanoseconds, ascending. The curve ends where fewer than 100
+    /// requests lie beyond.
     #[serde(default)]
     pub latency_curve: Vec<(f64, u64)>,
     /// One entry per epoch that it took part in, in time order.
@@ -193,30 +195,30 @@ pub struct ContenderResult {
     pub epochs: Vec<EpochFigures>,
 }
 
-/// What one contender did in one epoch.
+/// One contender's values in one epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EpochFigures {
-    /// From 1, within the scenario.
+    /// The number of the epoch within the scenario, from 1.
     pub epoch: usize,
-    /// Mean of the rates of the slices that were kept; none where a peak is looked for.
+    /// Mean of the rates of the kept slices; none in a peak search.
     pub throughput_rps: Option<f64>,
     /// CPU time of the whole process tree per completion, in microseconds.
     pub cpu_us_per_request: Option<f64>,
     /// Proportional set size of the tree at the end of the epoch.
     pub rss_bytes: Option<u64>,
-    /// Highest proportional set size of the tree seen in the epoch.
+    /// Highest observed proportional set size of the tree in the epoch.
     pub peak_rss_bytes: Option<u64>,
-    /// From when its command began to its first answer that met the contract.
+    /// Time from the start of its command to its first answer that met the contract.
     pub cold_start_ns: u64,
 }
 
-/// What a gate says of a number.
+/// A gate's judgement of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GateWord {
     /// The reading is within its limits.
     Pass,
-    /// The number stands, with a finding beside it.
+    /// The number is usable, with a finding attached.
     Warn,
     /// The number does not measure what it claims to.
     Invalid,
@@ -232,101 +234,101 @@ impl From<Option<Severity>> for GateWord {
     }
 }
 
-/// What a gate read, also where the reading is within its limits.
+/// One value that a gate read, even if it is within its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateReading {
-    /// The code of the finding that it makes when the reading is over a limit.
+    /// The code of the finding that the gate raises when the reading exceeds a limit.
     pub code: String,
-    /// The contender that it is about; none when it is about the scenario.
+    /// The contender that the reading is about; none if it is about the whole scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contender: Option<String>,
-    /// What it says.
+    /// The gate's judgement.
     pub state: GateWord,
-    /// What was read, with its figure first.
+    /// The reading as text, beginning with its value.
     pub reading: String,
 }
 
 /// A contender's place in one metric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranked {
-    /// Who.
+    /// The contender's name.
     pub contender: String,
-    /// Compact letters: contenders that share one are not told apart. Empty unless every pair was compared.
+    /// Compact letters: no two contenders that share a letter have a verdict of faster or slower. Empty unless every pair was compared.
     pub letters: String,
 }
 
-/// Who is how good in one metric.
+/// The order of the contenders in one metric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranking {
-    /// What is compared.
+    /// The metric.
     pub metric: Metric,
-    /// Best first.
+    /// The contenders, best first.
     pub contenders: Vec<Ranked>,
     /// The verdict as a sentence.
     #[serde(default)]
     pub headline: String,
 }
 
-/// One pair, compared.
+/// The comparison of one pair in one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The other side.
+    /// The side that the contender is compared with.
     pub baseline: String,
-    /// The side that the verdict speaks of.
+    /// The side that the verdict is about.
     pub contender: String,
-    /// What was compared.
+    /// The metric.
     pub metric: Metric,
-    /// Contender over baseline; none before anything was measured.
+    /// Contender divided by baseline; none before the first measurement.
     pub ratio: Option<f64>,
     /// Lower end of the interval; none with fewer than two epochs.
     pub low: Option<f64>,
     /// Upper end of the interval.
     pub high: Option<f64>,
-    /// The error rate that the interval spends, after Holm.
+    /// The error rate of the interval, after Holm's correction.
     pub alpha: f64,
-    /// What can be said.
+    /// The verdict.
     pub verdict: VerdictWord,
-    /// Whether a difference was found that lies within the margin.
+    /// Whether there is a difference that lies within the margin.
     pub negligible: bool,
-    /// Epochs that the comparison rests on.
+    /// The number of epochs behind the comparison.
     pub epochs: usize,
     /// Standard deviation of the epochs' log ratios.
     pub sd_log_ratio: Option<f64>,
-    /// How much each epoch's log ratio follows that of the epoch before: their correlation, corrected for its bias in few
-    /// epochs; none with fewer than ten. Verdicts rest on epochs that do not follow each other.
+    /// The correlation of each epoch's log ratio with that of the epoch before, corrected for its bias with few epochs; none with fewer than
+    /// ten. Verdicts assume that epochs are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_correlation: Option<f64>,
-    /// Its distance from 0 in standard errors.
+    /// The distance of `serial_correlation` from 0, in standard errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_z: Option<f64>,
-    /// The smallest ratio that this race could have detected (with a power of 90 %).
+    /// The smallest ratio that this race could have detected with a power of 90 %.
     pub detectable_ratio: Option<f64>,
-    /// Epochs that would be needed to decide at the margin.
+    /// The number of epochs needed to decide at the margin.
     pub epochs_needed: Option<usize>,
-    /// The ratio of the totals, nothing trimmed.
+    /// The ratio of the untrimmed totals.
     pub total_ratio: Option<f64>,
-    /// Whether the interval is not yet a look's: the race was interrupted or is still running.
+    /// Whether the interval was computed between looks, because the race was interrupted or is still running.
     pub provisional: bool,
-    /// Contender over baseline in each epoch, in time order.
+    /// Contender divided by baseline in each epoch, in time order.
     pub epoch_ratios: Vec<f64>,
 }
 
-/// A contender's pauses in the diagnostic pass of a scenario, for each second of load.
+/// A contender's garbage collection pauses in the diagnostic pass of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectorResult {
-    /// Who.
+    /// The contender's name.
     pub contender: String,
-    /// Whose collector it is.
+    /// The runtime that the collector belongs to.
     pub kind: CollectorKind,
-    /// How many pauses were counted.
+    /// The number of pauses.
     pub pauses: u64,
-    /// How many there were in each second of load.
+    /// The number of pauses per second of load.
     pub pauses_per_s: f64,
-    /// For how long the contender paused in each second of load, in nanoseconds; over 1e9 only where it has several processes.
+    /// Time that the contender paused per second of load, in nanoseconds. It exceeds 1e9 only if the contender has several processes.
     pub paused_ns_per_s: f64,
-    /// The longest pause, in nanoseconds; 0 where there was none.
+    /// The longest pause, in nanoseconds; 0 if there was none.
     pub longest_ns: u64,
-    /// Requests answered in each second of this load, with the logging on: not what the race measured.
+    /// Requests answered per second in this pass, with the collector's logging on. This is not the rate that the race measured.
     pub requests_per_s: f64,
 }
 
@@ -338,13 +340,13 @@ pub enum Ended {
     Decided,
     /// The largest number of epochs was reached.
     Maximum,
-    /// The time budget was used up.
+    /// The time budget ran out.
     Budget,
     /// Parity or a gate left fewer than two contenders.
     Stopped,
     /// Nothing can be compared.
     Unavailable,
-    /// It has not ended: the race runs, or was interrupted.
+    /// It has not ended: the race is running or was interrupted.
     Unfinished,
 }
 
@@ -366,48 +368,48 @@ impl From<Option<End>> for Ended {
 pub struct ScenarioResult {
     /// Its name.
     pub name: String,
-    /// Closed, open, or a peak that is looked for.
+    /// Its experiment, for example a closed load, an open load or a peak search.
     pub shape: Experiment,
-    /// Epochs that were measured.
+    /// The number of measured epochs.
     pub epochs: usize,
     /// One entry per raced contender, in plan order.
     pub results: Vec<ContenderResult>,
-    /// Every pair that was asked for, in every metric that could be compared, metric by metric.
+    /// Every requested pair in every metric that could be compared, metric by metric.
     pub comparisons: Vec<Comparison>,
-    /// One entry per metric that was asked for, what matters most first.
+    /// One entry per requested metric, the most important first.
     #[serde(default)]
     pub rankings: Vec<Ranking>,
-    /// What weakens the numbers.
+    /// Findings that weaken the numbers of this scenario.
     pub findings: Vec<Finding>,
-    /// What every gate read that follows from the record's figures.
+    /// Every gate reading that follows from the record's values.
     #[serde(default)]
     pub gates: Vec<GateReading>,
-    /// What users would see behind the cache that the study speaks of: a model.
+    /// A model of what users see behind the edge cache that the study describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_cache: Option<EdgeCache>,
-    /// One entry per contender whose collector a diagnostic pass watched under this load, in plan order.
+    /// One entry per contender whose collector a diagnostic pass observed under this load, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<CollectorResult>,
-    /// Why it ended.
+    /// Why the scenario ended.
     pub ended: Ended,
 }
 
-/// The Universal Scalability Law fitted to a contender's rates over a sweep: a diagnostic, never a verdict.
+/// The Universal Scalability Law, fitted to one contender's rates over a sweep. It is a diagnostic, never a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
-    /// Who.
+    /// The contender's name.
     pub contender: String,
-    /// Requests per second at 1.
+    /// Requests per second at axis value 1.
     pub lambda: f64,
-    /// Contention: the share of the work that waits for its turn, 0 to 1.
+    /// Contention: the share of the work that is serialized, 0 to 1.
     pub sigma: f64,
-    /// Coherency: the cost of keeping each pair in agreement.
+    /// Coherency: the cost of keeping each pair consistent.
     pub kappa: f64,
-    /// Where the law has its highest rate; none when it never falls.
+    /// The axis value with the highest fitted rate; none if the fitted rate never falls.
     pub peak_at: Option<f64>,
-    /// Share of the variance that the law explains.
+    /// Share of the variance that the fit explains.
     pub r2: Option<f64>,
-    /// The law between the first and the last point: value of the axis, requests per second.
+    /// The fitted curve between the first and the last point: pairs of axis value and requests per second.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
 }
@@ -415,60 +417,60 @@ pub struct Fit {
 /// Scenarios that differ in one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepResult {
-    /// The name that they have in common.
+    /// The name that the scenarios share.
     pub name: String,
-    /// What differs between them.
+    /// The setting that differs.
     pub axis: Axis,
-    /// Value and scenario's name of each point, in plan order.
+    /// Axis value and scenario name of each point, in plan order.
     pub points: Vec<(f64, String)>,
-    /// One entry per contender whose rates a law could be fitted to.
+    /// One entry per contender with enough rates for a fit.
     pub fits: Vec<Fit>,
 }
 
 impl Report {
-    /// The scenario of that name.
+    /// Returns the scenario with this name.
     pub fn scenario(&self, name: &str) -> Option<&ScenarioResult> {
         self.scenarios.iter().find(|one| one.name == name)
     }
 
-    /// Who goes by that name.
+    /// Returns the contender with this name.
     pub fn contender(&self, name: &str) -> Option<&ContenderSummary> {
         self.contenders.iter().find(|one| one.name == name)
     }
 
-    /// The sweep that has the scenario among its points.
+    /// Returns the sweep that contains this scenario as a point.
     pub fn sweep_of(&self, scenario: &str) -> Option<&SweepResult> {
         self.sweeps.iter().find(|sweep| sweep.points.iter().any(|(_, name)| name == scenario))
     }
 
-    /// The method that the race went by.
+    /// Returns the method of the race.
     pub fn method(&self) -> &Method {
         &self.record.plan.method
     }
 
-    /// Whom the others of a scenario are compared with; none when nobody is compared.
+    /// Returns the contender that the scenario compares the others with; none if it compares no pairs.
     pub fn baseline(&self, scenario: &str) -> Option<&str> {
         let (one, _) = series::pairs(&self.record, scenario).into_iter().next()?;
         self.record.plan.contenders.get(one).map(|one| one.name.as_str())
     }
 
-    /// What each contender of a scenario was held to.
+    /// Returns the resource limits of each contender in a scenario.
     pub fn limits(&self, scenario: &str) -> Option<&Limits> {
         self.record.plan.scenario(scenario).map(|plan| &plan.limits)
     }
 
-    /// Epochs that a scenario's verdicts rest on; its own count is of all that were measured.
+    /// Returns the number of epochs behind a scenario's verdicts. `ScenarioResult::epochs` counts all measured epochs.
     pub fn counted(&self, scenario: &ScenarioResult) -> usize {
         let of_pairs = scenario.comparisons.first().map(|pair| pair.epochs);
         series::counted(&self.record, &scenario.name, of_pairs)
     }
 
-    /// Epochs of a scenario that were measured and count for nothing.
+    /// Returns the number of measured epochs that the verdicts of a scenario exclude.
     pub fn left_out(&self, scenario: &ScenarioResult) -> usize {
         scenario.epochs.saturating_sub(self.counted(scenario))
     }
 
-    /// Who was not raced to the end, and why with the remedy.
+    /// Returns the contenders that were not raced to the end, each with the reason and the remedy.
     pub fn not_raced(&self) -> impl Iterator<Item = (&str, &str)> {
         let skipped = self.record.plan.skipped.iter().map(|(name, why)| (name.as_str(), why.as_str()));
         let out = self
@@ -481,22 +483,22 @@ impl Report {
 }
 
 impl ScenarioResult {
-    /// What a contender did.
+    /// Returns the results of one contender.
     pub fn result(&self, contender: &str) -> Option<&ContenderResult> {
         self.results.iter().find(|one| one.contender == contender)
     }
 
-    /// Who is how good in a metric.
+    /// Returns the ranking in a metric.
     pub fn ranking(&self, metric: Metric) -> Option<&Ranking> {
         self.rankings.iter().find(|one| one.metric == metric)
     }
 
-    /// The results, best first by a ranking of theirs.
+    /// Returns the results in the order of a ranking of this scenario, best first.
     pub fn ranked<'a>(&'a self, ranking: &'a Ranking) -> impl Iterator<Item = &'a ContenderResult> {
         ranking.contenders.iter().filter_map(move |one| self.result(&one.contender))
     }
 
-    /// The results, best first in the scenario's first metric.
+    /// Returns the results in the order of the scenario's first metric, best first.
     pub fn best_first(&self) -> Vec<&ContenderResult> {
         match self.rankings.first() {
             Some(first) => self.ranked(first).collect(),
@@ -504,7 +506,7 @@ impl ScenarioResult {
         }
     }
 
-    /// How a pair stands in a metric.
+    /// Returns the comparison of a pair in a metric.
     pub fn pair(&self, metric: Metric, baseline: &str, contender: &str) -> Option<&Comparison> {
         let of_pair = |one: &&Comparison| {
             one.metric == metric && one.baseline == baseline && one.contender == contender
@@ -514,7 +516,7 @@ impl ScenarioResult {
 }
 
 impl ContenderResult {
-    /// Its figure in a metric, whether or not that was compared, in the unit of the document.
+    /// Returns its value in a metric, whether or not the metric was compared, in the unit of the document.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let whole = |number: Option<u64>| number.map(|number| number as f64);
         match metric {
@@ -529,23 +531,23 @@ impl ContenderResult {
         }
     }
 
-    /// Its figure in a metric that was compared.
+    /// Returns its value in a metric that was compared.
     pub fn figure(&self, metric: Metric) -> Option<&Figure> {
         self.figures.iter().find(|one| one.metric == metric)
     }
 }
 
 impl Ranking {
-    /// A contender's letters; empty unless every pair was compared.
+    /// Returns a contender's letters; empty unless every pair was compared.
     pub fn letters(&self, contender: &str) -> &str {
         self.contenders.iter().find(|one| one.contender == contender).map_or("", |one| one.letters.as_str())
     }
 }
 
-/// The JSON Schema of the document, pretty-printed.
+/// Returns the JSON Schema of the document, pretty-printed.
 ///
 /// # Errors
-/// None in practice: the schema is made from the types.
+/// None in practice: the schema is derived from the types.
 pub fn schema_json() -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Report))?;
     text.push('\n');

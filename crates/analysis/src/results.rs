@@ -1,6 +1,6 @@
-//! What each contender did in a scenario: rates, latency, CPU, memory, cold start, outcomes.
+//! The results of each contender in a scenario: rates, latency, CPU, memory, cold start, outcomes.
 //!
-//! Owns the sums, means and medians over epochs; in the folder, what is taken from several contenders or scenarios together.
+//! Owns the sums, means and medians over epochs. The submodules derive results from several contenders or scenarios together.
 
 pub(crate) mod collector;
 pub(crate) mod comparisons;
@@ -20,14 +20,14 @@ use crate::average::{geometric_mean, mean, median};
 use crate::report::{Comparison, ContenderResult, EpochFigures, Figure};
 use crate::series::{self, Values};
 
-/// One result per contender that is in the scenario, in plan order.
+/// One result per contender in the scenario, in plan order.
 pub(crate) fn of(record: &Record, scenario: &str) -> Result<Vec<ContenderResult>, HistogramError> {
     record.racing(scenario).into_iter().map(|contender| one(record, scenario, contender)).collect()
 }
 
-/// Indices into `results`, best first in `metric`, of which these are the comparisons: by the ratios to the one that all were compared
-/// with, since verdicts come from them, and whoever was told apart from another is on the right side of it. Without comparisons by the
-/// figures; those without any come last.
+/// Indices into `results`, best first in `metric`. The order follows the ratios to the common baseline in `comparisons`, because verdicts
+/// come from them; a contender that is faster than another by a verdict always precedes it. Without comparisons the order follows the
+/// contenders' values; those without a value come last.
 pub(crate) fn order(results: &[ContenderResult], metric: Metric, comparisons: &[&Comparison]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..results.len()).collect();
     order.sort_by(|a, b| figure(&results[*a], metric).total_cmp(&figure(&results[*b], metric)));
@@ -47,8 +47,8 @@ pub(crate) fn order(results: &[ContenderResult], metric: Metric, comparisons: &[
             _ => false,
         })
     };
-    // Ratios of trimmed means are no chain: a pair's own may differ from the quotient of two others, and a pair that was told apart early
-    // may have drifted since. Verdicts have no circles but by such a drift, so that the rounds are counted.
+    // Ratios of trimmed means are not transitive: a pair's ratio may differ from the quotient of two others, and a pair that was decided
+    // early may have drifted since. Only such a drift can make verdicts circular, so the number of rounds is limited.
     for _ in 0..order.len() * order.len() {
         let wrong = (1..order.len())
             .find_map(|back| Some((back, (0..back).find(|front| is_better(order[back], order[*front]))?)));
@@ -59,7 +59,7 @@ pub(crate) fn order(results: &[ContenderResult], metric: Metric, comparisons: &[
     order
 }
 
-/// A contender's figure in a metric, so that the best is the least; infinite without one.
+/// A contender's value in a metric with the sign that makes the best the smallest; infinite without a value.
 fn figure(result: &ContenderResult, metric: Metric) -> f64 {
     let sign = if metric.more_is_better() { -1.0 } else { 1.0 };
     result.value(metric).map_or(f64::INFINITY, |value| sign * value)
@@ -69,13 +69,13 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     let parts: Vec<&ContenderEpoch> =
         record.epochs_of(scenario).filter_map(|epoch| epoch.of(contender)).collect();
     let plan = record.plan.scenario(scenario);
-    // Rates and latencies of trials, most of them too high, are nobody's.
+    // Most trials of a search have too high a rate, so their rates and latencies are not the contender's.
     let searched = plan.is_some_and(|plan| plan.shape.objective().is_some() || !plan.shape.is_load());
     let starts = plan.is_some_and(|plan| plan.shape.starts().is_some());
     let measures = plan.is_some_and(|plan| plan.shape.measure().is_some());
     let kept = record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed());
     let kept: Vec<&ContenderEpoch> = kept.filter_map(|epoch| epoch.of(contender)).collect();
-    // Where starts are what is compared, those that count.
+    // If the scenario compares starts, only those that count.
     let started = if starts { &kept } else { &parts };
     let merged = EncodedHistogram::merge(parts.iter().map(|part| &part.latency))?;
     let sum = |value: fn(&ContenderEpoch) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
@@ -87,7 +87,7 @@ fn one(record: &Record, scenario: &str, contender: usize) -> Result<ContenderRes
     let counted = record.epochs_of(scenario);
     let counted = counted.filter_map(|epoch| series::cpu_and_completions(epoch, epoch.of(contender)?));
     let counted = counted.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    // What was left out says as much where everything was.
+    // If all rounds were dropped, this uses the CPU time and completions of the dropped rounds.
     let cpu_us_per_request = cpu_us(counted.0, counted.1).or_else(|| cpu_us(cpu_ns, completions));
     let split = cpu_us_per_request.zip(user_share(&parts)).map(|(us, share)| (us * share, us - us * share));
     let cores = plan.and_then(|plan| plan.limits.cores(record.plan.pinning.server_cpus.len()));
@@ -147,28 +147,28 @@ fn cpu_us(cpu_ns: u64, completions: u64) -> Option<f64> {
     (completions > 0).then(|| cpu_ns as f64 / completions as f64 / 1e3)
 }
 
-/// The share of the CPU time that was spent in user mode, of the epochs that tell it.
+/// The share of CPU time in user mode, over the epochs that have it.
 fn user_share(parts: &[&ContenderEpoch]) -> Option<f64> {
     let known = parts.iter().filter_map(|part| part.usage.user_ns.zip(part.usage.system_ns));
     let (user, system) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
     (user + system > 0).then(|| user as f64 / (user + system) as f64)
 }
 
-/// A count of the process tree per completion, of the epochs that have it.
+/// A count of the process tree per completion, over the epochs that have it.
 fn per_request(parts: &[&ContenderEpoch], count: fn(&Usage) -> Option<u64>) -> Option<f64> {
     let known = parts.iter().filter_map(|part| Some((count(&part.usage)?, part.completions)));
     let (sum, completions) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
     (completions > 0).then(|| sum as f64 / completions as f64)
 }
 
-/// Bytes of answers per second of load, of the epochs that have counted them.
+/// Bytes of answers per second of load, over the epochs that counted them.
 fn received_per_s(parts: &[&ContenderEpoch]) -> Option<f64> {
     let known = parts.iter().filter_map(|part| Some((part.bytes_read?, part.loaded_ns)));
     let (bytes, loaded_ns) = known.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))?;
     (loaded_ns > 0).then(|| bytes as f64 * 1e9 / loaded_ns as f64)
 }
 
-/// Answers by status.
+/// Number of answers per status code.
 fn statuses(parts: &[&ContenderEpoch]) -> BTreeMap<u16, u64> {
     let mut sum = BTreeMap::new();
     for (status, count) in parts.iter().flat_map(|part| &part.status) {
@@ -189,10 +189,10 @@ fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigure
     }
 }
 
-/// Two-sided error rate of the interval of one contender's figure.
+/// Two-sided error rate of the interval of one contender's value.
 const FIGURE_ALPHA: f64 = 0.05;
 
-/// A contender's figure in every metric that is compared, over epochs.
+/// A contender's value over epochs in every metric that can be compared.
 fn figures(record: &Record, scenario: &str, contender: usize) -> Result<Vec<Figure>, HistogramError> {
     let mut figures = Vec::new();
     for (metric, _) in series::metrics(record, scenario).into_iter().filter(|(_, can)| *can) {
@@ -213,19 +213,19 @@ fn figures(record: &Record, scenario: &str, contender: usize) -> Result<Vec<Figu
     Ok(figures)
 }
 
-/// Requests that were due over the time of the slices, under an open load.
+/// Requests due per second of the slices, under an open load.
 fn offered(record: &Record, scenario: &str, epochs: usize, due: u64) -> Option<f64> {
     let plan = record.plan.scenario(scenario).filter(|plan| plan.shape.rate_per_s().is_some())?;
     let planned_s = record.plan.slices(plan).measured_ns() as f64 / 1e9 * epochs as f64;
     (planned_s > 0.0).then(|| due as f64 / planned_s)
 }
 
-/// Mean over epochs of the mean of their slices' rates; epochs whose rounds were all dropped have none.
+/// Mean over epochs of the mean of their slices' rates. It skips epochs whose rounds were all dropped.
 pub(crate) fn throughput(epochs: impl IntoIterator<Item = Vec<f64>>) -> Option<f64> {
     mean(epochs.into_iter().filter_map(mean))
 }
 
-/// Of whole numbers; half of one is left out.
+/// Median of whole numbers, rounded down.
 fn median_of(values: impl Iterator<Item = u64>) -> Option<u64> {
     median(values.map(|value| value as f64)).map(|middle| middle as u64)
 }

@@ -1,7 +1,7 @@
-//! What a record holds of one metric, taken out as plain numbers, and the contests that are judged together.
+//! Extracts a record's values of one metric as plain numbers, and the contests that are judged together.
 //!
-//! Owns: which pairs and metrics a scenario compares, and which of its rounds and epochs count. No arithmetic beyond a quotient that a
-//! metric is defined by. Must not know: how contests are judged or shown.
+//! Owns: which pairs and metrics a scenario compares, and which of its rounds and epochs count. Its only arithmetic is the quotient that
+//! defines a metric. Must not know: how contests are judged or shown.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,15 +11,14 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
-/// One question that a scenario answers: how two contenders compare in a metric. All contests of a scenario are judged
-/// together.
+/// One question that a scenario answers: how two contenders compare in a metric. All contests of a scenario are judged together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contest {
-    /// The side that is compared with, as an index into the plan's contenders.
+    /// The baseline side, as an index into the plan's contenders.
     pub baseline: usize,
-    /// The side that the verdict speaks of.
+    /// The side that the verdict is about, as an index into the plan's contenders.
     pub contender: usize,
-    /// What is compared.
+    /// The metric.
     pub metric: Metric,
 }
 
@@ -28,12 +27,12 @@ pub struct Contest {
 pub enum Values {
     /// One value per kept round, in round order.
     PerRound(Vec<f64>),
-    /// One value for the epoch; none when it could not be measured.
+    /// One value for the epoch; none if it could not be measured.
     PerEpoch(Option<f64>),
 }
 
 impl Values {
-    /// All values: one per round, or at the most one.
+    /// Returns all values: one per round, or the single value of the epoch.
     fn all(self) -> Vec<Option<f64>> {
         match self {
             Self::PerRound(rates) => rates.into_iter().map(Some).collect(),
@@ -42,25 +41,26 @@ impl Values {
     }
 }
 
-/// The two sides of one pair in one epoch: value `n` of either was taken in the same round.
+/// The two sides of one pair in one epoch: value `n` of each side comes from the same round.
 ///
-/// Metrics that have one value for the whole of an epoch have one element on each side, which is positive. A rate is 0 in a round in which
-/// that side answered nothing; not both are.
+/// A metric with one value per epoch has one element on each side, and it is positive. A rate is 0 in a round in which that side answered
+/// nothing; the two sides are never both 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairedEpoch {
-    /// Of the side that is compared with.
+    /// Values of the baseline side.
     pub baseline: Vec<f64>,
-    /// Of the side that the verdict speaks of.
+    /// Values of the side that the verdict is about.
     pub contender: Vec<f64>,
-    /// So much may the log of their ratio be off, because neither value is known any finer: 0 of rates and of CPU time.
+    /// The largest error of the log of their ratio that comes from the resolution of the values; 0 for rates and CPU time.
     pub resolution_ln: f64,
 }
 
-/// A metric's values, and by how much the log of a ratio of two such may be off for their steps: 0 where it does not matter.
+/// A metric's values, and the largest error of the log of a ratio of two such values that comes from their resolution; 0 if it does not
+/// matter.
 pub type Seen = (Values, f64);
 
-/// Completions per second of a contender's slice, 0 where nothing was answered; the mean over time of the windows into
-/// which it is cut where nothing was warmed up. None where the contender has no slice.
+/// Completions per second of a contender's slice, 0 if it answered nothing. In a scenario without warm-up the slice is divided into windows,
+/// and the rate is the time-weighted mean of the windows. None if the contender has no slice.
 pub fn rate_per_s(round: &Round, contender: usize) -> Option<f64> {
     let own: Vec<&Slice> = round.slices.iter().filter(|slice| slice.contender == contender).collect();
     let rate = |slice: &Slice| slice.rate_per_s.unwrap_or(0.0);
@@ -75,27 +75,27 @@ pub fn rate_per_s(round: &Round, contender: usize) -> Option<f64> {
     }
 }
 
-/// Completions per second of a contender in the rounds that were kept, in round order: see [`rate_per_s`].
+/// Completions per second of a contender in the kept rounds, in round order: see [`rate_per_s`].
 pub fn rates(epoch: &Epoch, contender: usize) -> Vec<f64> {
     let kept = epoch.rounds.iter().filter(|round| round.dropped.is_none());
     kept.filter_map(|round| rate_per_s(round, contender)).collect()
 }
 
-/// What a contender did per second of its own CPU time, in the rounds that were kept: completions, in round order. Where a rate is
-/// given, this is what grows while a program becomes faster. None where it was not read.
+/// Completions per second of a contender's CPU time in the kept rounds, in round order. Under a load with a fixed rate, this is the value
+/// that grows as a program becomes faster. None if the CPU time was not read.
 fn rates_of_cpu(epoch: &Epoch, contender: usize) -> Option<Vec<f64>> {
     let rate = |slice: &Slice| Some(slice.completions as f64 * 1e9 / slice.cpu_ns?.max(1) as f64);
     kept(epoch, contender).map(rate).collect()
 }
 
-/// A contender's slices of the rounds that were kept.
+/// A contender's slices in the kept rounds.
 pub(crate) fn kept(epoch: &Epoch, contender: usize) -> impl Iterator<Item = &Slice> {
     let rounds = epoch.rounds.iter().filter(|round| round.dropped.is_none());
     rounds.flat_map(|round| &round.slices).filter(move |slice| slice.contender == contender)
 }
 
-/// The share of what was due that a contender kept up with, 0 to 1, in the rounds that were kept: what it answered in them, less the
-/// share by which it fell behind. A slice's rate has that share taken off already: see `deadheat_load::Tally::achieved_share`.
+/// The share of the due requests that a contender kept up with in the kept rounds, 0 to 1: the share that it answered, minus the share by
+/// which it fell behind. A slice's rate already excludes the share by which it fell behind: see `deadheat_load::Tally::achieved_share`.
 pub(crate) fn achieved_share<'e>(
     epochs: impl Iterator<Item = &'e Epoch>,
     contender: usize,
@@ -109,21 +109,20 @@ pub(crate) fn achieved_share<'e>(
     (due > 0).then(|| (kept_up / due as f64).min(1.0))
 }
 
-/// Requests of a contender that never got a complete answer, in the rounds that were kept.
+/// Number of a contender's requests in the kept rounds that never got a complete answer.
 pub fn unanswered(epoch: &Epoch, contender: usize) -> u64 {
     let all = epoch.of(contender).map_or(0, |part| part.outcomes.failed() - part.outcomes.wrong());
-    // A slice does not tell them from wrong answers.
+    // A slice counts wrong answers as failed, too.
     kept(epoch, contender).map(|slice| slice.failed).sum::<u64>().min(all)
 }
 
-/// Of the rounds that were kept; in records from before slices had their CPU time, of all unless all were left out.
+/// CPU time per completion in the kept rounds. In older records, whose slices have no CPU time, in all rounds unless all were dropped.
 fn cpu_per_request_ns(epoch: &Epoch, part: &ContenderEpoch) -> Option<f64> {
     let (ns, completions) = cpu_and_completions(epoch, part)?;
     (completions > 0).then(|| ns as f64 / completions as f64)
 }
 
-/// CPU time of a contender in nanoseconds and what it completed with it, of the same rounds as its [`Metric::Cpu`]; none where all were
-/// left out.
+/// A contender's CPU time in nanoseconds and its completions, from the same rounds as its [`Metric::Cpu`]; none if all rounds were dropped.
 pub fn cpu_and_completions(epoch: &Epoch, part: &ContenderEpoch) -> Option<(u64, u64)> {
     let kept: Option<Vec<(u64, u64)>> =
         kept(epoch, part.contender).map(|slice| Some((slice.cpu_ns?, slice.completions))).collect();
@@ -134,16 +133,16 @@ pub fn cpu_and_completions(epoch: &Epoch, part: &ContenderEpoch) -> Option<(u64,
     }
 }
 
-/// A contender's values of a metric. A percentile needs at least [`FEWEST_BEYOND`] requests beyond it; that there are
-/// enough as planned is asked of the whole scenario: [`metrics`].
+/// A contender's values of a metric. A percentile needs at least [`FEWEST_BEYOND`] requests beyond it. Whether the planned requests suffice
+/// is a question about the whole scenario: see [`metrics`].
 ///
 /// # Errors
-/// When a histogram in the record cannot be read.
+/// When the record has an unreadable histogram.
 pub fn values(epoch: &Epoch, contender: usize, metric: Metric) -> Result<Values, HistogramError> {
     Ok(seen(epoch, contender, metric)?.0)
 }
 
-/// The same, and by how much the log of a ratio of two such values may be off for having no finer digits.
+/// The same as [`values`], with the largest error of the log of a ratio of two such values that comes from their resolution.
 ///
 /// # Errors
 /// As [`values`].
@@ -152,7 +151,7 @@ pub fn seen(epoch: &Epoch, contender: usize, metric: Metric) -> Result<Seen, His
     Ok(all.remove(&(contender, metric)).unwrap_or((Values::PerEpoch(None), 0.0)))
 }
 
-/// Values of several contenders and metrics; each histogram is read once.
+/// Values of several contenders and metrics. It reads each histogram once.
 fn values_of(
     epoch: &Epoch,
     wanted: &[(usize, Metric)],
@@ -174,7 +173,7 @@ fn values_of(
                 step = found.map_or(0.0, |(all, ns)| step_ln(all.equivalent_range(ns) as f64, ns as f64));
                 Values::PerEpoch(found.map(|(_, ns)| ns as f64))
             }
-            // A start or a command has a round of its own, and a disturbed one has no value.
+            // A start or a command has a round to itself, and has no value if that round was disturbed.
             (Metric::ColdStart, None) => {
                 Values::PerEpoch(part.filter(|_| !epoch.is_disturbed()).map(|part| part.cold_start_ns as f64))
             }
@@ -188,7 +187,7 @@ fn values_of(
                 Values::PerEpoch(part.and_then(|part| part.usage.pss_bytes).map(|bytes| bytes as f64))
             }
             (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
-            // Percentiles are above: named here, so that a new metric does not compile as CPU time.
+            // The percentiles are handled above. They are listed here so that a new metric cannot compile as CPU time by accident.
             (Metric::Cpu | Metric::P50 | Metric::P99, None) => {
                 Values::PerEpoch(part.and_then(|part| cpu_per_request_ns(epoch, part)))
             }
@@ -198,7 +197,7 @@ fn values_of(
     Ok(values)
 }
 
-/// Both sides of every contest; none where one of them has nothing to compare.
+/// Both sides of every contest; none if any side has nothing to compare.
 fn paired(epoch: &Epoch, contests: &[Contest]) -> Result<Option<Vec<PairedEpoch>>, HistogramError> {
     let sides = contests.iter().flat_map(|one| [(one.baseline, one.metric), (one.contender, one.metric)]);
     let sides: Vec<(usize, Metric)> = sides.collect();
@@ -208,7 +207,7 @@ fn paired(epoch: &Epoch, contests: &[Contest]) -> Result<Option<Vec<PairedEpoch>
     let values = values_of(epoch, &sides)?;
     let side = |contender: usize, metric: Metric| {
         let (of_side, step) = values.get(&(contender, metric)).cloned()?;
-        // Only a rate can be nothing: whatever else is not positive was not measured.
+        // Only a rate can be 0. Any other value that is not positive was not measured.
         let least = if matches!(of_side, Values::PerRound(_)) { 0.0 } else { f64::MIN_POSITIVE };
         Some((of_side.all(), step, least))
     };
@@ -221,22 +220,22 @@ fn paired(epoch: &Epoch, contests: &[Contest]) -> Result<Option<Vec<PairedEpoch>
     Ok(contests.iter().map(pair).collect())
 }
 
-/// The latency that a share of all requests does not exceed: those that never got an answer are the slowest. Where it would be one of
-/// those, the longest that is known.
+/// The latency that a share of all requests does not exceed. Requests that never got an answer count as the slowest. If the rank falls among
+/// those, it returns the longest measured latency.
 fn at_rank(answered: &Histogram<u64>, unanswered: u64, quantile: f64) -> u64 {
     let (all, some) = ((answered.len() + unanswered) as f64, answered.len().max(1) as f64);
     answered.value_at_quantile((quantile * (all / some)).min(1.0))
 }
 
-/// By how much the log of a ratio may be off whose sides are this value, each known to half a step: twice that of one side. A value of no
-/// more than a step counts as one.
+/// The largest error of the log of a ratio of two values of this size, each known to within half a step: twice the error of one side. A value
+/// no larger than a step counts as one step.
 fn step_ln(step: f64, value: f64) -> f64 {
     let half = if value > 0.0 { (step / value).min(1.0) / 2.0 } else { 0.0 };
     half.ln_1p() - (-half).ln_1p()
 }
 
-/// What both sides have at the same places, each at least `least`; none where there is nothing, or not the same rounds. A round in which
-/// neither answered says nothing of either.
+/// The values that both sides have at the same positions, each at least `least`. None if there are no values, or the rounds of the sides
+/// differ. It skips a round in which neither side answered.
 fn pair_up(left: &[Option<f64>], right: &[Option<f64>], least: f64) -> Option<PairedEpoch> {
     if left.len() != right.len() {
         return None;
@@ -250,8 +249,7 @@ fn pair_up(left: &[Option<f64>], right: &[Option<f64>], least: f64) -> Option<Pa
     both.then_some(PairedEpoch { baseline, contender, resolution_ln: 0.0 })
 }
 
-/// The pairs that are compared in a scenario, as indices into the plan: first the side that is the baseline, then the contender
-/// that the verdict speaks of.
+/// The pairs that a scenario compares, as indices into the plan: first the baseline, then the contender that the verdict is about.
 pub fn pairs(record: &Record, scenario: &str) -> Vec<(usize, usize)> {
     let racing = record.racing(scenario);
     let named = racing
@@ -269,32 +267,32 @@ pub fn pairs(record: &Record, scenario: &str) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// A contender's rates: for each epoch of a scenario that it took part in, as [`rates`].
+/// A contender's [`rates`] for each epoch of a scenario that it took part in.
 pub fn rates_by_epoch(record: &Record, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
     let epochs = record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
     epochs.map(|epoch| rates(epoch, contender)).collect()
 }
 
-/// How fast a contender worked, for each epoch of a scenario that it took part in and each round that was kept: its rate, or where a
-/// rate is given, what it did per second of its own CPU time.
+/// How fast a contender worked in each kept round, for each epoch of a scenario that it took part in: its rate, or under a load with a fixed
+/// rate its completions per second of CPU time.
 pub fn paces(record: &Record, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
     let given = record.plan.scenario(scenario).is_some_and(|one| one.shape.rate_per_s().is_some());
     let epochs = record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
     let pace = |epoch: &Epoch| match given {
-        // Records from before slices had their CPU time do not tell.
+        // Slices of older records have no CPU time.
         true => rates_of_cpu(epoch, contender).unwrap_or_default(),
         false => rates(epoch, contender),
     };
     epochs.map(pace).collect()
 }
 
-/// What `contests` are judged from: `[contest][epoch]`, in time order.
+/// The values from which `contests` are judged: `[contest][epoch]`, in time order.
 ///
-/// A round in which neither side of a pair answered anything is left out for that pair. An epoch counts for all
-/// contests or for none: one in which any has nothing to compare, or not the same rounds on both sides, is left out.
+/// A pair skips a round in which neither of its sides answered anything. An epoch counts for all contests or for none: it is left out if any
+/// contest has nothing to compare in it, or has different rounds on its two sides.
 ///
 /// # Errors
-/// When a histogram in the record cannot be read.
+/// When the record has an unreadable histogram.
 pub fn paired_epochs(
     record: &Record,
     scenario: &str,
@@ -306,8 +304,8 @@ pub fn paired_epochs(
             of_contest.push(one);
         }
     }
-    // Epochs that somebody spoilt who is out since come to count again: no race has more than its rules allow. Where nobody is out,
-    // more are an error, which the referee tells.
+    // Epochs that a contender spoilt count again after it is excluded, so there can be more than the race's rules allow; this truncates them.
+    // If no contender is excluded, extra epochs are an error, which the referee reports.
     let plan = record.plan.scenario(scenario).filter(|_| !record.out.is_empty());
     let most = plan.and_then(|one| record.plan.method_of(one).looks.last().copied());
     for of_contest in &mut series {
@@ -316,15 +314,15 @@ pub fn paired_epochs(
     Ok(series)
 }
 
-/// How many epochs of a scenario count, where its pairs rest on so many: each does for all contests or for none. Where nothing is
-/// compared, each does unless every round of it was left out.
+/// The number of epochs of a scenario that count: `of_pairs` if it compares pairs, since an epoch counts for all contests or for none.
+/// Otherwise every epoch counts unless all its rounds were dropped.
 pub(crate) fn counted(record: &Record, scenario: &str, of_pairs: Option<usize>) -> usize {
     let undisturbed = || record.epochs_of(scenario).filter(|epoch| !epoch.is_disturbed()).count();
     of_pairs.unwrap_or_else(undisturbed)
 }
 
-/// What a scenario was to compare, and whether it can: a percentile needs at least [`BEYOND`] requests beyond it, of
-/// every contender, in the first epoch, and a peak must be found there. All can before that.
+/// The metrics that a scenario is to compare, each with whether it can. A percentile needs at least [`BEYOND`] requests beyond it for every
+/// contender in the first epoch, and a peak must be found there. Before the first epoch, every metric can.
 pub fn metrics(record: &Record, scenario: &str) -> Vec<(Metric, bool)> {
     let Some(plan) = record.plan.scenario(scenario) else { return Vec::new() };
     let metrics = record.plan.metrics(plan).into_iter();
@@ -333,7 +331,7 @@ pub fn metrics(record: &Record, scenario: &str) -> Vec<(Metric, bool)> {
     };
     let racing = record.racing(scenario);
     let parts: Vec<&ContenderEpoch> = racing.into_iter().filter_map(|one| first.of(one)).collect();
-    // Of all rounds: that some of the first epoch's were disturbed says nothing of the others'.
+    // This counts all rounds: disturbances in the first epoch do not predict those in later epochs.
     let fewest = parts.iter().map(|part| part.completions).min().unwrap_or(u64::MAX);
     let can = |metric: Metric| match (metric, metric.quantile()) {
         (_, Some(at)) => beyond(fewest as f64, at) >= BEYOND,
@@ -343,8 +341,8 @@ pub fn metrics(record: &Record, scenario: &str) -> Vec<(Metric, bool)> {
     metrics.map(|metric| (metric, can(metric))).collect()
 }
 
-/// Whether a contender's first epoch has as many requests beyond a metric's percentile as it takes, [`BEYOND`]; true of metrics that
-/// are no percentile. Also of those that the race was not about.
+/// Whether a contender has at least [`BEYOND`] requests beyond a metric's percentile in its first epoch. It also accepts metrics that the
+/// race was not about, and is true for metrics that are not percentiles.
 pub fn has_tail(record: &Record, scenario: &str, contender: usize, metric: Metric) -> bool {
     let first = record.epochs_of(scenario).find_map(|epoch| epoch.of(contender));
     metric.quantile().zip(first).is_none_or(|(at, part)| beyond(part.completions as f64, at) >= BEYOND)

@@ -1,6 +1,6 @@
-//! Where words go: results to standard output, everything else to standard error, each in its own style.
+//! Writes results to standard output and everything else to standard error, each in its own style.
 //!
-//! Owns: whether colours and live drawing are possible, and every write. Must not know: what is said.
+//! Owns: whether colours and live drawing are possible, and every write. Must not know: the content of messages.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,22 +8,22 @@ use deadheat_report::{Style, plain};
 
 use crate::commands::Failure;
 
-/// Columns where the width cannot be told.
+/// The number of columns if the width is unknown.
 const WIDTH: usize = 100;
 
 /// Standard output and standard error.
 pub(crate) struct Console {
-    /// How results look.
+    /// The style of results.
     pub(crate) output: Style,
-    /// How progress and errors look.
+    /// The style of progress and errors.
     pub(crate) progress: Style,
-    /// Whether progress can be drawn over again.
+    /// Whether progress can be redrawn in place.
     pub(crate) live: bool,
     results_to_stderr: bool,
 }
 
 impl Console {
-    /// As the process's terminal and environment say; `NO_COLOR` is honoured.
+    /// Examines the terminal and the environment of the process, including `NO_COLOR`.
     pub(crate) fn of_process() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -45,7 +45,7 @@ impl Console {
         }
     }
 
-    /// From here on nothing but [`Self::data`] is written to standard output.
+    /// From now on, only [`Self::data`] writes to standard output.
     pub(crate) fn keep_output_for_data(&mut self) {
         self.results_to_stderr = true;
         self.output = self.progress;
@@ -56,12 +56,12 @@ impl Console {
         if self.results_to_stderr {
             self.note(text.trim_end_matches('\n'));
         } else {
-            // A reader that went away wants no more of it.
+            // If the reader has closed the pipe, the rest is not needed.
             let _ = io::stdout().lock().write_all(text.as_bytes());
         }
     }
 
-    /// Writes what another program reads.
+    /// Writes data for another program.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
         let mut output = io::stdout().lock();
         output.write_all(text.as_bytes())?;
@@ -73,23 +73,23 @@ impl Console {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// Shows wrong usage, or the help that was asked for. Returns the exit status.
+    /// Shows a usage error or the requested help. Returns the exit status.
     pub(crate) fn usage(&self, error: &clap::Error) -> u8 {
         let _ = error.print();
         if error.use_stderr() { 2 } else { 0 }
     }
 
-    /// Shows why a command ended, with every cause. Returns the exit status.
+    /// Shows why a command failed, with all causes. Returns the exit status.
     pub(crate) fn failure(&self, failure: &Failure) -> u8 {
         let text = failure.render(self.progress.color);
-        // What comes from outside may hold anything; our own colours come after it was made harmless.
+        // External text may contain anything. Our own colours are added after it was escaped.
         let harmless = if self.progress.color { text } else { lines_plain(&text) };
         self.note(&harmless);
         failure.status()
     }
 }
 
-/// Text of several lines with everything but its line breaks made harmless.
+/// Escapes a text of several lines, except for its line breaks.
 pub(crate) fn lines_plain(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }

@@ -59,21 +59,21 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Race a study, or commands given as they are
+    /// Race a study, or commands that each start a server
     Race(Box<RaceFlags>),
-    /// Check that all contenders of a study answer alike; nothing is measured
+    /// Check that all contenders of a study give the same answers; measure nothing
     Check(CheckFlags),
-    /// Load a server and say how it answers: the load generator alone
+    /// Load one server and report rates and latencies: the load generator alone
     Load(Box<LoadFlags>),
-    /// Say whether this machine is fit for measuring, and what can be told apart on it
+    /// Check whether this machine can measure, and how small a difference a race can find on it
     Doctor(Box<DoctorFlags>),
-    /// Hold a study's published figures against each other, their generator and this machine
+    /// Check a study's published figures against each other, their load generator and this machine
     Audit(Box<AuditFlags>),
-    /// Show a record again, or write it as a page, Markdown, CSV, figures and what trackers of benchmarks read
+    /// Show a record again, or write it as a page, Markdown, CSV, figures or for a benchmark tracker
     Report(ReportFlags),
     /// Compare two records: did the service become slower?
     Compare(Box<CompareFlags>),
-    /// A server that answers every request alike, as fast as this machine can: what a load generator's limit is found with
+    /// Run a server that gives every request the same answer at once, to find a load generator's limit
     Null(NullFlags),
 }
 
@@ -90,7 +90,7 @@ listen with TLS: the files of its certificate and key are in CERT and KEY, and w
 #[derive(Debug, Args)]
 #[command(after_help = RACE_HELP)]
 pub(crate) struct RaceFlags {
-    /// A study (folder with study.toml, or that file), or two and more shell commands that start a server each
+    /// A study (folder with study.toml, or that file), or at least two shell commands that each start a server
     #[arg(value_name = "STUDY | CMD")]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
@@ -100,19 +100,19 @@ pub(crate) struct RaceFlags {
     /// Write the record with its results as JSON; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,
-    /// Write a page that holds the record and everything that shows it, at the race's end; `-` for standard output
+    /// Write one HTML page with the results and the record at the end; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) html: Option<Output>,
-    /// Write the journal there [default: deadheat-records/NAME-YYYYMMDD-HHMMSS.jsonl]
+    /// Write the record to this file [default: deadheat-records/NAME-YYYYMMDD-HHMMSS.jsonl]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
-    /// Go on with a race that was interrupted, as its record planned it
+    /// Continue an interrupted race from its record, as planned
     #[arg(long, value_name = "RECORD", help_heading = "Output")]
     pub(crate) resume: Option<PathBuf>,
-    /// End with status 1 if this holds of a contender against the baseline, such as 'slower by 3%'; may be repeated
+    /// Exit with status 1 if this holds for a contender against the baseline, such as 'slower by 3%'; repeatable
     #[arg(long, value_name = "CONDITION", value_parser = fail_if::fail_if, help_heading = "Output")]
     pub(crate) fail_if: Vec<FailIf>,
-    /// Load this host, too (a race starts its contenders on this machine and loads the loopback only: not yet)
+    /// Also load this host (not possible yet: a race starts its contenders here and loads only the loopback)
     #[arg(long, value_name = "HOST", hide = true)]
     pub(crate) allow_target: Vec<String>,
 }
@@ -121,10 +121,10 @@ pub(crate) struct RaceFlags {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Commands instead of a study")]
 pub(crate) struct AdHocFlags {
-    /// What is requested of each command, by http or https; {port} is its port [default: http://127.0.0.1:{port}/]
+    /// URL to request from each command, http or https; {port} is its port [default: http://127.0.0.1:{port}/]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// Name of a command, in their order; once per command [default: the command itself]
+    /// Name of a command, in the order of the commands [default: the command itself]
     #[arg(short = 'n', long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// Request method [default: GET]
@@ -147,10 +147,10 @@ pub(crate) struct CheckFlags {
     /// Check only these contenders; comma-separated, may be repeated [default: all]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// A request unanswered for so long is a timeout [default: 10s]
+    /// Count a request as failed if its answer takes longer than this [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,
-    /// A contender must answer for the first time within this time [default: 30s]
+    /// Give up on a contender that has no right answer after this time [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) ready_timeout: Option<Duration>,
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives: the first asks for the end, the second ends at once.
+//! Ctrl-C and similar signals: the first requests an orderly end, the second ends the program immediately.
 
 use std::io;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
 
-/// Whether a person asked for the end.
+/// Whether the user interrupted the program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens to INT, TERM and HUP from here on. The contenders' keepers see to the rest when the program ends at once.
+    /// Handles INT, TERM and HUP from now on. If the program ends immediately, the keepers stop the contenders.
     ///
     /// # Errors
-    /// When the system does not allow it.
+    /// The system refuses the signal handlers.
     pub(crate) fn listen() -> io::Result<Self> {
         let interrupt = Self::default();
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -25,7 +25,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether it was asked for.
+    /// Whether the user interrupted the program.
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
-//! The race while it runs: drawn over again on a terminal, plain lines elsewhere; the `--json` file after every epoch.
+//! Shows a race while it runs: redrawn in place on a terminal, otherwise as plain lines. Writes the `--json` file after every epoch.
 //!
-//! Owns: what is kept of events for showing. Must not know: how lines are written (the report does) or measured.
+//! Owns: what is kept of events for display. Must not know: the format of the lines (the report does), how to measure.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// `drawn`: whether lines can be drawn over again. `json`: a file that is kept up to date.
+    /// `drawn`: whether lines can be redrawn in place. `json`: a file to keep up to date.
     pub(crate) fn new(record: &Record, style: Style, drawn: bool, json: Option<PathBuf>) -> Self {
         let scenarios = &record.plan.scenarios;
         let next = scenarios.iter().find(|one| record.end_of(&one.name).is_none()).or(scenarios.last());
@@ -43,7 +43,7 @@ impl Live {
         live
     }
 
-    /// Takes the drawing away, so that the result stands alone. Gives what went wrong with the `--json` file.
+    /// Removes the drawing, so that only the result remains. Returns the error of the `--json` file, if any.
     pub(crate) fn finish(self) -> Option<String> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -51,7 +51,7 @@ impl Live {
         self.trouble
     }
 
-    /// Says something that stays.
+    /// Prints a line that stays.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| write_line(text)),
@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// Draws the standing over again: at most as often as can be seen, but where it `must` at once, since it may stand for long.
+    /// Redraws the progress, at most as often as is visible. With `must`, redraws immediately, because the lines may then stay for long.
     fn draw(&self, must: bool) {
         if let Some(bar) = &self.bar {
             bar.set_message(lines(&self.state, &self.style).join("\n"));
@@ -69,7 +69,7 @@ impl Live {
         }
     }
 
-    /// Takes over how a scenario stands; nothing of another one stays.
+    /// Replaces the shown progress with that of this scenario.
     fn stand(&mut self, record: &Record, scenario: &str) {
         let Ok(report) = Report::of(record) else { return };
         let Some(one) = report.scenario(scenario) else { return };
@@ -116,12 +116,12 @@ impl Live {
     }
 }
 
-/// How a contender stands in a scenario that is first looked at after so many epochs.
+/// The row of a contender in a scenario whose first look is after this number of epochs.
 fn row(result: &ScenarioResult, baseline: Option<&str>, name: &str, first_look: usize) -> LiveRow {
     let own = result.result(name);
     let against =
         result.comparisons.iter().find(|pair| pair.contender == name && Some(&*pair.baseline) == baseline);
-    // Before the first look hardly any error rate is spent: an interval would be as wide as it says nothing.
+    // Before the first look, hardly any error rate is spent: the interval would be too wide to be useful.
     let looked = against.filter(|pair| pair.epochs >= first_look);
     LiveRow {
         name: name.to_owned(),
@@ -134,12 +134,13 @@ fn row(result: &ScenarioResult, baseline: Option<&str>, name: &str, first_look: 
     }
 }
 
-/// After how many epochs a scenario is looked at.
+/// The numbers of epochs after which deadheat looks at a scenario.
 fn looks(record: &Record, scenario: &str) -> Vec<usize> {
     record.plan.scenario(scenario).map(|one| record.plan.method_of(one).looks).unwrap_or_default()
 }
 
-/// Seconds that are left at the most: epochs to the maximum, of which so many count, at the pace so far, within the budget.
+/// The longest remaining time in seconds: the epochs up to the maximum at the slowest pace so far, within the budget. `counted` epochs already
+/// count.
 fn left(record: &Record, scenario: &str, counted: usize) -> Option<u64> {
     let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
     let longest = took.iter().max()?;
@@ -156,9 +157,9 @@ fn write_line(text: &str) {
 
 /// [`Live`] with the contenders' names by index.
 pub(crate) struct Shown<'a> {
-    /// What is shown.
+    /// The display.
     pub(crate) live: &'a mut Live,
-    /// In plan order.
+    /// In the order of the plan.
     pub(crate) names: Vec<String>,
 }
 
@@ -207,7 +208,7 @@ fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
-/// The folder for contenders' logs beside a record: its name with `.logs`.
+/// The folder for contenders' logs, next to the record: its name with `.logs`.
 pub(crate) fn logs_beside(record: &Path) -> PathBuf {
     record.with_extension("logs")
 }
@@ -230,7 +231,7 @@ mod tests {
 
     const STYLE: Style = Style { color: false, width: 120, unicode: true };
 
-    /// An epoch whose rounds were all disturbed does not count, and another takes its place.
+    /// An epoch does not count if all its rounds were disturbed. Another epoch replaces it.
     #[test]
     fn epochs_that_do_not_count_are_no_progress() {
         let mut record = example();
@@ -244,7 +245,7 @@ mod tests {
         assert_eq!(stands(&record), (5, 1, Some(6), Some(took_s)));
     }
 
-    /// The example's two with three values each of a measure that a third has not, and then all three loaded.
+    /// The example's two contenders with three values each of a measure that a third contender lacks, followed by a load on all three.
     fn measured_then_loaded() -> Record {
         let mut record = example();
         let mut third = record.plan.contenders[0].clone();

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     ExitCode::from(run(&arguments, &mut console))
 }
 
-/// The program as a function of its arguments and what it writes to. Returns the exit status.
+/// Runs the program with these arguments and this console. Returns the exit status.
 fn run(arguments: &[OsString], console: &mut Console) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

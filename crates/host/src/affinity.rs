@@ -1,4 +1,4 @@
-//! Where the calling thread runs, inherited by what it starts, and by which policy.
+//! The processors and the scheduling policy of the calling thread, which its children inherit.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use thread_priority::{
     ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
 };
 
-/// Pins the calling thread to `cpus`; nothing is done when the list is empty.
+/// Pins the calling thread to `cpus`; does nothing if the list is empty.
 ///
 /// # Errors
 /// When a processor does not exist or is not allowed.
@@ -25,13 +25,13 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The processors that the calling thread may use; empty where the kernel does not say.
+/// The processors that the calling thread may use; empty if the kernel does not report them.
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-/// Gives the calling thread a scheduling policy, at the lowest priority that this has.
+/// Gives the calling thread a scheduling policy, at the lowest priority of that policy.
 ///
 /// # Errors
 /// When the policy is not allowed here.

@@ -1,6 +1,6 @@
-//! A contender's control group: made, entered, frozen, read, emptied, removed; version 1 and version 2.
+//! A contender's control group: make, enter, freeze, read, empty and remove it, in version 1 and version 2.
 //!
-//! Owns: the paths and files of both versions, over a root folder that tests replace by a fake tree.
+//! Owns: the paths and files of both versions, below a root folder that tests replace by a fake tree.
 //! Must not know: what runs in the group, and why it is frozen.
 
 pub mod delegation;
@@ -19,26 +19,26 @@ use serde::{Deserialize, Serialize};
 
 /// How long a group may take to freeze.
 const FREEZE_PATIENCE: Duration = Duration::from_secs(2);
-/// A group of version 1 that is not frozen after so long is thawed and frozen anew, again and again.
+/// How long to wait for a group of version 1 to freeze before thawing and freezing it again; this repeats.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Where this process may make groups, as the mounts and its own membership say.
+/// Where this process may make groups, according to the mounts and its own membership.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
     /// Version 1: this process's own folder in the freezer tree.
     freezer: Option<PathBuf>,
     /// Version 1: this process's own folder in the cpuacct tree.
     cpuacct: Option<PathBuf>,
-    /// Version 2: this process's own folder in the unified tree, or another one where groups are to be made.
+    /// Version 2: this process's own folder in the unified tree, or another folder for new groups.
     unified: Option<PathBuf>,
     /// Version 2: where that tree is mounted.
     mount: Option<PathBuf>,
-    /// Version 1: the root of the whole cpuacct tree, where that is what is mounted.
+    /// Version 1: the root of the whole cpuacct tree, if the mount shows the whole tree.
     machine: Option<PathBuf>,
     /// Version 1: this process's own folder in the cpu tree, and in the memory tree.
     cpu: Option<PathBuf>,
     memory: Option<PathBuf>,
-    /// Where the tree is mounted in which CPU quotas are set, and its name among the controllers of a membership.
+    /// The mount of the tree in which CPU quotas are set, and its controller's name in a membership.
     quotas: Option<(PathBuf, &'static str)>,
 }
 
@@ -49,7 +49,7 @@ impl Hierarchy {
         Self::parse(&read("/proc/self/mounts"), &read("/proc/self/cgroup"), Path::new("/"))
     }
 
-    /// The same from texts, with the mount points taken below `root`.
+    /// As [`Self::detect`], from the given texts, with the mount points below `root`.
     pub fn parse(mounts: &str, membership: &str, root: &Path) -> Self {
         let mount = |kind: &str, option: Option<&str>| -> Option<PathBuf> {
             mounts.lines().find_map(|line| {
@@ -60,7 +60,7 @@ impl Hierarchy {
                 fits.then(|| root.join(fields[1].trim_start_matches('/')))
             })
         };
-        // Only the root of the whole tree has this file: what is mounted in a container is a folder deep inside.
+        // Only the root of the whole tree has this file: in a container, the mount is a folder deep inside the tree.
         let whole = |mount: &PathBuf| mount.join("release_agent").exists();
         let below = |mount: Option<PathBuf>, controller: &str| {
             mount.map(|mount| inside(&mount, membership, controller))
@@ -79,14 +79,14 @@ impl Hierarchy {
         }
     }
 
-    /// The same with groups of version 2 made in another folder than this process's own.
+    /// The same hierarchy, but with groups of version 2 made in another folder.
     #[must_use]
     pub fn based(&self, folder: &Path) -> Self {
         Self { unified: Some(folder.into()), ..self.clone() }
     }
 
-    /// This process's own folder in the unified tree, and where that is mounted; none unless groups are made there, which is
-    /// tried with one of that name.
+    /// This process's own folder in the unified tree, and the mount of that tree. None unless groups are made there, which this tests with
+    /// a group of that name.
     pub fn of_version_2(&self, name: &str) -> Option<(&Path, &Path)> {
         let group = self.make(name)?;
         let _ = group.remove();
@@ -94,16 +94,16 @@ impl Hierarchy {
         folders.filter(|_| group.kind() == CgroupKind::V2)
     }
 
-    /// The folders in which a process of this membership (`/proc/PID/cgroup`) may be held to a CPU quota: its own and those
-    /// above it, up to what is mounted.
+    /// The folders in which a CPU quota may apply to a process of this membership (`/proc/PID/cgroup`): its own and those above it, up to
+    /// the mount.
     pub fn quota_groups(&self, membership: &str) -> Vec<PathBuf> {
         let Some((mount, controller)) = &self.quotas else { return Vec::new() };
         let own = inside(mount, membership, controller);
         own.ancestors().take_while(|folder| folder.starts_with(mount)).map(Path::to_path_buf).collect()
     }
 
-    /// The folder of the group among which the kernel divides its processors, for a process of this membership
-    /// (`/proc/PID/cgroup`): its own, or in version 2 the nearest above that has a weight. None where nothing is mounted.
+    /// The folder of the group by which the kernel schedules a process of this membership (`/proc/PID/cgroup`): its own, or in version 2
+    /// the nearest one above that has a weight. None if nothing is mounted.
     pub fn scheduled_in(&self, membership: &str) -> Option<PathBuf> {
         let (mount, controller) = self.quotas.as_ref()?;
         let own = inside(mount, membership, controller);
@@ -112,8 +112,8 @@ impl Hierarchy {
         Some(above.into_iter().find(weighed).unwrap_or(mount).to_path_buf())
     }
 
-    /// Makes a group called `name`: in version 1 where freezer and cpuacct are there, else in version 2.
-    /// None where neither can be written to.
+    /// Makes a group called `name`: in version 1 if freezer and cpuacct are available, otherwise in version 2.
+    /// None if neither is writable.
     pub fn make(&self, name: &str) -> Option<Cgroup> {
         let v1 = self.freezer.as_ref().zip(self.cpuacct.as_ref()).and_then(|(freezer, cpuacct)| {
             let (freezer, cpuacct) = (freezer.join(name), cpuacct.join(name));
@@ -136,10 +136,10 @@ impl Hierarchy {
         })
     }
 
-    /// As [`Self::make`], and holds the group to `limits`.
+    /// As [`Self::make`], and also sets `limits` on the group.
     ///
     /// # Errors
-    /// In words with the remedy, where the limits need groups and cannot be set; nothing is left behind then.
+    /// When the limits need groups and cannot be set: the reason in words with the remedy. Nothing is left behind.
     pub fn make_limited(&self, name: &str, limits: &Limits) -> Result<Option<Cgroup>, String> {
         let Some(mut group) = self.make(name) else {
             return if limits.need_groups() {
@@ -161,12 +161,12 @@ impl Hierarchy {
         }
     }
 
-    /// Version 1: this process's own folders in the cpu and the memory tree.
+    /// Version 1: this process's own folders in the cpu tree and the memory tree.
     fn trees(&self) -> (Option<&Path>, Option<&Path>) {
         (self.cpu.as_deref(), self.memory.as_deref())
     }
 
-    /// Folders of groups whose name begins with `prefix`, in every tree.
+    /// Folders of groups whose name begins with `prefix`, in all trees.
     pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
         let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.mount, &self.cpu, &self.memory];
         let entries =
@@ -180,8 +180,7 @@ impl Hierarchy {
         found
     }
 
-    /// Lets a group run again that a keeper which was killed left frozen, so that the signals that wait for its
-    /// processes reach them.
+    /// Thaws a group that was left frozen by a killed keeper, so that pending signals reach its processes.
     pub fn thaw_abandoned(folder: &Path) {
         for (file, word) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
             if folder.join(file).exists() {
@@ -190,15 +189,15 @@ impl Hierarchy {
         }
     }
 
-    /// CPU time in nanoseconds that everything on the machine has used, by processor; none where no group counts the whole
-    /// machine so. (The root of version 2 counts all processors together, in the clock ticks of `/proc/stat`.)
+    /// CPU time in nanoseconds that everything on the machine has used, by processor; none if no group counts this for the whole machine.
+    /// (The root of version 2 counts all processors together, in the clock ticks of `/proc/stat`.)
     pub fn machine_cpu_ns(&self) -> Option<Vec<u64>> {
         let text = fs::read_to_string(self.machine.as_ref()?.join("cpuacct.usage_percpu")).ok()?;
         Some(text.split_whitespace().filter_map(|word| word.parse().ok()).collect())
     }
 }
 
-/// The folder below `mount` that a membership names for a controller; "" is the unified tree.
+/// The folder below `mount` that a membership names for a controller; the controller "" means the unified tree.
 fn inside(mount: &Path, membership: &str, controller: &str) -> PathBuf {
     let mut lines =
         membership.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok());
@@ -209,7 +208,7 @@ fn inside(mount: &Path, membership: &str, controller: &str) -> PathBuf {
         })
         .map_or("", |[_, _, path]| path.trim_start_matches('/'));
     let path = mount.join(own);
-    // In a container the membership may name a folder that is not mounted here.
+    // In a container, the membership may name a folder that is not mounted here.
     if path.is_dir() { path } else { mount.into() }
 }
 
@@ -222,7 +221,7 @@ pub enum Cgroup {
         freezer: PathBuf,
         /// In the cpuacct tree.
         cpuacct: PathBuf,
-        /// In other trees, where limits are set.
+        /// In other trees, for limits.
         #[serde(default)]
         more: Vec<PathBuf>,
     },
@@ -234,7 +233,7 @@ pub enum Cgroup {
 }
 
 impl Cgroup {
-    /// Which version it is.
+    /// The version of the group.
     pub fn kind(&self) -> CgroupKind {
         match self {
             Self::V1 { .. } => CgroupKind::V1,
@@ -242,7 +241,7 @@ impl Cgroup {
         }
     }
 
-    /// Where its CPU time is read.
+    /// The source of its CPU time.
     pub fn cpu_source(&self) -> &'static str {
         match self {
             Self::V1 { .. } => "cpuacct",
@@ -275,10 +274,10 @@ impl Cgroup {
         self.folders().into_iter().try_for_each(|folder| limits::write(&folder.join("cgroup.procs"), process))
     }
 
-    /// Whether the group takes processes: one that does nothing is put into it, and ended.
+    /// Checks that the group accepts processes, with an idle process that is ended afterwards.
     ///
     /// # Errors
-    /// When it does not, as with version 2 where the group above has processes of its own.
+    /// When the group refuses the process, as in version 2 if the group above contains processes itself.
     pub fn try_out(&self) -> io::Result<()> {
         let mut idle = Command::new("/bin/sh");
         idle.args(["-c", "read -r end"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -295,10 +294,10 @@ impl Cgroup {
         text.lines().filter_map(|line| line.trim().parse().ok()).filter_map(Pid::from_raw).collect()
     }
 
-    /// Stops every thread in the group, and returns when all have stopped.
+    /// Stops every thread in the group, and returns when all threads have stopped.
     ///
     /// # Errors
-    /// When the group cannot be written to, or has not stopped within two seconds.
+    /// When the group is not writable, or has not stopped within two seconds.
     pub fn freeze(&self) -> io::Result<()> {
         self.switch(true)
     }
@@ -306,7 +305,7 @@ impl Cgroup {
     /// Lets the group run again.
     ///
     /// # Errors
-    /// When the group cannot be written to.
+    /// When the group is not writable.
     pub fn thaw(&self) -> io::Result<()> {
         self.switch(false)
     }
@@ -327,7 +326,7 @@ impl Cgroup {
         let start = Instant::now();
         let mut asked = 1;
         while !fs::read_to_string(&state)?.lines().any(|line| line.trim() == wanted) {
-            // Whoever forks at the wrong moment keeps version 1 from coming to an end: it is let go for an instant, and asked again.
+            // A process that forks at the wrong moment keeps version 1 from finishing: thaw it for an instant, and freeze it again.
             if frozen && matches!(self, Self::V1 { .. }) && start.elapsed() > ASK_AGAIN * asked {
                 asked += 1;
                 fs::write(folder.join(file), "THAWED")?;
@@ -346,7 +345,7 @@ impl Cgroup {
         Ok(())
     }
 
-    /// CPU time that the group has used, ended processes included, in nanoseconds.
+    /// CPU time that the group has used, including ended processes, in nanoseconds.
     pub fn cpu_ns(&self) -> Option<u64> {
         match self {
             Self::V1 { cpuacct, .. } => {
@@ -356,7 +355,7 @@ impl Cgroup {
         }
     }
 
-    /// The part of it in user mode and the part in the kernel, in nanoseconds; none where the group does not tell.
+    /// That CPU time split into user mode and kernel, in nanoseconds; none if the group does not report it.
     pub fn cpu_split(&self) -> Option<(u64, u64)> {
         match self {
             Self::V1 { cpuacct, .. } => {
@@ -372,14 +371,14 @@ impl Cgroup {
         }
     }
 
-    /// Ends every process in the group at once where the kernel offers it (version 2); the caller repeats by signals.
+    /// Kills every process in the group at once if the kernel supports it (version 2); the caller also sends signals.
     pub fn kill(&self) {
         if let Self::V2 { folder } = self {
             let _ = fs::write(folder.join("cgroup.kill"), "1");
         }
     }
 
-    /// Removes the group; it must be empty.
+    /// Removes the group, which must be empty.
     ///
     /// # Errors
     /// When a process is still in it.
@@ -391,7 +390,7 @@ impl Cgroup {
     }
 }
 
-/// A time of version 2's `cpu.stat`, which has microseconds, in nanoseconds.
+/// A time from version 2's `cpu.stat`, which is in microseconds, converted to nanoseconds.
 fn stat_ns(text: &str, name: &str) -> Option<u64> {
     let micros: u64 = text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()?;
     Some(micros * 1000)

@@ -1,10 +1,10 @@
-//! Time, as a race asks for it: passed in, so that tests need not wait.
+//! Time for a race: passed in as a trait, so that tests need not wait.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Tells the time and waits.
 pub trait Clock {
-    /// Time since an origin that never changes while the clock lives; it never goes back.
+    /// Time since a fixed origin; it never goes back.
     fn now(&self) -> Duration;
     /// Milliseconds since 1970.
     fn unix_ms(&self) -> u64;
@@ -17,7 +17,7 @@ pub trait Clock {
 pub struct SystemClock(Instant);
 
 impl SystemClock {
-    /// A clock whose origin is this moment.
+    /// A clock whose origin is now.
     pub fn start() -> Self {
         Self(Instant::now())
     }

@@ -1,4 +1,4 @@
-//! A shell command that runs to its end, its output in a file.
+//! A shell command that runs to its end and writes its output to a file.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use deadheat_record::Plan;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// So many of a command's last lines are shown when it fails.
+/// How many of a command's last lines are shown when it fails.
 const TAIL_LINES: usize = 10;
-/// So much of a command is shown in messages.
+/// How many characters of a command are shown in messages.
 const SHOWN_LENGTH: usize = 200;
-/// How often it is looked whether a command with a limit has ended.
+/// How often to check whether a command with a time limit has ended.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Placeholders and their values, as far as they are known before anything is started.
+/// Placeholders and their values, as far as they are known before anything starts.
 pub fn values(plan: &Plan) -> BTreeMap<&'static str, String> {
     let mut values = BTreeMap::new();
     values.insert("study", plan.folder.display().to_string());
@@ -39,8 +39,8 @@ pub struct ShellCommand {
 }
 
 impl ShellCommand {
-    /// Replaces placeholders in the command and hands their values on as variables in capitals. Variables of `env` that
-    /// speak of ports, sockets and certificates are left out: there are none yet.
+    /// Replaces placeholders in the command and passes their values on as variables in capitals. Leaves out variables of `env` that
+    /// refer to ports, sockets or certificates, which do not exist yet.
     pub fn new<'e>(
         command: &str,
         folder: &Path,
@@ -54,7 +54,7 @@ impl ShellCommand {
         Self { command: fill(command, values), folder: folder.to_owned(), env, log }
     }
 
-    /// The command as the shell gets it, fit to be shown in one line.
+    /// The command as the shell gets it, shortened to one line.
     pub fn shown(&self) -> String {
         let line = printable(&self.command.split_whitespace().collect::<Vec<_>>().join(" "));
         if line.chars().count() <= SHOWN_LENGTH {
@@ -68,7 +68,7 @@ impl ShellCommand {
         self.shell()?.spawn()?.wait()
     }
 
-    /// Runs it in a process group of its own, which is killed when `limit` is over; none then.
+    /// Runs it in a separate process group, and kills that group after `limit`; returns none in that case.
     pub fn run_within(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
         let mut child = self.shell()?.process_group(0).spawn()?;
         let begin = Instant::now();
@@ -96,7 +96,7 @@ impl ShellCommand {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Its last lines, indented, with the file that holds them all.
+    /// Its last lines, indented, with the path of the full log.
     pub fn tail(&self) -> String {
         let output = self.output();
         let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -110,7 +110,7 @@ impl ShellCommand {
 }
 
 fn end_group(child: &mut Child, is_late: bool) {
-    // Also after its end: what a version command left behind must not disturb the race.
+    // Kill the group also after a normal end: what a version command left behind must not disturb the race.
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
@@ -128,12 +128,12 @@ pub fn ended(status: ExitStatus) -> String {
     }
 }
 
-/// A line of a command's output without what a terminal would obey.
+/// A line of a command's output without terminal control characters.
 pub fn printable(line: &str) -> String {
     line.trim_end().chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// A file name that any name can be turned into.
+/// Turns any name into a file name.
 pub fn log_name(kind: &str, name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     format!("{kind}-{}.log", name.chars().map(plain).collect::<String>())
@@ -151,11 +151,11 @@ fn names_a_server(value: &str) -> bool {
         || value.contains(".socket}")
 }
 
-/// What `stdbuf` sets.
+/// The variables that `stdbuf` sets.
 const BUFFERING: [&str; 2] = ["LD_PRELOAD", "_STDBUF_O"];
 
-/// Variables that make the C library write standard output line by line where that is a file: otherwise lines come 4 KiB at a time, and
-/// the last ones are gone with the process. Empty where the machine has no `stdbuf`.
+/// Variables that make the C library write standard output line by line to a file. Otherwise it writes 4 KiB at a time, and the last
+/// lines are lost when the process is killed. Empty if the machine has no `stdbuf`.
 pub fn line_buffering() -> BTreeMap<String, String> {
     let mut stdbuf = Command::new("stdbuf");
     stdbuf.args(["-oL", "env"]).env_remove("LD_PRELOAD").stdin(Stdio::null()).stderr(Stdio::null());

@@ -1,4 +1,4 @@
-//! The machine's facts. What cannot be read is absent.
+//! The machine's facts. Facts that cannot be read are absent.
 //!
 //! Owns: which facts there are, read below a root folder that tests replace by a fake tree. Must not know: which of them
 //! is a fault.
@@ -17,8 +17,8 @@ use crate::cgroup::Hierarchy;
 use crate::process::run::RunId;
 use tree::{Tree, cpu_list};
 
-/// Makers and models that the firmware of virtual machines tells, each by its beginning. Who builds machines as well is known
-/// by the model.
+/// Makers and models in the firmware of virtual machines, each by the beginning of its name. If the maker also builds real machines,
+/// the model decides.
 const VIRTUAL: [(&str, &str); 16] = [
     ("QEMU", ""),
     ("KVM", ""),
@@ -38,7 +38,7 @@ const VIRTUAL: [(&str, &str); 16] = [
     ("", "VirtualBox"),
 ];
 
-/// Reads the machine's facts from `/proc`, `/sys` and `/etc` below `root`; tries whether a control group can be made.
+/// Reads the machine's facts from `/proc`, `/sys` and `/etc` below `root`, and tests whether a control group can be made.
 pub fn machine(root: &Path, hierarchy: &Hierarchy, run: &RunId) -> Machine {
     let writable = |folder: &Path| access(folder, Access::WRITE_OK).is_ok();
     Machine {
@@ -48,7 +48,7 @@ pub fn machine(root: &Path, hierarchy: &Hierarchy, run: &RunId) -> Machine {
     }
 }
 
-/// How often a core was slowed down for its heat since the machine started; none where the processor does not say.
+/// How often a core was throttled because of heat since the machine started; none if the processor does not report it.
 pub fn throttle_events() -> Option<u64> {
     details::throttle_events(&Tree { root: Path::new("/"), writable: &|_| false })
 }
@@ -77,13 +77,13 @@ fn facts(tree: &Tree<'_>) -> Machine {
     }
 }
 
-/// ARM processors have numbers instead of a name; those of the first one.
+/// ARM processors have numbers instead of a name; these are the first processor's.
 fn arm_model(tree: &Tree<'_>) -> Option<String> {
     let field = |name: &str| tree.field("proc/cpuinfo", name);
     Some(format!("ARM implementer {} part {}", field("CPU implementer")?, field("CPU part")?))
 }
 
-/// Processors of other makes than x86 do not say it: then the kernel does, or the firmware.
+/// Only x86 processors report virtualization; on others the kernel or the firmware does.
 fn is_virtual(tree: &Tree<'_>) -> bool {
     let flags = tree.field("proc/cpuinfo", "flags").unwrap_or_default();
     flags.split(' ').any(|flag| flag == "hypervisor")
@@ -94,12 +94,12 @@ fn is_virtual(tree: &Tree<'_>) -> bool {
 fn is_virtual_model(tree: &Tree<'_>) -> bool {
     let word = |name: &str| tree.text(&format!("sys/class/dmi/id/{name}")).unwrap_or_default();
     let (maker, model) = (word("sys_vendor"), word("product_name"));
-    // Clouds that also let whole machines call those `m6g.metal`.
+    // Clouds that also rent whole machines call them for example `m6g.metal`.
     let is_whole = model.contains("metal");
     !is_whole && VIRTUAL.iter().any(|(by, what)| maker.starts_with(by) && model.starts_with(what))
 }
 
-/// Whether this is a virtual machine, as far as its processors, the kernel or the firmware say so.
+/// Whether this is a virtual machine, according to its processors, the kernel or the firmware.
 pub fn virtual_here() -> bool {
     is_virtual(&Tree { root: Path::new("/"), writable: &|_| false })
 }

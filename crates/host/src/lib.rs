@@ -26,45 +26,45 @@ use monitor::Monitor;
 use monitor::awake::Awake;
 use process::{Process, ProcessSpec, StartError};
 
-/// What a race asks of the machine that its contenders run on.
+/// The operations that a race needs on the machine of its contenders.
 pub trait Host {
     /// Starts a process; returns as soon as its first process runs.
     ///
     /// # Errors
-    /// When a fixed port is taken or the process cannot be made.
+    /// When a fixed port is already in use or the process cannot be created.
     fn start(&self, spec: &ProcessSpec<'_>) -> Result<Box<dyn Process>, StartError>;
 
-    /// Ties the calling thread, and those that it starts from now on, to these processors; all where there are none.
+    /// Pins the calling thread, and the threads that it starts from now on, to these processors; an empty list means all.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn pin(&self, cpus: &[usize]) -> io::Result<()>;
 
     /// Keeps idle processors awake for as long as the value lives: see [`Awake::hold`].
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn keep_awake(&self, latency_us: u32, cpus: &[usize]) -> io::Result<Awake>;
 
-    /// Sees to it that contenders can be held to what the plan's scenarios limit them to, for as long as the value lives.
+    /// Prepares control groups for the limits of the plan's scenarios, for as long as the value lives.
     ///
     /// # Errors
-    /// Which scenario's limits cannot be set, and why.
+    /// The scenario whose limits cannot be set, and why.
     fn hold_to_limits(&self, plan: &Plan) -> Result<Option<DelegatedGroup>, LimitsError>;
 
-    /// Reads `cpus` of the machine, of which `generator` are those of the load generator.
+    /// Monitors the processors `cpus`; those in `generator` belong to the load generator.
     fn monitor(&self, cpus: &[usize], generator: &[usize]) -> Monitor;
 
-    /// What could not be ended since the last call.
+    /// The processes that could not be ended since the last call.
     fn take_left_behind(&self) -> Vec<Finding>;
 }
 
-/// Why contenders cannot be held to a scenario's limits.
+/// Why a scenario's limits cannot be set on its contenders.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("scenario {scenario}: {reason}")]
 pub struct LimitsError {
     /// The scenario.
     pub scenario: String,
-    /// Why, with what to do.
+    /// The reason, with what to do.
     pub reason: String,
 }

@@ -17,9 +17,9 @@ use crate::{Host, LimitsError};
 /// This machine.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalHost<'a> {
-    /// This run of deadheat.
+    /// The current run of deadheat.
     pub run: &'a RunId,
-    /// Where control groups are made.
+    /// Where to make control groups.
     pub hierarchy: &'a Hierarchy,
 }
 

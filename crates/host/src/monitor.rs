@@ -1,6 +1,6 @@
-//! What the machine does to our cores besides the race: steal, CPU time of others, and stalls.
+//! What the machine does to the race's cores from outside the race: steal, CPU time of other programs, and stalls.
 //!
-//! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`, and whose cores it was used on.
+//! Owns: reading the machine's CPU time, from the root group or else from `/proc/stat`, and assigning it to cores.
 //! Must not know: what follows from the readings.
 
 pub mod awake;
@@ -25,25 +25,25 @@ use crate::monitor::counters::Counters;
 use crate::monitor::stall::{Stalled, Stalls};
 use crate::process::tree;
 
-/// A reading in clock ticks may be off by so many of them for each core: one at either end.
+/// How many clock ticks a reading may be off for each core: one at either end.
 const TICKS_OFF: u64 = 2;
 
-/// Reads our cores between two moments.
+/// Reads the race's cores at two moments and compares the readings.
 #[derive(Debug)]
 pub struct Monitor {
     cpus: Vec<usize>,
-    /// The same cores by whose they are; none where servers and generator have none of their own.
+    /// The same cores, divided into the servers' and the generator's; none if they share cores.
     sides: Option<Sides<Vec<usize>>>,
     tick_ns: u64,
     hierarchy: Hierarchy,
-    /// `/proc`, or what a test imitates it with.
+    /// `/proc`, or a test's fake folder.
     proc: PathBuf,
     counters: Counters,
     stalls: Option<Stalls>,
     awake: Option<Arc<Awake>>,
 }
 
-/// What is of the servers' cores, and what of the generator's.
+/// One value for the servers' cores and one for the generator's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sides<T> {
     servers: T,
@@ -55,71 +55,71 @@ struct Sides<T> {
 pub struct Snapshot {
     at: Instant,
     ticks: Ticks,
-    /// On all of our cores.
+    /// On all watched cores.
     all: Used,
-    /// The same by whose cores they are.
+    /// The same for each side.
     sides: Option<Sides<Used>>,
-    /// What children of this process had used that have ended, wherever they ran.
+    /// CPU time of this process's children that have ended, on any core.
     ended_ns: u64,
 }
 
-/// CPU time that was used on some of our cores up to a moment.
+/// CPU time used on some of the watched cores up to a moment.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     cores: usize,
-    /// By everybody together; none where it cannot be told.
+    /// Used by all programs together; none if it cannot be read.
     machine: Option<MachineTime>,
-    /// By the race itself.
+    /// Used by the race itself.
     ours_ns: u64,
 }
 
-/// CPU time that everybody together has used on some of our cores.
+/// CPU time that all programs together have used on some of the watched cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MachineTime {
     ns: u64,
-    /// By how much a difference between two readings may be off.
+    /// The possible error of a difference between two readings.
     off_ns: u64,
 }
 
 /// CPU time that the race itself has used up to a moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ours {
-    /// On the servers' cores: contenders, services, and those threads of this process that are tied to them.
+    /// On the servers' cores: contenders, services, and the threads of this process that are pinned there.
     servers_ns: u64,
-    /// On the generator's: this process otherwise.
+    /// On the generator's cores: the rest of this process.
     generator_ns: u64,
-    /// Children of this process that have ended, wherever they ran.
+    /// Children of this process that have ended, on any core.
     ended_ns: u64,
 }
 
 /// What happened between two moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Disturbance {
-    /// As it is recorded.
+    /// The reading that goes into the record.
     pub reading: ExternalReading,
-    /// By how much the share of others may be off, for the coarseness of the clock that it was read from.
+    /// The possible error of the share of other programs, from the resolution of the clock.
     pub foreign_off: f64,
-    /// Of whose time that share is.
+    /// The cores that the share refers to.
     pub foreign_of: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Ticks {
     busy: u64,
-    /// The part of it that was for devices and the network.
+    /// The part of the CPU time that went to devices and the network.
     interrupts: u64,
     steal: u64,
     total: u64,
 }
 
 impl Monitor {
-    /// Watches `cpus`; all that are online where the list is empty. Those of them that are the generator's are given, too, where it has
-    /// cores of its own: the others are the servers'.
+    /// Watches `cpus`, or all online cores if the list is empty. `generator` lists the generator's cores if it has separate ones: the
+    /// remaining cores belong to the servers.
     pub fn new(cpus: &[usize], generator: &[usize], hierarchy: &Hierarchy) -> Self {
         Self::under(Path::new("/proc"), cpus, generator, hierarchy)
     }
 
-    /// The same, with the files of `/proc` below another folder.
+    /// As [`Self::new`], with another folder in place of `/proc`.
     pub fn under(proc: &Path, cpus: &[usize], generator: &[usize], hierarchy: &Hierarchy) -> Self {
         let sides = Sides::of(cpus, generator);
         let cpus = if cpus.is_empty() { online(&stat(proc)) } else { cpus.to_vec() };
@@ -129,12 +129,12 @@ impl Monitor {
         Self { cpus, sides, tick_ns, hierarchy, proc: proc.into(), counters, stalls: None, awake: None }
     }
 
-    /// Counts what keeps cores awake as the race's own.
+    /// Counts the CPU time of the threads that keep cores awake as the race's own.
     pub fn besides(self, awake: Option<Arc<Awake>>) -> Self {
         Self { awake, ..self }
     }
 
-    /// Lets cores sleep where what keeps them awake would take time from these processes; what is to be said then.
+    /// Lets cores sleep if keeping them awake would take time from these processes. Returns the finding to report in that case.
     pub fn give_way_to(&self, processes: &[Pid]) -> Option<Finding> {
         let awake = self.awake.as_ref().filter(|awake| !awake.gives_way_to(processes, &self.hierarchy))?;
         awake.end();
@@ -144,7 +144,7 @@ impl Monitor {
         ))
     }
 
-    /// Watches for stalls of our cores from now on; what is to be said where that is not allowed and a hypervisor may cause them.
+    /// Starts to watch for stalls. Returns a finding if that is not allowed and a hypervisor may cause stalls.
     pub fn see_stalls(&mut self) -> Option<Finding> {
         match Stalls::watch(&self.cpus) {
             Ok(stalls) => self.stalls = Some(stalls),
@@ -154,27 +154,27 @@ impl Monitor {
         None
     }
 
-    /// How long our cores have stood still so far; none where nobody watches for it.
+    /// How long each core has been stalled so far; none if stalls are not watched.
     pub fn stalled(&self) -> Option<Stalled> {
         self.stalls.as_ref().map(Stalls::read)
     }
 
-    /// The share of the time since then for which the one of our cores stood still that did so longest, 0 to 1.
+    /// The share of the time since `since` during which the most stalled core stood still, 0 to 1.
     pub fn stalled_share(&self, since: Option<Stalled>) -> Option<f64> {
         Some(self.stalled()?.share_since(&since?))
     }
 
-    /// What the kernel has counted for the whole machine so far.
+    /// The kernel's counts for the whole machine so far.
     pub fn host(&self) -> HostReading {
         self.counters.read()
     }
 
-    /// The groups that hold `processes` and not ourselves, whose throttling is theirs alone.
+    /// The groups that contain `processes` but not this process: their throttling affects only those processes.
     pub fn groups_of(&self, processes: &[Pid]) -> Groups {
         Groups::of_others(&self.hierarchy, processes)
     }
 
-    /// Reads the state. `contenders_ns` is the CPU time that contenders and services have used so far.
+    /// Reads the current state. `contenders_ns` is the CPU time that contenders and services have used so far.
     pub fn moment(&self, contenders_ns: u64) -> Snapshot {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
@@ -182,7 +182,7 @@ impl Monitor {
             (Some(stalls), Some(sides)) => stalls.used_ns(&sides.servers),
             _ => 0,
         };
-        // Idle threads run on all cores of the servers, also on those that are not watched since a scenario has fewer.
+        // Idle threads run on all of the servers' cores, including cores that are not watched because a scenario uses fewer.
         let idle_ns = self.awake.as_ref().map_or(0, |awake| awake.used_ns(|_| true));
         let idle_here_ns =
             self.awake.as_ref().map_or(0, |awake| awake.used_ns(|cpu| self.cpus.contains(&cpu)));
@@ -213,10 +213,10 @@ impl Monitor {
         }
     }
 
-    /// From the group's times by processor, else from the ticks of `/proc/stat`.
+    /// Reads the groups' times by processor if there are any, otherwise the ticks of `/proc/stat`.
     ///
-    /// `interrupts`: with what the kernel did for devices and the network, where the clock has it apart. Some kernels count it as nobody's,
-    /// others as the time of whoever was interrupted; without it nothing of ours is taken for another's.
+    /// `interrupts`: include the kernel's work for devices and the network, if the clock reports it separately. Some kernels assign that work
+    /// to no process, others to the interrupted process. Without it, the race's own time is never counted as that of another program.
     fn machine(
         &self,
         precise: Option<&[u64]>,
@@ -234,7 +234,7 @@ impl Monitor {
         precise.or_else(|| (ticks.total > 0).then(coarse))
     }
 
-    /// What is to be said when the CPU time of others cannot be told here.
+    /// The finding to report if the CPU time of other programs cannot be read here.
     pub fn blind(&self) -> Option<Finding> {
         self.moment(0).all.machine.is_none().then(|| {
             Finding::warn(
@@ -247,14 +247,14 @@ impl Monitor {
 
     /// What happened between two moments.
     ///
-    /// The share of others is that of the side that they took more from, the servers' cores or the generator's: a loop on the servers'
-    /// only core takes half of it, however many cores the generator has. It is that of all our cores together unless the worse side is
-    /// above it by more than the clock may be off: which of two readings is larger that cannot be told apart is chance, and always to
-    /// take the larger one would let that chance add up over many rounds.
+    /// The share of other programs is that of the side that lost more to them, the servers' cores or the generator's: a loop on the servers'
+    /// only core takes half of it, however many cores the generator has. The share of all cores together is used unless the worse side
+    /// exceeds it by more than the clock's error. Otherwise chance would decide which side is larger, and taking the larger one each time
+    /// would add that chance up over many rounds.
     ///
-    /// Steal stays that of all our cores. `/proc/stat` has it in ticks of 10 ms, and a round may last for 250 ms: over 5 % of two cores
-    /// are three ticks in it, of one core two, and the worse of two cores has those much more often. Rounds would be left out for a
-    /// tick more or less, although a host that is short of time takes it from all cores about alike.
+    /// Steal is always that of all cores together. `/proc/stat` has it in ticks of 10 ms, and a round may last only 250 ms: over 5 % of
+    /// two cores is three ticks, of one core two, and the worse of two cores reaches that much more often. Rounds would then be left out
+    /// because of one tick, although a host that is short of time takes it from all cores about equally.
     pub fn between(&self, before: &Snapshot, after: &Snapshot) -> Disturbance {
         let elapsed_ns = after.at.duration_since(before.at).as_nanos() as f64;
         let available_ns = elapsed_ns * self.cpus.len() as f64;
@@ -276,7 +276,7 @@ impl Monitor {
 }
 
 impl Sides<Vec<usize>> {
-    /// Divides `cpus` into the generator's and the others; none unless all of the generator's are among them, each once, and others too.
+    /// Divides `cpus` into the generator's cores and the rest. None unless `cpus` contains each of the generator's cores once, and others.
     fn of(cpus: &[usize], own: &[usize]) -> Option<Self> {
         let (generator, servers): (Vec<usize>, Vec<usize>) =
             cpus.iter().copied().partition(|cpu| own.contains(cpu));
@@ -286,7 +286,7 @@ impl Sides<Vec<usize>> {
 }
 
 impl Used {
-    /// The share of these cores' time since `before` that others used; none where it cannot be told.
+    /// The share of these cores' time since `before` that other programs used; none if it cannot be read.
     fn foreign_since(&self, before: &Self, elapsed_ns: f64) -> Option<f64> {
         let machine_ns = self.machine?.ns.saturating_sub(before.machine?.ns);
         let ours_ns = self.ours_ns.saturating_sub(before.ours_ns);
@@ -294,8 +294,8 @@ impl Used {
     }
 }
 
-/// The share that others used of the side that they took more from, and whose that is. None where children of ours have ended
-/// meanwhile, as in rounds of starts: keepers run beside the generator, and are counted with what they kept, in clock ticks.
+/// The share of the side that lost more to other programs, and which side that is. None if children of this process ended between the
+/// two readings, as in rounds of fresh starts: keepers run beside the generator, but count in clock ticks together with their contenders.
 fn worse_side(before: &Snapshot, after: &Snapshot, elapsed_ns: f64) -> Option<(f64, &'static str)> {
     let (then, now) = before.sides.zip(after.sides).filter(|_| before.ended_ns == after.ended_ns)?;
     let servers = now.servers.foreign_since(&then.servers, elapsed_ns)?;
@@ -304,7 +304,7 @@ fn worse_side(before: &Snapshot, after: &Snapshot, elapsed_ns: f64) -> Option<(f
     Some(if worse_there { (generator, "the generator's cores") } else { (servers, "the servers' cores") })
 }
 
-/// Said where idle processors sleep while contenders are measured.
+/// The finding for idle processors that sleep while contenders are measured.
 pub fn processors_sleep(why: &str, remedy: &str) -> Finding {
     // Measured: "The same result for everybody" in docs/src/method.md.
     let effect = "below its limit, a contender pays for waking them up, and ratios may be off by 8 % in CPU time and by 17 % in median \
@@ -329,7 +329,7 @@ fn steal_share(before: Ticks, after: Ticks) -> f64 {
     if total == 0 { 0.0 } else { after.steal.saturating_sub(before.steal) as f64 / total as f64 }
 }
 
-/// May lie a little below 0 where clocks of different precision cross, so that the errors of many rounds cancel.
+/// May be slightly negative, because the clocks differ in precision: so the errors of many rounds cancel.
 fn foreign_share(machine_ns: u64, ours_ns: u64, available_ns: f64) -> f64 {
     if available_ns > 0.0 { (machine_ns as f64 - ours_ns as f64) / available_ns } else { 0.0 }
 }
@@ -405,8 +405,8 @@ mod tests {
         Hierarchy::parse("", "", std::path::Path::new("/nowhere"))
     }
 
-    /// What is seen over two seconds of cores that were busy for these shares of them, as `/proc/stat` would show it. The first core is
-    /// the servers', the others are the generator's.
+    /// What a monitor reports over two seconds in which the cores are busy for these shares of the time, as `/proc/stat` would show it. The
+    /// first core is the servers', the others are the generator's.
     fn seen_over_two_seconds(busy: &[f64], ours: Ours) -> Disturbance {
         let (proc, cpus) = (tempfile::tempdir().unwrap(), (0..busy.len()).collect::<Vec<_>>());
         let per_second = rustix::param::clock_ticks_per_second() as f64;
@@ -426,7 +426,7 @@ mod tests {
         watch.between(&before, &watch.moment_of(at + Duration::from_secs(2), ours))
     }
 
-    /// CPU time of ours in seconds.
+    /// The race's own CPU time, given in seconds.
     fn ours(servers_s: f64, generator_s: f64) -> Ours {
         let ns = |seconds: f64| (seconds * 1e9).round() as u64;
         Ours { servers_ns: ns(servers_s), generator_ns: ns(generator_s), ended_ns: 0 }
@@ -438,7 +438,7 @@ mod tests {
         assert!((read - share).abs() < 1e-9 && seen.foreign_of == of, "{seen:?}");
     }
 
-    /// A busy loop has half of the servers' core; of all sixteen that is 3 %.
+    /// A busy loop takes half of the servers' core: that is 3 % of all sixteen cores.
     #[test]
     fn a_loop_on_the_servers_only_core_is_seen_however_many_the_generator_has() {
         let mut busy = [0.6; 16];
@@ -464,7 +464,7 @@ mod tests {
         assert_share(&seen, 0.03, "the servers' cores");
     }
 
-    /// A kernel that counts it as nobody's does not count it as ours, either.
+    /// A kernel that assigns this time to no process does not assign it to the race either.
     #[test]
     fn what_the_kernel_does_for_the_network_is_no_others_time_on_a_side() {
         let watch = Monitor::under(Path::new("/nowhere"), &[0, 1], &[1], &nowhere());
@@ -508,7 +508,7 @@ mod tests {
             Self(std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
         }
 
-        /// CPU time that it has used so far, in nanoseconds.
+        /// CPU time that the program has used so far, in nanoseconds.
         fn used_ns(&self) -> u64 {
             let folder = format!("/proc/{}", self.0.id());
             crate::process::tree::schedstat_of(Path::new(&folder)).map_or(0, |(used_ns, _)| used_ns)
@@ -522,7 +522,7 @@ mod tests {
         }
     }
 
-    /// What a watch without groups sees is no less than what another program is known to have used.
+    /// Without groups, the monitor reports at least the time that the other program has used.
     #[test]
     fn another_programs_time_is_seen_without_groups() {
         let watch = Monitor::new(&[], &[], &nowhere());

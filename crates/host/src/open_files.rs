@@ -1,4 +1,4 @@
-//! How many files this process and what it starts may hold open: a connection is one, on either side.
+//! The limit of open files for this process and its children: each connection takes one file on either side.
 //!
 //! Owns: the limit. Must not know: how many are needed.
 
@@ -6,10 +6,10 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit of open files as far as the system lets this process; contenders inherit it.
+/// Raises the limit of open files as far as the system allows; contenders inherit it.
 ///
 /// # Errors
-/// When the system refuses; the limit is then what it was.
+/// When the system refuses; the limit is then unchanged.
 pub fn raise_open_files() -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current == limit.maximum {

@@ -1,6 +1,6 @@
-//! One start of a contender or service: from the command to the last process gone.
+//! One start of a contender or service, from its command to the end of its last process.
 //!
-//! Owns: ports and sockets handed over, replacement of placeholders, readiness, freezing, usage, the end.
+//! Owns: passing ports and sockets on, replacing placeholders, readiness, freezing, usage, the end.
 //! Must not know: the schedule, parity, the record.
 
 pub mod instructions;
@@ -32,114 +32,114 @@ use crate::process::instructions::Instructions;
 use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, in_words, now_ns};
 use crate::process::run::{LeftBehind, RunId};
 
-/// How long a contender may take to end by itself after TERM.
+/// How long a contender may take to end after TERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a stopped tree may take to stop.
+/// How long a tree may take to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
-/// How long is waited between two tries to reach what starts, at least and at most.
+/// The shortest and longest pause between two readiness checks.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
-/// How many of the log's last lines are shown when a contender fails.
+/// How many of the log's last lines an error shows.
 const TAIL_LINES: usize = 12;
 
-/// Why a contender is not up, with what it said last.
+/// Why a contender did not start, with the last lines of its log.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StartError {
     /// The command could not be run at all.
     #[error("{name} could not be started: {reason}")]
     Spawn {
-        /// Who.
+        /// Name of the contender or service.
         name: String,
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
     /// The fixed port is in use.
     #[error("{name}: port {port} is taken{holder}; end that process, or let {name} listen on $PORT")]
     PortTaken {
-        /// Who.
+        /// Name of the contender or service.
         name: String,
         /// The port.
         port: u16,
-        /// ` by PID (command)`, or nothing where it cannot be told.
+        /// ` by PID (command)`, or empty if unknown.
         holder: String,
     },
     /// It ended before it answered.
     #[error("{name} ended with {status} before it answered{tail}")]
     Exited {
-        /// Who.
+        /// Name of the contender or service.
         name: String,
-        /// In words.
+        /// Its exit status in words.
         status: String,
-        /// Its last lines, ready to be printed.
+        /// Its last lines, ready to print.
         tail: String,
     },
     /// It did not answer in time.
     #[error("{name} did not answer within {patience_s} s: {last}{tail}")]
     NotReady {
-        /// Who.
+        /// Name of the contender or service.
         name: String,
-        /// How long was waited, in seconds.
+        /// How long deadheat waited, in seconds.
         patience_s: f64,
-        /// What the last try met.
+        /// The result of the last attempt.
         last: String,
-        /// Its last lines, ready to be printed.
+        /// Its last lines, ready to print.
         tail: String,
     },
-    /// It answered in time, and never as the contract demands.
+    /// It answered in time, but never as the contract demands.
     #[error("{name} gave no right answer within {patience_s} s: {wrong}{tail}")]
     NotRight {
-        /// Who.
+        /// Name of the contender or service.
         name: String,
-        /// How long was waited, in seconds.
+        /// How long deadheat waited, in seconds.
         patience_s: f64,
         /// What was wrong with its last answer.
         wrong: String,
-        /// Its last lines, ready to be printed.
+        /// Its last lines, ready to print.
         tail: String,
     },
-    /// A person stopped the race meanwhile.
+    /// The user stopped the race during the start.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What is to be started.
+/// What to start, and how.
 #[derive(Debug, Clone)]
 pub struct ProcessSpec<'a> {
-    /// For messages and the log.
+    /// Its name in messages and in the log's file name.
     pub name: &'a str,
     /// The shell command with placeholders.
     pub command: &'a str,
-    /// Where it runs.
+    /// The working folder.
     pub folder: &'a Path,
-    /// Added to the environment, with placeholders.
+    /// Variables added to the environment, with placeholders.
     pub env: &'a BTreeMap<String, String>,
     /// Where it will listen.
     pub listen: &'a Listen,
     /// Cores that it may run on; empty for all.
     pub cpus: &'a [usize],
-    /// What its tree is held to.
+    /// The limits of its tree.
     pub limits: &'a Limits,
-    /// How it is ended, with placeholders.
+    /// How to end it, with placeholders.
     pub ending: &'a Ending,
     /// Its log file.
     pub log: PathBuf,
     /// Values of the placeholders that do not depend on the start: `dataset`, `work`, `study`, `NAME.port`.
     pub values: &'a BTreeMap<String, String>,
-    /// Folder for unix sockets.
+    /// The folder for unix sockets.
     pub sockets: &'a Path,
-    /// Whether its instructions are counted, which costs it a little at every switch between threads.
+    /// Whether to count its instructions, which adds a small cost to every switch between its threads.
     pub count: bool,
 }
 
-/// Why what was started is not ready yet.
+/// Why a started process is not ready yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotYet {
-    /// It does not answer: why, in words.
+    /// It does not answer, for this reason.
     Silent(String),
-    /// It answers: what is wrong with that, in words.
+    /// It answers, and this is wrong with the answer.
     Wrong(String),
 }
 
-/// A contender or service that was started and has not been stopped: a tree of processes.
+/// A contender or service that is running: a tree of processes.
 pub trait Process {
     /// Its name in messages.
     fn name(&self) -> &str;
@@ -163,20 +163,20 @@ pub trait Process {
     /// # Errors
     /// When the group cannot be written to.
     fn thaw(&self) -> io::Result<()>;
-    /// CPU time that the tree has used so far, in nanoseconds, and where it was read. It never falls.
+    /// CPU time that the tree has used so far, in nanoseconds, and where it was read. It never decreases.
     fn cpu_ns(&self) -> (u64, &'static str);
-    /// The part of that CPU time in user mode and the part in the kernel, in nanoseconds, read at the same place; none where they
-    /// are not told apart. Without a group, a later reading may be lower by a few clock ticks.
+    /// That CPU time split into user mode and kernel, in nanoseconds, from the same source; none if the source does not split it. Without
+    /// a group, a later reading may be lower by a few clock ticks.
     fn cpu_split(&self) -> Option<(u64, u64)>;
-    /// The counter of the tree's instructions; none where it was not asked for, and where they cannot be counted.
+    /// The counter of the tree's instructions; none if it was not requested or instructions cannot be counted.
     fn instructions(&self) -> Option<Arc<Instructions>>;
-    /// Context switches of each living thread of the tree, voluntary and involuntary.
+    /// Voluntary and involuntary context switches of each living thread of the tree.
     fn switches(&self) -> BTreeMap<i32, (u64, u64)>;
     /// Proportional set size of the tree, in bytes.
     fn pss_bytes(&self) -> Option<u64>;
-    /// Asks for the end of the tree; does not wait.
+    /// Asks the tree to end, without waiting.
     fn ask_to_stop(&mut self);
-    /// Ends the tree and returns when nothing is left of it.
+    /// Ends the tree and returns when all its processes are gone.
     fn stop(self: Box<Self>);
 
     /// How its first process ended, in words, once it has.
@@ -184,18 +184,18 @@ pub trait Process {
         self.ended().map(in_words)
     }
 
-    /// The log's last lines, indented, with a heading; empty when it said nothing.
+    /// The log's last lines, indented, with a heading; empty if the log is empty.
     fn tail(&self) -> String {
         tail(self.log())
     }
 }
 
-/// Asks again and again until there is an answer in which `wrong` finds nothing. Also gives how long after the start of its
-/// first process that answer had come: what deadheat does before, to make groups and to start the process at all, is no
-/// part of it, nor is looking at the answer.
+/// Polls the process until `wrong` finds no fault in its answer. Also returns the time from the start of its first process to the
+/// arrival of that answer. This excludes deadheat's work before the start (making groups, starting the process) and the check of the
+/// answer.
 ///
 /// # Errors
-/// When it exits first, when `patience` is over, or when `stopped` says so.
+/// When the process exits first, when `patience` runs out, or when `stopped` returns true.
 pub fn wait_ready<T>(
     process: &dyn Process,
     clock: &dyn Clock,
@@ -243,14 +243,14 @@ pub struct LocalProcess {
     keeper: Child,
     stdin: Option<ChildStdin>,
     group: Option<Cgroup>,
-    /// Of its whole tree, where it was asked for and they can be counted.
+    /// Counter for its whole tree, if requested and available.
     instructions: Option<Arc<Instructions>>,
-    /// Reads what the keeper says, until it ends.
+    /// Reads the keeper's messages until the keeper ends.
     listener: Option<JoinHandle<()>>,
     exited: Arc<Mutex<Option<ExitStatus>>>,
-    /// When its first process began, as the keeper's clock tells it.
+    /// When its first process began, on the keeper's clock.
     begun_ns: u64,
-    /// The highest reading of its CPU time where the group does not count it.
+    /// The highest reading of its CPU time, used if there is no group to count it.
     most_cpu_ns: AtomicU64,
 }
 
@@ -258,7 +258,7 @@ impl LocalProcess {
     /// Starts it; returns as soon as its first process runs.
     ///
     /// # Errors
-    /// When a fixed port is taken or the process cannot be made.
+    /// When a fixed port is already in use or the process cannot be created.
     pub fn start(start: &ProcessSpec<'_>, run: &RunId) -> Result<Self, StartError> {
         let spawn_error = |reason: String| StartError::Spawn { name: start.name.into(), reason };
         let (address, listen_values) = listen_at(start, run)?;
@@ -335,7 +335,7 @@ impl LocalProcess {
         Ok(running)
     }
 
-    /// Watches its first process before that becomes the contender, lets it, and hears when it did.
+    /// Sets up the counter before the first process becomes the contender, lets it begin, and waits for the time at which it did.
     fn let_begin(&mut self, told: &mpsc::Receiver<Message>, count: bool) -> io::Result<()> {
         loop {
             match told.recv() {
@@ -463,7 +463,7 @@ impl Drop for LocalProcess {
     }
 }
 
-/// Puts the keeper out of reach of the terminal's signals.
+/// Protects the keeper from the terminal's signals.
 trait ProcessGroup {
     fn process_group_of_its_own(&mut self) -> &mut Self;
 }
@@ -474,8 +474,8 @@ impl ProcessGroup for Command {
     }
 }
 
-/// Reads the keeper's messages until it ends: those of the start are handed on, an exit is noted. Gives the processes that could
-/// not be ended, where there are any.
+/// Reads the keeper's messages until it ends: forwards those of the start and notes an exit. Returns the processes that could not be
+/// ended, if any.
 fn listen_to(
     stdout: impl io::Read,
     exited: &Mutex<Option<ExitStatus>>,
@@ -499,13 +499,13 @@ fn listen_to(
     immortal
 }
 
-/// How long is waited before the next try to reach what began so long ago: half a percent of that, so that all starts are timed
-/// about as precisely, and the slower one is, the less it is kept from its work.
+/// The pause before the next attempt to reach a process that began this long ago: 0.5 % of its age. All starts are then timed with
+/// about the same relative precision, and a slow start is disturbed less often.
 fn pause(age: Duration) -> Duration {
     (age / 200).clamp(PAUSES.0, PAUSES.1)
 }
 
-/// Chooses the port or socket, and the values by which the contender learns of it.
+/// Chooses the port or socket, and the values that tell the contender about it.
 fn listen_at(start: &ProcessSpec<'_>, run: &RunId) -> Result<(Address, Vec<(String, String)>), StartError> {
     let tcp = |port: u16| {
         let address = Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
@@ -531,12 +531,12 @@ fn listen_at(start: &ProcessSpec<'_>, run: &RunId) -> Result<(Address, Vec<(Stri
     }
 }
 
-/// Replaces `{name}` for the names in `values`; everything else stays as it is.
+/// Replaces `{name}` for the names in `values`; leaves everything else unchanged.
 pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
-/// The last lines of a log, indented, with a heading; empty when there is nothing in it.
+/// The last lines of a log, indented, with a heading; empty if the log is empty.
 pub fn tail(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(16 * 1024)..]).into_owned();

@@ -1,7 +1,7 @@
 //! What a contender's process tree used over its slices: CPU time, context switches, memory over time.
 //!
-//! Owns: the readings before and after, and which moments of an epoch's memory are kept. Must not know: where a reading comes
-//! from, and what was done between two of them.
+//! Owns: the readings before and after, and which memory readings of an epoch are kept. Must not know: the source of a reading, and
+//! what happened between two readings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use deadheat_record::{MemoryPoint, Usage};
 
 use crate::process::Process;
 
-/// So many moments of an epoch's memory are kept at the most.
+/// The largest number of memory readings kept for an epoch.
 const MOST_POINTS: usize = 64;
 
-/// Follows one contender from before its first slice to after its last. It is frozen whenever it is read.
+/// Follows one contender from before its first slice to after its last. The contender is frozen at every reading.
 #[derive(Debug)]
 pub struct Meter {
     before: UsageSample,
@@ -21,19 +21,19 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Reads what it has used so far; `at` is the time since the epoch began, here and below.
+    /// Takes the first reading; `at` is the time since the epoch began, here and below.
     pub fn begin(running: &dyn Process, at: Duration) -> Self {
         let mut memory = Series::new();
         memory.see(at, || running.pss_bytes());
         Self { before: UsageSample::of(running), memory }
     }
 
-    /// To be called between two rounds.
+    /// Call this between two rounds.
     pub fn between_rounds(&mut self, running: &dyn Process, at: Duration) {
         self.memory.see(at, || running.pss_bytes());
     }
 
-    /// What it has used since the beginning.
+    /// The usage since the first reading.
     pub fn end(&mut self, running: &dyn Process, at: Duration) -> Usage {
         let pss_bytes = running.pss_bytes();
         self.memory.keep(at, pss_bytes);
@@ -47,7 +47,7 @@ impl Meter {
     }
 }
 
-/// What a contender has used since it was started; of its memory, what it uses now.
+/// What a contender has used since it was started; for memory, what it uses now.
 pub fn since_start(running: &dyn Process) -> Usage {
     let pss_bytes = running.pss_bytes();
     let nothing = UsageSample { split: Some((0, 0)), ..UsageSample::default() };
@@ -59,14 +59,14 @@ pub fn since_start(running: &dyn Process) -> Usage {
     }
 }
 
-/// What a tree had used at one moment.
+/// What a tree had used by one moment.
 #[derive(Debug, Default)]
 struct UsageSample {
     cpu_ns: u64,
     cpu_source: &'static str,
-    /// In user mode and in the kernel.
+    /// CPU time in user mode and in the kernel, in nanoseconds.
     split: Option<(u64, u64)>,
-    /// Voluntary and involuntary ones of each living thread.
+    /// Voluntary and involuntary switches of each living thread.
     switches: BTreeMap<i32, (u64, u64)>,
 }
 
@@ -76,8 +76,7 @@ impl UsageSample {
         Self { cpu_ns, cpu_source, split: running.cpu_split(), switches: running.switches() }
     }
 
-    /// What was used from `before` until this reading. Threads that are not there any more are lost, and nothing is taken off
-    /// for them.
+    /// The usage from `before` until this reading. Switches of threads that have ended since are lost, and not subtracted.
     fn since(&self, before: &Self) -> Usage {
         let grown =
             |now: (u64, u64), then: (u64, u64)| (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1));
@@ -99,13 +98,13 @@ impl UsageSample {
     }
 }
 
-/// The memory of an epoch at every n-th moment that it is told of: n doubles whenever there would be too many points.
+/// The memory of an epoch at every n-th reading; n doubles whenever there would be too many points.
 #[derive(Debug)]
 struct Series {
     every: usize,
     moments: usize,
     points: Vec<MemoryPoint>,
-    /// Of all readings, those that were left out later among them.
+    /// The highest of all readings, including those that were dropped later.
     highest: Option<u64>,
 }
 
@@ -114,9 +113,9 @@ impl Series {
         Self { every: 1, moments: 0, points: Vec::new(), highest: None }
     }
 
-    /// One moment; `read` is only asked where it is kept, because that takes its time.
+    /// One possible reading; calls `read` only if the reading is kept, because reading takes time.
     fn see(&mut self, at: Duration, read: impl FnOnce() -> Option<u64>) {
-        // One place is left for the end.
+        // One place stays free for the final reading.
         if self.points.len() + 1 == MOST_POINTS {
             let mut place = 0;
             self.points.retain(|_| {
@@ -151,7 +150,7 @@ mod tests {
             switches: switches.iter().copied().collect(),
         };
         let before = reading(100, Some((60, 38)), &[(1, (10, 5)), (2, (900, 900)), (3, (50, 50))]);
-        // Thread 2 has ended, 4 is new, and 3 is another one by now that was given the same number.
+        // Thread 2 has ended, 4 is new, and 3 is a different thread that got the same number.
         let after = reading(400, Some((300, 95)), &[(1, (25, 6)), (3, (1, 1)), (4, (7, 0))]);
         let used = after.since(&before);
         assert_eq!((used.cpu_ns, used.user_ns, used.system_ns), (300, Some(240), Some(57)));
@@ -159,7 +158,7 @@ mod tests {
         let blind = reading(400, None, &[]).since(&before);
         assert_eq!((blind.cpu_ns, blind.user_ns, blind.system_ns), (300, None, None));
         assert_eq!((blind.voluntary_switches, blind.involuntary_switches), (None, None), "unknown is not 0");
-        // Without a group clock ticks are read, of which a later reading may have fewer.
+        // Without a group the source is clock ticks, and a later reading may be lower.
         let fewer = reading(100, Some((59, 40)), &[]).since(&before);
         assert_eq!((fewer.user_ns, fewer.system_ns), (Some(0), Some(2)));
     }
@@ -168,7 +167,7 @@ mod tests {
     fn of_many_rounds_every_nth_is_kept_and_always_the_first_and_the_last() {
         for rounds in [0, 1, 61, 62, 63, 64, 200, 5_000] {
             let (mut series, mut asked) = (Series::new(), 0);
-            // The moment's number as its size, so that it is seen which are kept.
+            // The size is the moment's number, to show which moments are kept.
             for moment in 0..=rounds {
                 series.see(Duration::from_secs(moment), || {
                     asked += 1;

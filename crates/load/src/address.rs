@@ -1,4 +1,4 @@
-//! Owns: where a server listens. Must not know what is sent there.
+//! Owns: the address of a server. Must not know what is sent there.
 
 use std::fmt;
 use std::net::SocketAddr;

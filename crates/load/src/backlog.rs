@@ -1,26 +1,27 @@
-//! Owns: whether the requests that are due and not ended pile up. Must not know why, nor a clock.
+//! Owns: whether due requests that have not ended pile up. Must not know the reason, nor a clock.
 
-/// So many stretches of a slice are told apart at the most; beyond, two become one.
+/// Most stretches to keep of a slice. When there are more, pairs of them are merged.
 const STRETCHES: usize = 128;
-/// A number that is expected to be n is off by more than so many times its square root once in a thousand times.
+/// Tolerance for chance: a number with expected value n is off by more than this many times its square root in one of
+/// 1,000 cases.
 const SIGMAS: f64 = 3.0;
 
-/// The share of an open slice's requests that the server fell behind with.
+/// The share of an open slice's requests by which the server fell behind.
 ///
-/// A server that keeps up has, by Little's law, about rate times latency requests in flight at any time. So what is
-/// outstanding when the last request is due is held against the rate then, times the longest latency that the first half of
-/// the slice implies (outstanding / rate, at its highest): pauses that come again and again are in both. What is
-/// beyond that, and beyond chance, has piled up in the second half.
+/// By Little's law, a server that keeps up has about rate times latency requests in flight at any time. The number
+/// outstanding when the last request is due is therefore compared with this usual number: the rate at that time, times
+/// the highest latency (outstanding / rate) in the first half of the slice. Pauses that recur are in both numbers. What
+/// exceeds the usual number by more than chance has piled up in the second half.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Behind {
-    /// Requests by which the backlog has grown, beyond what pauses and chance explain.
+    /// Requests by which the backlog has grown, not counting what pauses and chance explain.
     pub requests: f64,
-    /// Requests that were due in the time in which it did.
+    /// Requests that were due while it grew.
     pub of: f64,
 }
 
 impl Behind {
-    /// 0 to 1; `None` where nothing was due.
+    /// The share, 0 to 1; `None` where no request was due.
     pub fn share(&self) -> Option<f64> {
         (self.of > 0.0).then(|| (self.requests / self.of).min(1.0))
     }
@@ -31,18 +32,18 @@ impl Behind {
     }
 }
 
-/// The highest latency that a stretch implies.
+/// A stretch of time, with the highest latency that its notes imply.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     until_ns: u64,
     latency_s: f64,
 }
 
-/// Requests outstanding over time, in memory that does not grow.
+/// Requests outstanding over time, in memory of fixed size.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     stretches: Vec<Stretch>,
-    /// Notes that make up one stretch, and those that the last one has.
+    /// Number of notes that make up one stretch, and number of notes in the last one.
     width: u32,
     noted: u32,
     rate_per_s: f64,
@@ -54,7 +55,7 @@ impl Backlog {
         Backlog { stretches: Vec::with_capacity(STRETCHES), width: 1, noted: 0, rate_per_s: 0.0, last: None }
     }
 
-    /// Notes how many requests are outstanding while so many are due per second; times never fall.
+    /// Records how many requests are outstanding, and the current rate; times never fall.
     pub(crate) fn note(&mut self, at_ns: u64, outstanding: u64, rate_per_s: f64) {
         if rate_per_s > 0.0 {
             self.rate_per_s = rate_per_s;
@@ -82,7 +83,7 @@ impl Backlog {
         self.noted += 1;
     }
 
-    /// What has piled up until the last note; `due(from, until)` is how many requests were due between two times.
+    /// What has piled up until the last note; `due(from, until)` returns how many requests were due between two times.
     pub(crate) fn behind(&self, due: impl Fn(u64, u64) -> f64) -> Behind {
         let Some((end_ns, outstanding)) = self.last else { return Behind::default() };
         let half_ns = end_ns / 2;
@@ -107,7 +108,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Ten seconds at 1,000/s, looked at every 10 ms.
+    /// Ten seconds at 1,000/s, with a note every 10 ms.
     fn share(outstanding: impl Fn(f64) -> f64) -> f64 {
         let mut backlog = Backlog::new();
         for tick in 0..=1000 {
@@ -119,10 +120,10 @@ mod tests {
 
     #[test]
     fn what_piles_up_is_seen() {
-        // 900/s is all that the server can do.
+        // The server manages only 900/s.
         assert!((0.098..0.102).contains(&share(|t| 100.0 * t)));
         assert!((0.009..0.011).contains(&share(|t| 10.0 * t)), "1 % too much");
-        // It kept up until the last half second, then did nothing.
+        // The server keeps up until the last half second, then stops.
         assert!((0.098..0.1).contains(&share(|t| if t > 9.5 { (t - 9.5) * 1000.0 } else { 2.0 })));
     }
 

@@ -1,25 +1,25 @@
-//! Owns: the state of one connection and of the request on it, whatever its protocol. Must not know what comes next or how
+//! Owns: the state of one connection and of the request on it, for any protocol. Must not know what comes next or how
 //! things are counted.
 
 use crate::transport::Transport;
 
-/// An end that comes within this time after a request was sent may have been on its way before.
+/// If a connection ends within this time after a request was sent, the end may have been on its way before.
 const UNDER_WAY_NS: u64 = 1_000_000;
 /// A server may close a connection for being idle after this time.
 const IDLE_NS: u64 = 100_000_000;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Closed,
-    /// Being made since this time, the handshake of TLS included.
+    /// Being opened since this time, including the TLS handshake.
     Connecting {
         since_ns: u64,
     },
     Open,
 }
 
-/// A request from being taken up until its outcome.
+/// A request from when a connection takes it up until its outcome.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFlight {
     /// Index into the prepared requests.
@@ -27,7 +27,7 @@ pub(crate) struct InFlight {
     pub(crate) intended_ns: u64,
     /// When the connection took it; timeouts count from here.
     pub(crate) taken_ns: u64,
-    /// When it was handed to the driver, the last time.
+    /// When it was last handed to the driver.
     pub(crate) sent_ns: u64,
     /// How long it waited because no connection was free.
     pub(crate) waited_ns: u64,
@@ -38,20 +38,21 @@ pub(crate) struct InFlight {
 /// One connection. Times are on the worker's clock.
 pub(crate) struct Connection<P> {
     pub(crate) link: Link,
-    /// No attempt to connect is made before this.
+    /// Do not try to connect before this time.
     pub(crate) not_before_ns: u64,
-    /// The last attempt found the server's queue full: nothing is wrong, it is only to be tried again.
+    /// The last attempt found the server's queue full. That is not an error; the worker only tries again.
     pub(crate) congested: bool,
-    /// Whether the server has shown that it takes requests on it: it has carried an answer, or is older than the slice.
+    /// Whether the server has shown that it accepts requests on this connection: it has carried an answer, or is older
+    /// than the slice.
     pub(crate) used: bool,
-    /// When it was made or its last answer came; 0 if that was before the slice.
+    /// When the connection was made or its last answer came; 0 if that was before the slice.
     pub(crate) heard_ns: u64,
-    /// How long its last answer took from sending; 0 before the slice's first.
+    /// Time from sending to the last answer; 0 before the slice's first answer.
     pub(crate) service_ns: u64,
-    /// Whether it stands in the worker's list of free connections.
+    /// Whether the connection is in the worker's list of free connections.
     pub(crate) listed: bool,
     pub(crate) request: Option<InFlight>,
-    /// Sending failed: when the other side has no more to say, it was the write that broke.
+    /// Sending has failed. If the other side then sends nothing more, the write counts as the failure.
     pub(crate) unsendable: bool,
     pub(crate) protocol: P,
     pub(crate) transport: Transport,
@@ -86,26 +87,28 @@ impl<P> Connection<P> {
         self.service_ns = now_ns.saturating_sub(request.sent_ns);
     }
 
-    /// The slice begins; whatever was before it is long ago, and the server may have been stopped meanwhile.
+    /// Prepares for a new slice. Earlier events no longer count, because the server may have been stopped since.
     pub(crate) fn rest(&mut self) {
         self.used = true;
         (self.heard_ns, self.service_ns) = (0, 0);
     }
 
-    /// Whether the connection, which ends at `now_ns`, may have been ended before the server read the request on it, as
-    /// far as that can be told (RFC 9112, section 9.3.1, leaves no more than to guess), if no byte of an answer has come:
-    /// the connection has carried an answer before, or is older than the slice, and
+    /// Whether the server may have ended the connection, which ends at `now_ns`, before it read the request on it. RFC
+    /// 9112, section 9.3.1, allows no more than a guess. It requires that no byte of an answer has come, and that the
+    /// connection has carried an answer before or is older than the slice. In addition, one of these must hold:
     ///
-    /// - the end is known to have `overtaken` the request, or
-    /// - the request is the connection's first one in the slice: a server that was stopped closes when it goes on, or
-    /// - the server may have taken the connection for idle just when the request was sent: it had been for 100 ms, and the
-    ///   end came within 1 ms, or
-    /// - the server may have closed it right after its last answer: the end came within 1 ms, and sooner than that answer.
+    /// - the end has certainly `overtaken` the request,
+    /// - the request is the connection's first one in the slice: a server that was stopped may close the connection
+    ///   when it resumes,
+    /// - the server may have closed the connection as idle just when the request was sent: it had been idle for 100 ms,
+    ///   and the end came within 1 ms,
+    /// - the server may have closed it right after its last answer: the end came within 1 ms, and sooner than that
+    ///   answer.
     ///
-    /// A server that reads a request and closes instead of answering needs about as long as for an answer, so that about
-    /// half of such failures at the most pass for the last of these; a server that closes after its answers and hesitates
-    /// for longer before it does is taken for one that failed, as is one far away that closes idle connections. A request is
-    /// repeated once at the most, and each repetition is counted.
+    /// A server that reads a request and closes instead of answering needs about as long as for an answer. So at most
+    /// about half of such failures look like the last case. Two other servers count as failed: one that waits longer
+    /// before it closes after an answer, and a distant one that closes idle connections. A request is repeated at most
+    /// once, and each repetition is counted.
     pub(crate) fn may_retry(&self, overtaken: bool, now_ns: u64) -> bool {
         let Some(request) = self.request.filter(|request| !request.retried) else { return false };
         if !self.used {
@@ -132,7 +135,7 @@ mod tests {
             sample: false,
             retried: false,
         };
-        // When the last answer came and how long it took, when the request was sent, when the end came.
+        // When the last answer came, how long it took, when the request was sent, and when the end came.
         let may = |heard_ns, service_ns, sent_ns, now_ns, overtaken| {
             let again = Some(InFlight { sent_ns, retried: true, ..request });
             let request = Some(InFlight { sent_ns, ..request });

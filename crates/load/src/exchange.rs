@@ -1,5 +1,5 @@
-//! Owns: one request on a connection of its own, waited for, with the whole answer kept: for probes, not for load. Must
-//! not know sessions.
+//! Owns: one blocking request on a new connection, with the whole answer kept. It is for probes, not for load. Must not
+//! know sessions.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::protocol::http1::{Parser, Sink, Wrong};
 use crate::transport::{TlsFailure, TlsSettings, Transport};
 
 const PIECE: usize = 16 * 1024;
-/// How a record of TLS with an alert begins: its type and the major version.
+/// The first bytes of a TLS record with an alert: its type and the major version.
 const ALERT: [u8; 2] = [21, 3];
 
 /// A whole answer.
@@ -22,16 +22,16 @@ const ALERT: [u8; 2] = [21, 3];
 pub struct Answer {
     /// Status code.
     pub status: u16,
-    /// Headers in order, names as the server wrote them, values without white space around them.
+    /// Headers in order, names as the server wrote them, values without surrounding white space.
     pub headers: Vec<(String, Vec<u8>)>,
     /// Decoded body.
     pub body: Vec<u8>,
-    /// Whether the server would have taken another request on the connection.
+    /// Whether the server would have accepted another request on the connection.
     pub keep_alive: bool,
 }
 
 impl Answer {
-    /// The first header of this name, whatever its case.
+    /// The first header with this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_slice())
     }
@@ -45,7 +45,7 @@ pub enum ExchangeError {
     Connect {
         /// The address.
         address: Address,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// The connection broke while the request was written, and no answer came.
@@ -57,25 +57,25 @@ pub enum ExchangeError {
     /// The server closed the connection before its answer was complete.
     #[error("the server closed the connection after {received} bytes, before its answer was complete")]
     Closed {
-        /// Bytes that had come.
+        /// Bytes received before that.
         received: usize,
     },
-    /// There was no complete answer in time.
+    /// There was no complete answer within the timeout.
     #[error("no complete answer within {0:?}")]
     Timeout(Duration),
-    /// There was no TLS handshake in time.
+    /// There was no complete TLS handshake within the timeout.
     #[error("no TLS handshake within {0:?}; does the server speak TLS here?")]
     Handshake(Duration),
     /// TLS failed.
     #[error(transparent)]
     Tls(#[from] TlsFailure),
-    /// Plain HTTP was answered by TLS.
+    /// The server answered plain HTTP with TLS.
     #[error("the server speaks TLS here: it answered plain HTTP with a TLS alert")]
     SpeaksTls,
-    /// What came is not an HTTP/1.x answer.
+    /// The bytes received are not an HTTP/1.x answer.
     #[error("the answer is not sound HTTP/1.1: {0}")]
     Wrong(#[from] Wrong),
-    /// The body is longer than the caller wants to keep.
+    /// The body is longer than the caller allows.
     #[error("the body is longer than {max_body} bytes")]
     TooLong {
         /// The limit in bytes.
@@ -83,8 +83,8 @@ pub enum ExchangeError {
     },
 }
 
-/// Sends `request` (see [`crate::request_bytes`]) on a new connection and waits for the answer, at most `timeout` for
-/// all of it. `head` says that it is a HEAD request. Bodies above `max_body` bytes are refused.
+/// Sends `request` (see [`crate::request_bytes`]) on a new connection and waits for the answer, at most `timeout` in
+/// total. `head` says that it is a HEAD request. Bodies above `max_body` bytes are refused.
 ///
 /// # Errors
 /// See [`ExchangeError`].
@@ -98,7 +98,7 @@ pub fn exchange(
     exchange_tls(address, None, request, head, timeout, max_body)
 }
 
-/// As [`exchange`], with TLS between when there are settings for it. The time for the handshake is part of `timeout`.
+/// As [`exchange`], over TLS if there are settings for it. `timeout` includes the handshake.
 ///
 /// # Errors
 /// See [`ExchangeError`].
@@ -116,7 +116,7 @@ pub fn exchange_tls(
         Err(late @ ExchangeError::Timeout(_)) => return Err(late),
         written => written,
     };
-    // A server may answer and close without reading all; its answer is better than our broken pipe.
+    // A server may answer and close without reading the whole request. Prefer its answer to the broken pipe.
     let answer = match read_answer(&mut stream, head, &budget, max_body) {
         Err(_) if stream.is_alert == Some(true) => Err(ExchangeError::SpeaksTls),
         answer => answer,
@@ -137,13 +137,13 @@ struct Budget {
 }
 
 impl Budget {
-    /// What is left, or that it is spent.
+    /// The time left, or a timeout error.
     fn left(&self) -> Result<Duration, ExchangeError> {
         let left = self.end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(ExchangeError::Timeout(self.timeout)) } else { Ok(left) }
     }
 
-    /// A failed call, which may be one that took too long.
+    /// Turns a failed call into an error; a call that took too long is a timeout.
     fn failure(&self, error: io::Error, other: fn(io::Error) -> ExchangeError) -> ExchangeError {
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ExchangeError::Timeout(self.timeout),
@@ -152,14 +152,14 @@ impl Budget {
     }
 }
 
-/// A connection that carries plain bytes, whatever is under them.
+/// A connection that carries plain bytes, over TCP or TLS.
 struct Stream {
     socket: Socket,
     transport: Transport,
     wire: Vec<u8>,
-    /// Under TLS the server has said that it ends here, so that nobody can have cut its answer short.
+    /// Under TLS the server has announced the end, so the answer cannot have been cut short on the way.
     closed: bool,
-    /// Whether the first bytes that came in plain are those of a TLS alert, once any came.
+    /// Whether the first plain bytes received are those of a TLS alert; `None` before any came.
     is_alert: Option<bool>,
 }
 
@@ -174,8 +174,8 @@ impl Stream {
         Ok(Stream { socket, transport, wire: Vec::new(), closed: false, is_alert: None })
     }
 
-    /// Sends plain bytes, and whatever else waits to be sent; under TLS they wait until the server has done its part of the
-    /// handshake.
+    /// Sends plain bytes, and any bytes that wait to be sent. Under TLS the plain bytes wait until the server has done
+    /// its part of the handshake.
     fn send(&mut self, plain: &[u8], budget: &Budget) -> Result<(), ExchangeError> {
         let mut written = Ok(());
         self.transport.send(plain, |wire| {
@@ -185,15 +185,15 @@ impl Stream {
         written
     }
 
-    /// Appends the plain bytes of the next piece to `plain`, which under TLS may be none, and says how many bytes came
-    /// on the wire: none at the end of the connection.
+    /// Appends the plain bytes of the next piece to `plain`; under TLS there may be none. Returns the number of bytes
+    /// received on the wire: 0 at the end of the connection.
     fn receive(&mut self, plain: &mut Vec<u8>, budget: &Budget) -> Result<usize, ExchangeError> {
         self.send(&[], budget)?;
         self.wire.resize(PIECE, 0);
         let count = self.socket.read(&mut self.wire, budget)?;
         let piece = &self.wire[..count];
         if self.transport.is_plain() {
-            // No HTTP answer begins so.
+            // No HTTP answer begins with these bytes.
             self.is_alert.get_or_insert(piece.starts_with(&ALERT));
             plain.extend_from_slice(piece);
         }
@@ -203,7 +203,7 @@ impl Stream {
         match self.transport.receive(piece, plain) {
             Ok(received) => self.closed = received.closed,
             Err(failure) => {
-                // The server may well be told, yet the failure stands whether it hears that or not.
+                // Try to send the alert to the server. The failure stands in either case.
                 let _ = self.send(&[], budget);
                 return Err(failure.into());
             }
@@ -211,7 +211,7 @@ impl Stream {
         Ok(count)
     }
 
-    /// Appends plain bytes to `plain`, at least one; says how many, or zero at the end of the connection.
+    /// Appends at least one plain byte to `plain`; returns how many, or 0 at the end of the connection.
     fn read(&mut self, plain: &mut Vec<u8>, budget: &Budget) -> Result<usize, ExchangeError> {
         let before = plain.len();
         while plain.len() == before && !self.closed && self.receive(plain, budget)? > 0 {}
@@ -281,7 +281,7 @@ impl Socket {
     }
 }
 
-/// The standard library's way to connect waits without end where the server's queue is full.
+/// The standard library's connect can block without limit where the server's queue is full.
 fn connect_unix(address: &Address, budget: &Budget) -> Result<io::Result<UnixStream>, ExchangeError> {
     loop {
         match Target::new(address).and_then(|target| target.connect()) {
@@ -295,7 +295,7 @@ fn connect_unix(address: &Address, budget: &Budget) -> Result<io::Result<UnixStr
     }
 }
 
-/// Keeps everything, up to a limit.
+/// Keeps the whole answer, up to a limit.
 #[derive(Default)]
 struct Keep {
     headers: Vec<(String, Vec<u8>)>,

@@ -1,5 +1,5 @@
-//! Owns: what must hold of any bytes that are taken for an answer, and of any text that is taken for a rate. Called by
-//! the tests and by `fuzz/`; no part of the library's interface. Must not know where the bytes come from.
+//! Owns: properties that must hold for any bytes parsed as an answer, and for any text parsed as a rate. The tests and
+//! `fuzz/` call it; it is not part of the library's interface. Must not know where the bytes come from.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::protocol::http1::{HEAD_LIMIT, Parser, Sink, Wrong};
 use crate::request::digest;
 use crate::status::StatusSet;
 
-/// What a parser told of an answer.
+/// What a parser reported about an answer.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) headers: Vec<(Vec<u8>, Vec<u8>)>,
@@ -29,7 +29,7 @@ impl Sink for Seen {
     }
 }
 
-/// What came of offering an answer piece by piece: the end, how many bytes were used, what was seen.
+/// The result of parsing an answer in pieces: the end, how many bytes were used, what was reported.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parsed {
     pub(crate) end: Result<bool, Wrong>,
@@ -40,11 +40,11 @@ pub(crate) struct Parsed {
     pub(crate) seen: Seen,
 }
 
-/// Offers `pieces` one after the other, and after each of them nothing more, until the answer is complete or wrong.
-/// `head` says that it is the answer to a HEAD request.
+/// Passes `pieces` to the parser one after the other, and after each calls it again without new bytes, until the answer
+/// is complete or wrong. `head` says that it answers a HEAD request.
 ///
 /// # Panics
-/// When the parser claims more than it was given, goes on without input, or wants more kept than a line.
+/// If the parser consumes more than it was given, advances without input, or leaves more than a line unconsumed.
 pub(crate) fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head: bool) -> Parsed {
     let (mut parser, mut seen, mut kept, mut used) = (Parser::new(), Seen::default(), Vec::new(), 0);
     parser.begin(head);
@@ -72,17 +72,17 @@ pub(crate) fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head: bool) 
     let until_close = parser.ends_with_close();
     assert!(!(until_close && end == Ok(true)));
     if end.is_err() {
-        // How much was consumed and passed on before an error depends on the pieces, and nobody uses it.
+        // What was consumed and reported before an error depends on the pieces, and no caller uses it.
         (seen, used) = (Seen::default(), 0);
     }
     Parsed { end, used, status: parser.status(), keep_alive: parser.keep_alive(), until_close, seen }
 }
 
-/// Any bytes lead to the same end whatever the pieces they come in: all at once, one by one, or cut at places that
-/// follow from the bytes themselves.
+/// Checks that any bytes give the same result for every split: in one piece, byte by byte, or cut at places derived
+/// from the bytes themselves.
 ///
 /// # Panics
-/// When something does not hold.
+/// If a property does not hold.
 pub fn check_answer(bytes: &[u8]) {
     for head in [false, true] {
         let whole = parse([bytes], head);
@@ -95,7 +95,7 @@ pub fn check_answer(bytes: &[u8]) {
         assert_eq!(parse(bytes.chunks(1), head), whole, "byte by byte");
         let mut random = digest(bytes);
         for _ in 0..3 {
-            // Pieces of lengths that are small more often than not.
+            // Short pieces are more frequent than long ones.
             let mut rest = bytes;
             let pieces = std::iter::from_fn(|| {
                 random =
@@ -115,11 +115,12 @@ pub fn check_answer(bytes: &[u8]) {
     }
 }
 
-/// A text is refused as a rate, or read, written and read again as the same one, with due times that never fall and of
-/// which as many can be skipped as wanted. The same text as a set of status codes is refused, or read and written.
+/// Checks that a text is either refused as a rate, or can be parsed, written and parsed again with the same result. The
+/// due times of the rate never fall, and any number of them can be skipped. As a set of status codes, the text is
+/// either refused, or can be parsed and written.
 ///
 /// # Panics
-/// When something does not hold.
+/// If a property does not hold.
 pub fn check_written(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(set) = text.parse::<StatusSet>() {

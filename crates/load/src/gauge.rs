@@ -1,11 +1,11 @@
-//! Owns: what can be read of a slice while it runs. Written by one worker, read by anybody, without locks; cheap enough for
-//! each answer. Must not know what is shown.
+//! Owns: the values of a slice that can be read while it runs. One worker writes them and any thread reads them,
+//! without locks; an update for each answer is cheap. Must not know what is displayed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Steps per doubling of a time: a time is known within 3.2 %.
+/// Steps per doubling of a time: times are precise to 3.2 %.
 const STEPS: u32 = 16;
-/// Times from 0 to 2^41 ns (36 min) and beyond.
+/// Covers times from 0 to 2^41 ns (36 min); the last bucket also holds longer ones.
 const BUCKETS: usize = (41 * STEPS) as usize + 1;
 
 /// One worker's counts, over all its slices.
@@ -19,16 +19,17 @@ pub(crate) struct Gauge {
     latencies: Box<[AtomicU64; BUCKETS]>,
 }
 
-/// What has happened up to a moment, added up over workers and slices. Two of them give what happened between.
+/// What has happened up to a moment, added up over workers and slices. The difference of two gives what happened
+/// between.
 #[derive(Debug, Clone)]
 pub struct Progress {
     /// Requests that were due.
     pub due: u64,
     /// Complete answers.
     pub completions: u64,
-    /// Requests that did not end well, whatever the way.
+    /// Requests that did not end well, for any reason.
     pub errors: u64,
-    /// Bytes that came in.
+    /// Bytes received.
     pub bytes_read: u64,
     /// Connections that are open now.
     pub connections: u64,
@@ -47,7 +48,7 @@ impl Gauge {
         }
     }
 
-    /// Counts a latency. One thread only may call this.
+    /// Counts a latency. Only one thread may call this.
     #[inline]
     pub(crate) fn latency(&self, ns: u64) {
         let bucket = &self.latencies[bucket(ns)];
@@ -78,7 +79,7 @@ impl Progress {
         sum
     }
 
-    /// What happened between `earlier` and this; `connections` is the present number.
+    /// What happened between `earlier` and this; `connections` is the current number.
     pub fn since(&self, earlier: &Progress) -> Progress {
         Progress {
             due: self.due.saturating_sub(earlier.due),
@@ -95,8 +96,8 @@ impl Progress {
         }
     }
 
-    /// The latency at or below which the share `quantile` (0 to 1) of the answers lies, in nanoseconds, within 3.2 %;
-    /// `None` if there are none.
+    /// The latency at or below which the share `quantile` (0 to 1) of the answers lies, in nanoseconds, precise to 3.2
+    /// %; `None` if there are no answers.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         let total: u64 = self.latencies.iter().sum();
         let rank = ((total as f64 * quantile).ceil() as u64).max(1);
@@ -115,12 +116,12 @@ fn middle(bucket: usize) -> u64 {
     ((2 * (u64::from(STEPS) + step) + 1) << octave) / (2 * u64::from(STEPS))
 }
 
-/// An octave's buckets divide it evenly; found from the number's highest bits.
+/// The bucket of a time. The buckets of an octave divide it evenly; the number's highest bits give the bucket.
 #[inline]
 fn bucket(ns: u64) -> usize {
     let ns = ns.max(1);
     let octave = ns.ilog2();
-    // The four bits behind the highest one.
+    // The four bits below the highest one.
     let fraction = if octave >= 4 { (ns >> (octave - 4)) & 15 } else { (ns << (4 - octave)) & 15 };
     ((octave * STEPS) as usize + fraction as usize).min(BUCKETS - 1)
 }

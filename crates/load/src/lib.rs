@@ -1,8 +1,9 @@
-//! The load engine: it sends prepared requests to one address, in slices, and tallies what came of each.
+//! The load engine: it sends prepared requests to one address, in slices, and tallies the outcome of each.
 //!
 //! Owns: pacing, limits, drivers, transports, protocols (HTTP/1.1), connections, the per-worker tally. It must not know
-//! contenders, studies, verdicts or any file format. While a slice is measured nothing here allocates, locks, logs or
-//! sends on a channel per request (TLS excepted: its library allocates once per record); workers share nothing and their tallies merge at the end of the slice.
+//! contenders, studies, verdicts or any file format. During a slice nothing here allocates, locks, logs or sends on a
+//! channel per request, except that the TLS library allocates once per record. Workers share nothing, and their tallies
+//! merge at the end of the slice.
 
 #![warn(missing_docs)]
 

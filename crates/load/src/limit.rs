@@ -1,13 +1,13 @@
-//! Owns: when a slice stops asking for more. Must not know who asks.
+//! Owns: when a slice begins no more requests. Must not know its callers.
 
 use std::time::Duration;
 
-/// When a slice stops; whichever comes first. At least one must be set.
+/// When a slice stops: at whichever limit comes first. At least one must be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limit {
-    /// No request is begun later than this after the slice's start.
+    /// No request begins later than this after the slice's start.
     pub duration: Option<Duration>,
-    /// No more than this many requests are begun, over all workers.
+    /// At most this many requests begin, over all workers.
     pub requests: Option<u64>,
 }
 

@@ -1,13 +1,13 @@
-//! Owns: how a request can end, and the counts of it. Must not know how it came about.
+//! Owns: the ways in which a request can end, and their counts. Must not know the reasons.
 
-/// How a request that was due ended; each ends in exactly one way.
+/// How a due request ended. Each request ends in exactly one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// A complete answer that meets the expectation.
     Ok,
-    /// A complete answer with the wrong status.
+    /// A complete answer with a wrong status.
     Status,
-    /// A complete answer with the right status and the wrong body.
+    /// A complete answer with a right status and a wrong body.
     Mismatch,
     /// No connection could be made.
     Connect,
@@ -15,11 +15,11 @@ pub enum Outcome {
     Read,
     /// The connection broke while the request was written.
     Write,
-    /// The answer was not complete in time.
+    /// There was no complete answer within the timeout.
     Timeout,
-    /// What came back is not an HTTP/1.1 answer.
+    /// The bytes received are not an HTTP/1.1 answer.
     Protocol,
-    /// Still unsent or unanswered when the slice had to end.
+    /// The request was unsent or unanswered when the slice had to end.
     Cut,
 }
 
@@ -53,13 +53,13 @@ impl Outcomes {
         *copy.slot(outcome)
     }
 
-    /// All requests that ended, in whatever way.
+    /// All requests that ended, in any way.
     pub fn total(&self) -> u64 {
         let failed = self.connect + self.read + self.write + self.timeout + self.protocol + self.cut;
         self.ok + self.status + self.mismatch + failed
     }
 
-    /// All that did not end well: everything but `ok`.
+    /// All requests that did not end well: all but `ok`.
     pub fn errors(&self) -> u64 {
         self.total() - self.ok
     }
@@ -103,7 +103,7 @@ const ALL: [Outcome; 9] = [
     Outcome::Cut,
 ];
 
-/// How often each status code (0 to 999) came with a complete answer.
+/// How many complete answers had each status code (0 to 999).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusCounts(Box<[u64; 1000]>);
 
@@ -113,7 +113,7 @@ impl StatusCounts {
         self.0.get(usize::from(status)).copied().unwrap_or(0)
     }
 
-    /// The codes that came at least once, ascending, with their counts.
+    /// The codes that occurred, ascending, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! Owns: when requests are due. Pure values: no clock, no sockets; times are nanoseconds after the slice's start.
+//! Owns: when requests are due. Pure values without clock or sockets; times are nanoseconds after the slice's start.
 
 mod parse;
 mod rate;
@@ -15,31 +15,31 @@ pub use rate::{Rate, RateError, Stage};
 /// When requests are due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pacer {
-    /// A connection sends its next request as soon as it has its answer.
+    /// A connection sends its next request as soon as it has received its answer.
     Closed,
-    /// Requests are due whatever the server does.
+    /// Requests are due independently of the server.
     Open {
         /// Requests per second over all connections, as a function of the time since the slice's start.
         rate: Rate,
-        /// How the due times lie within it.
+        /// How the due times are distributed.
         arrivals: Arrivals,
     },
 }
 
-/// How the due times of an open pacer lie.
+/// How the due times of an open pacer are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Evenly: the k-th request, from 0, is due once more than k have been offered; at a steady rate, at k / rate.
+    /// Evenly: the k-th request, from 0, is due as soon as more than k are offered; at a steady rate, at k / rate.
     Constant,
-    /// A Poisson process with the rate as its intensity: users who know nothing of each other.
+    /// A Poisson process with the rate as its intensity: independent users.
     Poisson {
-        /// Decides the due times; the same seed gives the same times whatever the number of workers.
+        /// Determines the due times. The same seed gives the same times for any number of workers.
         seed: u64,
     },
 }
 
 impl Pacer {
-    /// The due times of an open pacer; `None` for [`Pacer::Closed`], which has none.
+    /// The due times of an open pacer; `None` for [`Pacer::Closed`].
     pub fn due_times(&self) -> Option<DueTimes> {
         let Pacer::Open { rate, arrivals } = self else { return None };
         let kind = match arrivals {
@@ -52,12 +52,13 @@ impl Pacer {
     }
 }
 
-/// The due times of an open pacer, in nanoseconds after the start, never falling. They end only if the rate ends at 0.
+/// The due times of an open pacer, in nanoseconds after the start, in ascending order. They end only if the rate ends
+/// at 0.
 ///
-/// With Λ(t) the number of requests offered until t ([`Rate::expected`]), the due times are the Λ⁻¹ of 0, 1, 2, ... for
-/// constant arrivals; for a Poisson process, of the arrivals of a process of rate 1 (E. Çinlar, Introduction to
-/// Stochastic Processes, 1975, chapter 4, section 7: the arrivals T of a process with expectation Λ are those for which
-/// Λ(T) are the arrivals of a stationary process of rate 1).
+/// Let Λ(t) be the number of requests offered until t ([`Rate::expected`]). For constant arrivals the due times are Λ⁻¹
+/// of 0, 1, 2, ... For a Poisson process they are Λ⁻¹ of the arrivals of a process of rate 1 (E. Çinlar, Introduction
+/// to Stochastic Processes, 1975, chapter 4, section 7: T are the arrivals of a process with expectation Λ if and only
+/// if Λ(T) are the arrivals of a stationary process of rate 1).
 #[derive(Debug, Clone)]
 pub struct DueTimes {
     pieces: Box<[Piece]>,
@@ -73,7 +74,7 @@ enum Kind {
 }
 
 impl DueTimes {
-    /// When more than `count` requests have been offered. Counts must not fall from call to call.
+    /// When more than `count` requests are offered. `count` must not fall from call to call.
     #[inline]
     fn due_ns(&mut self, count: f64) -> Option<u64> {
         let piece = loop {
@@ -83,7 +84,7 @@ impl DueTimes {
             }
             self.current += 1;
         };
-        // Rounding in a ramp could let the last bit fall.
+        // Rounding in a ramp could make the last bit fall.
         self.last_ns = self.last_ns.max((piece.time_s(count) * 1e9).round() as u64);
         Some(self.last_ns)
     }
@@ -97,7 +98,7 @@ impl Iterator for DueTimes {
         self.nth(0)
     }
 
-    /// Constant arrivals are skipped at no cost; of a Poisson process all gaps must be drawn.
+    /// Constant arrivals can be skipped at no cost; for a Poisson process every gap must be drawn.
     #[inline]
     fn nth(&mut self, skip: usize) -> Option<u64> {
         let count = match &mut self.kind {

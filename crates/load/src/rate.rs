@@ -1,33 +1,34 @@
-//! Owns: the throughput of one worker in one slice, free of quantisation by batches. Must not know a clock.
+//! Owns: the throughput of one worker in one slice, without rounding errors from answers that come in batches. Must not
+//! know a clock.
 
-/// What one worker contributes to a slice's throughput: `counted` answers in the span (first, last].
+/// One worker's part of a slice's throughput: `counted` answers in the span (first, last].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RatePiece {
-    /// Complete answers after `first_ns`, up to and including `last_ns`, whatever their outcome.
+    /// Complete answers after `first_ns`, up to and including `last_ns`, with any outcome.
     pub counted: u64,
-    /// Where the span begins, in nanoseconds after the slice's start: with the last answer at or before the end of the
-    /// settling time; without one, at the slice's start.
+    /// Start of the span, in nanoseconds after the slice's start: the time of the last answer at or before the end of
+    /// the settling time, or else the slice's start.
     pub first_ns: u64,
-    /// When the last request was settled, drain included; nanoseconds after the slice's start. Time that the server
-    /// spent on what was in flight at the end, and on requests that never got an answer, is part of the span.
+    /// When the last request was settled, drain included; in nanoseconds after the slice's start. The span includes the
+    /// time that the server spent on requests in flight at the end and on requests that never got an answer.
     pub last_ns: u64,
 }
 
 impl RatePiece {
-    /// Answers per second, or `None` if nothing was counted.
+    /// Answers per second, or `None` if no answer counts.
     pub fn rate_per_s(&self) -> Option<f64> {
         let span_ns = self.last_ns.saturating_sub(self.first_ns);
         (self.counted > 0 && span_ns > 0).then(|| self.counted as f64 * 1e9 / span_ns as f64)
     }
 
-    /// Takes in a later slice of the same worker: counts add, and `last_ns` moves on by the later span.
+    /// Adds a later slice of the same worker: counts add up, and `last_ns` increases by the later span.
     pub(crate) fn append(&mut self, later: &RatePiece) {
         self.counted += later.counted;
         self.last_ns = self.last_ns.max(self.first_ns) + later.last_ns.saturating_sub(later.first_ns);
     }
 }
 
-/// Finds a [`RatePiece`] while answers come in, in time order.
+/// Determines a [`RatePiece`] as answers come in, in time order.
 #[derive(Debug, Clone)]
 pub(crate) struct RateWindow {
     settle_ns: u64,
@@ -40,7 +41,7 @@ impl RateWindow {
         RateWindow { settle_ns, piece: RatePiece::default() }
     }
 
-    /// Notes a complete answer.
+    /// Records a complete answer.
     #[inline]
     pub(crate) fn note(&mut self, at_ns: u64) {
         if at_ns <= self.settle_ns {
@@ -52,7 +53,7 @@ impl RateWindow {
         }
     }
 
-    /// Notes a request that ended without an answer: its time counts, it does not.
+    /// Records a request that ended without an answer: its time counts, but it does not.
     pub(crate) fn lost(&mut self, at_ns: u64) {
         if at_ns > self.settle_ns {
             self.piece.last_ns = at_ns;
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_stall_across_the_end_costs_its_time() {
-        // 10,000/s, and the last answer comes 50 ms late.
+        // 10,000/s, with the last answer 50 ms late.
         let mut times: Vec<u64> = (1..1000u64).map(|k| k * 100_000).collect();
         times.push(150_000_000);
         assert!((of(0, times).rate_per_s().unwrap() - 1000.0 / 0.15).abs() < 1e-6);
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn batches_do_not_quantise_the_rate() {
-        // 64 answers every 3 ms: 21,333.3/s. The naive count over 90 ms is wrong by up to 4 %, this one is not.
+        // 64 answers every 3 ms: 21,333.3/s. The naive rate over 90 ms is wrong by up to 4 %; this one is not.
         let times = (1..40u64).flat_map(|batch| std::iter::repeat_n(batch * 3_000_000, 64));
         let piece = of(10_000_000, times.clone());
         assert!((piece.rate_per_s().unwrap() - 64.0 / 0.003).abs() < 1e-6);

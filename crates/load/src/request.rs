@@ -1,21 +1,21 @@
-//! Owns: the bytes of one request and what its answer must be. Must not know sockets, order or time.
+//! Owns: the bytes of one request and the rules for its answer. Must not know sockets, order or time.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::status::StatusSet;
 
-/// One request, ready to be written, with what its answer must be.
+/// One request, ready to send, with the rules for its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
-    /// The whole request as it goes on the wire, head and body.
+    /// The whole request as sent, head and body.
     pub bytes: Vec<u8>,
     /// Whether this is a HEAD request, whose answer has no body whatever its headers say.
     pub head: bool,
-    /// What the answer is checked against.
+    /// The rules that the answer must meet.
     pub expect: Expectation,
 }
 
-/// What the answer to a request must be. The status is checked first; only if it fits is the body looked at.
+/// The rules for the answer to a request. The status is checked first, and the body only if the status is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expectation {
     /// Which status codes are right.
@@ -51,12 +51,12 @@ impl StatusRule {
     }
 }
 
-/// Which bodies are right. Lengths are of the decoded body (chunk framing removed), in bytes; a HEAD answer has 0.
+/// Which bodies are right. Lengths are of the decoded body (without chunk framing), in bytes; an answer to HEAD has 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyRule {
-    /// Every body; none is hashed.
+    /// Any body; it is not hashed.
     Any,
-    /// Every body of this many bytes; none is hashed.
+    /// Any body of this many bytes; it is not hashed.
     Length(u64),
     /// The body with this length and this [`digest`].
     Digest {
@@ -68,13 +68,13 @@ pub enum BodyRule {
 }
 
 impl BodyRule {
-    /// The rule that only this body fulfils.
+    /// The rule that only this body meets.
     pub fn exactly(body: &[u8]) -> BodyRule {
         BodyRule::Digest { length: body.len() as u64, xxh3: digest(body) }
     }
 }
 
-/// The digest that bodies are compared by: XXH3, 64 bits, seed 0. It finds differences; it proves no authorship.
+/// The digest by which bodies are compared: XXH3, 64 bits, seed 0. It detects differences, but does not prove origin.
 pub fn digest(body: &[u8]) -> u64 {
     xxh3_64(body)
 }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn digest_is_xxh3_with_seed_zero() {
-        // The value of the empty input in the reference implementation's test vectors.
+        // The value for empty input in the reference implementation's test vectors.
         assert_eq!(digest(b""), 0x2D06_8005_38D3_94C2);
     }
 }

@@ -1,4 +1,4 @@
-//! Owns: which prepared request stands at which position. Must not know what a request says or when it is sent.
+//! Owns: which prepared request is at which position. Must not know the content of requests, nor when they are sent.
 
 use rand::SeedableRng;
 use rand::distr::Distribution;
@@ -8,7 +8,7 @@ use rand_distr::Zipf;
 
 use crate::request::Prepared;
 
-/// A sequence of prepared requests, cycled without end. A position means the same request for every server.
+/// A sequence of prepared requests, repeated without end. A position means the same request for every server.
 #[derive(Debug, Clone)]
 pub struct Requests {
     prepared: Vec<Prepared>,
@@ -26,7 +26,7 @@ pub enum RequestsError {
     Index {
         /// Position in the order.
         position: usize,
-        /// The index found there.
+        /// The index found at that position.
         index: u32,
         /// How many requests there are.
         count: usize,
@@ -40,21 +40,21 @@ pub enum RequestsError {
 }
 
 impl Requests {
-    /// The same request for ever.
+    /// The same request, repeated.
     pub fn one(prepared: Prepared) -> Requests {
         Requests { prepared: vec![prepared], order: vec![0] }
     }
 
-    /// Each request once, in the order given, then from the beginning.
+    /// Each request once, in the order given, then from the beginning again.
     ///
     /// # Errors
-    /// [`RequestsError::Empty`] if there is none.
+    /// [`RequestsError::Empty`] if there is no request.
     pub fn in_turn(prepared: Vec<Prepared>) -> Result<Requests, RequestsError> {
         let order = (0..prepared.len() as u32).collect();
         Requests::ordered(prepared, order)
     }
 
-    /// The requests in an order written out by the caller: each entry is an index into `prepared`.
+    /// The requests in an explicit order: each entry is an index into `prepared`.
     ///
     /// # Errors
     /// [`RequestsError::Empty`] or [`RequestsError::Index`].
@@ -69,7 +69,7 @@ impl Requests {
         }
     }
 
-    /// `length` positions drawn independently, each request with probability in proportion to its weight. The same
+    /// `length` positions drawn independently, each request with a probability proportional to its weight. The same
     /// seed gives the same order on every machine.
     ///
     /// # Errors
@@ -92,9 +92,9 @@ impl Requests {
         Requests::ordered(prepared, order)
     }
 
-    /// `length` positions drawn independently from a Zipf distribution: the k-th request of the list, from 1, with
-    /// probability in proportion to k^-`exponent`. 0 makes all alike; the popularity of pages and files is often near 1.
-    /// The same seed gives the same order.
+    /// `length` positions drawn independently from a Zipf distribution: the k-th request of the list, from 1, with a
+    /// probability proportional to k^-`exponent`. With 0 all are equally likely; the popularity of pages and files
+    /// often has an exponent near 1. The same seed gives the same order.
     ///
     /// # Errors
     /// [`RequestsError::Empty`] or [`RequestsError::Exponent`].
@@ -107,29 +107,30 @@ impl Requests {
         if prepared.is_empty() || length == 0 {
             return Err(RequestsError::Empty);
         }
-        // The general formula divides by what the exponent differs from 1 by, and loses its digits close to it.
+        // The general formula divides by the exponent's distance from 1, and is imprecise close to it.
         let exponent = if (exponent - 1.0).abs() < 1e-9 { 1.0 } else { exponent };
         let draw = Zipf::new(prepared.len() as f64, exponent).ok().filter(|_| exponent.is_finite());
         let draw = draw.ok_or(RequestsError::Exponent)?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let most = prepared.len() as u32 - 1;
-        // Ranks are whole numbers from 1 to the length of the list.
+        // Ranks are integers from 1 to the length of the list.
         let order =
             (0..length).map(|_| (draw.sample(&mut random) as u32).saturating_sub(1).min(most)).collect();
         Requests::ordered(prepared, order)
     }
 
-    /// The distinct requests, in the order in which samples and mismatches name them.
+    /// The distinct requests. Samples and mismatches refer to them by index.
     pub fn prepared(&self) -> &[Prepared] {
         &self.prepared
     }
 
-    /// How many positions there are before the sequence begins again; at least 1.
+    /// Number of positions before the sequence repeats; at least 1.
     pub fn cycle(&self) -> u64 {
         self.order.len() as u64
     }
 
-    /// Index into [`Requests::prepared`] of the request at `position` (any value; the sequence is cycled).
+    /// Index into [`Requests::prepared`] of the request at `position`, which may have any value because the sequence
+    /// repeats.
     pub fn at(&self, position: u64) -> u32 {
         if self.order.len() == 1 { self.order[0] } else { self.order[(position % self.cycle()) as usize] }
     }
@@ -166,7 +167,7 @@ mod tests {
         let ones = a.order.iter().filter(|&&i| i == 1).count();
         assert!((1800..2200).contains(&ones), "{ones}");
         assert!(!a.order.contains(&2));
-        // Pinned: a change of this sequence would make old and new records incomparable.
+        // Pinned: if this sequence changed, old and new records would not be comparable.
         assert_eq!(first(&a, 16), PINNED);
     }
 
@@ -181,7 +182,7 @@ mod tests {
             order.iter().for_each(|&index| counts[index as usize] += 1);
             let weights: Vec<f64> = (1..=100).map(|rank| f64::from(rank).powf(-exponent)).collect();
             let unit = order.len() as f64 / weights.iter().sum::<f64>();
-            // Pearson's measure: 99 degrees of freedom stay below 160 in all but one of 10,000 cases.
+            // Pearson's statistic: with 99 degrees of freedom it exceeds 160 in only one of 10,000 cases.
             let terms = counts
                 .iter()
                 .zip(&weights)
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(make(1).order, make(1).order);
         assert_ne!(make(1).order, make(2).order);
         assert_eq!(first(&Requests::zipf(list(1), 1.5, 3, 1).unwrap(), 3), [0, 0, 0]);
-        // Pinned: a change of this sequence would make old and new records incomparable.
+        // Pinned: if this sequence changed, old and new records would not be comparable.
         assert_eq!(first(&make(1), 16), [1, 1, 0, 1, 3, 1, 0, 1, 4, 4, 0, 1, 0, 1, 0, 4]);
         assert_eq!(Requests::zipf(list(5), 1.0 + f64::EPSILON, 100, 1).unwrap().order, make(1).order);
         for exponent in [-0.1, f64::NAN, f64::INFINITY] {

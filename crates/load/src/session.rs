@@ -1,5 +1,5 @@
-//! Owns: the workers' threads, from opening the connections until they are closed, and the slices they run together.
-//! Must not know what happens on a connection. Between slices the threads are blocked on a channel and use no CPU.
+//! Owns: the workers' threads, from opening the connections until closing them, and the slices that they run together.
+//! Must not know what happens on a connection. Between slices the threads block on a channel and use no CPU.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use crate::tally::{Cause, Tally};
 use crate::transport::TlsSettings;
 use crate::worker::{Settings, Worker};
 
-/// What a session is made from.
+/// The settings of a session.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
     /// Where the server listens.
@@ -34,45 +34,47 @@ pub struct SessionConfig {
     /// Open slices open more connections, up to this many, when requests are due and none is free. Not fewer than
     /// `connections`.
     pub max_connections: usize,
-    /// How many worker threads there are; at least 1. Those beyond the number of connections are not started.
+    /// Number of worker threads; at least 1. Threads beyond the number of connections are not started.
     pub threads: usize,
-    /// The CPUs that the workers are tied to, in turn; empty: they are not tied.
+    /// The CPUs to which the workers are pinned, in turn. If empty, workers are not pinned.
     pub cpus: Vec<usize>,
-    /// Whether workers stay awake for the whole of a slice: sends are on time, and the server is not charged for waking the
-    /// generator, as it would not be if that ran on another machine. Only for workers that have a CPU of their own each.
+    /// Whether workers stay awake for the whole slice. Sends are then on time, and the server does not spend time on
+    /// waking the generator, just as if the generator ran on another machine. Use it only if each worker has a CPU to
+    /// itself.
     pub spin: bool,
-    /// How to speak to the operating system.
+    /// How to communicate with the operating system.
     pub backend: Backend,
-    /// What is sent.
+    /// The requests to send.
     pub requests: Arc<Requests>,
     /// How long an attempt to connect may take.
     pub connect_timeout: Duration,
-    /// How long a request may take from being taken up by a connection to its complete answer. Checked every 10 ms.
+    /// Longest time from when a connection takes up a request to the complete answer. Checked every 10 ms.
     pub timeout: Duration,
-    /// Of each n-th answer (per worker, counted over all slices, the first one among them) the body is kept; 0: never.
+    /// Keep the body of every n-th answer, beginning with the first (counted per worker over all slices); 0: keep none.
     pub sample_every: u32,
-    /// No more bodies than this are kept per slice and worker.
+    /// Largest number of bodies to keep per slice and worker.
     pub max_samples_per_slice: u32,
 }
 
-/// What is to be done in one slice.
+/// What to do in one slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceOrder {
     /// When requests are due.
     pub pacer: Pacer,
     /// When to stop.
     pub limit: Limit,
-    /// Answers up to this time after the start are left out of the rate; requests intended before it, of the times.
+    /// Settling time after the start: answers in it do not count for the rate, and requests intended in it not for the
+    /// times.
     pub settle: Duration,
-    /// Position in the request order of the slice's first request. Several workers share the order out among them: of n
-    /// positions that follow each other each takes one, in changing turns.
+    /// Position of the slice's first request in the request order. Several workers share the order: of every n
+    /// consecutive positions each of n workers takes one, and which one varies.
     pub start: u64,
 }
 
-/// Why a session could not be opened.
+/// Why a session could not open.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No connection was asked for.
+    /// The number of connections is 0.
     #[error("a session needs at least one connection")]
     NoConnections,
     /// The address cannot be used, for example because the path of the socket is too long.
@@ -80,43 +82,43 @@ pub enum OpenError {
     Address {
         /// The address.
         address: Address,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Not all connections could be opened in time.
+    /// Some connections could not be opened in time.
     #[error("only {opened} of {wanted} connections to {address} could be opened")]
     Connect {
         /// The address.
         address: Address,
         /// Connections that were opened.
         opened: usize,
-        /// Connections that were to be opened.
+        /// Connections that were wanted.
         wanted: usize,
-        /// Why the last one that failed did.
+        /// Error of the last attempt that failed.
         source: std::io::Error,
     },
-    /// A worker could not be tied to its CPU.
+    /// A worker could not be pinned to its CPU.
     #[error("the load generator cannot run on CPU {cpu}: choose one that this process may use")]
     Pin {
         /// The CPU.
         cpu: usize,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A worker's thread or its means of waiting could not be made.
+    /// The thread of a worker, or its driver, could not be created.
     #[error("a worker of the load generator could not be started")]
     Worker(#[source] std::io::Error),
-    /// The backend that was asked for cannot be used here.
+    /// The requested backend cannot be used here.
     #[error("the backend {backend} cannot be used here: leave the choice to deadheat, or take another", backend = .backend.name())]
     Backend {
-        /// What was asked for.
+        /// The requested backend.
         backend: Backend,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Why a slice could not be run.
+/// Why a slice could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// Neither a duration nor a number of requests was given.
@@ -125,12 +127,12 @@ pub enum SessionError {
     /// Waiting for connections failed.
     #[error("the load generator could not wait for its connections")]
     Wait(#[source] std::io::Error),
-    /// A worker's thread is gone; the session cannot be used any more.
+    /// A worker's thread has ended; the session cannot be used any more.
     #[error("a worker of the load generator ended unexpectedly")]
     WorkerLost,
 }
 
-/// Connections to one server, and the threads that use them. Dropping it closes and joins.
+/// Connections to one server, and the threads that use them. Dropping it closes the connections and joins the threads.
 #[derive(Debug)]
 pub struct Session {
     workers: Vec<Handle>,
@@ -139,7 +141,7 @@ pub struct Session {
     stop: Arc<AtomicBool>,
 }
 
-/// Reads how far the slices of a session are, from any thread.
+/// Reads the progress of a session's slices, from any thread.
 #[derive(Debug, Clone)]
 pub struct ProgressHandle(Vec<Arc<Gauge>>);
 
@@ -155,8 +157,8 @@ impl ProgressHandle {
 pub struct StopHandle(Arc<AtomicBool>);
 
 impl StopHandle {
-    /// Lets the slice that is running, and all later ones, end: nothing more is begun, what is in flight is drained, and
-    /// the tally is returned as usual. Takes effect within 10 ms.
+    /// Ends the current slice and all later ones. No request begins any more, requests in flight are drained, and the
+    /// slice returns its tally as usual. Takes effect within 10 ms.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -187,18 +189,18 @@ enum Reply {
     Done(Box<Tally>),
 }
 
-/// Connections that are loaded slice by slice. It is asked once per slice, never per request.
+/// Connections that carry load slice by slice. It is called once per slice, never per request.
 pub trait LoadSession {
-    /// Loads the server once: see [`Session::slice`].
+    /// Runs one slice: see [`Session::slice`].
     ///
     /// # Errors
-    /// When the slice fails as a whole.
+    /// If the slice fails as a whole.
     fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError>;
 
-    /// Lets the generator work so much longer on each request, from the next slice on.
+    /// Adds this much work to each request, from the next slice on.
     ///
     /// # Errors
-    /// When the generator has failed.
+    /// If the generator has failed.
     fn set_handicap(&self, handicap: Duration) -> Result<(), SessionError>;
 }
 
@@ -216,7 +218,7 @@ impl Session {
     /// Starts the workers and opens all connections.
     ///
     /// # Errors
-    /// See [`OpenError`]; nothing is left running or open.
+    /// See [`OpenError`]. After an error nothing is left running or open.
     pub fn open(config: SessionConfig) -> Result<Session, OpenError> {
         if config.connections == 0 {
             return Err(OpenError::NoConnections);
@@ -238,16 +240,16 @@ impl Session {
         Ok(session)
     }
 
-    /// Runs one slice and waits for its end: at the latest the slice's duration, the request timeout and (before it, to
-    /// reopen connections) the connect timeout from now. Without a duration, it is given up when no answer has come for
-    /// twice the request timeout and the connect timeout.
+    /// Runs one slice and waits for its end. That takes at most the connect timeout (to reopen connections), the
+    /// slice's duration and the request timeout together. A slice without a duration gives up when no answer has come
+    /// for twice the request timeout plus the connect timeout.
     ///
-    /// Connections stay open from slice to slice; those that the server has closed meanwhile are reopened first. At the
-    /// deadline nothing more becomes due; what is in flight, and with an open pacer also what is due and waits, is
-    /// drained for at most the request timeout, and then cut.
+    /// Connections stay open from slice to slice. Before a slice starts, the workers reopen those that the server has
+    /// closed. At the deadline no more requests become due. Requests in flight, and with an open pacer also requests
+    /// that are due and wait, are drained for at most the request timeout, and then cut.
     ///
     /// # Errors
-    /// [`SessionError`]; failures of single requests are no errors but outcomes.
+    /// [`SessionError`]. Failures of single requests are not errors but outcomes.
     pub fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError> {
         if order.limit == Limit::default() {
             return Err(SessionError::NoLimit);
@@ -277,7 +279,7 @@ impl Session {
         }
     }
 
-    /// Changes what is sent from the next slice on.
+    /// Changes the requests to send, from the next slice on.
     ///
     /// # Errors
     /// [`SessionError::WorkerLost`].
@@ -285,8 +287,8 @@ impl Session {
         self.workers.iter().try_for_each(|worker| worker.send(Command::Requests(requests.clone())))
     }
 
-    /// From the next slice on, each worker works so much longer on every request before it is sent: what that does to the rate
-    /// says whether the workers are what limits it. Zero, as it is at first, takes nothing.
+    /// From the next slice on, each worker spends this much extra time on every request before sending it. The effect
+    /// on the rate shows whether the workers limit it. Zero, the initial value, costs nothing.
     ///
     /// # Errors
     /// [`SessionError::WorkerLost`].
@@ -294,12 +296,12 @@ impl Session {
         self.workers.iter().try_for_each(|worker| worker.send(Command::Handicap(handicap)))
     }
 
-    /// A handle that ends slices early, for use from another thread.
+    /// A handle to end slices early from another thread.
     pub fn stop_handle(&self) -> StopHandle {
         StopHandle(self.stop.clone())
     }
 
-    /// Reads how far the slices are, for use from another thread.
+    /// A handle to read the progress of slices from another thread.
     pub fn progress(&self) -> ProgressHandle {
         ProgressHandle(self.workers.iter().map(|worker| worker.gauge.clone()).collect())
     }
@@ -421,14 +423,14 @@ impl Drop for Session {
         }
         for worker in &mut self.workers {
             if let Some(thread) = worker.thread.take() {
-                // A panic of the worker has been reported as WorkerLost.
+                // A panic of the worker was already reported as WorkerLost.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// The backend to use: io_uring if a ring with all that is needed can be made, which is found out by making one.
+/// The backend to use. Makes a ring to find out whether io_uring has all that the load generator needs.
 fn choose(asked: Backend) -> Result<Backend, OpenError> {
     match (asked, Uring::new(1)) {
         (Backend::Epoll, _) | (Backend::Auto, Err(_)) => Ok(Backend::Epoll),
@@ -437,7 +439,7 @@ fn choose(asked: Backend) -> Result<Backend, OpenError> {
     }
 }
 
-/// The life of a worker's thread. It ends when the session hangs up, or with the first failure to wait.
+/// Runs a worker's thread. It ends when the session hangs up, or when waiting first fails.
 fn serve<D: Driver, P: Protocol>(
     target: Target,
     requests: Arc<Requests>,

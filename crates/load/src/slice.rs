@@ -1,5 +1,5 @@
-//! Owns: what one worker knows of the slice it runs: its times, what is still to be begun, and the worker's own tally.
-//! Must not know connections or sockets. Times are on the worker's clock.
+//! Owns: one worker's state of the slice that it runs: times, remaining requests, and the worker's tally. Must not know
+//! connections or sockets. Times are on the worker's clock.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::source::{Source, SourceSettings};
 use crate::tally::{Cause, MAX_MISMATCHES, Tally};
 use crate::times::Times;
 
-/// What a worker is told about a slice.
+/// The orders of a worker for a slice.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerOrder {
     pub(crate) pacer: Pacer,
@@ -32,7 +32,7 @@ pub(crate) struct Slice {
     start_ns: u64,
     settled_ns: u64,
     deadline_ns: u64,
-    /// Nothing goes on after this; `u64::MAX` while there is no deadline.
+    /// The slice ends at this time at the latest; `u64::MAX` while there is no deadline.
     pub(crate) cut_ns: u64,
     pub(crate) source: Source,
     pub(crate) in_flight: usize,
@@ -41,27 +41,27 @@ pub(crate) struct Slice {
     pub(crate) next_growth_ns: u64,
     pub(crate) last_answer_ns: u64,
     pub(crate) samples_left: u32,
-    /// Since when requests have waited because no connection is free; `None` while none does.
+    /// Since when requests have waited because no connection is free; `None` while none waits.
     blocked_since_ns: Option<u64>,
-    /// Until when `in_flight_ns` is up to date.
+    /// The time up to which `in_flight_ns` is computed.
     counted_until_ns: u64,
-    /// Latencies of requests that were sent when they were intended, and did not wait: they are their service times.
+    /// Latencies of requests that were sent when intended and did not wait. They equal the service times.
     prompt: Times,
     window: RateWindow,
     backlog: Backlog,
-    /// Whether nothing more will be due: from then on what is outstanding can only shrink.
+    /// Whether no more requests will become due: from then on the number outstanding can only fall.
     backlog_closed: bool,
     pub(crate) tally: Tally,
 }
 
 impl Slice {
-    /// A slice that begins nothing: connections are only put in order.
+    /// A slice that begins no request: it only prepares connections.
     pub(crate) fn preparing(order: &WorkerOrder, now_ns: u64) -> Slice {
         let order = WorkerOrder { pacer: Pacer::Closed, limit: Limit::requests(0), ..order.clone() };
         Slice::running(&order, Duration::ZERO, now_ns)
     }
 
-    /// The slice itself, from now on.
+    /// The slice itself, starting now.
     pub(crate) fn running(order: &WorkerOrder, timeout: Duration, now_ns: u64) -> Slice {
         let deadline_ns = order.limit.duration.map_or(u64::MAX, |duration| after(now_ns, duration));
         let mut tally = Tally::default();
@@ -89,17 +89,17 @@ impl Slice {
         }
     }
 
-    /// Whether all is done at `now_ns`.
+    /// Whether the slice is complete at `now_ns`.
     pub(crate) fn is_finished(&self, now_ns: u64) -> bool {
         self.in_flight == 0 && self.source.is_exhausted(now_ns)
     }
 
-    /// Whether the slice has a deadline to end it.
+    /// Whether the slice has a deadline.
     pub(crate) fn has_deadline(&self) -> bool {
         self.deadline_ns != u64::MAX
     }
 
-    /// Begins nothing more from `now_ns` on; what is in flight has `timeout` to end.
+    /// Begins no more requests from `now_ns` on. Requests in flight have `timeout` to end.
     pub(crate) fn end_at(&mut self, now_ns: u64, timeout: Duration) {
         if now_ns < self.deadline_ns {
             self.deadline_ns = now_ns;
@@ -108,8 +108,8 @@ impl Slice {
         }
     }
 
-    /// When something must be done even if nothing happens: the next due time or the deadline. Only open slices wait for
-    /// either; in a closed one every connection is busy until the end.
+    /// When the worker must act even without events: the next due time or the deadline. Only open slices need it; in a
+    /// closed slice every connection is busy until the end.
     pub(crate) fn next_alarm_ns(&self, now_ns: u64) -> Option<u64> {
         if !self.source.is_open() {
             return None;
@@ -129,13 +129,13 @@ impl Slice {
         self.blocked_since_ns.get_or_insert(now_ns);
     }
 
-    /// Open: nothing is due that was not taken up.
+    /// Open: all due requests are taken up.
     #[inline]
     pub(crate) fn unblocked(&mut self) {
         self.blocked_since_ns = None;
     }
 
-    /// How long a request intended at `intended_ns` has waited at `now_ns` because no connection was free.
+    /// How long a request intended at `intended_ns` has waited until `now_ns` because no connection was free.
     #[inline]
     pub(crate) fn waited_ns(&self, intended_ns: u64, now_ns: u64) -> u64 {
         self.blocked_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(intended_ns.max(since_ns)))
@@ -202,7 +202,7 @@ impl Slice {
         }
     }
 
-    /// Counts all requests that are due and were never taken up as cut.
+    /// Counts all due requests that were never taken up as cut.
     pub(crate) fn cut_waiting(&mut self, now_ns: u64) {
         let mut count = 0;
         while self.source.when_due(now_ns).is_some() {
@@ -228,7 +228,7 @@ impl Slice {
         self.backlog.note(now_ns - self.start_ns, outstanding, rate_per_s);
     }
 
-    /// Shows others how far the slice is; `before` is what the gauge showed when it began.
+    /// Publishes the progress of the slice; `before` holds the gauge's values from when it began.
     pub(crate) fn show(&self, gauge: &Gauge, before: &Before) {
         gauge.due.store(before.due + self.tally.due, Ordering::Relaxed);
         gauge.completions.store(before.completions + self.tally.completions, Ordering::Relaxed);
@@ -236,7 +236,7 @@ impl Slice {
         gauge.bytes_read.store(before.bytes_read + self.tally.bytes_read, Ordering::Relaxed);
     }
 
-    /// The finished tally.
+    /// Completes the tally and returns it.
     pub(crate) fn finish(mut self, now_ns: u64, connections: usize) -> Tally {
         if self.source.is_open() {
             let (source, start_ns) = (&self.source, self.start_ns);
@@ -257,7 +257,7 @@ impl Slice {
         self.tally
     }
 
-    /// Brings the integral of requests in flight up to `now_ns`.
+    /// Updates the integral of requests in flight up to `now_ns`.
     #[inline]
     fn count_until(&mut self, now_ns: u64) {
         let now_ns = now_ns.max(self.counted_until_ns);
@@ -269,7 +269,7 @@ impl Slice {
     }
 }
 
-/// What a gauge showed at some time.
+/// The values of a gauge at some time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
     due: u64,

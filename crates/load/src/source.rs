@@ -1,5 +1,5 @@
-//! Owns: which request a worker begins next, and when it was intended. Must not know connections or a clock: times come
-//! in as nanoseconds of the caller's clock.
+//! Owns: which request a worker begins next, and when it was intended. Must not know connections or a clock: callers
+//! pass times as nanoseconds of their clock.
 
 use crate::pacer::{DueTimes, Pacer};
 
@@ -11,23 +11,23 @@ pub(crate) struct Job {
     pub(crate) intended_ns: u64,
 }
 
-/// What a source is made from.
+/// The settings of a source.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceSettings {
     pub(crate) pacer: Pacer,
     /// Position of the slice's first request.
     pub(crate) first: u64,
-    /// This worker's place among the workers, and their number.
+    /// This worker's index among the workers, and their number.
     pub(crate) index: u64,
     pub(crate) workers: u64,
-    /// How many requests all workers together may begin; `u64::MAX` where there is no limit.
+    /// How many requests all workers together may begin; `u64::MAX` without a limit.
     pub(crate) total: u64,
 }
 
 impl SourceSettings {
-    /// Where in the slice's sequence the worker's request of this block stands: each `workers` requests are a block, of which
-    /// each worker takes one. Which one changes from block to block, else a mix whose period shares a factor with the
-    /// number of workers would give one worker all requests of a kind.
+    /// The place in the slice's sequence of the worker's request in this block. A block is `workers` consecutive
+    /// requests, and each worker takes one of them. Which one changes from block to block. Otherwise, with a mix whose
+    /// period shares a factor with the number of workers, one worker would get all requests of a kind.
     fn place(&self, block: u64) -> u64 {
         let turn = if self.workers > 1 { splitmix64(block) % self.workers } else { 0 };
         block.wrapping_mul(self.workers).wrapping_add((self.index + turn) % self.workers)
@@ -41,7 +41,7 @@ impl SourceSettings {
     }
 }
 
-/// Scatters consecutive numbers over all numbers of 64 bits (S. Vigna, splitmix64.c, 2015, public domain).
+/// Maps consecutive numbers to numbers scattered over 64 bits (S. Vigna, splitmix64.c, 2015, public domain).
 fn splitmix64(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -49,8 +49,8 @@ fn splitmix64(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The requests that fall to one worker: one of each `workers` in the slice's sequence. It keeps no queue: requests whose
-/// due time has passed wait where they are, in the sequence.
+/// The requests of one worker: one of every `workers` in the slice's sequence. There is no queue: overdue requests stay
+/// at their place in the sequence.
 #[derive(Debug)]
 pub(crate) struct Source {
     plan: SourceSettings,
@@ -59,14 +59,14 @@ pub(crate) struct Source {
     start_ns: u64,
     deadline_ns: u64,
     begun: u64,
-    /// The place in the sequence of the request that is begun next.
+    /// The place in the sequence of the next request to begin.
     place: u64,
-    /// `u64::MAX` when no more will be due.
+    /// When the next request is due; `u64::MAX` when no more will be due.
     next_due_ns: u64,
 }
 
 impl Source {
-    /// `deadline_ns` is `u64::MAX` where there is none.
+    /// `deadline_ns` is `u64::MAX` without a deadline.
     pub(crate) fn new(plan: SourceSettings, start_ns: u64, deadline_ns: u64) -> Source {
         let due_times = plan.pacer.due_times();
         let (quota, place) = (plan.quota(), plan.place(0));
@@ -76,12 +76,13 @@ impl Source {
         source
     }
 
-    /// Whether requests are due by themselves, not when a connection is free.
+    /// Whether requests become due at set times, and not when a connection is free.
     pub(crate) fn is_open(&self) -> bool {
         self.due_times.is_some()
     }
 
-    /// Closed: the next request for a connection that is free since `free_ns`, if one may still be begun at `now_ns`.
+    /// Closed: the next request for a connection that has been free since `free_ns`, if one may still begin at
+    /// `now_ns`.
     #[inline]
     pub(crate) fn when_free(&mut self, free_ns: u64, now_ns: u64) -> Option<Job> {
         if self.is_open() || self.begun >= self.quota || now_ns >= self.deadline_ns {
@@ -90,13 +91,13 @@ impl Source {
         Some(self.begin(free_ns))
     }
 
-    /// Open: when the next request is or was due; `None` if no more will be.
+    /// Open: the due time of the next request; `None` if no more will be due.
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         let more = self.begun < self.quota && self.next_due_ns < self.deadline_ns;
         (self.is_open() && more).then_some(self.next_due_ns)
     }
 
-    /// Open: about how many requests are due at `now_ns` and not begun.
+    /// Open: about how many requests are due at `now_ns` and have not begun.
     pub(crate) fn waiting(&self, now_ns: u64) -> u64 {
         let Pacer::Open { rate, .. } = &self.plan.pacer else { return 0 };
         if self.next_due_ns().is_none_or(|due_ns| due_ns > now_ns) {
@@ -108,7 +109,7 @@ impl Source {
         (since.max(0.0) as u64).saturating_add(1).min(self.quota - self.begun)
     }
 
-    /// Open: how many requests are due between two times, and how many per second at the second one.
+    /// Open: how many requests are due between two times, and the rate per second at the second one.
     pub(crate) fn due_between(&self, from_ns: u64, until_ns: u64) -> (f64, f64) {
         let Pacer::Open { rate, .. } = &self.plan.pacer else { return (0.0, 0.0) };
         let at_s = |ns: u64| ns.saturating_sub(self.start_ns) as f64 / 1e9;
@@ -126,13 +127,13 @@ impl Source {
         Some(job)
     }
 
-    /// Open: whether all requests that there will be are due at `now_ns`.
+    /// Open: whether no more requests become due after `now_ns`.
     pub(crate) fn all_due(&self, now_ns: u64) -> bool {
         let counted = self.begun.saturating_add(self.waiting(now_ns)) >= self.quota;
         now_ns >= self.deadline_ns || counted || self.next_due_ns().is_none()
     }
 
-    /// Whether no request will be begun any more at or after `now_ns`.
+    /// Whether no request will begin at or after `now_ns`.
     pub(crate) fn is_exhausted(&self, now_ns: u64) -> bool {
         let spent = self.begun >= self.quota;
         if self.is_open() {
@@ -143,12 +144,12 @@ impl Source {
         }
     }
 
-    /// No request is due at or after `deadline_ns`, should that be earlier than before.
+    /// Moves the deadline to `deadline_ns` if that is earlier. No request is due at or after the deadline.
     pub(crate) fn end_at(&mut self, deadline_ns: u64) {
         self.deadline_ns = self.deadline_ns.min(deadline_ns);
     }
 
-    /// Goes to the due time after the next `skip` ones.
+    /// Skips `skip` due times and takes the next one.
     fn step(&mut self, skip: usize) {
         let next_ns = self.due_times.as_mut().and_then(|times| times.nth(skip)).unwrap_or(u64::MAX);
         self.next_due_ns = self.start_ns.saturating_add(next_ns);
@@ -209,7 +210,8 @@ mod tests {
 
     #[test]
     fn each_worker_sends_the_same_mix() {
-        // Two kinds in turn over two workers, and eight over four: none has more of a kind than chance allows.
+        // Two kinds in turn over two workers, and eight over four: each worker gets about the expected number of each
+        // kind.
         for (workers, kinds) in [(2, 2), (4, 8), (3, 3)] {
             for index in 0..workers {
                 let own = positions(index, workers, workers * 4000);

@@ -1,10 +1,11 @@
-//! Owns: sets of status codes and how they are written. Must not know what an answer is checked for besides.
+//! Owns: sets of status codes and their text form. Must not know the other checks of an answer.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A set of status codes from 100 to 599. Small, fixed in size and without indirection: asked for every answer.
+/// A set of status codes from 100 to 599. It is small, of fixed size and without indirection, because every answer is
+/// checked against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusSet {
     bits: [u64; 8],
@@ -17,16 +18,16 @@ const LAST: u16 = 599;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at character {position} of the status codes: found {found:?}; allowed is {ALLOWED}")]
 pub struct StatusSetError {
-    /// Where, counted in characters from 1.
+    /// Position in characters, from 1.
     pub position: usize,
-    /// What stands there, up to the next comma.
+    /// The text found there, up to the next comma.
     pub found: String,
 }
 
 const ALLOWED: &str = "a code from 100 to 599, a class such as 2xx, or a range such as 301-399";
 
 impl StatusSet {
-    /// The codes of a range; those that are not from 100 to 599 are no codes and left out.
+    /// The codes of a range, without those outside 100 to 599.
     pub fn range(codes: RangeInclusive<u16>) -> StatusSet {
         let mut set = StatusSet::default();
         for code in (*codes.start()).max(FIRST)..=(*codes.end()).min(LAST) {
@@ -36,7 +37,7 @@ impl StatusSet {
         set
     }
 
-    /// The codes of either set.
+    /// The union of both sets.
     pub fn or(mut self, other: StatusSet) -> StatusSet {
         self.bits.iter_mut().zip(other.bits).for_each(|(mine, theirs)| *mine |= theirs);
         self
@@ -49,12 +50,12 @@ impl StatusSet {
         self.bits.get(usize::from(bit / 64)).is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
 
-    /// Whether there is no code in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.bits == [0; 8]
     }
 
-    /// The codes, ascending, as ranges that do not touch each other.
+    /// The codes, ascending, as ranges that are not adjacent.
     fn ranges(&self) -> Vec<RangeInclusive<u16>> {
         let mut ranges: Vec<RangeInclusive<u16>> = Vec::new();
         for code in (FIRST..=LAST).filter(|code| self.contains(*code)) {
@@ -68,13 +69,13 @@ impl StatusSet {
 }
 
 impl FromIterator<u16> for StatusSet {
-    /// Codes that are not from 100 to 599 are left out.
+    /// Ignores codes outside 100 to 599.
     fn from_iter<I: IntoIterator<Item = u16>>(codes: I) -> StatusSet {
         codes.into_iter().fold(StatusSet::default(), |set, code| set.or(StatusSet::range(code..=code)))
     }
 }
 
-/// Codes, classes and ranges with commas between them: `200,204,301-399,2xx`.
+/// Parses codes, classes and ranges separated by commas: `200,204,301-399,2xx`.
 impl FromStr for StatusSet {
     type Err = StatusSetError;
 
@@ -104,7 +105,7 @@ fn codes(part: &str) -> Option<RangeInclusive<u16>> {
     (first <= last).then_some(first..=last)
 }
 
-/// The shortest form that is read again as the same set, ascending.
+/// Writes the shortest form that parses to the same set, ascending.
 impl fmt::Display for StatusSet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, range) in self.ranges().iter().enumerate() {

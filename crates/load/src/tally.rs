@@ -1,4 +1,4 @@
-//! Owns: what a slice yields, and how the shares of its workers are put together. Must not know how it was measured.
+//! Owns: the results of a slice, and how those of several workers are combined. Must not know how they were measured.
 
 use crate::backlog::Behind;
 use crate::outcome::{Outcome, Outcomes, StatusCounts};
@@ -7,10 +7,10 @@ use crate::rate::RatePiece;
 use crate::request::Expectation;
 use crate::times::Times;
 
-/// How many [`Mismatch`]es a tally keeps; the count is in the outcomes.
+/// How many [`Mismatch`]es a tally keeps; `outcomes` counts all of them.
 pub const MAX_MISMATCHES: usize = 8;
 
-/// How many [`Fault`]s a tally tells apart; what is beyond is in the outcomes alone.
+/// How many different [`Fault`]s a tally keeps; `outcomes` counts all of them.
 pub const MAX_FAULTS: usize = 16;
 
 /// How much of a mismatching body is kept, in bytes.
@@ -19,109 +19,110 @@ pub const MAX_MISMATCH_BODY: usize = 1024;
 /// How much of a sampled body is kept, in bytes.
 pub const MAX_SAMPLE_BODY: usize = 16 << 20;
 
-/// What a slice yielded. `due` equals the sum of `outcomes`.
+/// The results of a slice. `due` equals the sum of `outcomes`.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Requests that were due: taken up by a connection, or (open pacers) whose due time came.
+    /// Requests that were due: taken up by a connection, or (open pacers) past their due time.
     pub due: u64,
-    /// Complete answers, right or wrong (ok + status + mismatch), those of the drain included.
+    /// Complete answers, right or wrong (ok + status + mismatch), including those of the drain.
     pub completions: u64,
-    /// Complete answers at or before the deadline; all, where there is none.
+    /// Complete answers at or before the deadline; without a deadline, all of them.
     pub in_time: u64,
-    /// From the slice's start to its deadline, or to the last request settled if that came first; the longest of the workers.
+    /// From the slice's start to its deadline, or to the last settled request if that is earlier; the maximum over the
+    /// workers.
     pub loading_ns: u64,
-    /// Open pacers: by how much the server fell behind with what was due.
+    /// Open pacers: by how much the server fell behind the requests that were due.
     pub behind: Option<Behind>,
     /// What each worker contributes to the rate of a closed load, in order of workers.
     pub rates: Vec<RatePiece>,
-    /// From the slice's start until the last request was settled, drain included; the longest of the workers.
+    /// From the slice's start until the last request was settled, drain included; the maximum over the workers.
     pub elapsed_ns: u64,
-    /// done - intended, of complete answers to requests intended after the settling time.
+    /// done - intended, for complete answers to requests intended after the settling time.
     pub latency: Times,
-    /// done - sent, of the same.
+    /// done - sent, for the same requests.
     pub service: Times,
-    /// sent - intended, of the same. Where requests waited for a connection, the wait is part of it.
+    /// sent - intended, for the same requests. It includes the wait for a free connection.
     pub send_lag: Times,
-    /// How long they waited because no connection was free; 0 for most. Closed pacers know no such wait.
+    /// How long the same requests waited because no connection was free; 0 for most. Closed pacers have no such wait.
     pub wait: Times,
-    /// taken up - intended - wait, of the same: the part of the send lag that is the generator's own.
+    /// taken up - intended - wait, for the same requests: the part of the send lag that the generator causes.
     pub own_lag: Times,
-    /// Requests that waited because no connection was free, whatever came of them.
+    /// Requests that waited because no connection was free, whatever their outcome.
     pub waited: u64,
     /// How the requests ended.
     pub outcomes: Outcomes,
     /// Status codes of complete answers.
     pub status: StatusCounts,
-    /// Bytes that came in, of whatever kind.
+    /// Bytes received, of any kind.
     pub bytes_read: u64,
-    /// Bytes that the operating system took for sending, repeated requests included.
+    /// Bytes that the operating system accepted for sending, repeated requests included.
     pub bytes_written: u64,
-    /// Connections that were opened anew, in preparation of the slice or while it ran.
+    /// Connections that were opened again, before the slice or during it.
     pub reconnects: u64,
-    /// Connections that the server closed without fault: announced in an answer, or while none was owed.
+    /// Connections that the server closed properly: announced in an answer, or while it owed no answer.
     pub closed_by_server: u64,
-    /// Connections closed by us, because bytes came on them that no request had asked for.
+    /// Connections that the generator closed because bytes came that answered no request.
     pub unsolicited: u64,
-    /// Requests sent a second time, because the server closed a used connection before any byte of an answer, and may have
-    /// done so before it read the request; only methods that may be repeated.
+    /// Requests sent a second time. This happens when the server closes a used connection before any byte of an answer,
+    /// possibly before it read the request, and only for methods that may be repeated.
     pub retried: u64,
-    /// Connections that were open at the same time: the most at any time of the slice, of each worker, added up.
+    /// Largest number of connections open at the same time during the slice, for each worker, added up.
     pub connections: usize,
-    /// Attempts to open a connection that failed while no request stood on it, each reason with its count; at most
-    /// [`MAX_FAULTS`] of them. Where a request did, it is among the `faults`.
+    /// Failed attempts to open a connection that had no request waiting on it: each reason with its count, at most
+    /// [`MAX_FAULTS`] reasons. Failed attempts with a request are in `faults`.
     pub unopened: Vec<Fault>,
-    /// Requests in flight, integrated over time: their number times nanoseconds, those left out that ended without a
-    /// complete answer or were intended before the settling time, and with the time from intended to taken up. By Little's
-    /// law it is the sum of all latencies.
+    /// Number of requests in flight, integrated over time in nanoseconds. It includes the time from intended to taken
+    /// up. It omits requests that ended without a complete answer or were intended before the settling time. By
+    /// Little's law it equals the sum of all latencies.
     pub in_flight_ns: u64,
-    /// As `in_flight_ns`, over `loading_ns` only and with those that were intended before the settling time.
+    /// As `in_flight_ns`, but over `loading_ns` only, and including requests intended before the settling time.
     pub loading_in_flight_ns: u64,
-    /// CPU time of the workers while the slice ran, added up, `spin_ns` included.
+    /// CPU time of the workers during the slice, added up, `spin_ns` included.
     pub cpu_ns: u64,
-    /// How long the workers looked out for the next due time or answer, awake and without anything to do, added up. It is read from
-    /// the clock, which goes on while another program has the CPU: where that happened it says too much, but never more than the
-    /// worker's `cpu_ns` in the slice.
+    /// How long the workers were awake with nothing to do, waiting for the next due time or answer, added up. It is
+    /// wall time and so includes time during which another program had the CPU. It can therefore be too high, but it is
+    /// never more than the worker's `cpu_ns` in the slice.
     pub spin_ns: u64,
-    /// How long the workers waited for a CPU while they could have run, added up; `None` where the kernel does not say.
+    /// How long the workers were runnable but waited for a CPU, added up; `None` where the kernel does not report it.
     pub run_delay_ns: Option<u64>,
-    /// How often the workers came to run on a CPU, added up: so often they may have waited for it; `None` where the kernel
-    /// does not say.
+    /// How often the workers were scheduled on a CPU, added up: the largest possible number of waits for a CPU. `None`
+    /// where the kernel does not report it.
     pub runs: Option<u64>,
-    /// Wall time of the workers while the slice ran, added up: cpu_ns / wall_ns is the share of a core in use.
+    /// Wall time of the workers during the slice, added up: cpu_ns / wall_ns is the share of a core in use.
     pub wall_ns: u64,
-    /// Whether a slice without a duration was given up because no answer came any more.
+    /// Whether a slice without a duration gave up because answers stopped coming.
     pub gave_up: bool,
     /// Bodies kept for comparison.
     pub samples: Vec<Sample>,
     /// The first [`MAX_MISMATCHES`] answers with the wrong status or body.
     pub mismatches: Vec<Mismatch>,
-    /// Why requests ended without a complete answer, each reason with its count; at most [`MAX_FAULTS`] of them.
+    /// Why requests ended without a complete answer: each reason with its count, at most [`MAX_FAULTS`] reasons.
     pub faults: Vec<Fault>,
 }
 
-/// A reason for which requests ended without a complete answer, or connections were not opened.
+/// A reason why requests ended without a complete answer, or why connections were not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// How they ended; [`Outcome::Connect`] for connections.
+    /// How the requests ended; [`Outcome::Connect`] for connections.
     pub outcome: Outcome,
     /// Why.
     pub cause: Cause,
-    /// How many.
+    /// Number of times.
     pub count: u64,
 }
 
 /// Why a request ended without a complete answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// What the operating system said, as its error number.
+    /// An error of the operating system, as its number.
     System(i32),
-    /// What came is not an HTTP/1.1 answer.
+    /// The bytes received are not an HTTP/1.1 answer.
     Answer(Wrong),
     /// The server closed the connection before the answer was complete.
     Closed,
-    /// Time was up.
+    /// A timeout.
     Time,
-    /// TLS failed; what it said.
+    /// TLS failed; with the failure as text.
     Tls(String),
 }
 
@@ -137,16 +138,16 @@ impl std::fmt::Display for Cause {
     }
 }
 
-/// An answer kept whole.
+/// A complete answer, kept for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Index into the prepared requests.
     pub request: u32,
     /// Status code.
     pub status: u16,
-    /// Decoded body, at most [`MAX_SAMPLE_BODY`] bytes of it.
+    /// The first bytes of the decoded body, at most [`MAX_SAMPLE_BODY`].
     pub body: Vec<u8>,
-    /// Whether the body was longer than what is kept.
+    /// Whether the body is longer than the bytes kept.
     pub truncated: bool,
 }
 
@@ -157,21 +158,25 @@ pub struct Mismatch {
     pub request: u32,
     /// What was expected.
     pub expected: Expectation,
-    /// The status that came.
+    /// The status received.
     pub status: u16,
-    /// Bytes of the decoded body that came.
+    /// Length of the decoded body received, in bytes.
     pub length: u64,
-    /// Digest of that body, if the expectation made it known.
+    /// Digest of that body, if the expectation required computing it.
     pub digest: Option<u64>,
-    /// The last piece of the body as it came, which is mostly all of it; at most [`MAX_MISMATCH_BODY`] bytes.
+    /// The last piece of the body as received, usually all of it; at most [`MAX_MISMATCH_BODY`] bytes.
     pub body: Vec<u8>,
 }
 
 impl Tally {
-    /// Answers per second: closed, the sum over workers of counted / (last - first); open, the answers over the time of
-    /// loading, less the share by which the server fell behind: a few due by chance span next to no time. Every complete
-    /// answer counts, also one with the wrong status or body, because the server did the work; whether a slice with such
-    /// answers is valid is for the reader of `outcomes` to say. `None` if nothing was counted.
+    /// Answers per second.
+    ///
+    /// Closed: the sum over the workers of counted / (last - first). Open: the answers divided by the loading time,
+    /// reduced by the share by which the server fell behind. (For an open load the time from first to last answer can
+    /// be close to zero when only a few requests are due by chance.)
+    ///
+    /// Every complete answer counts, also one with the wrong status or body, because the server did the work. The
+    /// reader of `outcomes` must decide whether a slice with such answers is valid. `None` if no answer counts.
     pub fn rate_per_s(&self) -> Option<f64> {
         if let Some(behind) = self.behind {
             let per_s = self.completions as f64 * 1e9 / self.loading_ns as f64;
@@ -181,33 +186,34 @@ impl Tally {
         self.rates.iter().filter_map(RatePiece::rate_per_s).reduce(|sum, rate| sum + rate)
     }
 
-    /// Answers per second as loads state it: those in time over the time of loading. What is still in flight at the end is
-    /// neither counted nor waited for. `None` if nothing was answered in time.
+    /// Answers per second as load generators usually report it: answers in time divided by the loading time. Requests
+    /// still in flight at the end neither count nor extend the time. `None` if there was no answer in time.
     pub fn throughput_per_s(&self) -> Option<f64> {
         (self.in_time > 0 && self.loading_ns > 0).then(|| self.in_time as f64 * 1e9 / self.loading_ns as f64)
     }
 
-    /// Open pacers: the share of what was due that the server kept up with, 0 to 1: those that were answered at all,
-    /// less the share by which it fell behind. `None` for closed pacers and where nothing was due.
+    /// Open pacers: the share of the due requests that the server kept up with, 0 to 1: the share answered at all,
+    /// reduced by the share by which the server fell behind. `None` for closed pacers and when no request was due.
     pub fn achieved_share(&self) -> Option<f64> {
         let behind = self.behind?.share().unwrap_or(0.0);
         (self.due > 0).then(|| self.completions as f64 / self.due as f64 * (1.0 - behind))
     }
 
-    /// Complete answers that the rate of a closed load is made from.
+    /// Complete answers on which the rate of a closed load is based.
     pub fn counted(&self) -> u64 {
         self.rates.iter().map(|piece| piece.counted).sum()
     }
 
-    /// Share of its cores that the generator needed, 0 to 1: CPU time without the time spent only looking
-    /// out; `None` for an empty tally.
+    /// Share of its cores that the generator needed, 0 to 1: CPU time without `spin_ns`, divided by wall time. `None`
+    /// for an empty tally.
     pub fn cpu_share(&self) -> Option<f64> {
         (self.wall_ns > 0).then(|| self.cpu_ns.saturating_sub(self.spin_ns) as f64 / self.wall_ns as f64)
     }
 
-    /// Little's law, which every run obeys: (mean number of requests in flight as counted over the time of loading,
-    /// [`Tally::throughput_per_s`] times mean latency). Requests in flight at the end are on the first side only. `None` if
-    /// nothing was answered, or where times were left out for settling, so that the two are of different requests.
+    /// Both sides of Little's law: (mean number of requests in flight during the loading time,
+    /// [`Tally::throughput_per_s`] times mean latency). Requests in flight at the end count only in the first. `None`
+    /// if there was no answer, or if a settling time excluded some, because then the two sides cover different
+    /// requests.
     pub fn littles_law(&self) -> Option<(f64, f64)> {
         let whole = self.latency.count() == self.completions;
         let product = self.throughput_per_s()? * self.latency.mean_ns()? / 1e9;
@@ -219,12 +225,12 @@ impl Tally {
         count_fault(&mut self.faults, Fault { outcome, cause, count });
     }
 
-    /// Counts an attempt to connect that failed while no request stood on the connection.
+    /// Counts a failed attempt to open a connection that had no request waiting on it.
     pub(crate) fn not_opened(&mut self, cause: Cause) {
         count_fault(&mut self.unopened, Fault { outcome: Outcome::Connect, cause, count: 1 });
     }
 
-    /// Takes in the share of another worker in the same slice: its rate stands beside the others.
+    /// Adds the tally of another worker in the same slice. The rates of both are kept separately.
     pub fn merge(&mut self, other: Tally) {
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.loading_ns = self.loading_ns.max(other.loading_ns);
@@ -233,8 +239,8 @@ impl Tally {
         self.merge_counts(other);
     }
 
-    /// Takes in a later slice of the same session: counts and spans of each worker add up, so that the rate is the
-    /// mean over both, weighted by time.
+    /// Adds a later slice of the same session. Counts and spans of each worker add up, so that the rate is the mean
+    /// over both slices, weighted by time.
     pub fn append(&mut self, later: Tally) {
         self.elapsed_ns += later.elapsed_ns;
         self.loading_ns += later.loading_ns;

@@ -2,14 +2,15 @@
 
 use hdrhistogram::Histogram;
 
-/// Cells are a power of two wide, at the bottom the largest that is no wider than this, in 2,048 of them: narrower than a thousandth from
-/// 8 us on. A cell of half a microsecond is 2.5 % of a null server's answer.
+/// Resolution at the bottom of the range. The histogram's cells are a power of two wide; the bottom 2,048 cells have
+/// the largest such width that is at most this. From 8 us on, cells are narrower than a thousandth of the value. With
+/// cells of half a microsecond, one cell would be 2.5 % of a null server's answer.
 const LOWEST_NS: u64 = 8;
 /// Top of the range: one hour.
 const HIGHEST_NS: u64 = 3_600_000_000_000;
 
-/// A distribution of times in nanoseconds: within 0.1 % from 8 us to 1 h. Shorter times are kept in steps of 8 ns; longer ones are
-/// recorded as 1 h and counted as clamped. It never panics.
+/// A distribution of times in nanoseconds, precise to 0.1 % from 8 us to 1 h. Shorter times have a resolution of 8 ns.
+/// Longer times are recorded as 1 h and counted as clamped. It never panics.
 #[derive(Debug, Clone)]
 pub struct Times {
     histogram: Histogram<u64>,
@@ -19,7 +20,7 @@ pub struct Times {
 impl Times {
     /// An empty distribution.
     pub fn new() -> Times {
-        // The bounds are constants, and every test builds one: this cannot fail.
+        // This cannot fail: the bounds are constants, and every test uses them.
         let histogram = Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, 3).expect("valid bounds");
         Times { histogram, clamped: 0 }
     }
@@ -33,7 +34,7 @@ impl Times {
         self.histogram.saturating_record(ns.min(HIGHEST_NS));
     }
 
-    /// Records the same time many times.
+    /// Records the same time `count` times.
     pub fn record_many(&mut self, ns: u64, count: u64) {
         if ns > HIGHEST_NS {
             self.clamped += count;
@@ -41,15 +42,15 @@ impl Times {
         self.histogram.saturating_record_n(ns.min(HIGHEST_NS), count);
     }
 
-    /// Takes in another distribution.
+    /// Adds another distribution.
     pub fn merge(&mut self, other: &Times) {
-        // Both have the same bounds, so that the sum cannot fail.
+        // Both have the same bounds, so the sum cannot fail.
         let added = self.histogram.add(&other.histogram);
         debug_assert!(added.is_ok());
         self.clamped += other.clamped;
     }
 
-    /// How many times were recorded, the clamped ones among them.
+    /// How many times were recorded, including clamped ones.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
@@ -59,8 +60,8 @@ impl Times {
         self.clamped
     }
 
-    /// The smallest time at or below which the share `quantile` (0 to 1) of all lies, or `None` if empty. Nanoseconds,
-    /// as fine as [`Times`] keeps them.
+    /// The smallest time at or below which the share `quantile` (0 to 1) of all times lies, or `None` if empty. In
+    /// nanoseconds, with the precision of [`Times`].
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
     }
@@ -70,7 +71,7 @@ impl Times {
         (self.count() > 0).then(|| self.histogram.mean())
     }
 
-    /// The histogram itself, for encoding and for quantities not offered here.
+    /// The histogram itself, for encoding and for values that this type does not offer.
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
     }

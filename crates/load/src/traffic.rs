@@ -1,5 +1,5 @@
-//! Owns: what happens on a worker's connections: connecting, sending, receiving, and what becomes of a request when
-//! something fails. Must not know when requests are due.
+//! Owns: what happens on a worker's connections: connecting, sending, receiving, and what happens to a request after a
+//! failure. Must not know when requests are due.
 
 use rustix::io::Errno;
 
@@ -14,7 +14,7 @@ use crate::transport::{Received, TlsFailure, Transport};
 use crate::worker::{BACKOFF_NS, Worker};
 
 impl<D: Driver, P: Protocol> Worker<D, P> {
-    /// Does what an event asks for.
+    /// Handles an event.
     #[inline]
     pub(crate) fn happened(&mut self, slice: &mut Slice, index: usize, event: Event, now_ns: u64) {
         match event {
@@ -31,7 +31,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Begins to connect. The caller has seen to it that the time for an attempt has come.
+    /// Begins to connect. The caller makes sure that an attempt is allowed now.
     pub(crate) fn connect(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
         connection.congested = false;
@@ -50,7 +50,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Closes a connection; the request on it, if any, stays.
+    /// Closes a connection, but keeps any request on it.
     pub(crate) fn close(&mut self, index: usize) {
         self.driver.close(index);
         self.open -= usize::from(self.connections[index].link == Link::Open);
@@ -58,7 +58,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.connections[index].transport = Transport::Plain;
     }
 
-    /// The connection is made; its transport may need a handshake yet.
+    /// The connection is made; its transport may still need a handshake.
     fn connected(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
         connection.unsendable = false;
@@ -98,7 +98,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.fail(slice, index, Outcome::Connect, cause);
     }
 
-    /// Ends the request on a connection, if there is one, without an answer, and closes the connection.
+    /// Ends the request on a connection, if any, without an answer, and closes the connection.
     pub(crate) fn fail(&mut self, slice: &mut Slice, index: usize, outcome: Outcome, cause: Cause) {
         let now_ns = self.clock.now_ns();
         self.close(index);
@@ -110,7 +110,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.next(slice, index, now_ns, now_ns);
     }
 
-    /// Writes the request on an open connection from its beginning.
+    /// Sends the request on an open connection from its beginning.
     #[inline]
     pub(crate) fn send(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
@@ -120,14 +120,14 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.flush(slice, index);
     }
 
-    /// Hands what is left to be written on a connection to the driver, as much as it takes.
+    /// Passes the unsent bytes of a connection to the driver, as many as it takes.
     #[inline]
     fn flush(&mut self, slice: &mut Slice, index: usize) {
         let connection = &mut self.connections[index];
         let request = connection.request.as_ref();
         let request = request.map(|request| &self.requests.prepared()[request.prepared as usize]);
         let unsent = if connection.link == Link::Open { connection.protocol.unsent(request) } else { &[] };
-        // The server may have answered and closed before it had read all: what it sent is still to come.
+        // The server may have answered and closed before it read everything. Its answer may still come.
         let mut failed = false;
         let taken = connection.transport.send(unsent, |wire| match self.driver.send(index, wire) {
             Ok(count) => {
@@ -143,7 +143,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         connection.protocol.took(taken.unwrap_or(0));
     }
 
-    /// Takes in bytes that have come.
+    /// Processes received bytes.
     #[inline]
     fn data(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.bytes_read += self.driver.data().len() as u64;
@@ -155,7 +155,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Takes in bytes that do not pass as they are: what they say, then what they do to the connection.
+    /// Processes received bytes of an encrypted connection: first the decrypted bytes, then the new state of the
+    /// connection.
     fn decrypt(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
         self.plain.clear();
@@ -170,7 +171,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         if open && !self.plain.is_empty() {
             self.take_in(slice, index, early, now_ns);
             if self.connections[index].link != Link::Open {
-                // Closed by what came, and perhaps being made again.
+                // Processing the bytes closed the connection, which may already be connecting again.
                 return;
             }
         }
@@ -182,8 +183,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Gives bytes that have come to the protocol; `early` says that they were on their way before the request on the
-    /// connection can have arrived.
+    /// Passes received bytes to the protocol; `early` says that they were sent before the request on the connection can
+    /// have arrived.
     #[inline]
     fn take_in(&mut self, slice: &mut Slice, index: usize, early: bool, now_ns: u64) {
         let connection = &mut self.connections[index];
@@ -194,7 +195,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         let asked = asked(&self.requests, request, early);
         match connection.protocol.receive(&mut self.shared, asked, bytes) {
             Ok(Some(answered)) => self.answered(slice, index, answered, now_ns),
-            // The protocol may have something to say to that.
+            // The protocol may have bytes to send in reply.
             Ok(None) => self.flush(slice, index),
             Err(wrong) => self.fail(slice, index, Outcome::Protocol, Cause::Answer(wrong)),
         }
@@ -219,7 +220,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.next(slice, index, now_ns, now_ns);
     }
 
-    /// Keeps what the tally shows of the body of an answer that is a `mismatch`, or a sample.
+    /// Keeps the body of an answer that is a `mismatch` or a sample, for the tally.
     #[cold]
     fn keep_body(
         &mut self,
@@ -248,7 +249,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// The server sends no more.
+    /// The server sends nothing more.
     fn ended(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &mut self.connections[index];
         let cut_off = connection.transport.can_be_cut_off();
@@ -268,8 +269,9 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.broken(slice, index, outcome, Cause::Closed);
     }
 
-    /// Bytes came that nobody had asked for. One that says why an idle connection is closed is in order; whatever else it
-    /// is, the next bytes might be taken for an answer to another request.
+    /// Handles bytes that answer no request. A message that explains why the server closes an idle connection is in
+    /// order. Otherwise the connection is closed, because the next bytes might be mistaken for the answer to another
+    /// request.
     fn unasked(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         let connection = &self.connections[index];
         let bytes = connection.transport.received(self.driver.data(), &self.plain);
@@ -280,25 +282,25 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.done_with(slice, index, now_ns);
     }
 
-    /// The server is done with a connection on which nothing was owed.
+    /// The server has closed a connection on which no answer was owed.
     fn closed_idle(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.closed_by_server += 1;
         self.done_with(slice, index, now_ns);
     }
 
-    /// Closes a connection on which nothing is owed, and goes on with it.
+    /// Closes a connection on which no answer is owed, and makes it available again.
     fn done_with(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         self.close(index);
         let connection = &mut self.connections[index];
         if !connection.used {
-            // Closed as soon as it was made: not to be tried without pause.
+            // The server closed the connection right after it was made: pause before the next attempt.
             connection.not_before_ns = now_ns + BACKOFF_NS;
         }
         self.next(slice, index, now_ns, now_ns);
     }
 
-    /// The connection broke under a request: that is an error, unless the server may have closed it before it read the
-    /// request, and may be asked again.
+    /// The connection broke during a request. That is an error, unless the server may have closed it before it read the
+    /// request, and the request may be sent again.
     fn broken(&mut self, slice: &mut Slice, index: usize, outcome: Outcome, cause: Cause) {
         let now_ns = self.clock.now_ns();
         let connection = &mut self.connections[index];
@@ -323,7 +325,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
     }
 }
 
-/// What a protocol needs to know of the request on a connection.
+/// What a protocol needs to know about the request on a connection.
 #[inline]
 fn asked<'a>(requests: &'a Requests, request: &InFlight, early: bool) -> Asked<'a> {
     let index = request.prepared;

@@ -1,5 +1,5 @@
-//! Owns: one worker's loop: what is begun when, on which connection, and when a slice is over. Must not know other workers,
-//! channels or threads; what happens on a connection is in `traffic`.
+//! Owns: one worker's loop: when each request begins, on which connection, and when a slice is over. Must not know
+//! other workers, channels or threads. `traffic` handles what happens on a connection.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,39 +19,41 @@ use crate::source::Job;
 use crate::tally::{Cause, Tally};
 use crate::transport::TlsSettings;
 
-/// Timeouts are checked, and connections tried again, this often.
+/// Interval at which timeouts are checked and connections are tried again.
 const TICK_NS: u64 = 10_000_000;
-/// After a failure a connection is not tried again before this has passed.
+/// Pause after a failed attempt to connect, before the connection is tried again.
 pub(crate) const BACKOFF_NS: u64 = 10_000_000;
 
-/// Open slices: so many events or sends at the most lie between taking the time for a request that is due and handing it to
-/// the kernel. A ring would keep it back until all events were looked at and all else that is due was queued: up to
-/// hundreds of microseconds that were no send lag, though the request had not left, but service. Handing over costs a call
-/// for each so many requests, and only where there are more events than that, so that a worker with little to do makes
-/// none; closed slices, whose requests are intended when they are sent, gather as many as they can.
+/// Open slices: at most this many events or sends lie between reading the clock for a due request and handing the
+/// request to the kernel. A ring would otherwise keep the request back until all events were processed and all other
+/// due requests were queued. That can take hundreds of microseconds, which would count as service and not as send lag,
+/// although the request had not left. Handing over costs one call for this many requests, and only where there are more
+/// events than that, so that a worker with little to do makes none. Closed slices gather as many sends as they can,
+/// because their requests are intended when they are sent.
 const SOON: u32 = 4;
 
-/// So long after opening more connections, more may be opened: one, or this share of those that there are.
+/// Shortest time between two additions of connections. Each adds one in `GROWTH_SHARE` of the existing connections, and
+/// at least one.
 const GROWTH_NS: u64 = 1_000_000;
 const GROWTH_SHARE: usize = 64;
 
-/// What stays the same for all slices of a worker.
+/// The settings that are the same for all slices of a worker.
 pub(crate) struct Settings {
-    /// Connections that are opened before the first slice, and how many there may be at most in open slices.
+    /// Number of connections opened before the first slice, and the maximum in open slices.
     pub(crate) connections: usize,
     pub(crate) max_connections: usize,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
     pub(crate) tls: Option<TlsSettings>,
-    /// The body of each n-th request is kept; 0: none.
+    /// Keep the body of every n-th answer; 0: keep none.
     pub(crate) sample_every: u32,
-    /// Whether the worker never sleeps while a slice runs: the server is then not charged for waking it.
+    /// Whether the worker stays awake for the whole slice, so that the server does not spend time on waking it.
     pub(crate) spin: bool,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) gauge: Arc<Gauge>,
 }
 
-/// One worker: its connections and the means to wait for them.
+/// One worker, with its connections and driver.
 pub(crate) struct Worker<D, P: Protocol> {
     pub(crate) driver: D,
     pub(crate) target: Target,
@@ -59,22 +61,22 @@ pub(crate) struct Worker<D, P: Protocol> {
     pub(crate) settings: Settings,
     pub(crate) requests: Arc<Requests>,
     pub(crate) shared: P::Shared,
-    /// What the last data of an encrypted connection said.
+    /// The plain bytes of the last data on an encrypted connection.
     pub(crate) plain: Vec<u8>,
     pub(crate) connections: Vec<Connection<P>>,
-    /// The first so many connections are in use; the others may still be.
+    /// The first `active` connections are in use. The others are opened on demand.
     pub(crate) active: usize,
-    /// How many connections are open, and the most that were since the slice began.
+    /// Number of connections that are open, and the maximum since the slice began.
     pub(crate) open: usize,
     pub(crate) most_open: usize,
-    /// Connections that may be free, longest free first. Only open slices use it.
+    /// Connections that may be free, the longest free first. Only open slices use it.
     free: VecDeque<u32>,
     /// Requests until the next sample.
     until_sample: u32,
-    /// How much longer to work on each request.
+    /// Extra time to work on each request.
     handicap_ns: u64,
     pub(crate) connect_error: Option<Cause>,
-    /// Whether the last attempt to connect that came to an end failed.
+    /// Whether the last completed attempt to connect failed.
     pub(crate) failing: bool,
 }
 
@@ -115,7 +117,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         self.handicap_ns = nanos(handicap);
     }
 
-    /// Works for the length of the handicap; says what time it is then.
+    /// Works for the length of the handicap; returns the time afterwards.
     #[cold]
     fn work_longer(&self) -> u64 {
         let begun_ns = self.clock.now_ns();
@@ -127,13 +129,13 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// How many connections are open, of how many, and why the last one that failed did.
+    /// How many connections are open, how many were wanted, and the error of the last failed attempt.
     pub(crate) fn opened(&self) -> (usize, usize, Option<Cause>) {
         (self.open, self.settings.connections, self.connect_error.clone())
     }
 
-    /// Finds out which connections the server has closed since the last slice, and opens them again; each is tried once,
-    /// for at most the connect timeout. What fails is tried again by the request that wants it.
+    /// Finds connections that the server has closed since the last slice, and opens each again: one attempt, for at
+    /// most the connect timeout. If that fails, the request that needs the connection tries again.
     pub(crate) fn prepare(&mut self, order: &WorkerOrder) -> Result<Tally, Errno> {
         let begun_ns = self.clock.now_ns();
         let end_ns = after(begun_ns, self.settings.connect_timeout);
@@ -158,7 +160,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Runs a slice to its end; `prepared` is what its preparation yielded.
+    /// Runs a slice to its end; `prepared` is the tally of its preparation.
     pub(crate) fn run(&mut self, order: &WorkerOrder, prepared: Tally) -> Result<Tally, Errno> {
         let (cpu_ns, waited) = (os::thread_cpu_ns(), os::thread_run_delay());
         let gauge = self.settings.gauge.clone();
@@ -171,9 +173,9 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         slice.tally.unsolicited = prepared.unsolicited;
         self.most_open = self.open;
         self.begin_all(&mut slice);
-        // Since when the worker has only looked for events and seen none; `None` after anything else.
+        // Since when the worker has only looked for events and found none; `None` after anything else.
         let mut idle_since_ns = None;
-        // The first look after work hands over what that work queued, so it counts as work as well.
+        // The first look after work hands over what that work queued, so it counts as work too.
         let mut handed_over = false;
         loop {
             let now_ns = self.clock.now_ns();
@@ -200,7 +202,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         slice.show(&gauge, &before);
         let mut tally = slice.finish(self.clock.now_ns(), self.most_open);
         tally.cpu_ns = os::thread_cpu_ns().saturating_sub(cpu_ns);
-        // Looking out is timed on the wall, where what others had the CPU for meanwhile counts as well.
+        // Idle time is wall time, and includes time during which other programs had the CPU.
         tally.spin_ns = tally.spin_ns.min(tally.cpu_ns);
         let waits = waited.zip(os::thread_run_delay());
         tally.run_delay_ns = waits.map(|(before, after)| after.0.saturating_sub(before.0));
@@ -223,7 +225,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// Waits for events, the next due time or the next tick. Returns true if the worker was awake all the time and saw nothing.
+    /// Waits for events, the next due time or the next tick. Returns true if the worker stayed awake and found nothing.
     fn wait(&mut self, slice: &mut Slice, now_ns: u64) -> Result<bool, Errno> {
         if self.settings.spin {
             std::hint::spin_loop();
@@ -240,7 +242,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         Ok(false)
     }
 
-    /// Takes all events that there are, after waiting for them as `wake` says; says how many there were.
+    /// Waits as `wake` says, then processes all events; returns how many there were.
     fn poll(&mut self, slice: &mut Slice, wake: Wake) -> Result<usize, Errno> {
         self.driver.wait(wake)?;
         let open = slice.source.is_open();
@@ -265,8 +267,9 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         Ok(count)
     }
 
-    /// Open slices: hands requests that are due to free connections. Where none is open and idle, one that could not be
-    /// opened takes it, so that a dead server shows as failures to connect. Says until when it looked for due requests.
+    /// Open slices: gives due requests to free connections. If all connections are closed, one that failed to open
+    /// takes the request, so that a dead server shows as failures to connect. Returns the time up to which it checked
+    /// for due requests.
     fn dispatch(&mut self, slice: &mut Slice, mut now_ns: u64) -> Result<u64, Errno> {
         let mut begun = 0;
         while slice.is_due(now_ns) {
@@ -291,7 +294,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         while let Some(index) = self.free.pop_front() {
             let connection = &mut self.connections[index as usize];
             connection.listed = false;
-            // One that failed is tried again by the tick until then: it takes requests only if nothing else can.
+            // A connection that failed to open is left to the tick. It takes requests only if no other connection can.
             if connection.is_free() {
                 return Some(index as usize);
             }
@@ -303,9 +306,9 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         if any_open { None } else { active.iter().position(failing) }
     }
 
-    /// Opens more connections while requests wait, unless there are as many as there may be; not all at once, or a pause
-    /// of the server would be answered with a storm of connections; and not while one could not be opened: it is tried again
-    /// by the tick, and others would fail as it does.
+    /// Opens more connections while requests wait, up to the maximum. It does not open all at once, because then a
+    /// pause of the server would cause a storm of connections. It opens none while a connection attempt has failed: the
+    /// tick tries that one again, and others would fail too.
     fn grow(&mut self, slice: &mut Slice, now_ns: u64) {
         if self.active == self.connections.len() || self.failing || now_ns < slice.next_growth_ns {
             return;
@@ -322,7 +325,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// A connection has nothing to do since `free_ns`: closed slices give it its next request.
+    /// A connection has been free since `free_ns`. In closed slices it gets its next request.
     #[inline]
     pub(crate) fn next(&mut self, slice: &mut Slice, index: usize, free_ns: u64, now_ns: u64) {
         if let Some(job) = slice.source.when_free(free_ns, now_ns) {
@@ -370,7 +373,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// What need not be exact: timeouts, new attempts to connect, the wish to stop.
+    /// Does what need not be exact: timeouts, attempts to reconnect, the stop signal.
     fn tick(&mut self, slice: &mut Slice, now_ns: u64) {
         slice.next_tick_ns = now_ns + TICK_NS;
         if self.settings.stop.load(Ordering::Relaxed) {
@@ -407,7 +410,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         }
     }
 
-    /// The slice must end: what is unanswered is cut, and its connection cannot be used any more.
+    /// Ends the slice: unanswered requests are cut, and their connections cannot be used any more.
     fn cut(&mut self, slice: &mut Slice, now_ns: u64) {
         self.tick(slice, now_ns);
         for index in 0..self.connections.len() {

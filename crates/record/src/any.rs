@@ -1,6 +1,6 @@
-//! A file that may be of a race or of a lone load, and one that is of an audit.
+//! Reads a file that holds either a race or a lone load, and a file that holds an audit.
 //!
-//! Owns telling them apart. Must not know what is done with any.
+//! Owns: how to recognize each kind of file. Must not know: what is done with it.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub enum AnyRecord {
 /// Reads a file of either kind.
 ///
 /// # Errors
-/// As [`crate::read`].
+/// The same as for [`crate::read`].
 pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
     let bytes = packed::bytes(path)?;
     let value = serde_json::from_slice::<Value>(&bytes).ok();
@@ -36,7 +36,7 @@ pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
 /// Reads what `deadheat audit --json` wrote.
 ///
 /// # Errors
-/// When the file cannot be read, or is no audit.
+/// When the file cannot be read or does not hold an audit.
 pub fn read_audit(path: &Path) -> Result<AuditRecord, ReadError> {
     let bytes = packed::bytes(path)?;
     let refused = |found: String| ReadError::NotAnAudit { path: path.into(), found };

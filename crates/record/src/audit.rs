@@ -1,50 +1,50 @@
 //! What `deadheat audit --json` writes: schema `deadheat.audit/1`, a public contract.
 //!
-//! Owns the nouns of an audit: published figures held against each other, against the ceiling of their own generator, and
-//! against this machine. Must not know how any of it is computed, measured or shown.
+//! Owns: the nouns of an audit, which compares published figures with each other, with the ceiling of their generator, and with this machine. Must
+//! not know: how any of this is computed, measured or shown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Claim, Finding, Machine};
 
-/// The schema of [`AuditRecord`]. Keys are stable within the number.
+/// The schema of [`AuditRecord`]. Keys do not change within this number.
 pub const AUDIT_SCHEMA: &str = "deadheat.audit/1";
 
-/// An audit of what a study's article published.
+/// An audit of the figures that a study's article published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
     /// `deadheat.audit/1`.
     pub schema: String,
-    /// The version of deadheat that audited.
+    /// The version of deadheat that ran the audit.
     pub version: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start of the audit, in milliseconds since 1970.
     pub started_unix_ms: u64,
     /// The study's name.
     pub study: String,
     /// One line about the study.
     pub title: Option<String>,
-    /// Whether the study says that this machine matches the published one: then figures are compared as they are, too.
+    /// Whether the study declares that this machine matches the published one. If so, absolute figures are compared too.
     #[serde(default)]
     pub machine_matches: bool,
-    /// What was published, as the study lists it.
+    /// The published figures, as the study lists them.
     pub claims: Vec<Claim>,
-    /// The figures against each other; nothing was run for it.
+    /// Checks of the published figures against each other. Nothing is run for them.
     pub checks: Vec<PublishedCheck>,
-    /// What the published generators reach here against a server that does nothing; empty when none was run.
+    /// Results of the published generators on this machine against a server that does no work; empty when none was run.
     pub generators: Vec<GeneratorAudit>,
-    /// This machine's figures for each claim; empty when there is no race to take them from.
+    /// This machine's figure for each claim; empty when there is no race to take the figures from.
     pub here: Vec<ClaimHere>,
-    /// The race that `here` was taken from: its file.
+    /// File of the race that `here` was taken from.
     pub record: Option<String>,
-    /// Where it was run; null when nothing was.
+    /// The machine that was measured; null when nothing was run.
     pub machine: Option<Machine>,
-    /// What weakens the whole.
+    /// Findings that weaken the audit as a whole.
     pub findings: Vec<Finding>,
 }
 
 impl AuditRecord {
-    /// Whether a published figure is contradicted: by another one, by its generator's ceiling, or by this machine.
+    /// Whether a published figure is contradicted by another one, by the ceiling of its generator, or by this machine.
     pub fn contradicts(&self) -> bool {
         self.checks.iter().any(|one| one.outcome == CheckOutcome::Contradicts)
             || self.generators.iter().any(|one| !one.beyond.is_empty())
@@ -52,147 +52,147 @@ impl AuditRecord {
     }
 }
 
-/// What was held against what.
+/// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckKind {
-    /// Throughput times mean latency against the connections.
+    /// Throughput times mean latency, compared with the number of connections.
     LittlesLaw,
-    /// The length of a run against the warm-up that the source itself reports.
+    /// The length of a run, compared with the warm-up that the source itself reports.
     RunLength,
-    /// Percentiles, mean and extremes against each other.
+    /// Percentiles, mean and extremes, compared with each other.
     Order,
-    /// A ratio in the text against the figures that it is made of.
+    /// A ratio in the text, compared with the figures that it is derived from.
     Ratio,
-    /// Connections that failed against those that were stated.
+    /// The number of failed connections, compared with the stated number of connections.
     ConnectErrors,
-    /// Requests against throughput times duration.
+    /// The number of requests, compared with throughput times duration.
     Requests,
-    /// Requests that timed out, and are in no latency.
+    /// Requests that timed out and therefore appear in no latency figure.
     Timeouts,
-    /// A variation of runs that is stated, against the runs.
+    /// A stated variation between runs, compared with the runs.
     Spread,
 }
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckOutcome {
-    /// The figures can be of one and the same run.
+    /// The figures are consistent: they can come from the same run.
     Sound,
-    /// A figure says less than it seems to.
+    /// A figure means less than it appears to.
     Weakened,
-    /// The figures exclude each other, or what they are said to be of.
+    /// The figures contradict each other, or contradict what the source says they describe.
     Contradicts,
-    /// A figure is missing that it would take.
+    /// The check needs a figure that was not published.
     Untestable,
 }
 
 /// One check of published figures against each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedCheck {
-    /// What was held against what.
+    /// What is compared.
     pub kind: CheckKind,
-    /// The published run; null where there is only one.
+    /// The published run; null if there is only one.
     pub row: Option<String>,
-    /// The contender; null where it is about none.
+    /// The contender; null if the check is about no single contender.
     pub contender: Option<String>,
-    /// What came of it.
+    /// The outcome of the check.
     pub outcome: CheckOutcome,
-    /// What follows from the figures: requests in flight, seconds of a run, a ratio.
+    /// The value derived from the figures: requests in flight, seconds of a run, or a ratio.
     pub found: Option<f64>,
-    /// What it should have been: connections, seconds of warm-up, the ratio that was stated.
+    /// The value that it is compared with: connections, seconds of warm-up, or the stated ratio.
     pub expected: Option<f64>,
-    /// The same in a sentence.
+    /// The result as a sentence.
     pub text: String,
 }
 
-/// A published generator against the built-in null server.
+/// A published generator, measured against the built-in null server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorAudit {
-    /// Its name in the study.
+    /// Name of the generator in the study.
     pub name: String,
-    /// How it was started: a shell command, placeholders replaced.
+    /// The shell command that started it, with placeholders replaced.
     pub command: String,
-    /// Whether the published figures were measured with such a one; else it only stands beside them.
+    /// Whether the published figures were measured with this generator. If false, it is included only for comparison.
     pub published: bool,
-    /// Connections that it was told to open.
+    /// Number of connections that it was configured to open.
     pub connections: u32,
-    /// How long each run was to last, in seconds.
+    /// Configured length of each run, in seconds.
     pub duration_s: f64,
     /// Cores that it ran on; empty for all.
     pub cpus: Vec<usize>,
     /// Answers per second of each run, in time order.
     pub runs_rps: Vec<f64>,
-    /// Geometric mean of the runs; null when it could not be measured.
+    /// Geometric mean of the runs, in answers per second; null when it could not be measured.
     pub throughput_rps: Option<f64>,
-    /// Lower end of its 95 % interval over runs; null with fewer than two.
+    /// Lower end of the 95 % confidence interval over runs; null with fewer than two runs.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Share of its cores' time that the server used while it ran, in the mean over runs; null where that is not known. Near 1 the server
-    /// was the limit, and the generator may reach more.
+    /// Mean share of the server's cores that the server used during the runs, 0 to 1; null if unknown. Near 1, the server was the limit, and the
+    /// generator may be able to reach more.
     #[serde(default)]
     pub server_share: Option<f64>,
-    /// Why it was not measured, with what to do; null when it was.
+    /// Why the generator was not measured, and what to do about it; null when it was measured.
     pub skipped: Option<String>,
-    /// Published throughputs that lie beyond the interval, also for as many threads as were published: indices of claims; empty where
-    /// nothing was published with it.
+    /// Indices of the claims whose published throughput lies above the interval, even after the interval is scaled up to the published number of
+    /// threads. Empty if nothing was published with this generator.
     pub beyond: Vec<usize>,
-    /// What follows, in a sentence.
+    /// The conclusion, as a sentence.
     pub text: String,
 }
 
-/// What this machine says of a claim.
+/// The verdict of this machine on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
     /// The published ratio lies within this machine's interval, widened by the margin.
     Reproduced,
-    /// It lies outside, in the same direction, or this machine tells no difference.
+    /// The published ratio lies outside this interval, and this machine finds a difference in the same direction or no difference.
     NotReproduced,
-    /// This machine tells a difference the other way.
+    /// This machine finds a difference in the opposite direction.
     Contradicted,
-    /// It cannot be tested here.
+    /// The claim cannot be tested on this machine.
     NotTestable,
 }
 
-/// A claim, and this machine's figure for it.
+/// A claim with this machine's figure for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimHere {
-    /// Indices of the claims that it is made of: the contender's and the baseline's, or the ratio's own.
+    /// Indices of the claims that are compared: those of the contender and of the baseline, or the one of the published ratio.
     pub claims: Vec<usize>,
     /// The metric, as the study names it.
     pub metric: String,
     /// The published run.
     pub row: Option<String>,
-    /// Whom it is about.
+    /// The contender that the claim is about.
     pub contender: Option<String>,
-    /// With whom it is compared.
+    /// The contender that it is compared with.
     pub baseline: Option<String>,
-    /// The scenario of this machine's race.
+    /// The scenario of the race on this machine.
     pub scenario: Option<String>,
-    /// The scenario of what it is divided by, where that is another one.
+    /// The scenario of the divisor, if it is a different scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_scenario: Option<String>,
-    /// The published figure or ratio: from, to.
+    /// The published figure or ratio, as a range: from, to.
     pub published: Option<(f64, f64)>,
-    /// This machine's.
+    /// The figure or ratio on this machine.
     pub here: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of the interval of `here`.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// What it comes to.
+    /// The verdict on the claim.
     pub verdict: ClaimVerdict,
-    /// Why it cannot be tested, or what should be known beside the verdict.
+    /// Why the claim cannot be tested, or what to know about the verdict.
     pub note: Option<String>,
 }
 
 /// The JSON Schema of [`AuditRecord`], pretty-printed.
 ///
 /// # Errors
-/// None in practice: the schema is made from the types.
+/// None in practice: the schema is generated from the types.
 pub fn audit_schema_json() -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&schemars::schema_for!(AuditRecord))?;
     text.push('\n');

@@ -1,30 +1,30 @@
 //! Published numbers, as a study lists them.
 //!
-//! Owns what one claim says and what a number can have been before it was rounded. Must not know what follows from it.
+//! Owns: the content of one claim, and the range of values that a rounded number can stand for. Must not know: what follows from it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A published number with its source: what was measured, or under which setting it was.
+/// A published number with its source. It is either a measured value or a setting of the measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// Where it was published.
     pub source: String,
-    /// The contender that it is about; none where it is about all of them, such as a number of connections.
+    /// The contender that the claim is about. Absent if it is about all contenders, such as a number of connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contender: Option<String>,
     /// What the contender is compared with, for ratios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
-    /// Which of several published runs it belongs to, such as `500 connections`; figures of one run are held against each other.
+    /// The published run that the claim belongs to, such as `500 connections`. Figures of the same run are checked against each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
-    /// What it measures, as the study names it: `throughput_rps`, `latency_p99_ms`, `connections`.
+    /// The metric or setting, as the study names it: `throughput_rps`, `latency_p99_ms`, `connections`.
     pub metric: String,
-    /// The number; none for a range.
+    /// The number; absent for a range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// Half a unit of the last digit that was written of the number.
+    /// Half a unit of the last digit that was published, in the unit of the number.
     #[serde(default)]
     pub half_digit: f64,
     /// Lower end of a range.
@@ -33,23 +33,22 @@ pub struct Claim {
     /// Upper end of a range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Its unit, where the metric's name does not tell.
+    /// The unit, if the name of the metric does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// The scenario in which it can be tested here.
+    /// The scenario of this study that tests the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// Of a ratio of one scenario to another: the scenario of what is divided by, which is the contender's own figure there unless
-    /// there is a baseline.
+    /// For a ratio between two scenarios: the scenario of the divisor. The divisor is the contender's own figure there, unless `baseline` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_scenario: Option<String>,
-    /// What the reader should know beside it.
+    /// A note for the reader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl Claim {
-    /// The run that its figures belong to: the row, else the scenario; none for what is said of all runs.
+    /// The run that the claim belongs to: the row, otherwise the scenario. None for a claim that is about all runs.
     pub fn run(&self) -> Option<&str> {
         self.row.as_deref().or(self.scenario.as_deref())
     }

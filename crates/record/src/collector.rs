@@ -1,6 +1,6 @@
-//! Collectors: how contenders are made to log their pauses, and what a diagnostic pass saw of them.
+//! Garbage collectors: how contenders log their pauses, and what a diagnostic pass observed.
 //!
-//! Owns the nouns. Must not know how a log is read, or how pauses are shown.
+//! Owns: the nouns. Must not know: how a log is read, or how pauses are shown.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ExternalReading, Record};
 
-/// Whose garbage collector it is, and so how its log is read.
+/// The kind of garbage collector, which determines how its log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectorKind {
-    /// V8: Node.js, Deno and what is built of them.
+    /// V8: Node.js, Deno and programs built on them.
     V8,
-    /// JavaScriptCore: Bun and what is built of it.
+    /// JavaScriptCore: Bun and programs built on it.
     JavaScriptCore,
-    /// The collector of Go's own toolchain.
+    /// The collector of the standard Go toolchain.
     Go,
 }
 
 impl CollectorKind {
-    /// All that there are.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::V8, Self::JavaScriptCore, Self::Go];
 
-    /// As it is written in studies and records.
+    /// The word that studies and records use.
     pub fn word(self) -> &'static str {
         match self {
             Self::V8 => "v8",
@@ -36,40 +36,39 @@ impl CollectorKind {
     }
 }
 
-/// A contender's garbage collector, and how it is made to log: in the diagnostic pass only.
+/// A contender's garbage collector, and how deadheat enables its log. deadheat does so in the diagnostic pass only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Collector {
-    /// Whose it is.
+    /// The kind of collector.
     pub kind: CollectorKind,
-    /// Added to the contender's environment in the pass, with the same replacements. What the contender has already in a variable
-    /// of options stays before it.
+    /// Variables that deadheat adds to the contender's environment in the pass, with the same placeholders replaced. If the contender already sets a
+    /// variable that holds options, the new options are appended to its value.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
 }
 
-/// Pauses: times for which no code of the contender ran, in one of its processes or threads of its runtime, because its garbage
-/// collector did.
+/// Pauses: periods in which the garbage collector stops the code of the contender in one of its processes or in one of the threads of its runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pauses {
-    /// How many.
+    /// Number of pauses.
     pub count: u64,
-    /// All of them together, in nanoseconds; of several processes their sum.
+    /// Total length of all pauses, in nanoseconds, summed over processes.
     pub total_ns: u64,
-    /// The longest.
+    /// The longest pause, in nanoseconds.
     pub longest_ns: u64,
-    /// Those that were logged one by one, in the log's order, up to [`Pauses::MOST_EACH`].
+    /// Lengths in nanoseconds of the pauses that were logged individually, in the order of the log, up to [`Pauses::MOST_EACH`] of them.
     #[serde(default)]
     pub each_ns: Vec<u64>,
-    /// How many are not among them: those beyond, and those of which the log has only the sum and the longest.
+    /// Number of pauses that `each_ns` does not list: those above its limit, and those for which the log gives only the sum and the longest.
     #[serde(default)]
     pub omitted: u64,
 }
 
 impl Pauses {
-    /// So many pauses are kept one by one.
+    /// The most pauses that are listed individually.
     pub const MOST_EACH: usize = 1_000;
 
-    /// Takes in one pause.
+    /// Adds one pause.
     pub fn add(&mut self, ns: u64) {
         self.add_sum(1, ns, ns);
         if self.each_ns.len() < Self::MOST_EACH {
@@ -78,7 +77,7 @@ impl Pauses {
         }
     }
 
-    /// Takes in pauses of which only their number, sum and longest are known.
+    /// Adds pauses for which only the number, the sum and the longest are known.
     pub fn add_sum(&mut self, count: u64, total_ns: u64, longest_ns: u64) {
         self.count = self.count.saturating_add(count);
         self.omitted = self.omitted.saturating_add(count);
@@ -87,30 +86,31 @@ impl Pauses {
     }
 }
 
-/// What a diagnostic pass saw of a contender's collector: one start that counts for nothing else, alone, with its logging on.
+/// What a diagnostic pass observed of a contender's collector. In this pass, the contender runs alone in a separate start with the log of its
+/// collector enabled. No other result uses this pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectorPass {
-    /// The scenario whose load it was.
+    /// The scenario whose load was used.
     pub scenario: String,
-    /// Who.
+    /// The contender's name.
     pub contender: String,
-    /// Whose log was read.
+    /// The kind of collector whose log was read.
     pub kind: CollectorKind,
-    /// How long the contender was loaded while pauses were counted, after its warm-up.
+    /// Length of the load during which pauses were counted, after the warm-up, in nanoseconds.
     pub load_ns: u64,
-    /// What the machine did meanwhile: a pause is longer where something else has the core.
+    /// Disturbance of the machine during this load. A pause takes longer if something else uses the core.
     #[serde(default)]
     pub external: ExternalReading,
-    /// Requests that it answered meanwhile.
+    /// Requests that the contender answered during this load.
     pub requests: u64,
-    /// What the log said meanwhile.
+    /// Pauses that the log reports for this load.
     pub pauses: Pauses,
-    /// The log.
+    /// The log file.
     pub log: PathBuf,
 }
 
 impl Record {
-    /// What diagnostic passes saw under the load of one scenario, in time order.
+    /// The diagnostic passes of one scenario, in time order.
     pub fn collectors_of<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a CollectorPass> {
         self.collectors.iter().filter(move |pass| pass.scenario == scenario)
     }

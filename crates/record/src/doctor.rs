@@ -1,14 +1,14 @@
 //! What `deadheat doctor` found: schema `deadheat.doctor/1`, a public contract.
 //!
-//! Owns the nouns of a machine's examination: what it is, what disturbs it, its ceiling, its noise floor, the proof. Must
-//! not know how they are measured, judged or shown.
+//! Owns: the nouns of a machine's examination: its facts, its disturbances, its ceiling, its noise floor, the proof. Must not know: how they are
+//! measured, judged or shown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Machine, Pinning, Severity, VerdictWord};
 
-/// The schema of [`DoctorRecord`]. Keys are stable within the number.
+/// The schema of [`DoctorRecord`]. Keys do not change within this number.
 pub const DOCTOR_SCHEMA: &str = "deadheat.doctor/1";
 
 /// One examination.
@@ -16,123 +16,124 @@ pub const DOCTOR_SCHEMA: &str = "deadheat.doctor/1";
 pub struct DoctorRecord {
     /// `deadheat.doctor/1`.
     pub schema: String,
-    /// The version of deadheat that looked.
+    /// The version of deadheat that ran.
     pub version: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// How long it took, in seconds.
+    /// Time taken, in seconds.
     pub took_s: f64,
-    /// Every random order comes from it.
+    /// Seed of every random order.
     pub seed: u64,
-    /// How much was done.
+    /// The extent of the examination.
     pub mode: DoctorMode,
-    /// What the machine is.
+    /// Facts about the machine.
     pub machine: Machine,
-    /// Which cores would belong to whom in a race.
+    /// How a race would divide the cores.
     pub pinning: Pinning,
-    /// What disturbed it, watched for a while.
+    /// Disturbances observed over a short time.
     pub noise: Noise,
-    /// What the load generator reaches here; null when it could not be measured or was interrupted.
+    /// Throughput of the load generator on this machine; null when it could not be measured or the run was interrupted.
     pub ceiling: Option<DoctorCeiling>,
-    /// A server raced against itself; null with `--quick`, and when it was interrupted before.
+    /// Result of a race of a server against itself; null with `--quick`, and when the run was interrupted before it.
     pub floor: Option<NoiseFloor>,
-    /// What can be told apart, by the noise floor; empty without one.
+    /// What a race needs to detect given differences, according to the noise floor; empty without a noise floor.
     pub resolution: Vec<Resolution>,
-    /// The same in one sentence; null without a noise floor.
+    /// `resolution` as one sentence; null without a noise floor.
     pub sentence: Option<String>,
-    /// Races whose outcome is known; null without `--full`.
+    /// Results of races with a known correct outcome; null without `--full`.
     pub proof: Option<Proof>,
-    /// What is wrong with the machine for measuring, the worst first, each with its remedy.
+    /// What makes the machine less suitable for measurements, most severe first, each with its remedy.
     pub findings: Vec<Finding>,
-    /// Whether none of the findings makes measuring meaningless.
+    /// Whether the machine is fit: no finding makes measurements meaningless.
     pub fit: bool,
-    /// Whether a person ended it before its time.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
 }
 
 impl DoctorRecord {
-    /// Whether a finding makes measuring meaningless.
+    /// Whether a finding makes measurements meaningless.
     pub fn is_unfit(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Invalid)
     }
 }
 
-/// How much was done.
+/// The extent of the examination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DoctorMode {
     /// Facts and the ceiling.
     Quick,
-    /// The noise floor, too.
+    /// Facts, the ceiling and the noise floor.
     Usual,
-    /// The proof, too.
+    /// Facts, the ceiling, the noise floor and the proof.
     Full,
 }
 
-/// What disturbs the machine.
+/// Disturbances of the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Noise {
-    /// For so long it was watched, in seconds.
+    /// Length of the observation, in seconds.
     pub seconds: f64,
-    /// The logical processors that were watched.
+    /// The logical processors that were observed.
     pub cpus: Vec<usize>,
-    /// Share of their time that the hypervisor gave to others, 0 to 1, while each was kept busy for as long again: from a processor
-    /// that sleeps nothing can be stolen.
+    /// Share of the processors' time that the hypervisor gave to other guests, 0 to 1. deadheat keeps each processor busy for another `seconds` to
+    /// measure it, because no time can be stolen from a sleeping processor.
     pub steal_share: f64,
-    /// Share of that time for which the processor stood still that did so longest, 0 to 1: a real-time thread that was due there came late
-    /// and had not been waiting for others, whether or not the kernel counts that as steal. Absent where such threads are not allowed.
+    /// Share of that time for which a processor stood still, 0 to 1, for the processor that stood still longest. Measured by a real-time thread that
+    /// woke up late although no other thread on the processor delayed it, whether or not the kernel counts this as steal. Absent if real-time threads
+    /// are not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_share: Option<f64>,
-    /// The longest time for which a processor stood still, in nanoseconds; absent as `stalled_share`.
+    /// The longest time for which a processor stood still, in nanoseconds; absent if `stalled_share` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_stall_ns: Option<u64>,
-    /// Share of their time that other programs used, 0 to 1; null where it cannot be told.
+    /// Share of the processors' time that other programs used, 0 to 1; null if it could not be measured.
     pub foreign_share: Option<f64>,
-    /// The processes that used most, the busiest first; those under a hundredth of a core are left out.
+    /// The processes that used most CPU time, busiest first. Processes below 1 % of a core are left out.
     pub busiest: Vec<BusyProcess>,
-    /// Share of the last ten seconds in which something waited for a processor, 0 to 1; null where the kernel does not say.
+    /// Share of the last ten seconds in which a task waited for a processor, 0 to 1; null if the kernel does not report it.
     pub cpu_pressure: Option<f64>,
-    /// What it takes to read the clock, in nanoseconds.
+    /// Time to read the clock once, in nanoseconds.
     pub clock_read_ns: f64,
-    /// How often a core was slowed down for its heat while doctor ran; null where the processor does not say.
+    /// How often a core was throttled because of heat while doctor ran; null if the processor does not report it.
     pub throttled: Option<u64>,
 }
 
-/// A process of somebody else.
+/// A process that does not belong to deadheat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyProcess {
-    /// Its number.
+    /// Process id.
     pub pid: i32,
-    /// Its name, as the kernel has it.
+    /// Process name, as the kernel reports it.
     pub name: String,
-    /// CPU time by time, in cores.
+    /// CPU time divided by elapsed time, in cores.
     pub cores: f64,
 }
 
-/// What the load generator reaches against the built-in null server, each on its own cores.
+/// Throughput of the load generator against the built-in null server, each on its own cores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorCeiling {
     /// Complete answers per second.
     pub throughput_rps: f64,
-    /// Connections, each waiting for its answer.
+    /// Number of connections. Each one waits for its answer before it sends again.
     pub connections: u64,
     /// Worker threads of the generator.
     pub threads: u64,
-    /// How it spoke to the operating system: `io_uring` or `epoll`.
+    /// Interface to the operating system: `io_uring` or `epoll`.
     pub backend: String,
-    /// CPU time of the generator per answer.
+    /// CPU time of the generator per answer, in microseconds.
     pub cpu_us_per_request: f64,
-    /// CPU time of the generator by what its threads could have had, 0 to 1: where it is well below 1, the null server was
-    /// the limit, and the generator could do more.
+    /// CPU time of the generator divided by the time available to its threads, 0 to 1. Well below 1, the null server was the limit, and the generator
+    /// could do more.
     pub cpu_share: Option<f64>,
 }
 
-/// A server raced against itself: what differs is noise.
+/// Result of a race of a server against itself. Any difference is noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseFloor {
-    /// What was raced: a shell command.
+    /// The shell command of the server.
     pub command: String,
-    /// Whether it was the built-in server; a runtime with a compiler and a collector is noisier.
+    /// Whether it was the built-in server. A runtime with a compiler and a garbage collector is noisier.
     pub built_in: bool,
     /// Epochs that were measured.
     pub epochs: usize,
@@ -140,129 +141,129 @@ pub struct NoiseFloor {
     pub epoch_s: f64,
     /// Complete answers per second.
     pub throughput_rps: Option<f64>,
-    /// CPU time of the server per answer.
+    /// CPU time of the server per answer, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// One over the other: 1 but for noise.
+    /// Ratio of the two throughputs: 1 except for noise.
     pub ratio: Option<f64>,
     /// Lower end of its interval.
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// What a race would have said: `equivalent` or `inconclusive`, else it was a false claim.
+    /// The verdict of the race. Anything but `equivalent` or `inconclusive` is a false verdict.
     pub verdict: VerdictWord,
-    /// Two-sided error rate of that race.
+    /// Two-sided error rate of this race.
     pub alpha: f64,
     /// Standard deviation of the log ratio between epochs; null with fewer than two.
     pub sd_log_ratio: Option<f64>,
-    /// Where its true value lies with 90 % confidence.
+    /// 90 % confidence interval of the true standard deviation.
     pub sd_range: Option<(f64, f64)>,
-    /// How the idle server was kept still: `freezer` or `signals`.
+    /// How deadheat kept the idle server from running: `freezer` or `signals`.
     pub stilled_by: String,
-    /// What the race itself complained of.
+    /// Findings of the race itself.
     pub findings: Vec<Finding>,
 }
 
-/// What it takes to tell a difference apart.
+/// What a race needs to detect a given difference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resolution {
-    /// The difference, such as 0.03.
+    /// The relative difference, such as 0.03.
     pub difference: f64,
-    /// Epochs that are needed to notice it with a chance of 90 %; null for over a million.
+    /// Epochs needed to detect it with a probability of 90 %; null for more than a million.
     pub epochs: Option<usize>,
-    /// How long that takes, in minutes.
+    /// Time that these epochs take, in minutes.
     pub minutes: Option<f64>,
 }
 
-/// Races whose outcome is known.
+/// Races with a known correct outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// Races planned for each row.
     pub races: usize,
-    /// The longest that all of it could take, in seconds, as said at its beginning.
+    /// Longest time that all races can take, in seconds, as announced at the start.
     pub most_s: f64,
     /// Ratios within 1 +- margin count as equivalent.
     pub margin: f64,
     /// Two-sided error rate of each race.
     pub alpha: f64,
-    /// What was planted, and what came of it.
+    /// One entry for each kind of race, with the verdicts that it got.
     pub rows: Vec<ProofRow>,
-    /// Every race that was finished, in the order in which they ran.
+    /// Every finished race, in the order in which they ran.
     pub results: Vec<ProofRace>,
 }
 
-/// One kind of race: a server against itself, or against one that does a known amount of work more.
+/// One kind of race: a server against itself, or against one that does a known amount of additional work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofRow {
-    /// Such as `A/A` or `3 % more work`.
+    /// Name, such as `A/A` or `3 % more work`.
     pub name: String,
-    /// The work of the contender over that of the baseline, as asked for.
+    /// Requested ratio of the contender's work to the baseline's.
     pub asked_ratio: f64,
-    /// The plant; null for a server against itself.
+    /// The added work; null for a server against itself.
     pub plant: Option<Plant>,
-    /// CPU time per answer of the contender over that of the baseline, median of the races; null where it was not read.
+    /// Ratio of the contender's CPU time per answer to the baseline's, median over the races; null if it was not measured.
     pub true_ratio: Option<f64>,
-    /// Races that were finished.
+    /// Number of finished races.
     pub races: usize,
-    /// How many of them said `faster`.
+    /// Number of races with the verdict `faster`.
     pub faster: usize,
-    /// How many said `slower`.
+    /// Number of races with the verdict `slower`.
     pub slower: usize,
-    /// How many said `equivalent`.
+    /// Number of races with the verdict `equivalent`.
     pub equivalent: usize,
-    /// How many said `inconclusive`.
+    /// Number of races with the verdict `inconclusive`.
     pub inconclusive: usize,
-    /// How many were invalid.
+    /// Number of invalid races.
     pub invalid: usize,
-    /// Median time to `faster`, `slower` or `equivalent`, in seconds; null if no race came to one.
+    /// Median time to the verdict `faster`, `slower` or `equivalent`, in seconds; null if no race reached one.
     pub median_verdict_s: Option<f64>,
 }
 
-/// Work that was planted.
+/// Work that deadheat adds to the servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plant {
-    /// What an answer of the baseline costs on its core, in nanoseconds: one over its throughput at saturation.
+    /// Cost of one answer of the baseline on its core, in nanoseconds: 1 divided by its throughput at saturation.
     pub cost_ns: f64,
-    /// What one step of the work takes, in nanoseconds.
+    /// Time of one step of the work, in nanoseconds.
     pub step_ns: f64,
-    /// Steps of each answer of the baseline.
+    /// Steps that the baseline executes for each answer.
     pub baseline_steps: u64,
-    /// Steps of each answer of the contender.
+    /// Steps that the contender executes for each answer.
     pub contender_steps: u64,
-    /// What an answer of the contender costs over one of the baseline, both loaded by turns before the races.
+    /// Ratio of the cost of a contender's answer to that of a baseline's answer, measured before the races with alternating load on both.
     pub checked_ratio: Option<f64>,
-    /// Standard error of that.
+    /// Standard error of `checked_ratio`.
     pub checked_error: Option<f64>,
 }
 
 /// One race of the proof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofRace {
-    /// Its row.
+    /// Index of its row.
     pub row: usize,
-    /// Its seed.
+    /// Seed of the race.
     pub seed: u64,
-    /// What it said of the contender.
+    /// The verdict on the contender.
     pub verdict: VerdictWord,
-    /// Contender over baseline, throughput.
+    /// Ratio of the contender's throughput to the baseline's.
     pub ratio: Option<f64>,
     /// Lower end of its interval.
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Epochs that it took.
+    /// Epochs that were measured.
     pub epochs: usize,
-    /// How long it took, in seconds.
+    /// Time taken, in seconds.
     pub took_s: f64,
-    /// CPU time per answer of the contender over that of the baseline.
+    /// Ratio of the contender's CPU time per answer to the baseline's.
     pub cpu_ratio: Option<f64>,
-    /// Codes of what it complained of.
+    /// Codes of the findings of the race.
     pub codes: Vec<String>,
 }
 
 /// The JSON Schema of [`DoctorRecord`], pretty-printed.
 ///
 /// # Errors
-/// None in practice: the schema is made from the types.
+/// None in practice: the schema is generated from the types.
 pub fn doctor_schema_json() -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&schemars::schema_for!(DoctorRecord))?;
     text.push('\n');

@@ -1,54 +1,53 @@
-//! The kinds of scenario: what is done to contenders, and what can be compared afterwards.
+//! The kinds of scenario: what deadheat does to contenders, and what can be compared afterwards.
 //!
-//! Owns: everything that depends on the kind alone. Whoever needs to know asks here, so that a new kind changes few files.
+//! Owns: everything that depends on the kind alone. Other code asks this module, so that a new kind changes few files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Metric, Objective, Slices, beyond};
 
-/// What is done to each contender in a scenario. In JSON it is the scenario's `shape`.
+/// What a scenario does to each contender. In JSON it is the scenario's `shape`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[schemars(rename = "Shape")]
 pub enum Experiment {
-    /// Each connection waits for its answer before it sends again.
+    /// Closed load: each connection waits for its answer before it sends again.
     Closed {
-        /// How many connections.
+        /// Number of connections.
         connections: u32,
     },
-    /// Requests are due at a rate, whatever the answers do.
+    /// Open load: requests are due at a given rate, independent of the answers.
     Open {
-        /// How many connections at the most.
+        /// Maximum number of connections.
         connections: u32,
         /// Requests per second.
         rate_per_s: f64,
-        /// Whether the gaps are exponential (Poisson) or all the same.
+        /// Whether the gaps between due times are exponential (Poisson) or constant.
         poisson: bool,
     },
-    /// Requests are due at rates that are tried one after the other: the highest at which an objective is met is looked
-    /// for. Gaps are exponential.
+    /// Peak search: deadheat tries one rate after the other to find the highest at which the objective is met. Gaps between due times are
+    /// exponential.
     Peak {
-        /// How many connections at the most.
+        /// Maximum number of connections.
         connections: u32,
-        /// What must hold.
+        /// The objective that the rate must meet.
         objective: Objective,
     },
-    /// No load: each contender is started afresh again and again, and the time to its first answer that meets the contract is
-    /// compared.
+    /// No load: deadheat starts each contender several times and compares the time to its first answer that meets the contract.
     Starts {
-        /// How many fresh starts of each contender.
+        /// Number of fresh starts of each contender.
         starts: u32,
     },
-    /// No load: a command of each contender measures something by itself, in a fresh process each time, and prints it.
+    /// No load: a command of each contender measures something and prints the value. deadheat runs it in a new process each time.
     Measure {
-        /// Its name among the contenders' `measures`.
+        /// Name of the measure in the contenders' `measures`.
         measure: String,
     },
 }
 
 impl Experiment {
-    /// How many connections the load holds open; 0 without a load.
+    /// Number of connections that the load holds open; 0 without a load.
     pub fn connections(&self) -> u32 {
         match self {
             Self::Closed { connections }
@@ -58,7 +57,7 @@ impl Experiment {
         }
     }
 
-    /// The same with another number of connections.
+    /// The same experiment with another number of connections.
     #[must_use]
     pub fn with_connections(mut self, number: u32) -> Self {
         match &mut self {
@@ -70,7 +69,7 @@ impl Experiment {
         self
     }
 
-    /// The same as somebody asks for it who gives it another rate or objective; what has no load stays as it is.
+    /// The same experiment with another rate or objective. An experiment without a load is returned unchanged.
     #[must_use]
     pub fn with_load(self, rate_per_s: Option<f64>, objective: Option<Objective>) -> Self {
         let connections = self.connections();
@@ -85,12 +84,12 @@ impl Experiment {
         }
     }
 
-    /// Whether contenders are loaded at all: else each epoch has one value of each contender.
+    /// Whether contenders are loaded. Otherwise each epoch has one value for each contender.
     pub fn is_load(&self) -> bool {
         !matches!(self, Self::Starts { .. } | Self::Measure { .. })
     }
 
-    /// Whether one and the same load lasts from the first slice to the last.
+    /// Whether the load is the same from the first slice to the last.
     pub fn is_steady(&self) -> bool {
         matches!(self, Self::Closed { .. } | Self::Open { .. })
     }
@@ -100,27 +99,27 @@ impl Experiment {
         matches!(self, Self::Closed { .. })
     }
 
-    /// The rate that is common to all contenders, in requests per second; none where the contender sets it.
+    /// The rate that is the same for all contenders, in requests per second; none if the contender determines it.
     pub fn rate_per_s(&self) -> Option<f64> {
         if let Self::Open { rate_per_s, .. } = self { Some(*rate_per_s) } else { None }
     }
 
-    /// What must hold at the peak rate that is looked for.
+    /// The objective of a peak search.
     pub fn objective(&self) -> Option<Objective> {
         if let Self::Peak { objective, .. } = self { Some(*objective) } else { None }
     }
 
-    /// How many fresh starts of each contender are compared.
+    /// Number of fresh starts of each contender, if these are compared.
     pub fn starts(&self) -> Option<u32> {
         if let Self::Starts { starts } = self { Some(*starts) } else { None }
     }
 
-    /// The name of what each contender measures by itself.
+    /// The name of the contenders' own measure, if this is compared.
     pub fn measure(&self) -> Option<&str> {
         if let Self::Measure { measure } = self { Some(measure) } else { None }
     }
 
-    /// Every metric that it measures of each contender, and in which two records can be compared.
+    /// Every metric that the experiment measures for each contender. Two records can be compared in all of them.
     pub fn metrics(&self) -> &'static [Metric] {
         match self {
             Self::Closed { .. } | Self::Open { .. } => &Metric::OF_LOADS,
@@ -130,7 +129,7 @@ impl Experiment {
         }
     }
 
-    /// What is compared where nobody says otherwise, what matters most first.
+    /// The metrics that are compared by default, most important first.
     pub fn usual_metrics(&self) -> &'static [Metric] {
         match self {
             Self::Closed { .. } => &[Metric::Throughput],
@@ -139,13 +138,13 @@ impl Experiment {
         }
     }
 
-    /// The quantile of its objective, from 0 to 1; else none.
+    /// The quantile of the objective of a peak search, from 0 to 1; otherwise none.
     pub fn objective_quantile(&self) -> Option<f64> {
         self.objective().map(|objective| objective.quantile)
     }
 
-    /// How many requests of an epoch will lie beyond a percentile, of each contender, where a rate says so; none of other metrics and
-    /// where nobody knows before the race.
+    /// Expected number of requests of one contender that lie beyond a percentile in one epoch. None for metrics that are no percentile, and if no
+    /// rate is given, because the number is then unknown before the race.
     pub fn requests_beyond(&self, slices: Slices, metric: Metric) -> Option<f64> {
         let requests = self.rate_per_s()? * slices.measured_ns() as f64 / 1e9;
         metric.quantile().map(|at| beyond(requests, at))

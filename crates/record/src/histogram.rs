@@ -1,4 +1,4 @@
-//! Histograms as they stand in a record: HdrHistogram V2, compressed, base64.
+//! Histograms as a record stores them: HdrHistogram V2, compressed, base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -40,18 +40,19 @@ pub enum HistogramError {
 #[serde(transparent)]
 pub struct EncodedHistogram(pub String);
 
-/// A percentile is shown only with at least so many requests beyond it.
+/// A percentile is shown only with at least this number of requests beyond it.
 pub const BEYOND: f64 = 100.0;
-/// An epoch has a percentile only with at least so many: where most of its rounds were disturbed, what is left is no tail. That there are
-/// [`BEYOND`] as planned is asked of the scenario.
+/// An epoch has a percentile only with at least this number of requests beyond it. An epoch with most rounds disturbed may have fewer, which is too
+/// few to show a tail. A separate check requires that the plan of a scenario provides [`BEYOND`] requests.
 pub const FEWEST_BEYOND: f64 = BEYOND / 2.0;
 
-/// How many of `count` requests lie beyond a quantile from 0 to 1, with a small allowance for 1 - 0.99, which is not exactly 0.01.
+/// Number of `count` requests that lie beyond a quantile from 0 to 1. A small allowance is added because 1 - 0.99 is not exactly 0.01 in floating
+/// point.
 pub fn beyond(count: f64, quantile: f64) -> f64 {
     count * (1.0 - quantile) + 1e-6
 }
 
-/// Latency quantiles; a percentile is absent (null) with fewer than 100 requests beyond it.
+/// Latency quantiles in nanoseconds. A percentile is null with fewer than 100 requests beyond it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
     /// Lowest.
@@ -77,7 +78,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// The table of a histogram of nanoseconds; percentiles with fewer than [`BEYOND`] requests beyond them are left out.
+    /// The table of a histogram of nanoseconds, without percentiles that have fewer than [`BEYOND`] requests beyond them.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let count = histogram.len() as f64;
         let some = |value: u64| (count > 0.0).then_some(value);
@@ -88,11 +89,11 @@ impl Quantiles {
     }
 }
 
-/// Steps of [`curve`] for each nine: 0.9, 0.99, 0.999.
+/// Steps of [`curve`] per nine: 0.9, 0.99, 0.999.
 const STEPS: i32 = 20;
 
-/// Quantile, from 0 to 1, and nanoseconds, ascending, in equal steps of the nines (of the logarithm of what lies beyond), as
-/// far as there are [`BEYOND`] requests beyond; the quantiles of [`QUANTILES`] are among them.
+/// Pairs of quantile (0 to 1) and nanoseconds, in ascending order. The steps are equal in nines, the logarithm of the share beyond the quantile. The
+/// curve ends where fewer than [`BEYOND`] requests lie beyond. It includes the quantiles of [`QUANTILES`].
 pub fn curve(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
     let count = histogram.len() as f64;
     let enough = |q: &f64| beyond(count, *q) >= BEYOND;
@@ -121,7 +122,7 @@ impl EncodedHistogram {
             .map_err(|error| HistogramError::Decode(format!("{error:?}")))
     }
 
-    /// Merges several into one histogram; none when there are none. Empty text stands for a contender that was not loaded.
+    /// Merges histograms into one; none if there are none. An empty text stands for a contender that was not loaded.
     pub fn merge<'a>(
         all: impl IntoIterator<Item = &'a Self>,
     ) -> Result<Option<Histogram<u64>>, HistogramError> {

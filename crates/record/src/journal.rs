@@ -1,7 +1,7 @@
-//! The journal: one JSON object per line, each on disk before the next thing starts.
+//! The journal: one JSON object per line. Each line is on disk before the next step starts.
 //!
-//! A line that a crash cut short is left out when the journal is read and cut off before it is continued, so that
-//! killing the program loses at most the epoch in flight.
+//! If a crash truncates the last line, reading ignores that line and resuming removes it. Killing the program therefore loses at most the epoch in
+//! progress.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
@@ -15,20 +15,20 @@ use crate::{
     SCHEMA, packed,
 };
 
-/// How a race, or one part of it, came to its end.
+/// Why a race, or one part of it, ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Every pair was decided at a look.
+    /// Every pair had a verdict at a look.
     Decided,
     /// The largest number of epochs was reached.
     Maximum,
     /// The time budget was used up.
     Budget,
-    /// Parity or a gate left fewer than two contenders.
+    /// Parity or a gate excluded contenders until fewer than two were left.
     Stopped,
-    /// Nothing can be compared: too few requests in an epoch for any of its metrics, or every round disturbed in as many epochs as the first
-    /// look takes.
+    /// Nothing can be compared: an epoch has too few requests for all of its metrics, or every round was disturbed in as many epochs as the first
+    /// look needs.
     Unavailable,
 }
 
@@ -36,7 +36,7 @@ pub enum End {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
-    /// Always the first.
+    /// The first line of every journal.
     Header {
         /// [`SCHEMA`].
         schema: String,
@@ -44,106 +44,106 @@ pub enum Line {
         version: String,
         /// Start in milliseconds since 1970.
         started_unix_ms: u64,
-        /// What will be done.
+        /// The plan.
         plan: Box<Plan>,
-        /// Where.
+        /// The machine.
         machine: Box<Machine>,
     },
     /// All differences that one parity check found.
     Parity {
-        /// Empty when everybody agreed.
+        /// Empty if all contenders agreed.
         differences: Vec<Difference>,
-        /// Contenders that are not raced from here on.
+        /// Contenders that are excluded from now on.
         out: Vec<String>,
-        /// The scenario in which that was seen; none when they are in none.
+        /// The scenario in which this was observed; absent if the contenders are excluded from all scenarios.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scenario: Option<String>,
     },
     /// The warm-up length of a scenario was found.
     Pilot(Pilot),
-    /// A session that went on with a scenario measured the generator's ceiling anew.
+    /// A session that continued a scenario measured the generator's ceiling again.
     Ceiling {
         /// The scenario's name.
         scenario: String,
-        /// What it reached.
+        /// The ceiling.
         #[serde(flatten)]
         ceiling: LaterCeiling,
     },
     /// An epoch was completed.
     Epoch(Box<Epoch>),
-    /// Something was noticed outside an epoch.
+    /// A finding outside an epoch.
     Finding {
-        /// The scenario that it weakens; none for the whole race.
+        /// The scenario that the finding weakens; absent for the whole race.
         scenario: Option<String>,
-        /// What was noticed.
+        /// The finding.
         finding: Finding,
     },
-    /// The warm-up turned out too short: the scenario's epochs so far are set aside, and it begins anew with another.
+    /// The warm-up was too short. The scenario starts again with a longer one, and its epochs so far do not count.
     Anew {
         /// The scenario's name.
         scenario: String,
-        /// The warm-up from here on.
+        /// Length of the new warm-up, in nanoseconds.
         warmup_ns: u64,
-        /// What was seen.
+        /// What was observed.
         reason: String,
     },
-    /// A diagnostic pass saw the pauses of a contender's collector.
+    /// A diagnostic pass observed the pauses of a contender's garbage collector.
     Collector(CollectorPass),
-    /// A scenario is over.
+    /// A scenario ended.
     Scenario {
-        /// Its name.
+        /// The scenario's name.
         scenario: String,
-        /// Why it is over.
+        /// Why it ended.
         end: End,
     },
     /// The race was continued from this record.
     Resumed {
-        /// When, in milliseconds since 1970.
+        /// Time, in milliseconds since 1970.
         unix_ms: u64,
     },
-    /// The race is over.
+    /// The race ended.
     Done,
 }
 
-/// A whole journal, read.
+/// A complete journal after reading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Record {
     /// Version of the program that started it.
     pub version: String,
     /// Start in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// What was to be done.
+    /// The plan.
     pub plan: Plan,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// All differences that parity checks found.
     pub differences: Vec<Difference>,
-    /// Contenders that were put out of the race.
+    /// Contenders that were excluded from the race.
     pub out: Vec<String>,
-    /// In which scenario they were, contender first: what they did in the scenarios before it stands. Those that are not
-    /// listed here are in no scenario.
+    /// The scenario in which a contender was excluded, as pairs of contender and scenario. Its results in earlier scenarios remain valid. Contenders
+    /// in `out` that are not listed here are in no scenario.
     #[serde(default)]
     pub out_in: Vec<(String, String)>,
     /// One pilot per scenario.
     pub pilots: Vec<Pilot>,
     /// All epochs, in time order.
     pub epochs: Vec<Epoch>,
-    /// Epochs that were set aside because their warm-up was too short, in time order.
+    /// Epochs that do not count because their warm-up was too short, in time order.
     #[serde(default)]
     pub set_aside: Vec<Epoch>,
-    /// Scenarios that began anew: name, warm-up from there on in nanoseconds, what was seen.
+    /// Scenarios that started again with another warm-up: name, new warm-up in nanoseconds, reason.
     #[serde(default)]
     pub anew: Vec<(String, u64, String)>,
     /// Findings outside epochs: the scenario's name, or none for the whole race.
     pub findings: Vec<(Option<String>, Finding)>,
-    /// What diagnostic passes saw of collectors, in time order.
+    /// Diagnostic passes of garbage collectors, in time order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<CollectorPass>,
-    /// Scenarios that are over, and why.
+    /// Scenarios that ended, and why.
     pub ended: Vec<(String, End)>,
-    /// When it was continued, in milliseconds since 1970.
+    /// Times at which the race was continued, in milliseconds since 1970.
     pub resumed_unix_ms: Vec<u64>,
-    /// Whether the race came to its planned end.
+    /// Whether the race reached its planned end.
     pub done: bool,
 }
 
@@ -155,17 +155,17 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A line in the middle is not a line of a journal.
+    /// A line other than the last is not a valid journal line.
     #[error("{path}:{line}: not a line of a deadheat record: {source}; the file is damaged or not a record")]
     Line {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// Line number, starting at 1.
         line: usize,
-        /// What is wrong with it.
+        /// The parse error.
         source: serde_json::Error,
     },
     /// The file does not begin with a header.
@@ -173,27 +173,27 @@ pub enum ReadError {
     NotARecord {
         /// The file.
         path: PathBuf,
-        /// What stands there.
+        /// What the file contains instead.
         found: String,
     },
-    /// The file is no audit.
+    /// The file is not an audit.
     #[error(
         "{path}: not an audit: {found}; `deadheat audit STUDY --json FILE` writes one of schema {AUDIT_SCHEMA}"
     )]
     NotAnAudit {
         /// The file.
         path: PathBuf,
-        /// What stands there.
+        /// What the file contains instead.
         found: String,
     },
-    /// A record of another schema.
+    /// The record has another schema.
     #[error(
         "{path}: schema {found}, and this version reads {SCHEMA}; use the version of deadheat that wrote it"
     )]
     Schema {
         /// The file.
         path: PathBuf,
-        /// The schema found.
+        /// The schema of the record.
         found: String,
     },
 }
@@ -208,10 +208,10 @@ pub enum WriteError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A race that is running writes it.
+    /// A running race is writing the record.
     #[error(
         "the record {path} is being written by a race that is still running; wait for its end, or end it"
     )]
@@ -226,14 +226,14 @@ impl WriteError {
         Self::Io { path: path.into(), source }
     }
 
-    /// Whether a new record was to be made where there is a file already.
+    /// Whether the error is that a new record was requested and the file already exists.
     pub fn already_exists(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists)
     }
 }
 
-/// A journal that is open for writing. While it is, nobody else can open it so: the lock goes with the program, however
-/// that ends.
+/// A journal that is open for writing. A lock keeps other processes from opening it for writing, and is released when the program ends for any
+/// reason.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -241,10 +241,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Starts a journal; the file must not exist yet.
+    /// Starts a journal. The file must not exist yet.
     ///
     /// # Errors
-    /// When the file exists or cannot be made.
+    /// When the file exists or cannot be created.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
         let failed = |source| WriteError::io(path, source);
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -256,11 +256,11 @@ impl Journal {
         Ok(Self { path: path.into(), file })
     }
 
-    /// Opens a journal to continue it; a last line that was cut short is cut off. What the file says may be read only
-    /// after that: until then a running race may write to it.
+    /// Opens a journal to continue it, and removes a truncated last line. Read the file only after this call: before it, a running race may still
+    /// write to the file.
     ///
     /// # Errors
-    /// When a running race writes it, or it cannot be opened.
+    /// When a running race is writing the file, or when it cannot be opened.
     pub fn resume(path: &Path) -> Result<Self, WriteError> {
         let failed = |source| WriteError::io(path, source);
         let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
@@ -274,7 +274,7 @@ impl Journal {
         Ok(Self { path: path.into(), file })
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -291,7 +291,7 @@ impl Journal {
     }
 }
 
-/// Keeps other races away from the file; where the file system knows no locks, nothing is done.
+/// Locks the file against other races. Does nothing if the file system does not support locks.
 fn lock(file: &File, path: &Path) -> Result<(), WriteError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
@@ -306,7 +306,7 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// Reads a record: a journal, the document that `--json` writes, or the page that holds it; packed by gzip or not.
+/// Reads a record from a journal, from the document that `--json` writes, or from an HTML report. Each may be compressed with gzip.
 pub fn read(path: &Path) -> Result<Record, ReadError> {
     let bytes = packed::bytes(path)?;
     match serde_json::from_slice::<Value>(&bytes) {
@@ -315,7 +315,7 @@ pub fn read(path: &Path) -> Result<Record, ReadError> {
     }
 }
 
-/// What of a document is read: everything else in it was derived from this.
+/// The part of a document that is read. Everything else in the document is derived from it.
 #[derive(Deserialize)]
 struct Document {
     record: Record,
@@ -329,7 +329,7 @@ fn read_document(path: &Path, value: Value) -> Result<Record, ReadError> {
     }
 }
 
-/// The schema is looked at before anything else: what else a record of another schema holds is not known here.
+/// Checks the schema before anything else, because the content of other schemas is unknown.
 fn check_schema(path: &Path, value: &Value) -> Result<(), ReadError> {
     match value.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => Ok(()),
@@ -364,13 +364,13 @@ fn read_header(path: &Path, line: &[u8]) -> Result<Record, ReadError> {
     }
 }
 
-/// How many bytes belong to lines that were written to their end.
+/// Number of bytes up to the end of the last complete line.
 fn whole_lines(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
 }
 
 impl Record {
-    /// A record in which nothing has happened yet.
+    /// A record of a race before its first event.
     pub fn new(version: String, started_unix_ms: u64, plan: Plan, machine: Machine) -> Self {
         Self {
             version,
@@ -392,7 +392,7 @@ impl Record {
         }
     }
 
-    /// The line that a journal of this record begins with.
+    /// The first line of a journal of this record.
     pub fn header(&self) -> Line {
         Line::Header {
             schema: SCHEMA.into(),
@@ -403,7 +403,7 @@ impl Record {
         }
     }
 
-    /// All lines of a journal that reads back as this record.
+    /// All lines of a journal that yields this record when it is read.
     pub fn lines(&self) -> Vec<Line> {
         let mut lines = vec![self.header()];
         if !self.differences.is_empty() || !self.out.is_empty() {
@@ -440,7 +440,7 @@ impl Record {
         lines
     }
 
-    /// Takes in one more line.
+    /// Applies one more line.
     pub fn apply(&mut self, line: Line) {
         match line {
             Line::Header { .. } => {}
@@ -475,7 +475,7 @@ impl Record {
         }
     }
 
-    /// Contenders that are in a scenario, as indices into the plan: those that were not put out in it or before it.
+    /// Contenders that race in a scenario, as indices into the plan: those that were not excluded in this scenario or an earlier one.
     pub fn racing(&self, scenario: &str) -> Vec<usize> {
         let place = |name: &str| self.plan.scenarios.iter().position(|one| one.name == name);
         let later = |name: &str| {
@@ -499,7 +499,7 @@ impl Record {
         self.epochs.iter().filter(move |epoch| epoch.scenario == scenario)
     }
 
-    /// The warm-up of a scenario in nanoseconds: what its pilot found, or what it began anew with.
+    /// The warm-up of a scenario in nanoseconds: the one that its pilot found, or the later one with which it started again.
     pub fn warmup_ns(&self, scenario: &str) -> Option<u64> {
         let anew =
             self.anew.iter().rev().find(|(name, ..)| name == scenario).map(|(_, warmup_ns, _)| *warmup_ns);
@@ -508,7 +508,7 @@ impl Record {
         })
     }
 
-    /// Why a scenario is over; none while it is not.
+    /// Why a scenario ended; none while it has not ended.
     pub fn end_of(&self, scenario: &str) -> Option<End> {
         self.ended.iter().rev().find(|(name, _)| name == scenario).map(|(_, end)| *end)
     }

@@ -1,6 +1,6 @@
 //! Paths into JSON: `$`, `.name`, `["odd name"]`, `[0]`, `[*]`.
 //!
-//! Owns: their syntax, and whether a concrete place matches one. Must not know: what is compared there.
+//! Owns: their syntax, and whether a concrete place matches one. Must not know: what is compared at that place.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// A place as it is shown to people: `$.items[0].id`.
+/// A place as text: `$.items[0].id`.
 pub fn place(steps: &[Step]) -> String {
     steps.iter().fold("$".to_owned(), |mut text, step| {
         match step {
@@ -42,7 +42,7 @@ pub struct JsonPath {
     patterns: Vec<Pattern>,
 }
 
-/// Why a text is no JSON path.
+/// Why a text is not a valid JSON path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not a JSON path: {reason} at character {at}; allowed are $, .name, [\"name\"], [0] and [*], as in $.items[*].id"
@@ -50,9 +50,9 @@ pub struct JsonPath {
 pub struct JsonPathError {
     /// The text.
     pub text: String,
-    /// From 1.
+    /// Position of the error, starting at 1.
     pub at: usize,
-    /// What is wrong there.
+    /// The error.
     pub reason: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl JsonPath {
     /// Reads a path.
     ///
     /// # Errors
-    /// When the text is not of the form above.
+    /// When the text does not have the syntax above.
     pub fn parse(text: &str) -> Result<Self, JsonPathError> {
         let fail = |rest: &str, reason| {
             let at = text[..text.len() - rest.len()].chars().count() + 1;
@@ -105,7 +105,7 @@ impl JsonPath {
         Ok(Self { text: text.into(), patterns })
     }
 
-    /// Whether a concrete place is one of this path's.
+    /// Whether the path matches a concrete place.
     pub fn matches(&self, steps: &[Step]) -> bool {
         self.patterns.len() == steps.len()
             && self.patterns.iter().zip(steps).all(|(pattern, step)| match pattern {
@@ -114,7 +114,7 @@ impl JsonPath {
             })
     }
 
-    /// Every place of this path in `value`, with what stands there.
+    /// Every place in `value` that the path matches, with the value there.
     pub fn select<'a>(&self, value: &'a serde_json::Value) -> Vec<(Vec<Step>, &'a serde_json::Value)> {
         self.patterns.iter().fold(vec![(Vec::new(), value)], |places, pattern| {
             places.into_iter().flat_map(|(steps, value)| follow(pattern, &steps, value)).collect()
@@ -142,7 +142,7 @@ fn follow<'a>(
     }
 }
 
-/// A JSON string at the start of `text`, and what comes after it.
+/// Parses the JSON string at the start of `text`. Also returns the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<String>();
     let name = stream.next()?.ok()?;

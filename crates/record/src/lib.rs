@@ -1,4 +1,4 @@
-//! The nouns of a race as they are written to disk, and the two files that hold them.
+//! The nouns of a race as deadheat writes them to disk, and the two kinds of file that hold them.
 //!
 //! Owns: the plan, the machine's facts, epochs, slices, findings; the journal (append-safe, one line per event), and where the record
 //! stands in the document (`deadheat.record/1`, the public JSON contract).
@@ -65,5 +65,5 @@ pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};
 pub use verdict::VerdictWord;
 
-/// The schema that this version reads and writes. Keys are stable within the number.
+/// The schema that this version reads and writes. Keys do not change within this number.
 pub const SCHEMA: &str = "deadheat.record/1";

@@ -1,7 +1,6 @@
 //! What `deadheat load` measured: schema `deadheat.load/1`, a public contract.
 //!
-//! Owns the nouns of one lone load: what was asked, what came of it, what weakens it. Must not know how it is measured,
-//! judged or shown.
+//! Owns: the nouns of one lone load: its options, its results, its findings. Must not know: how it is measured, judged or shown.
 
 use std::collections::BTreeMap;
 
@@ -11,143 +10,144 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EncodedHistogram, Finding, Outcomes, Quantiles, Severity};
 
-/// The schema of [`LoadRecord`]. Keys are stable within the number.
+/// The schema of [`LoadRecord`]. Keys do not change within this number.
 pub const LOAD_SCHEMA: &str = "deadheat.load/1";
 
-/// One load: what was asked and what came of it.
+/// One load: its options and its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
     /// `deadheat.load/1`.
     pub schema: String,
-    /// The version of deadheat that measured.
+    /// The version of deadheat that ran the load.
     pub version: String,
     /// When the load began, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// Arrivals and the order of requests come from it.
+    /// Seed of the arrivals and of the order of requests.
     pub seed: u64,
-    /// What was requested; with a file of requests, the server's origin.
+    /// The requested URL; with a file of requests, the server's origin.
     pub url: String,
     /// Where the server listened: `127.0.0.1:8080` or `unix:/run/server.sock`.
     pub address: String,
-    /// Which requests were sent.
+    /// The requests that were sent.
     pub sent: Sent,
     /// Closed or open.
     pub shape: LoadShape,
-    /// Connections that were opened before the load began; a closed load keeps to them.
+    /// Connections that were opened before the load began. A closed load uses only these.
     pub connections: u64,
-    /// An open load opened more when requests were due and none was free, up to this many.
+    /// Maximum number of connections. An open load opens more, up to this number, when a request is due and no connection is free.
     pub max_connections: u64,
-    /// The most connections that were open at the same time.
+    /// Highest number of connections that were open at the same time.
     pub connections_used: u64,
-    /// The rate that was asked for, in requests per second, on average over the time that was loaded; open loads only.
+    /// The requested rate in requests per second, averaged over the loaded time; open loads only.
     pub offered_rps: Option<f64>,
-    /// The rate as it was asked for, such as `100..5000:10s`; open loads only.
+    /// The rate as it was given, such as `100..5000:10s`; open loads only.
     pub rate: Option<String>,
-    /// How the due times lay within the rate; open loads only.
+    /// Distribution of the due times at the given rate; open loads only.
     pub arrivals: Option<ArrivalsWord>,
-    /// When it was to end, and how long anything could take.
+    /// Configured end of the load, and timeouts.
     pub limits: LoadLimits,
-    /// How long requests were begun, in seconds: until the deadline or, with a number of requests, until the last was settled.
+    /// Time in which requests were started, in seconds: until the deadline or, with a number of requests, until the last one ended.
     pub duration_s: f64,
-    /// How long after that the last one that was in flight was settled, in seconds.
+    /// Time from then until the last request in flight ended, in seconds.
     #[serde(default)]
     pub drain_s: f64,
-    /// Requests that were due. Each ended in exactly one of the outcomes.
+    /// Requests that were due. Each is counted in exactly one of `outcomes`.
     pub requests: u64,
     /// Complete answers, right or wrong.
     pub completions: u64,
-    /// Complete answers per second of `duration_s`, those of the drain left out; null if there was none.
+    /// Complete answers per second of `duration_s`, without those of the drain; null if there was none.
     pub throughput_rps: Option<f64>,
-    /// Open loads: the share of the requests that were due which the server kept up with, 0 to 1: those that were
-    /// answered, less those by which the backlog grew. Answers that are only slow do not lower it.
+    /// For open loads: share of the due requests that the server kept up with, 0 to 1: the answered requests minus the growth of the backlog. Slow
+    /// answers alone do not lower it.
     pub achieved_share: Option<f64>,
-    /// From the intended time to the complete answer. Closed loads: at saturation.
+    /// From the intended time to the complete answer. For closed loads this is the latency at saturation.
     pub latency_ns: LoadTimes,
-    /// From sending to the complete answer.
+    /// From the sending of the request to the complete answer.
     pub service_ns: LoadTimes,
-    /// From the intended time to sending.
+    /// From the intended time to the sending of the request.
     pub send_lag_ns: LoadTimes,
-    /// Waiting because no connection was free: the part of the send lag that is not the generator's fault.
+    /// Time spent waiting because no connection was free: the part of the send lag that the generator does not cause.
     pub wait_ns: LoadTimes,
-    /// From the intended time to being taken up by a connection, without the wait for one: the generator's own lag.
+    /// From the intended time until a connection handles the request, without the wait for a free connection: the part of the send lag that the
+    /// generator causes.
     #[serde(default)]
     pub own_lag_ns: LoadTimes,
     /// Requests that waited because no connection was free.
     pub waited: u64,
-    /// Times above one hour, recorded as one hour.
+    /// Number of times above one hour, which are recorded as one hour.
     pub clamped: u64,
     /// How the requests ended.
     pub outcomes: Outcomes,
     /// Complete answers by status.
     pub status: BTreeMap<u16, u64>,
-    /// Bytes that came in, heads included.
+    /// Bytes received, including heads.
     pub bytes_read: u64,
-    /// Bytes that went out, heads included.
+    /// Bytes sent, including heads.
     pub bytes_written: u64,
-    /// Connections that were opened while the load ran, more of them or anew.
+    /// Connections that were opened during the load, either in addition or to replace closed ones.
     pub reconnects: u64,
-    /// Connections that the server closed without fault: announced in an answer, or while none was owed.
+    /// Connections that the server closed regularly: it announced this in an answer, or no answer was outstanding.
     pub closed_by_server: u64,
-    /// Connections closed by the generator, because bytes came on them that no request had asked for.
+    /// Connections that the generator closed because the server sent bytes that no request had asked for.
     #[serde(default)]
     pub unsolicited: u64,
-    /// Requests sent a second time, because the server closed the connection under them, before any byte of an answer, and
-    /// may have done so before it read them. Never those of methods that must not be repeated, such as POST.
+    /// Requests that were sent a second time, because the server closed the connection before any byte of the answer and may not have read the
+    /// request. Requests whose method must not be repeated, such as POST, are never sent again.
     pub retried: u64,
-    /// Why attempts to open a connection failed while no request stood on it; where one did, it is among the `faults`.
+    /// Causes of failed attempts to open a connection while no request was waiting on it. If a request was waiting, the cause is in `faults`.
     #[serde(default)]
     pub unopened: Vec<LoadFault>,
-    /// Little's law, which every load obeys; null if nothing was answered.
+    /// Check of Little's law, which every load obeys; null if nothing was answered.
     pub littles_law: Option<LittlesLaw>,
-    /// Why requests ended without a complete answer.
+    /// Causes of requests that ended without a complete answer.
     pub faults: Vec<LoadFault>,
-    /// The first answers with the wrong status or body.
+    /// The first answers with a wrong status or body.
     pub mismatches: Vec<LoadMismatch>,
-    /// What answers were checked against.
+    /// How answers were checked.
     pub checked: Checked,
-    /// What the load cost the generator.
+    /// What the load cost the generator, and how busy its threads were.
     pub generator: Generator,
-    /// What the generator reaches against a server that does nothing; null unless it was asked for.
+    /// Throughput of the generator against a server that does no work; null unless requested.
     pub ceiling: Option<Ceiling>,
-    /// Whether a person ended it before its time.
+    /// Whether the user interrupted the load.
     pub interrupted: bool,
-    /// Whether it was given up because no answer came any more.
+    /// Whether the load stopped early because no more answers arrived.
     pub gave_up: bool,
-    /// What weakens the numbers, the worst first.
+    /// What weakens the numbers, most severe first.
     pub findings: Vec<Finding>,
     /// All latencies in nanoseconds: HdrHistogram V2, compressed, base64.
     pub hdr: EncodedHistogram,
 }
 
 impl LoadRecord {
-    /// Whether a finding takes the numbers away.
+    /// Whether a finding makes the numbers invalid.
     pub fn is_invalid(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Invalid)
     }
 }
 
-/// When requests were due.
+/// Kind of load: what determines when requests are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadShape {
-    /// Each connection sent its next request when it had its answer.
+    /// Closed load: each connection sent its next request after the answer to the one before.
     Closed,
-    /// Requests were due at a rate, whatever the answers did.
+    /// Open load: requests were due at a given rate, independent of the answers.
     Open,
 }
 
-/// How due times lay within the rate.
+/// Distribution of the due times at a given rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArrivalsWord {
-    /// Independent of each other, with exponential gaps.
+    /// Independent arrivals with exponential gaps.
     Poisson,
-    /// Evenly.
+    /// Constant gaps.
     Constant,
 }
 
 impl ArrivalsWord {
-    /// The word, as it is typed and read.
+    /// The word that options and records use.
     pub fn word(self) -> &'static str {
         match self {
             Self::Poisson => "poisson",
@@ -156,34 +156,34 @@ impl ArrivalsWord {
     }
 }
 
-/// Which requests were sent.
+/// The requests that were sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sent {
-    /// The method unless a request of the file named another.
+    /// The method; a request in a file of requests may set another.
     pub method: String,
-    /// Different requests.
+    /// Number of different requests.
     pub distinct: u64,
-    /// In which order they came: `one`, `sequential`, `random` or `zipf EXPONENT`.
+    /// Order of the requests: `one`, `sequential`, `random` or `zipf EXPONENT`.
     pub order: String,
 }
 
-/// When a load was to end, and how long anything could take, in seconds.
+/// Configured end of a load, and timeouts, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadLimits {
-    /// No request was begun later than this.
+    /// No request started after this time.
     pub duration_s: Option<f64>,
-    /// No more requests were begun.
+    /// Maximum number of requests that were started.
     pub requests: Option<u64>,
-    /// Load before, which does not count.
+    /// Length of the warm-up, which does not count.
     pub warmup_s: f64,
-    /// From taking up a request to its complete answer.
+    /// Timeout of a request: from its start to the complete answer.
     pub timeout_s: f64,
-    /// An attempt to connect.
+    /// Timeout of an attempt to connect.
     pub connect_timeout_s: f64,
 }
 
-/// Times of one kind, in nanoseconds. p50 to p99 are null with less than one request beyond them, p99_9 and p99_99 with
-/// fewer than 100; where p50 to p99 rest on fewer than 100, the finding `few-samples` says so.
+/// Times of one kind, in nanoseconds. p50 to p99 are null with less than one request beyond them. p99_9 and p99_99 are null with fewer than 100. If
+/// p50 to p99 rest on fewer than 100 requests beyond them, there is a finding `few-samples`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadTimes {
     /// Lowest.
@@ -215,7 +215,7 @@ impl LoadTimes {
         let beyond = |q: f64| histogram.len() as f64 * (1.0 - q);
         // The small allowance is for 1 - 0.99, which is not exactly 0.01.
         let at = |q: f64| (beyond(q) >= 1.0 - 1e-6).then(|| histogram.value_at_quantile(q));
-        // A percentile is the end of a step of the histogram; where the shortest time is 0, its first step is read as 0.
+        // A percentile is the upper end of a step of the histogram. If the shortest time is 0, values in the first step are reported as 0.
         let first = if histogram.min() == 0 { histogram.highest_equivalent(0) } else { 0 };
         let read = |value: Option<u64>| value.map(|value| if value <= first { 0 } else { value });
         let [p50, p75, p90, p95, p99] = [0.5, 0.75, 0.9, 0.95, 0.99].map(|q| read(at(q)));
@@ -223,7 +223,7 @@ impl LoadTimes {
         Self { min, mean, p50, p75, p90, p95, p99, p99_9, p99_99, max }
     }
 
-    /// Names as they are read and values, from the lowest to the highest; the mean is not among them.
+    /// Names and values for display, from the lowest to the highest, without the mean.
     pub fn ascending(&self) -> [(&'static str, Option<u64>); 9] {
         [
             ("min", self.min),
@@ -239,86 +239,86 @@ impl LoadTimes {
     }
 }
 
-/// Little's law: requests in flight = throughput x mean latency. The left side is counted as requests are begun and end, over
-/// `duration_s`; the right side is `throughput_rps` times the mean of `latency_ns`.
+/// Little's law: requests in flight = throughput x mean latency. The left side is counted over `duration_s`, as requests start and end. The right
+/// side is `throughput_rps` times the mean of `latency_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LittlesLaw {
-    /// Mean number of requests in flight, counted over time.
+    /// Mean number of requests in flight over time, as counted.
     pub in_flight: f64,
     /// Throughput times mean latency.
     pub throughput_times_latency: f64,
 }
 
-/// A reason for which requests ended without a complete answer, or connections could not be opened.
+/// A cause of requests that ended without a complete answer, or of connections that could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadFault {
-    /// The outcome that they were counted as; `connect` for connections.
+    /// The outcome that counts these requests; `connect` for connections.
     pub outcome: String,
-    /// Why, in words.
+    /// The cause, in words.
     pub cause: String,
-    /// The operating system's number of the error, as in `errno`; absent where the cause is none of its errors.
+    /// The operating system's error number (`errno`); absent if the cause is not an operating system error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os_error: Option<i32>,
-    /// How many.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// An answer that was not the expected one.
+/// An answer that differs from the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadMismatch {
     /// Method and path of the request.
     pub request: String,
     /// What was expected, in words.
     pub expected: String,
-    /// The status that came.
+    /// The status of the answer.
     pub status: u16,
-    /// Bytes of the body that came.
+    /// Length of the body, in bytes.
     pub length: u64,
-    /// The last piece of that body, at most 1 KiB; what is not UTF-8 is replaced.
+    /// The end of the body, at most 1 KiB. Bytes that are not UTF-8 are replaced.
     pub body: String,
 }
 
-/// What answers were checked against: the number of different requests by how their bodies were checked.
+/// How answers were checked: the accepted statuses, and the number of different requests for each way to check a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checked {
-    /// The status codes that were right, such as `200-399`; requests of a file may name their own.
+    /// The accepted status codes, such as `200-399`. Requests of a file may set their own.
     pub status: String,
-    /// Requests whose bodies had to be the very same as before the load.
+    /// Requests whose body had to be identical to the one before the load.
     pub same: u64,
-    /// Requests whose bodies had to be as long as before the load.
+    /// Requests whose body had to be as long as the one before the load.
     pub length: u64,
-    /// Requests whose bodies could be anything.
+    /// Requests whose body was not checked.
     pub any: u64,
-    /// Why it was so, in words.
+    /// Why bodies were checked in this way, in words.
     pub why: String,
 }
 
-/// What a load cost the generator.
+/// What a load cost the generator, and how busy its threads were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// Worker threads.
     pub threads: u64,
-    /// The CPUs that they were tied to, in turn; empty if they were not.
+    /// The CPUs that the workers were pinned to, in turn; empty if they were not pinned.
     pub cpus: Vec<u64>,
-    /// How it spoke to the operating system: `io_uring` or `epoll`.
+    /// Interface to the operating system: `io_uring` or `epoll`.
     pub backend: String,
-    /// CPU time per complete answer, without only looking out for due times and answers; null if there was none.
+    /// CPU time per complete answer in microseconds, without polling for due times and answers; null if there was none.
     pub cpu_us_per_request: Option<f64>,
-    /// CPU time of the workers by their wall time, without looking out, 0 to 1.
+    /// CPU time of the workers divided by their wall time, without polling, 0 to 1.
     pub cpu_share: Option<f64>,
-    /// Wall time that the workers spent only looking out for due times and answers, 0 to 1.
+    /// Share of the workers' wall time spent polling for due times and answers, 0 to 1.
     pub spin_share: Option<f64>,
-    /// Wall time that the workers waited for a CPU though they could have run, 0 to 1; null where the kernel does not say.
+    /// Share of the workers' wall time in which they were runnable and waited for a CPU, 0 to 1; null if the kernel does not report it.
     pub run_delay_share: Option<f64>,
-    /// How long a worker so waited on average each time that it came to run, in nanoseconds.
+    /// Mean length of such a wait each time that a worker was scheduled, in nanoseconds.
     #[serde(default)]
     pub run_delay_mean_ns: Option<u64>,
 }
 
-/// What the generator reaches against the built-in null server, on the same CPUs and connections, just before the load.
+/// Throughput of the generator against the built-in null server, on the same CPUs and connections, just before the load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// Complete answers per second there.
+    /// Complete answers per second against the null server.
     pub throughput_rps: f64,
     /// This load's throughput as a share of it.
     pub share: Option<f64>,
@@ -327,7 +327,7 @@ pub struct Ceiling {
 /// The JSON Schema of [`LoadRecord`], pretty-printed.
 ///
 /// # Errors
-/// None in practice: the schema is made from the types.
+/// None in practice: the schema is generated from the types.
 pub fn load_schema_json() -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&schemars::schema_for!(LoadRecord))?;
     text.push('\n');

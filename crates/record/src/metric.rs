@@ -1,11 +1,11 @@
-//! The metrics: one row for each, with everything that any part of deadheat says of it.
+//! The metrics: one row for each, with all texts and properties that deadheat uses for it.
 //!
-//! Owns: word, titles, unit, direction. How a metric's value comes about is `analysis::series`; nothing else depends on which metric it is.
+//! Owns: word, titles, unit, direction. `analysis::series` computes the values. No other code depends on which metric it is.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is compared.
+/// A metric in which contenders are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -21,14 +21,14 @@ pub enum Metric {
     Memory,
     /// Highest rate at which the scenario's objective is met; more is better.
     Peak,
-    /// Time from when its command began to its first answer that met the contract; less is better.
+    /// Time from the start of its command to its first answer that meets the contract; less is better.
     #[serde(rename = "cold_start")]
     ColdStart,
-    /// What a contender's own command measured; less is better.
+    /// The value that a contender's own command measures; less is better.
     Measure,
 }
 
-/// In which unit a metric's value is shown, and how the record's number becomes it.
+/// The unit in which a metric is shown, and the conversion from the record's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Per second.
@@ -41,18 +41,18 @@ pub enum Unit {
     Size,
 }
 
-/// What is said of one metric.
+/// The texts and properties of one metric.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricRow {
     /// The metric.
     pub metric: Metric,
-    /// As it is written in options, studies and records.
+    /// The word that options, studies and records use.
     pub word: &'static str,
-    /// As a heading.
+    /// The title in headings.
     pub title: &'static str,
-    /// As the head of a column.
+    /// The title of a column.
     pub column: &'static str,
-    /// What it is, for help and book; the direction is added.
+    /// The description for help and book, without the direction.
     pub help: &'static str,
     /// The words of a verdict around its ratio: `A` {is} 1.20x {than} `B`.
     pub verdict: (&'static str, &'static str),
@@ -60,13 +60,13 @@ pub struct MetricRow {
     pub unit: Unit,
     /// Whether the higher value is the better one.
     pub more_is_better: bool,
-    /// The quantile of latency that it is, from 0 to 1.
+    /// For a latency: its quantile, from 0 to 1.
     pub quantile: Option<f64>,
-    /// What services that keep figures over time call it, and the unit there.
+    /// The name and the unit in services that track results over time.
     pub tracker: (&'static str, &'static str),
 }
 
-/// Every metric, in the order in which they are listed anywhere.
+/// Every metric, in the order of all lists.
 pub const METRICS: [MetricRow; 8] = [
     MetricRow {
         metric: Metric::Throughput,
@@ -167,26 +167,26 @@ pub const METRICS: [MetricRow; 8] = [
 ];
 
 impl Metric {
-    /// What every load measures, so that a scenario of one may ask for it.
+    /// The metrics that every load measures, so that every scenario with a load can select them.
     pub const OF_LOADS: [Self; 5] = [Self::Throughput, Self::Cpu, Self::P50, Self::P99, Self::Memory];
 
-    /// All that there are.
+    /// All metrics.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         METRICS.iter().map(|row| row.metric)
     }
 
-    /// What is said of it.
+    /// The texts and properties of the metric.
     pub fn row(self) -> &'static MetricRow {
-        // The table is in the order of the variants: a test holds it to that.
+        // The table is in the order of the variants; a test checks this.
         &METRICS[self as usize]
     }
 
-    /// The metric that is written so, as [`Metric::word`] writes it.
+    /// The metric of a word, as [`Metric::word`] writes it.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::all().find(|metric| metric.word() == word)
     }
 
-    /// As it is written in options, studies and records.
+    /// The word that options, studies and records use.
     pub fn word(self) -> &'static str {
         self.row().word
     }
@@ -196,19 +196,19 @@ impl Metric {
         self.row().more_is_better
     }
 
-    /// The quantile of latency that it is, from 0 to 1; none for what is no latency.
+    /// The quantile of a latency, from 0 to 1; none for other metrics.
     pub fn quantile(self) -> Option<f64> {
         self.row().quantile
     }
 
-    /// What it is and in which direction it is better, for help and book: `Median latency; less is better`.
+    /// The description with the direction, for help and book: `Median latency; less is better`.
     pub fn help(self) -> String {
         format!("{}; {} is better", self.row().help, if self.more_is_better() { "more" } else { "less" })
     }
 }
 
 impl Unit {
-    /// The record's number times this is what documents have.
+    /// Factor from the record's number to the number in documents.
     pub fn scale(self) -> f64 {
         if self == Self::CpuTime { 1e-3 } else { 1.0 }
     }

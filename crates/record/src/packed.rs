@@ -1,6 +1,6 @@
-//! Records packed by gzip: read like any other, written to be kept.
+//! Reads and writes records compressed with gzip.
 //!
-//! Owns telling packed bytes from others, and how many may be in them. Must not know what a record says.
+//! Owns: how to recognize compressed files, and the limit of their uncompressed size. Must not know: what a record contains.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
@@ -11,12 +11,12 @@ use flate2::write::GzEncoder;
 
 use crate::{ReadError, Record, page};
 
-/// No record is as long: what unpacks to more bytes is none.
+/// Limit of the uncompressed size. No record is this long, so a file that exceeds it is not a record.
 const MOST: u64 = 1 << 30;
-/// What every gzip file begins with.
+/// The first bytes of every gzip file.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What stands in a file, unpacked where it is packed, and taken out of its page where it is in one.
+/// The content of a file, decompressed if it is compressed, and extracted if it is inside a page.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let read = std::fs::read(path).and_then(|found| unpacked(found, MOST));
     read.map(page::unwrapped).map_err(|source| ReadError::Io { path: path.into(), source })
@@ -36,10 +36,10 @@ fn unpacked(found: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
 }
 
 impl Record {
-    /// The record's journal, packed by gzip; [`crate::read`] reads it back. The same record gives the same bytes.
+    /// The record's journal, compressed with gzip; [`crate::read`] reads it. The same record always gives the same bytes.
     ///
     /// # Errors
-    /// None in practice: it is written to memory.
+    /// None in practice: it writes to memory.
     pub fn packed(&self) -> io::Result<Vec<u8>> {
         let mut packer = GzEncoder::new(Vec::new(), Compression::best());
         for line in self.lines() {

@@ -1,16 +1,16 @@
-//! Records in the page that shows them: read like any other.
+//! Reads records that are embedded in an HTML report.
 //!
-//! Owns where a page holds its document. Must not know what else stands there, nor what the document says.
+//! Owns: where a page holds its document. Must not know: what else the page holds, or what the document contains.
 
 use std::ops::Range;
 
-/// What a page begins with; a browser that saves it writes it in capitals.
+/// The start of a page. A browser that saves the page writes it in capitals.
 const DOCTYPE: &[u8] = b"<!doctype html";
-/// The element that the document stands in, as `report` writes it. In the document no character is left that could end it.
+/// The element that holds the document, as `report` writes it. The document is escaped, so that it cannot end the element.
 const BEGIN: &str = "<script type=\"application/json\" id=\"document\">";
 const END: &str = "</script>";
 
-/// The document of a page; everything that is none, or holds none, stays as it is.
+/// Extracts the document of a page. Other content, and pages without a document, are returned unchanged.
 pub(crate) fn unwrapped(mut found: Vec<u8>) -> Vec<u8> {
     if let Some(document) = document(&found) {
         found.truncate(document.end);
@@ -19,7 +19,7 @@ pub(crate) fn unwrapped(mut found: Vec<u8>) -> Vec<u8> {
     found
 }
 
-/// Where it stands.
+/// The range of the document in the page.
 fn document(found: &[u8]) -> Option<Range<usize>> {
     let begins = found.get(..DOCTYPE.len())?.eq_ignore_ascii_case(DOCTYPE);
     let page = std::str::from_utf8(found).ok().filter(|_| begins)?;

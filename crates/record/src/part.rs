@@ -1,6 +1,6 @@
-//! A part of a record: some of its scenarios, with everything that was seen in them.
+//! A part of a record: some of its scenarios, with all observations in them.
 //!
-//! Owns what belongs to a scenario. Must not know what follows from it.
+//! Owns: what belongs to a scenario. Must not know: what follows from it.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::Record;
 
 impl Record {
-    /// The record with what its plan has below `root` named as it is seen from there, so that it says nothing of the folders of the
-    /// machine on which it was made. None where `root` is the root of all.
+    /// The record with the paths in its plan that are below `root` made relative to `root`, so that it does not reveal the folders of the machine.
+    /// None if `root` is the root folder.
     #[must_use]
     pub fn seen_from(mut self, root: &Path) -> Option<Self> {
         root.parent()?;
@@ -20,13 +20,14 @@ impl Record {
         Some(self)
     }
 
-    /// The record of some of its scenarios. What was planned, seen and decided in them stays, and so what follows from it; names
-    /// that the plan does not have are passed over.
+    /// The record reduced to some of its scenarios. It keeps what was planned, observed and decided in them, so that the same results follow. Names
+    /// that are not in the plan are ignored.
     #[must_use]
     pub fn only(mut self, scenarios: &[&str]) -> Self {
         let kept = |name: &str| scenarios.contains(&name);
         let plan: Vec<String> = self.plan.scenarios.iter().map(|one| one.name.clone()).collect();
-        // Who was put out in a scenario that is left out is out from the next one on that is kept, or raced in all of them.
+        // A contender that was excluded in a dropped scenario is excluded from the next kept scenario on. If there is none, it raced in all kept
+        // scenarios.
         let next = |name: &str| plan.iter().skip_while(|one| *one != name).find(|one| kept(one)).cloned();
         let (out_in, raced): (Vec<_>, Vec<_>) = self
             .out_in
@@ -47,7 +48,7 @@ impl Record {
     }
 }
 
-/// Takes `prefix` away from the beginning of every word.
+/// Removes `prefix` from every string, wherever a path in it begins with `prefix`.
 fn strip(value: &mut Value, prefix: &str) {
     match value {
         Value::String(text) if text.contains(prefix) => {

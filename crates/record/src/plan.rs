@@ -1,5 +1,5 @@
-//! What will be done: resolved from flags and study, with nothing left to look up. A record holds it whole, so that
-//! a race can be resumed from the record alone.
+//! What a race will do, resolved from flags and study, with nothing left to look up. A record contains the whole plan, so that a race can be resumed
+//! from the record alone.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,43 +20,45 @@ pub struct Plan {
     pub title: Option<String>,
     /// The folder that holds `study.toml`; the current folder for commands given on the command line.
     pub folder: PathBuf,
-    /// The study's own folder for what it makes: dataset, sockets, generated configuration.
+    /// The study's folder for generated files: dataset, sockets, generated configuration.
     pub work: PathBuf,
-    /// The dataset's file, where the study has one; handed to contenders as `DATASET` and `{dataset}`.
+    /// File of the dataset, if the study has one. Contenders get it as `DATASET` and `{dataset}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset: Option<PathBuf>,
-    /// Programs that contenders need and that are not raced.
+    /// Services: programs that contenders need and that are not raced.
     #[serde(default)]
     pub services: Vec<Service>,
-    /// Who is raced, in the order given.
+    /// The contenders, in the order given.
     pub contenders: Vec<Contender>,
-    /// Contenders that were left out, with the reason and the remedy.
+    /// Contenders that were skipped, with the reason and the remedy.
     #[serde(default)]
     pub skipped: Vec<(String, String)>,
-    /// The contract: requests and what every contender must answer to them.
+    /// The contract: requests, and what every contender must answer to them.
     pub probes: Vec<Probe>,
-    /// The loads, raced one after the other.
+    /// The scenarios, raced one after the other.
     pub scenarios: Vec<ScenarioPlan>,
     /// How to measure and decide.
     pub method: Method,
-    /// Which cores belong to whom.
+    /// How the cores are divided between contenders and load generator.
     pub pinning: Pinning,
     /// Published numbers that the study lists.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// Share of the requests that an edge cache answers, instead of the study's: for the model of what users see behind one.
+    /// Share of requests that an edge cache answers, 0 to 1, if it was given instead of the study's value. It is used by the model of the latency
+    /// that users see behind the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_hit_rate: Option<f64>,
-    /// What was typed beside the study. Absent in older records, and where commands were raced: their one scenario says it.
+    /// Command-line options that override the study. Absent in older records, and if commands were raced: then the plan has one scenario, which
+    /// contains them.
     #[serde(default, skip_serializing_if = "Typed::is_nothing")]
     pub typed: Typed,
 }
 
 impl Plan {
-    /// The name of the plan where commands were raced. With the number of the process, it also ends the name of their work folder.
+    /// The name of the plan if commands were raced. With the process id, it also ends the name of their work folder.
     pub const AD_HOC: &str = "ad-hoc";
 
-    /// Whether commands were raced and not a study. A study can have the same name, but its work folder has another.
+    /// Whether commands were raced instead of a study. A study can have the same name, but the name of its work folder differs.
     pub fn is_ad_hoc(&self) -> bool {
         let folder = self.work.file_name().unwrap_or_default().to_string_lossy();
         let has_number = folder.rsplit_once('-').is_some_and(|(name, _)| name.ends_with(Self::AD_HOC));
@@ -64,8 +66,8 @@ impl Plan {
     }
 }
 
-/// Options of load and method that were typed instead of what a study's scenarios say. The scenarios have them already: they are
-/// kept so that the same can be typed again. What is absent was not typed.
+/// Command-line options of load and method that override the study's scenarios. The scenarios already include them. They are stored so that the same
+/// command can be repeated. An option is absent if it was not given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Typed {
     /// Number of connections.
@@ -74,22 +76,22 @@ pub struct Typed {
     /// Requests per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
-    /// What must hold at a peak that is looked for.
+    /// Objective of a peak search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
-    /// What is compared, what matters most first.
+    /// Metrics to compare, most important first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Metric>,
-    /// Length of a slice.
+    /// Length of a slice, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice_ns: Option<u64>,
-    /// How long each contender is measured in an epoch.
+    /// Time for which each contender is measured in an epoch, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_ns: Option<u64>,
 }
 
 impl Typed {
-    /// Whether nothing was typed.
+    /// Whether no option was given.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -99,11 +101,11 @@ impl Typed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Listen {
-    /// A free TCP port of the loopback, chosen anew at every start: `PORT` and `{port}`.
+    /// A free TCP port of the loopback interface, chosen again at each start: `PORT` and `{port}`.
     FreePort,
-    /// A TCP port of the loopback that the contender cannot be told.
+    /// A fixed TCP port of the loopback interface, for a contender whose port cannot be configured.
     Port(u16),
-    /// A unix socket in the work folder, chosen by the runner: `SOCKET` and `{socket}`.
+    /// A unix socket in the work folder: `SOCKET` and `{socket}`. deadheat chooses its name.
     Socket,
 }
 
@@ -112,12 +114,12 @@ pub enum Listen {
 pub struct Contender {
     /// Unique within the plan.
     pub name: String,
-    /// A shell command; `{port}`, `{socket}`, `{dataset}`, `{work}` and `{study}` are replaced at each start, in a race over TLS
-    /// also `{cert}` and `{key}`.
+    /// A shell command. deadheat replaces `{port}`, `{socket}`, `{dataset}`, `{work}` and `{study}` at each start, and in a race over TLS also
+    /// `{cert}` and `{key}`.
     pub command: String,
     /// The folder in which the command runs.
     pub folder: PathBuf,
-    /// Added to the environment, with the same replacements.
+    /// Variables that are added to the environment, with the same replacements.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Where it listens.
@@ -125,19 +127,19 @@ pub struct Contender {
     /// Names of services that must be up before it starts.
     #[serde(default)]
     pub services: Vec<String>,
-    /// What its version command printed, first line.
+    /// First line of the output of its version command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Commands that measure something inside its runtime and print one JSON line with `value` and `unit`, by name.
+    /// Commands, by name, that measure something inside the contender's runtime and print one JSON line with `value` and `unit`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, String>,
-    /// Size of the files that it is deployed as, in bytes, where the study names them.
+    /// Total size of the files that make up its deployment, in bytes, if the study names them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artefact_bytes: Option<u64>,
-    /// Its garbage collector, where the study names it: what a diagnostic pass logs.
+    /// Its garbage collector, if the study declares it. A diagnostic pass logs its pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collector: Option<Collector>,
-    /// Whether it speaks plain HTTP only, so that it is not raced in scenarios over TLS.
+    /// Whether it speaks plain HTTP only. If so, it does not race in scenarios over TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_http_only: bool,
 }
@@ -145,47 +147,47 @@ pub struct Contender {
 /// A program that contenders need and that is not raced, such as a database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Service {
-    /// Unique within the plan. Its port reaches contenders as `{NAME.port}` and `NAME_PORT`, a socket likewise.
+    /// Name, unique within the plan. Contenders get its port as `{NAME.port}` and `NAME_PORT`, and a socket likewise.
     pub name: String,
     /// A shell command with the same replacements as a contender's.
     pub command: String,
     /// The folder in which the command runs.
     pub folder: PathBuf,
-    /// Added to the environment.
+    /// Variables that are added to the environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where it listens; it is ready when it accepts a connection there.
+    /// Where it listens. It is ready when it accepts a connection there.
     pub listen: Listen,
-    /// A shell command that succeeds once it is ready; asked as soon as it accepts a connection.
+    /// A shell command that succeeds when the service is ready. deadheat runs it as soon as the service accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
-    /// How it is ended.
+    /// How deadheat stops it.
     #[serde(default, skip_serializing_if = "Ending::is_usual")]
     pub ending: Ending,
 }
 
-/// How a service is ended: it is asked, and killed if it still runs when its grace is over.
+/// How deadheat stops a service: it requests the stop, and kills the service if it still runs after the grace period.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
-    /// A shell command that asks it to end; without one, a signal does.
+    /// A shell command that requests the stop; without one, deadheat sends a signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The signal: `TERM` (also where none is named), `INT`, `QUIT`, `HUP`, `USR1` or `USR2`.
+    /// The signal: `TERM`, `INT`, `QUIT`, `HUP`, `USR1` or `USR2`; default: `TERM`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// How long it may take; as long as contenders may where it is not said.
+    /// Grace period in nanoseconds; default: that of contenders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ns: Option<u64>,
 }
 
 impl Ending {
-    /// Whether it is that of contenders.
+    /// Whether the service is stopped as contenders are.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Which statuses an answer may have.
+/// The statuses that an answer may have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusRule {
@@ -196,7 +198,7 @@ pub enum StatusRule {
 }
 
 impl StatusRule {
-    /// The statuses that are right where a contract names none. A redirect is not among them: its body is not what was asked for.
+    /// The accepted statuses if a contract names none. Redirects are not included, because their body is not the requested one.
     pub const SUCCESS: RangeInclusive<u16> = 200..=299;
 
     /// Whether the rule allows `status`.
@@ -217,7 +219,7 @@ pub struct Probe {
     pub method: String,
     /// Request target: path and query.
     pub path: String,
-    /// All request targets where the probe stands for many; `path` is the first of them. Empty where it is the only one.
+    /// All request targets if the probe stands for several; `path` is the first of them. Empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
     /// Request headers.
@@ -226,59 +228,59 @@ pub struct Probe {
     /// Request body.
     #[serde(default)]
     pub request_body: String,
-    /// Which statuses the contract allows.
+    /// The statuses that the contract allows.
     pub status: StatusRule,
-    /// Answer headers that the contract fixes: lower-case name and exact value.
+    /// Answer headers that the contract fixes: name in lower case, and exact value.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Answer headers that must agree between contenders, lower-case.
+    /// Answer headers that must be the same for all contenders, in lower case.
     #[serde(default)]
     pub agree_headers: Vec<String>,
     /// Rules for the answer's body.
     pub body: BodyRule,
-    /// Whether scenarios may load contenders with it.
+    /// Whether scenarios may use it as load.
     pub under_load: bool,
 }
 
-/// How bodies are compared.
+/// Rules for the body of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BodyRule {
-    /// Values that the contract demands, by JSON path.
+    /// Values that the contract requires, by JSON path.
     #[serde(default)]
     pub json: Vec<JsonRule>,
-    /// JSON paths whose value may differ, each with the pattern that it must match.
+    /// JSON paths whose value may vary, each with the pattern that it must match.
     #[serde(default)]
     pub volatile: Vec<Volatile>,
-    /// The whole body that the contract demands, compared by structure where it is JSON, else by bytes.
+    /// The whole body that the contract requires. It is compared by structure if it is JSON, otherwise by bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<String>,
     /// Whether contenders' bodies are compared with each other.
     pub agree: bool,
 }
 
-/// A value that the contract demands at a JSON path.
+/// A value that the contract requires at a JSON path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonRule {
-    /// Such as `$.items[0].id`; `[*]` stands for every element.
+    /// JSON path, such as `$.items[0].id`; `[*]` stands for every element.
     pub path: String,
     /// The value.
     pub value: serde_json::Value,
 }
 
-/// A JSON path whose value may differ from answer to answer.
+/// A JSON path whose value may vary from answer to answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Volatile {
-    /// Such as `$.token`; `[*]` stands for every element.
+    /// JSON path, such as `$.token`; `[*]` stands for every element.
     pub path: String,
     /// A regular expression that the value's text must match.
     pub pattern: String,
     /// A regular expression that the value's text must not match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not: Option<String>,
-    /// Whether contenders that are asked at the same moment must give the same value.
+    /// Whether contenders must give the same value when deadheat asks them at the same moment.
     #[serde(default)]
     pub agree: bool,
-    /// Whether each contender has one value of its own, which it gives in every answer.
+    /// Whether each contender has a value that is constant in its answers but may differ from that of other contenders.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
 }
@@ -292,74 +294,74 @@ pub struct Share {
     pub weight: u32,
 }
 
-/// One load.
+/// One scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioPlan {
     /// Unique within the plan.
     pub name: String,
-    /// Closed or open.
+    /// The experiment: closed or open load, peak search, starts, or measure.
     pub shape: Experiment,
-    /// What is requested.
+    /// The requests, by probe.
     pub requests: Vec<Share>,
-    /// What each contender is held to.
+    /// Resource limits of each contender.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
-    /// What is compared, what matters most first. Empty in older records, where it is the method's metric.
+    /// Metrics to compare, most important first. Empty in older records, which use the method's metric.
     #[serde(default)]
     pub metrics: Vec<Metric>,
-    /// Slices of its own; without them they are the method's.
+    /// How its epochs are divided into slices; default: the method's values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
-    /// The sweep that it is a point of.
+    /// The sweep that contains the scenario as a point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepPoint>,
-    /// The ladder that it is a rung of.
+    /// The ladder that contains the scenario as a rung.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Rung>,
-    /// What its load has beside its shape.
+    /// Further properties of its load.
     #[serde(default, skip_serializing_if = "Traffic::is_plain")]
     pub traffic: Traffic,
 }
 
-/// What a load has beside its shape.
+/// Further properties of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
-    /// The requests are drawn with a popularity that falls with their place in the list, from 1, to the power of minus this;
-    /// without it each comes in turn, or by weight.
+    /// Exponent of a Zipf distribution: the popularity of a request is its position in the list (from 1) to the power of minus this. Without it,
+    /// requests are sent in turn, or by weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zipf: Option<f64>,
-    /// Of an open load: the rate over the time of each slice, as `deadheat load --rate` writes it. The shape's rate is its mean.
+    /// For an open load: the rate over the time of each slice, in the syntax of `deadheat load --rate`. The rate in `shape` is its mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<String>,
-    /// Nothing is warmed up: what is measured are a contender's first seconds under load.
+    /// Whether there is no warm-up, so that a contender's first seconds under load are measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold: bool,
-    /// Contenders are asked over TLS, in a scenario without a load too. Their certificate is made for the race.
+    /// Whether contenders are accessed over TLS, also in scenarios without a load. deadheat makes their certificate for the race.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tls: bool,
 }
 
 impl Traffic {
-    /// Whether there is nothing to be said of it.
+    /// Whether all properties have their defaults.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What a scenario holds each of its contenders to, by control groups: what it does not name is not limited.
+/// Resource limits that a scenario sets for each contender with control groups. Absent values are not limited.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// CPU time that its whole tree may use, in cores: a quota over periods of 10 ms.
+    /// CPU time that the contender's process tree may use, in cores: a quota over periods of 10 ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,
-    /// The cores that it asks for, where contenders have fewer here and the quota was scaled down to those: the scenario says nothing
-    /// about so many cores then.
+    /// The requested number of cores, if contenders have fewer on this machine and `cpus` was scaled down. The scenario then does not predict results
+    /// for the requested number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_cpus: Option<f64>,
-    /// Cores that it may run on, instead of those of all contenders; empty for those.
+    /// Cores that the contender may run on, instead of those of all contenders; empty for those.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpuset: Vec<usize>,
-    /// Memory that its whole tree may use, in bytes.
+    /// Memory that the contender's process tree may use, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
 }
@@ -370,12 +372,12 @@ impl Limits {
         *self == Self::default()
     }
 
-    /// Whether control groups are needed: cores alone can be given without any.
+    /// Whether control groups are needed. Assigning cores alone works without them.
     pub fn need_groups(&self) -> bool {
         self.cpus.is_some() || self.memory_bytes.is_some()
     }
 
-    /// How many cores' CPU time a contender may use that otherwise has so many cores; none where it is not known.
+    /// CPU time that a contender may use, in cores, if there are `of_all` cores for all contenders; none if unknown.
     pub fn cores(&self, of_all: usize) -> Option<f64> {
         let cores = if self.cpuset.is_empty() { of_all } else { self.cpuset.len() };
         let cores = (cores > 0).then_some(cores as f64);
@@ -391,63 +393,63 @@ impl Limits {
 pub struct Method {
     /// `quick` or `full`.
     pub profile: String,
-    /// Every random order comes from it.
+    /// Seed of every random order.
     pub seed: u64,
-    /// What is compared where a scenario does not say it.
+    /// The metric to compare if a scenario names none.
     pub metric: Metric,
     /// The contender that the others are compared with.
     pub baseline: String,
-    /// Whether every pair is compared, or each contender with the baseline only.
+    /// Whether every pair is compared, or only each contender with the baseline.
     pub all_pairs: bool,
     /// Two-sided error rate of each scenario.
     pub alpha: f64,
-    /// Ratios within 1 +- margin count as equivalent, for example 0.03.
+    /// Ratios this close to 1 count as equivalent, for example 0.03.
     pub margin: f64,
-    /// Numbers of epochs after which it is asked whether the race is decided; the last is the maximum.
+    /// Numbers of epochs after which deadheat checks whether the race is decided. The last one is the maximum.
     pub looks: Vec<usize>,
-    /// Length of a slice where a scenario does not say it.
+    /// Length of a slice in nanoseconds, if a scenario does not set it.
     pub slice_ns: u64,
-    /// The first part of each slice that is left out.
+    /// Length of the first part of each slice that is excluded, in nanoseconds.
     pub settle_ns: u64,
-    /// Rounds per epoch where a scenario does not say it, even.
+    /// Rounds per epoch, an even number, if a scenario does not set it.
     pub rounds: u32,
-    /// How long each contender is loaded in the pilot; 0 when the warm-up was chosen and no pilot runs.
+    /// Length of the load on each contender in the pilot, in nanoseconds; 0 if the warm-up was given, so that no pilot runs.
     pub pilot_ns: u64,
-    /// Shortest and longest warm-up.
+    /// Shortest and longest warm-up, in nanoseconds.
     pub warmup_ns: (u64, u64),
-    /// Every warm-up answers at least so many requests.
+    /// Minimum number of requests that each warm-up answers.
     pub warmup_requests: u64,
-    /// How long each contender is loaded once more after the warm-ups of all, since it was frozen meanwhile; 0 for not at all, as in
-    /// records from before it was done. Never longer than the warm-up.
+    /// Length of an additional load on each contender after all warm-ups, in nanoseconds, because it was frozen during the warm-ups of the others. It
+    /// is never longer than the warm-up. 0: there is none, as in records of versions without this step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wake_ns: u64,
-    /// The longest time that an idle processor of the contenders may take to wake up, in microseconds. 0: it never sleeps, because a
-    /// thread at idle priority runs on it (in records from before 2026-11-24: `/dev/cpu_dma_latency` was held with 0 for all processors).
-    /// Null: it sleeps as it likes.
+    /// Longest time that an idle processor of the contenders may take to wake up, in microseconds. 0: it never sleeps, because a thread at idle
+    /// priority runs on it (in records from before 2026-11-24: `/dev/cpu_dma_latency` was set to 0 for all processors). Absent: not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_latency_us: Option<u32>,
-    /// No epoch starts that would end after it.
+    /// Time budget in nanoseconds. deadheat starts no epoch that would end after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
-    /// How long each contender whose collector is known is loaded in a diagnostic pass after a scenario; 0 for no such pass.
+    /// Length of the load in the diagnostic pass after a scenario, in nanoseconds, for each contender with a declared garbage collector; 0 for no
+    /// such pass.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub collectors_ns: u64,
-    /// A contender must answer its first probe within this time.
+    /// Time within which a contender must answer its first probe, in nanoseconds.
     pub ready_ns: u64,
-    /// A request unanswered for so long is a timeout.
+    /// Timeout of a request, in nanoseconds.
     pub timeout_ns: u64,
 }
 
 impl Method {
-    /// `ready_ns` where none was typed.
+    /// Default of `ready_ns`.
     pub const READY_NS: u64 = 30_000_000_000;
-    /// `timeout_ns` where none was typed.
+    /// Default of `timeout_ns`.
     pub const TIMEOUT_NS: u64 = 10_000_000_000;
-    /// The most epochs that can be asked for.
+    /// The largest number of epochs that can be requested.
     pub const MOST_EPOCHS: usize = 200;
 }
 
-/// A study's requests, or one that was typed.
+/// What is raced: a study or commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -457,7 +459,7 @@ pub enum Source {
     AdHoc,
 }
 
-/// Whether there is nothing to be written.
+/// Whether a value is 0, so that it is not written.
 fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }

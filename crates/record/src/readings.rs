@@ -1,45 +1,45 @@
-//! What the kernel counted while a contender was loaded: counters of the whole machine, and throttling.
+//! Counters of the kernel while a contender was loaded: those of the whole machine, and throttling.
 //!
-//! Owns: the readings as they are written to disk, and how those of several slices add up. Must not know: where they are
-//! read, and what follows from them.
+//! Owns: the readings as they are written to disk, and how readings of several slices add up. Must not know: where they are read, or what follows
+//! from them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How often and for how long control groups held their processes back because a CPU quota was used up.
+/// How often and for how long control groups paused their processes because a CPU quota was used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttling {
     /// Periods in which the quota was used up.
     pub periods: u64,
-    /// For how long, summed over processors, in nanoseconds.
+    /// Time for which processes were paused, summed over processors, in nanoseconds.
     pub ns: u64,
 }
 
 impl Throttling {
-    /// What was counted from `before` until this reading.
+    /// The difference between this reading and an earlier one.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self { periods: self.periods.saturating_sub(before.periods), ns: self.ns.saturating_sub(before.ns) }
     }
 
-    /// What two readings counted together.
+    /// The sum of two readings.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { periods: self.periods + other.periods, ns: self.ns + other.ns }
     }
 }
 
-/// What the whole machine counted; from two readings, or over a contender's slices, the difference. What the machine does
-/// not count is absent, never 0.
+/// Counters of the whole machine: absolute values, or the difference between two readings or over a contender's slices. A counter that the machine
+/// does not have is absent, never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReading {
-    /// Connections that found a listener's queue full.
+    /// Connections that found the accept queue of a listener full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_overflows: Option<u64>,
-    /// Connections that a listener dropped, for whatever reason.
+    /// Connections that a listener dropped for any reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_drops: Option<u64>,
-    /// TCP segments sent again.
+    /// Retransmitted TCP segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmitted_segments: Option<u64>,
     /// Pages read from swap.
@@ -57,19 +57,19 @@ pub struct HostReading {
     /// Time in which some task waited for a disk, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_pressure_ns: Option<u64>,
-    /// Throttling of the control groups that deadheat itself runs in, which hold contenders and generator alike.
+    /// Throttling of the control groups that contain deadheat itself, and therefore both contenders and generator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<Throttling>,
 }
 
 impl HostReading {
-    /// What was counted from `before` until this reading; absent where either is.
+    /// The difference between this reading and an earlier one. A value is absent if either of the two is.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         self.with(before, u64::saturating_sub, Throttling::since)
     }
 
-    /// What two differences counted together; absent where either is.
+    /// The sum of two differences. A value is absent if either of the two is.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.with(other, |mine, theirs| mine + theirs, Throttling::plus)
@@ -96,17 +96,16 @@ impl HostReading {
     }
 }
 
-/// What it does to a contender's rate that the generator works longer on every request: nothing, unless the generator is
-/// what limits the rate.
+/// Effect on a contender's rate when the generator does additional work for each request. There is none unless the generator limits the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Handicap {
-    /// Time that was added to the work on each request, in nanoseconds.
+    /// Additional work for each request, in nanoseconds.
     pub added_ns: u64,
-    /// Rate with it over rate without it.
+    /// Rate with the additional work divided by the rate without it.
     pub ratio: f64,
     /// Standard error of the logarithm of `ratio`.
     pub standard_error: f64,
-    /// Pairs of slices that it rests on.
+    /// Number of pairs of slices that `ratio` is derived from.
     pub pairs: u32,
 }
 

@@ -1,29 +1,29 @@
-//! What a scenario asks: its metrics, its slices, and its place in a sweep or on a ladder.
+//! What a scenario specifies: its metrics, its slices, and its place in a sweep or on a ladder.
 //!
-//! Owns: what of the method holds for a scenario. Must not know: how anything is judged or shown.
+//! Owns: how the method applies to a scenario. Must not know: how anything is judged or shown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Method, Metric, Plan, ScenarioPlan};
 
-/// How an epoch is cut into slices.
+/// How an epoch is divided into slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slices {
-    /// Length of a slice; the least length of a trial where a peak is looked for.
+    /// Length of a slice in nanoseconds; in a peak search, the minimum length of a trial.
     pub slice_ns: u64,
-    /// Rounds per epoch, even; trials of a search's last part, the staircase, where a peak is looked for.
+    /// Rounds per epoch, an even number; in a peak search, the number of trials of its last part, the staircase.
     pub rounds: u32,
 }
 
 impl Slices {
-    /// How long each contender is measured in an epoch.
+    /// Time for which each contender is measured in an epoch.
     pub fn measured_ns(&self) -> u64 {
         self.slice_ns.saturating_mul(u64::from(self.rounds))
     }
 }
 
-/// What a sweep goes over.
+/// The setting that a sweep varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
@@ -36,10 +36,10 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// All that there are.
+    /// All axes.
     pub const ALL: [Self; 3] = [Self::Connections, Self::Cores, Self::Cpus];
 
-    /// As it is written in studies and records.
+    /// The word that studies and records use.
     pub fn word(self) -> &'static str {
         match self {
             Self::Connections => "connections",
@@ -49,33 +49,33 @@ impl Axis {
     }
 }
 
-/// A scenario that is one point of a sweep: the same load again and again, but for one setting.
+/// The place of a scenario in a sweep: several scenarios with the same load that differ in one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
-    /// The name that the points have in common.
+    /// The name of the sweep.
     pub of: String,
-    /// What differs between them.
+    /// The setting that differs between the points.
     pub axis: Axis,
-    /// The value here.
+    /// The value of the setting in this scenario.
     pub value: f64,
 }
 
-/// A scenario that is one rung of a ladder: the same servers, doing more of their work from rung to rung.
+/// The place of a scenario on a ladder: several scenarios with the same servers, which do more of their work on each rung.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rung {
     /// The ladder's name.
     pub of: String,
-    /// Its place among the rungs, from 1, the least work first; rungs of the same place stand in plan order.
+    /// Position of the rung, from 1, least work first. Rungs with the same position are in plan order.
     pub place: u32,
 }
 
 impl Plan {
-    /// What a scenario compares, what matters most first; never empty.
+    /// The metrics that a scenario compares, most important first; never empty.
     pub fn metrics(&self, scenario: &ScenarioPlan) -> Vec<Metric> {
         if scenario.metrics.is_empty() { vec![self.method.metric] } else { scenario.metrics.clone() }
     }
 
-    /// Whether requests of a scenario say `Connection: close`: each of them is then sent on a connection of its own.
+    /// Whether requests of a scenario say `Connection: close`. Each of them then opens a new connection.
     pub fn connects_anew(&self, scenario: &ScenarioPlan) -> bool {
         let is_close = |(name, value): (&String, &String)| {
             let mut words = value.split(',');
@@ -87,13 +87,13 @@ impl Plan {
         probes.any(|probe| probe.request_headers.iter().any(is_close))
     }
 
-    /// As [`Self::metrics`] of the scenario of that name; empty where there is none.
+    /// [`Self::metrics`] of the scenario of that name; empty if there is none.
     pub fn metrics_of(&self, scenario: &str) -> Vec<Metric> {
         self.scenario(scenario).map_or_else(Vec::new, |scenario| self.metrics(scenario))
     }
 
-    /// The highest percentile that a scenario's verdicts rest on, as a quantile from 0 to 1, where requests are due while a server stands
-    /// still: none where each connection waits for its answer.
+    /// The highest percentile that a scenario's verdicts rest on, as a quantile from 0 to 1, if requests are due even while a server stands still.
+    /// None if each connection waits for its answer.
     pub fn highest_quantile(&self, scenario: &ScenarioPlan) -> Option<f64> {
         let at_the_rate =
             || self.metrics(scenario).into_iter().filter_map(Metric::quantile).max_by(f64::total_cmp);
@@ -101,12 +101,12 @@ impl Plan {
         experiment.objective_quantile().or_else(|| experiment.rate_per_s().and_then(|_| at_the_rate()))
     }
 
-    /// How a scenario's epochs are cut into slices.
+    /// How a scenario's epochs are divided into slices.
     pub fn slices(&self, scenario: &ScenarioPlan) -> Slices {
         scenario.slices.unwrap_or(Slices { slice_ns: self.method.slice_ns, rounds: self.method.rounds })
     }
 
-    /// The method as it holds for a scenario: one of fresh starts is looked at once, when it has all of them.
+    /// The method as it applies to a scenario. A scenario of fresh starts has one look, after all of them.
     pub fn method_of(&self, scenario: &ScenarioPlan) -> Method {
         let looks = match scenario.shape.starts() {
             Some(starts) => vec![starts as usize],

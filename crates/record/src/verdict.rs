@@ -1,4 +1,4 @@
-//! The word of a verdict, as records and documents have it.
+//! The word of a verdict in records and documents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ pub enum VerdictWord {
     Faster,
     /// Worse than the baseline.
     Slower,
-    /// Within the margin.
+    /// The difference is within the margin.
     Equivalent,
-    /// Not told apart.
+    /// The data supports none of the other verdicts.
     Inconclusive,
     /// A gate failed.
     Invalid,

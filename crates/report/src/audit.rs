@@ -1,6 +1,6 @@
-//! An audit of published figures: how it is written down.
+//! Writes an audit of published figures.
 //!
-//! Owns its words, its page in Markdown and its JSON. Must not know how it came about.
+//! Owns: its words, its Markdown page and its JSON. Must not know: how the audit was made.
 
 mod markdown;
 mod words;
@@ -16,7 +16,7 @@ pub(crate) use words::{
     verdict_word,
 };
 
-/// The audit as pretty-printed JSON with a last line end.
+/// The audit as pretty-printed JSON, with a final newline.
 ///
 /// # Errors
 /// None in practice: every number in it is finite.

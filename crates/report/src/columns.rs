@@ -1,6 +1,6 @@
-//! What is told of each contender: the columns that terminal and Markdown share.
+//! The columns that show each contender's figures, shared by terminal and Markdown.
 //!
-//! Owns: which figures there are of which kind of scenario, and how each is written. Must not know how a table is laid out.
+//! Owns: the figures of each kind of scenario, and their format. Must not know: how a table is laid out.
 
 use deadheat_analysis::ContenderResult;
 use deadheat_analysis::number::{amount, bytes, parts_ns, percent, seldom, three_digits, time_ns, whole};
@@ -9,9 +9,9 @@ use deadheat_record::{Experiment, Limits, Metric};
 /// One column.
 pub(crate) struct Told {
     pub(crate) title: &'static str,
-    /// What stands above several titles.
+    /// The heading above several titles.
     pub(crate) group: &'static str,
-    /// Where there is no room for all columns, those of the lowest numbers go first.
+    /// If there is no room for all columns, those with the lowest numbers are dropped first.
     pub(crate) keep: u8,
     /// The metric that it shows.
     pub(crate) metric: Option<Metric>,
@@ -33,7 +33,7 @@ impl Told {
         Self { title, group: "", keep, metric: None, cell: Cell::Other(cell) }
     }
 
-    /// What stands in a contender's line; nothing where it was not measured.
+    /// The cell of a contender; none if it was not measured.
     pub(crate) fn of(&self, result: &ContenderResult) -> Option<String> {
         match self.cell {
             Cell::Value(metric) => value(result, metric),
@@ -79,7 +79,7 @@ pub(crate) fn of(experiment: &Experiment) -> Vec<Told> {
     told.into_iter().flatten().collect()
 }
 
-/// What a CPU quota does to contenders: what matters most comes first.
+/// Columns that show the effect of a CPU quota, most important first.
 pub(crate) fn of_quota() -> Vec<Told> {
     vec![
         Told::other("processes", 8, |one| one.processes.map(|count| whole(count as u64))),
@@ -93,7 +93,7 @@ pub(crate) fn of_quota() -> Vec<Told> {
     ]
 }
 
-/// What each contender is held to, where that is a share of CPU time: `1 core and 512 MiB`.
+/// The limits of each contender, if they include a share of CPU time: `1 core and 512 MiB`.
 pub(crate) fn quota(limits: &Limits) -> Option<String> {
     let cpus = limits.cpus?;
     let cores = if cpus > 1.0 { "cores" } else { "core" };
@@ -101,7 +101,7 @@ pub(crate) fn quota(limits: &Limits) -> Option<String> {
     Some(format!("{cpus} {cores}{memory}"))
 }
 
-/// What share of what was offered was answered in its time.
+/// The share of the offered requests that the contender kept up with.
 fn kept_up(result: &ContenderResult) -> Option<String> {
     result.achieved_share.map(percent)
 }
@@ -111,13 +111,13 @@ fn user_and_system(result: &ContenderResult) -> Option<String> {
     Some(parts_ns(result.user_us_per_request? * 1e3, result.system_us_per_request? * 1e3))
 }
 
-/// Instructions per request, where this is what was counted.
+/// Instructions per request, if they were counted from this source.
 fn instructions(result: &ContenderResult, source: &str) -> Option<String> {
     let counted = result.instructions_per_request;
     counted.filter(|_| result.instructions_source.as_deref() == Some(source)).map(three_digits)
 }
 
-/// The 95 % interval of a time over epochs: that of the geometric mean, not of the median.
+/// The 95 % interval of a time over epochs. It is that of the geometric mean, not of the median.
 fn interval(result: &ContenderResult, metric: Metric) -> Option<String> {
     let figure = result.figure(metric)?;
     Some(format!("{} to {}", time_ns(figure.low?), time_ns(figure.high?)))

@@ -1,6 +1,6 @@
-//! A comparison of two records: how it is written down.
+//! Writes a comparison of two records.
 //!
-//! Owns its words, its page in Markdown and its JSON. Must not know how it came about.
+//! Owns: its words, its Markdown page and its JSON. Must not know: how the comparison was made.
 
 mod markdown;
 mod words;
@@ -13,7 +13,7 @@ pub use markdown::markdown;
 pub(crate) use markdown::{code, text};
 pub(crate) use words::{label, quotient, sentence, shape, value};
 
-/// The comparison as pretty-printed JSON with a last line end.
+/// The comparison as pretty-printed JSON, with a final newline.
 ///
 /// # Errors
 /// None in practice: every number in it is finite.

@@ -1,6 +1,6 @@
-//! An examination of a machine: how it is shown.
+//! Shows the examination of a machine.
 //!
-//! Owns what `deadheat doctor` prints. Must not know how numbers come about.
+//! Owns: the output of `deadheat doctor`. Must not know: how numbers are computed.
 
 mod summary;
 

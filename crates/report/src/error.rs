@@ -12,7 +12,7 @@ pub enum ReportError {
     /// A figure could not be drawn.
     #[error("the figure {figure} could not be drawn: {problem}")]
     Figure {
-        /// Its file.
+        /// The figure's file.
         figure: String,
         /// What went wrong.
         problem: String,

@@ -1,7 +1,7 @@
-//! Figures: what each of them shows, once, for the page and for files.
+//! Figures: the content of each figure, defined once for the page and for files.
 //!
-//! Owns: which figures a report has, and which scenarios share one. Must not know how they are drawn: the page does that in
-//! `web/src`, and `svg` for files. A figure is a function here and a row of `FIGURES`; nothing else has to learn of it.
+//! Owns: which figures a report has, and which scenarios share one. Must not know: how figures are drawn. The page does that in `web/src`, and `svg`
+//! does it for files. To add a figure, write a function here and add it to `FIGURES`; no other code changes.
 
 mod axis;
 mod collectors;
@@ -22,7 +22,7 @@ pub(crate) use model::*;
 /// All figures of a kind.
 type Figures = fn(&Scope<'_>) -> Vec<Figure>;
 
-/// Every kind of figure, in the order in which they stand in their sections.
+/// Every kind of figure, in the order within their sections.
 const FIGURES: [Figures; 16] = [
     ratios::intervals,
     ratios::epochs,
@@ -42,27 +42,27 @@ const FIGURES: [Figures; 16] = [
     edge::behind,
 ];
 
-/// More rows than this are shown scenario by scenario.
+/// With more rows than this, each scenario has its own figure.
 const MOST_ROWS: usize = 40;
 
-/// What figures are made of, and which scenarios share one.
+/// The data of the figures, and which scenarios share one.
 pub(crate) struct Scope<'r> {
     report: &'r Report,
     together: bool,
 }
 
 impl<'r> Scope<'r> {
-    /// For a page: scenarios share a figure while there is room, and headings name them where there are several.
+    /// For a page: scenarios share a figure while there is room. Headings name the scenarios if there are several.
     pub(crate) fn page(report: &'r Report) -> Self {
         Self { report, together: true }
     }
 
-    /// For files: each is of one scenario, and says of which.
+    /// For files: each figure is about one scenario and names it.
     pub(crate) fn files(report: &'r Report) -> Self {
         Self { report, together: false }
     }
 
-    /// All figures for which there is anything to show.
+    /// All figures that have data.
     pub(crate) fn figures(&self) -> Vec<Figure> {
         FIGURES.iter().flat_map(|figures| figures(self)).collect()
     }
@@ -72,17 +72,17 @@ impl<'r> Scope<'r> {
         self.report.scenarios.iter().filter(|one| one.epochs > 0)
     }
 
-    /// Whether a figure of one scenario says of which.
+    /// Whether the figure of a single scenario names it.
     fn named(&self) -> bool {
         !self.together || self.measured().count() > 1
     }
 
-    /// A heading: where it has to be said, under the name of what it is of.
+    /// A heading; it starts with the name of its subject if that is needed.
     fn title(&self, of: &str, title: &str) -> String {
         if self.named() { format!("{of}: {title}") } else { title.to_owned() }
     }
 
-    /// Contenders in plan order, as far as they are wanted.
+    /// The selected contenders, in plan order.
     fn contenders(&self, wanted: impl Fn(usize, &str) -> bool) -> Vec<(usize, &'r str)> {
         let names = self.report.record.plan.contenders.iter().map(|one| one.name.as_str()).enumerate();
         names.filter(|(place, name)| wanted(*place, name)).collect()
@@ -115,7 +115,7 @@ impl<'r> Scope<'r> {
         some.map(|one| Set { scenarios: vec![one], named: self.named() }).collect()
     }
 
-    /// The scenarios that have rows, together where there is room for so many.
+    /// The scenarios that have rows, in one set if there is room, otherwise in one set each.
     fn sets(&self, rows: impl Fn(&ScenarioResult) -> usize) -> Vec<Set<'r>> {
         let each = self.each(&rows);
         let all = each.iter().flat_map(|set| &set.scenarios).map(|one| rows(one)).sum::<usize>();
@@ -144,14 +144,14 @@ impl<'r> Set<'r> {
         }
     }
 
-    /// Rows under the names of their scenarios, where there are several.
+    /// Rows grouped under the names of their scenarios, if there are several.
     fn groups(&self, rows: impl Fn(&'r ScenarioResult) -> Vec<Row>) -> Vec<Group> {
         let title = |one: &ScenarioResult| (self.scenarios.len() > 1).then(|| one.name.clone());
         self.scenarios.iter().map(|one| Group { title: title(one), rows: rows(one) }).collect()
     }
 }
 
-/// All values that stand in groups.
+/// All values in groups.
 fn values(groups: &[Group]) -> impl Iterator<Item = f64> {
     let rows = groups.iter().flat_map(|group| &group.rows);
     rows.flat_map(|row| {

@@ -1,7 +1,7 @@
-//! The report page: one HTML file that holds the record, its figures and everything that shows them.
+//! The report page: one HTML file that contains the record, its figures and the code that shows them.
 //!
-//! Owns: how the document gets into the page without being anything but data there. Must not know what the page shows:
-//! its source is in `web/`, built into `assets/report.html`.
+//! Owns: how the document is embedded in the page, so that the browser treats it only as data. Must not know: what the page shows. Its source is in
+//! `web/`, built into `assets/report.html`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,16 +15,16 @@ use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use crate::figures::{Figure, Scope};
 use crate::{ReportError, plain};
 
-/// The page without its data; `npm run build` in `web/` writes it.
+/// The page without data; `npm run build` in `web/` generates it.
 const PAGE: &str = include_str!("../assets/report.html");
-/// Where the document goes: the whole content of a `<script type="application/json">`.
+/// Placeholder for the document: the whole content of a `<script type="application/json">`.
 const DATA: &str = "__DEADHEAT_DOCUMENT__";
-/// Where the figures go: the same of another one.
+/// Placeholder for the figures: the whole content of another such element.
 const FIGURES: &str = "__DEADHEAT_FIGURES__";
-/// Where the page's title goes.
+/// Placeholder for the page's title.
 const TITLE: &str = "__DEADHEAT_TITLE__";
 
-/// What stands in the page: the document, and beside its keys an audit of its study where there is one.
+/// The data in the page: the document, and an audit of its study if there is one, next to the document's keys.
 #[derive(Serialize)]
 struct Embedded<'a> {
     #[serde(flatten)]
@@ -33,28 +33,28 @@ struct Embedded<'a> {
     audit: Option<&'a AuditRecord>,
 }
 
-/// What stands beside the document: all that the page would otherwise have to say in its own words.
+/// Texts in addition to the document, so that the page does not duplicate them.
 #[derive(Serialize)]
 struct Shown<'a> {
     figures: Vec<Figure>,
-    /// Metrics as headings.
+    /// Titles of metrics.
     titles: BTreeMap<&'static str, &'static str>,
-    /// What is done to contenders in each scenario.
+    /// Description of the experiment of each scenario.
     loads: BTreeMap<&'a str, String>,
 }
 
-/// The page of a race: it opens from disk and asks for nothing from anywhere.
+/// The page of a race. It opens from disk and loads nothing from the network.
 ///
 /// # Errors
-/// None in practice: everything in a document can be written as JSON.
+/// None in practice: every document can be written as JSON.
 pub fn html(report: &Report) -> Result<String, ReportError> {
     page(report, None)
 }
 
-/// As [`html`], with an audit of the same study.
+/// Like [`html`], with an audit of the same study.
 ///
 /// # Errors
-/// As [`html`].
+/// The same as for [`html`].
 pub fn html_with_audit(report: &Report, audit: &AuditRecord) -> Result<String, ReportError> {
     page(report, Some(audit))
 }
@@ -68,7 +68,7 @@ fn page(report: &Report, audit: Option<&AuditRecord>) -> Result<String, ReportEr
         loads: loads.collect(),
     })?;
     let title = escaped(&plain(&report.study));
-    // From the front to the back: a name that looks like a place is left alone.
+    // Replace placeholders from start to end, so that a name that looks like a placeholder is not replaced.
     let (mut page, mut rest) = (String::new(), PAGE);
     for (place, text) in [(TITLE, title), (DATA, data), (FIGURES, figures)] {
         let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
@@ -85,8 +85,8 @@ fn harmless(data: &impl Serialize) -> Result<String, ReportError> {
     Ok(String::from_utf8_lossy(&json).into_owned())
 }
 
-/// JSON in which no character could end the element that it stands in, or a line of a script: those are escaped, so that it
-/// stays the same JSON.
+/// Writes JSON in which no character can end the element that contains it, or a line of a script. Such characters are escaped, so the JSON keeps its
+/// meaning.
 struct Harmless(CompactFormatter);
 
 impl Formatter for Harmless {
@@ -106,7 +106,7 @@ impl Formatter for Harmless {
     }
 }
 
-/// The text as it may stand in an element of HTML or XML.
+/// The text, escaped for an element of HTML or XML.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -4,10 +4,10 @@ use deadheat_analysis::Report;
 
 use crate::ReportError;
 
-/// The document as pretty-printed JSON with a last line end.
+/// The document as pretty-printed JSON, with a final newline.
 ///
 /// # Errors
-/// None in practice: everything in a document can be written as JSON.
+/// None in practice: every document can be written as JSON.
 pub fn json(report: &Report) -> Result<String, ReportError> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }

@@ -1,8 +1,8 @@
-//! Report to what is read: the terminal, the live race, JSON, the page, Markdown, CSV, figures, and what services read that keep
-//! figures over time.
+//! Turns a report into output: the terminal, the live race, JSON, the page, Markdown, CSV, figures, and files for services that track results over
+//! time.
 //!
-//! Owns: how things are written down. Must not know: how anything was measured or derived, flags, files. Renderers format what
-//! `deadheat-analysis` derived and compute nothing.
+//! Owns: how things are written. Must not know: how anything was measured or derived, flags, files. Renderers format what `deadheat-analysis` derived
+//! and compute nothing.
 #![warn(missing_docs)]
 
 pub mod audit;

@@ -1,7 +1,6 @@
-//! The race while it runs: lines for a terminal that are drawn over again, or one line per epoch.
+//! A race while it runs: lines on a terminal that are redrawn, or one line per epoch.
 //!
-//! Owns how the standing of a race is written. Must not know terminals' cursors, clocks or processes: what there is to
-//! show comes in.
+//! Owns: how the state of a race is written. Must not know: terminal cursors, clocks or processes. The caller supplies the data.
 
 use deadheat_analysis::number::{clock, interval, ratio, ratio_decimals, three_digits};
 use deadheat_record::VerdictWord;
@@ -10,36 +9,36 @@ use crate::style::{Style, Tone};
 use crate::terminal::{Bar, bar};
 use crate::text::{columns, left, plain, right, shorten_end};
 
-/// From this width on, the interval is drawn too.
+/// Minimum width at which the interval is also drawn.
 const DRAWN_FROM: usize = 100;
 
-/// How a race stands.
+/// The state of a race.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveState {
-    /// The scenario that is raced.
+    /// The current scenario.
     pub scenario: String,
-    /// Epochs that are complete and count.
+    /// Complete epochs that count.
     pub epochs: usize,
-    /// Epochs that are complete and do not count: others take their place.
+    /// Complete epochs that do not count, and are repeated.
     pub left_out: usize,
-    /// Epochs after which it is asked next whether the race is decided.
+    /// The number of epochs at the next check of whether the race is decided.
     pub next_look: Option<usize>,
-    /// The most epochs that can count.
+    /// Maximum number of epochs that count.
     pub max_epochs: usize,
-    /// What is being done now: `warm-up`, `round 12 of 40`.
+    /// The current step: `warm-up`, `round 12 of 40`.
     pub doing: String,
-    /// Seconds that are left at the most, as far as it can be told.
+    /// Maximum number of seconds left, as far as it can be estimated.
     pub left_s: Option<u64>,
-    /// Ratios within 1 +- margin count as equivalent.
+    /// Ratios this close to 1 count as equivalent.
     pub margin: f64,
-    /// One per contender, in the order in which they are shown.
+    /// One row per contender, in display order.
     pub rows: Vec<LiveRow>,
 }
 
-/// How one contender stands.
+/// The state of one contender.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveRow {
-    /// Who.
+    /// The contender's name.
     pub name: String,
     /// Completions per second so far.
     pub rate_per_s: Option<f64>,
@@ -51,11 +50,11 @@ pub struct LiveRow {
     pub low: Option<f64>,
     /// Upper end of the interval so far.
     pub high: Option<f64>,
-    /// The verdict as of the last look; none before it.
+    /// The verdict of the last look; none before the first look.
     pub verdict: Option<VerdictWord>,
 }
 
-/// The standing in lines of at most the style's width: first where the race is, then one line per contender.
+/// The state in lines of at most the style's width: first the progress of the race, then one line per contender.
 pub fn lines(state: &LiveState, style: &Style) -> Vec<String> {
     let mark = style.spell("…");
     let shown: Vec<[String; 4]> = state.rows.iter().map(texts).collect();
@@ -88,7 +87,7 @@ pub fn lines(state: &LiveState, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The standing in one line, for a log: `closed-64: 4 of at most 30 epochs: node 11,400/s; bun 17,300/s 1.52 (1.45 to 1.59)`.
+/// The state in one line, for a log: `closed-64: 4 of at most 30 epochs: node 11,400/s; bun 17,300/s 1.52 (1.45 to 1.59)`.
 pub fn plain_line(state: &LiveState) -> String {
     let rows: Vec<String> = state
         .rows
@@ -106,7 +105,7 @@ fn heading(state: &LiveState) -> String {
     format!("{}  {}{look}{left}{doing}", plain(&state.scenario), epochs(state))
 }
 
-/// How many epochs there are of how many; beside them those that do not count.
+/// The number of epochs of how many, and the number of those that do not count.
 fn epochs(state: &LiveState) -> String {
     let left_out = match state.left_out {
         0 => String::new(),

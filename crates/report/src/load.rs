@@ -1,6 +1,6 @@
-//! A lone load: how its numbers are shown while it runs and at its end.
+//! Shows a lone load: its numbers while it runs and at its end.
 //!
-//! Owns what `deadheat load` prints. Must not know how it was measured, flags or files.
+//! Owns: the output of `deadheat load`. Must not know: how it was measured, flags or files.
 
 mod chart;
 pub mod live;

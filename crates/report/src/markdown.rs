@@ -1,6 +1,6 @@
 //! A race as Markdown: for a pull request, a decision record, the summary of a workflow.
 //!
-//! Owns its order and the form of its tables. Must not know how numbers come about; names are escaped by those who own that.
+//! Owns: the order and the form of its tables. Must not know: how numbers are computed. The modules that write names escape them.
 
 mod ladder;
 mod scenario;
@@ -20,7 +20,7 @@ pub fn markdown(report: &Report) -> String {
     race(report, None)
 }
 
-/// As [`markdown`], with an audit of the same study.
+/// Like [`markdown`], with an audit of the same study.
 pub fn markdown_with_audit(report: &Report, audit: &AuditRecord) -> String {
     race(report, Some(audit))
 }
@@ -33,7 +33,7 @@ fn race(report: &Report, audit: Option<&AuditRecord>) -> String {
         out += "\n**This race did not come to its planned end.**\n";
     }
     for one in &report.scenarios {
-        // A sweep stands where its first point would.
+        // A sweep takes the place of its first point.
         out += &match report.sweep_of(&one.name) {
             None => scenario::section(report, one),
             Some(all) if all.points.first().is_some_and(|(_, first)| *first == one.name) => {
@@ -49,14 +49,14 @@ fn race(report: &Report, audit: Option<&AuditRecord>) -> String {
     out + &foot(report)
 }
 
-/// A table; `rules` stands below the titles.
+/// A table; `rules` is the line below the titles.
 fn table(titles: &[&str], rules: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut out = format!("\n| {} |\n|{rules}|\n", titles.join(" | "));
     rows.into_iter().for_each(|row| out += &format!("| {} |\n", row.join(" | ")));
     out
 }
 
-/// What diagnostic passes saw; where there is an axis, its values stand beside the contenders.
+/// The results of diagnostic passes. With an axis, its values are next to the contenders.
 fn collectors(all: &[(String, &CollectorResult)], axis: &str) -> String {
     if all.is_empty() {
         return String::new();
@@ -93,7 +93,7 @@ fn said(one: &Comparison) -> String {
     format!("{}{aside}", verdict(one.verdict).0)
 }
 
-/// What was published, and what this machine says of it.
+/// The published figures, with this machine's results for them.
 fn published(audit: &AuditRecord) -> String {
     let source = match &audit.record {
         Some(file) => format!("its figures are from {}", code(file)),
@@ -151,7 +151,7 @@ fn foot(report: &Report) -> String {
     )
 }
 
-/// The processor, how much of it, what it runs in and under: as far as it is known.
+/// The processor, its number of cores and memory, the operating system and the hypervisor, as far as they are available.
 fn described(machine: &Machine) -> String {
     let cpus = format!("{} logical CPUs", machine.cpus);
     let known = [machine.cpu_model.clone(), Some(cpus), machine.hypervisor.clone(), machine.os.clone()];
@@ -166,7 +166,7 @@ fn begun(unix_ms: u64) -> String {
     )
 }
 
-/// As a block of code that nothing in it can end.
+/// A block of code that nothing in the text can end.
 fn fenced(command: &str) -> String {
     let command = plain(command);
     let longest = command.split(|one| one != '`').map(str::len).max().unwrap_or(0);

@@ -1,42 +1,42 @@
-//! How text may look: colours, width, characters.
+//! The appearance of text: colours, width, characters.
 //!
-//! Owns the few styles that are used, so that they mean the same everywhere. Must not know what is shown.
+//! Owns: the few styles, so that each means the same everywhere. Must not know: what is shown.
 
 use anstyle::{AnsiColor, Style as Ansi};
 
-/// What the place can show that is written to.
+/// The capabilities of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Whether escape sequences for colour may be written.
     pub color: bool,
-    /// Columns.
+    /// Width in columns.
     pub width: usize,
-    /// Whether characters beyond ASCII may be drawn with.
+    /// Whether non-ASCII characters may be used for drawing.
     pub unicode: bool,
 }
 
-/// What a piece of text is, from which follows how it looks.
+/// The role of a piece of text, which determines how it looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// As it is.
+    /// Plain text.
     #[default]
     Plain,
-    /// What is to be read first.
+    /// Text to read first.
     Strong,
-    /// What may be skipped.
+    /// Text that the reader may skip.
     Quiet,
     /// A verdict for the contender.
     Good,
     /// A verdict against the contender.
     Bad,
-    /// What weakens a number.
+    /// Something that weakens a number.
     Caution,
-    /// What takes a number away.
+    /// Something that makes a number invalid.
     Alarm,
 }
 
 impl Tone {
-    /// A colour never says anything alone: a word stands in it. Neither yellow nor cyan, which cannot be read on white.
+    /// A colour never carries meaning alone: the text contains a word for it. Yellow and cyan are not used, because they cannot be read on white.
     fn ansi(self) -> Ansi {
         let color = |color: AnsiColor| Ansi::new().fg_color(Some(color.into()));
         match self {
@@ -61,7 +61,7 @@ impl Style {
         format!("{ansi}{text}{ansi:#}")
     }
 
-    /// Our own text in the characters that may be used.
+    /// deadheat's own text, in the characters that may be used.
     pub(crate) fn spell(&self, text: &str) -> String {
         if self.unicode {
             text.into()
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// The colours of xterm as it comes, which are the hardest to read on white among those of common terminals.
+    /// The default colours of xterm, which are the hardest to read on white among common terminals.
     const XTERM: [(AnsiColor, [u8; 3]); 6] = [
         (AnsiColor::Red, [0xcd, 0x00, 0x00]),
         (AnsiColor::Green, [0x00, 0xcd, 0x00]),
@@ -96,7 +96,7 @@ mod tests {
         0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     }
 
-    /// The lesser of a colour's contrasts with white and with black; none for a colour that xterm does not have so.
+    /// The smaller of a colour's contrasts with white and with black; none for a colour that is not in [`XTERM`].
     fn least_contrast(color: Color) -> Option<f64> {
         let (_, found) = XTERM.into_iter().find(|(one, _)| Color::from(*one) == color)?;
         let light = luminance(found) + 0.05;
@@ -108,7 +108,7 @@ mod tests {
         let tones =
             [Tone::Plain, Tone::Strong, Tone::Quiet, Tone::Good, Tone::Bad, Tone::Caution, Tone::Alarm];
         for tone in tones {
-            // A tone without a colour of its own has the terminal's.
+            // A tone without a colour uses the terminal's default.
             let Some(color) = tone.ansi().get_fg_color() else { continue };
             assert!(least_contrast(color).is_some_and(|contrast| contrast > 2.0), "{tone:?}");
         }

@@ -1,7 +1,7 @@
 //! Figures as SVG files.
 //!
-//! Owns: the names of the files, and what stands above a drawing. Must not know what figures show (`figures`), nor files. Names are data:
-//! what would act on a reader is made visible, and the rest is escaped.
+//! Owns: the names of the files, and what is above a drawing. Must not know: what figures show (`figures`), or files. Names are data: control
+//! characters are made visible, and the rest is escaped.
 
 mod canvas;
 mod plot;
@@ -17,7 +17,7 @@ use crate::html::escaped;
 use crate::text::{plain, wrap};
 use canvas::{Canvas, Drawn, INK, MUTED, WIDTH, paint, wide};
 
-/// All figures that a document has something for: the name of a file, and what goes into it.
+/// All figures for which a document has data: the name of a file, and its content.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
@@ -37,7 +37,7 @@ pub fn svg(report: &Report) -> Result<Vec<(String, String)>, ReportError> {
     Ok(files)
 }
 
-/// A name for a file that says what it holds, and that no other figure has.
+/// A name for a file that describes its content and is unique among the figures.
 fn file(words: &str, taken: &mut BTreeSet<String>) -> String {
     let harmless = |one: char| if one.is_ascii_alphanumeric() { one.to_ascii_lowercase() } else { '-' };
     let stem: String = words.chars().map(harmless).take(80).collect();
@@ -47,7 +47,7 @@ fn file(words: &str, taken: &mut BTreeSet<String>) -> String {
     free
 }
 
-/// What is written above a drawing: each line of the note, each name of the legend with its place.
+/// The head of a drawing: each line of the note, each name of the legend with its position.
 struct Head<'f> {
     note: Vec<String>,
     legend: Vec<(i32, i32, &'f str, canvas::Paint)>,
@@ -66,7 +66,7 @@ impl<'f> Head<'f> {
         let mut y = 48 + LINE * note.len() as i32;
         let mut legend = Vec::new();
         let mut x = SIDE;
-        // One alone needs none.
+        // A single entry needs no legend.
         for key in figure.legend.iter().filter(|_| figure.legend.len() > 1) {
             let width = wide(&key.label, 16.0) + 40;
             if x > SIDE && x + width > WIDTH - SIDE {

@@ -1,6 +1,6 @@
-//! The words of a sweep that its renderings share: its load, what is said of each pair, the law, what its points found.
+//! The words of a sweep that all renderings share: its load, the summary of each pair, the law, the findings.
 //!
-//! Owns what is said of all points together. Must not know how it is laid out: names stand as they are, renderings escape them.
+//! Owns: the texts about all points together. Must not know: the layout. Names are unescaped here; renderers escape them.
 
 use deadheat_analysis::number::{percent, three_digits};
 use deadheat_analysis::{CollectorResult, Figure, Fit, Report, ScenarioResult, SweepResult};
@@ -26,7 +26,7 @@ pub(crate) fn load_of(sweep: &SweepResult, shape: &Experiment) -> String {
     }
 }
 
-/// What is said of each pair with the baseline: `bun against node: faster at 1, 8; inconclusive at 64 connections`.
+/// The summary of each pair with the baseline: `bun against node: faster at 1, 8; inconclusive at 64 connections`.
 pub(crate) fn summaries(
     sweep: &SweepResult,
     points: &[Point<'_>],
@@ -89,7 +89,7 @@ pub(crate) fn law(sweep: &SweepResult, fit: &Fit) -> String {
     )
 }
 
-/// What diagnostic passes saw at each point, with the point's value beside the first of its contenders.
+/// The results of diagnostic passes at each point. Only the first contender of a point shows the point's value.
 pub(crate) fn collectors<'a>(points: &[Point<'a>]) -> Vec<(String, &'a CollectorResult)> {
     let of_point = |&(value, point): &Point<'a>| {
         let named = point.collectors.iter().enumerate();
@@ -98,7 +98,7 @@ pub(crate) fn collectors<'a>(points: &[Point<'a>]) -> Vec<(String, &'a Collector
     points.iter().flat_map(of_point).collect()
 }
 
-/// The findings of all points; one that several share is said once, with their values.
+/// The findings of all points. A finding that several points share appears once, with the values of these points.
 pub(crate) fn found(sweep: &SweepResult, points: &[Point<'_>]) -> Vec<Finding> {
     let mut all: Vec<(Finding, Vec<String>)> = Vec::new();
     for (value, point) in points {

@@ -1,6 +1,6 @@
 //! The tables of a race as CSV: results, comparisons, epochs, collectors.
 //!
-//! Owns: columns and the escaping of what a spreadsheet would take for a formula. Must not know files.
+//! Owns: the columns, and the escaping of text that a spreadsheet would interpret as a formula. Must not know: files.
 
 use deadheat_analysis::{CollectorResult, Comparison, ContenderResult, EpochFigures, Report};
 use deadheat_record::{ContenderEpoch, Epoch, VerdictWord};
@@ -8,7 +8,7 @@ use deadheat_record::{ContenderEpoch, Epoch, VerdictWord};
 use crate::ReportError;
 use crate::text::plain;
 
-/// The tables, each with the name of the file that it goes into.
+/// The name of each table's file.
 pub const FILES: [&str; 4] = ["results.csv", "comparisons.csv", "epochs.csv", "collectors.csv"];
 
 const RESULTS: [&str; 37] = [
@@ -92,10 +92,10 @@ const COLLECTORS: [&str; 8] = [
     "requests_per_s",
 ];
 
-/// The four tables, in the order of [`FILES`]. Text that a spreadsheet would take for a formula gets an apostrophe before it.
+/// The four tables, in the order of [`FILES`]. An apostrophe is put before text that a spreadsheet would interpret as a formula.
 ///
 /// # Errors
-/// None in practice: they are written to memory.
+/// None in practice: it writes to memory.
 pub fn csv(report: &Report) -> Result<[String; 4], ReportError> {
     let scenarios = || report.scenarios.iter();
     let results = scenarios().flat_map(|one| one.results.iter().map(|each| result(&one.name, each)));
@@ -194,7 +194,7 @@ fn collector(scenario: &str, one: &CollectorResult) -> Vec<String> {
     row
 }
 
-/// A verdict as the document has it.
+/// The word of a verdict in documents.
 fn word(verdict: VerdictWord) -> &'static str {
     match verdict {
         VerdictWord::Faster => "faster",
@@ -209,7 +209,7 @@ fn number<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A name as text: what acts on a terminal is written as an escape, tabs and ends of lines among it.
+/// A name as text. Characters that control a terminal are escaped, including tabs and line ends.
 fn text(name: &str) -> String {
     let name = plain(name);
     if name.starts_with(['=', '+', '-', '@']) { format!("'{name}") } else { name }

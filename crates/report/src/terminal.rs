@@ -1,7 +1,6 @@
 //! The report on a terminal: the end of a race, and the differences that a parity check found.
 //!
-//! Owns the order and the wording of what is shown. Must not know how numbers come about; what comes from outside is
-//! escaped here, once, before it is measured or padded.
+//! Owns: the order and the wording. It escapes text from outside once, before measuring or padding it. Must not know: how numbers are computed.
 
 mod audit;
 mod bar;
@@ -38,7 +37,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     lines.extend(heading(report, style));
     for scenario in &report.scenarios {
         let name = &scenario.name;
-        // A sweep stands where its first point would.
+        // A sweep takes the place of its first point.
         let sweep = report.sweep_of(name);
         let first = sweep.and_then(|sweep| sweep.points.first()).is_none_or(|(_, point)| point == name);
         if first {

@@ -1,13 +1,13 @@
-//! Text in columns: escaping what comes from outside, measuring, padding, shortening, wrapping.
+//! Text in columns: escaping of text from outside, measuring, padding, shortening, wrapping.
 //!
-//! Owns every decision about what a character may do to a terminal. Must not know what a text means.
+//! Owns: every decision about what a character may do to a terminal. Must not know: what a text means.
 
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// The text without anything that acts on a terminal instead of being read: control characters, invisible ones and
-/// those that change the writing direction are written as escapes.
+/// The text with all characters escaped that a terminal would act on or not show: control characters, invisible ones, and those that change the
+/// writing direction.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -34,7 +34,7 @@ fn acts(character: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Columns that the text takes, character by character: what is cut and what is measured must agree.
+/// The number of columns that the text takes, summed over its characters, so that cutting and measuring agree.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
@@ -49,7 +49,7 @@ pub(crate) fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// The text, cut at its end to `width` columns; `mark` stands for what is missing.
+/// The text, shortened at its end to `width` columns; `mark` replaces the removed part.
 pub(crate) fn shorten_end(text: &str, width: usize, mark: &str) -> String {
     if columns(text) <= width {
         return text.into();
@@ -57,7 +57,7 @@ pub(crate) fn shorten_end(text: &str, width: usize, mark: &str) -> String {
     head(text, width.saturating_sub(columns(mark))) + mark
 }
 
-/// The text, cut in its middle to `width` columns; `mark` stands for what is missing.
+/// The text, shortened in its middle to `width` columns; `mark` replaces the removed part.
 pub(crate) fn shorten_middle(text: &str, width: usize, mark: &str) -> String {
     if columns(text) <= width {
         return text.into();
@@ -83,7 +83,7 @@ fn step(used: &mut usize, character: char) -> usize {
     *used
 }
 
-/// The text in lines of at most `width` columns, broken between words; a word that is wider is broken.
+/// The text in lines of at most `width` columns, broken between words. A word that is wider is split.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];

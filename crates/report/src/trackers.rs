@@ -1,16 +1,16 @@
-//! The JSON forms that services read which keep figures over time: Bencher, and github-action-benchmark.
+//! The JSON formats of services that track results over time: Bencher and github-action-benchmark.
 //!
-//! Owns: which figure goes there under which name and unit. Must not know files.
+//! Owns: which figures these formats contain, with which name and unit. Must not know: files.
 
 use deadheat_analysis::number::{interval, three_digits};
 use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
 use deadheat_record::{METRICS, Metric, MetricRow};
 use serde_json::{Map, Value, json};
 
-/// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`,
-/// `latency-p99` (nanoseconds), `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure`
-/// (nanoseconds where it is a time) and `memory` (bytes), each where it was measured; with the ends of its 95 % interval where the
-/// metric was compared. What a gate took the numbers of is not among them: a service would draw it like any other.
+/// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`, `latency-p99` (nanoseconds),
+/// `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure` (nanoseconds if it is a time) and `memory`
+/// (bytes), each if it was measured. A compared metric includes the ends of its 95 % interval. Figures that a gate invalidated are left out, because
+/// a service would draw them like any other.
 ///
 /// # Errors
 /// None in practice.
@@ -38,7 +38,7 @@ pub fn bencher(report: &Report) -> Result<String, serde_json::Error> {
 /// The files that github-action-benchmark reads: its tools `customBiggerIsBetter` and `customSmallerIsBetter`.
 pub const BENCHMARK_FILES: [&str; 2] = ["bigger-is-better.json", "smaller-is-better.json"];
 
-/// What goes into [`BENCHMARK_FILES`], in their order.
+/// The content of [`BENCHMARK_FILES`], in their order.
 ///
 /// # Errors
 /// None in practice.
@@ -65,8 +65,8 @@ fn entry(benchmark: &str, one: &Measured) -> Value {
     entry
 }
 
-/// Every contender in every scenario with its figures, without those that a finding takes away: of the scenario or of the race, about it
-/// or about all.
+/// Every contender in every scenario with its figures, except those that a finding invalidates. The finding can belong to the scenario or to the
+/// race, and can be about this contender or about all.
 fn every(report: &Report) -> impl Iterator<Item = (&ScenarioResult, &ContenderResult, Vec<Measured>)> {
     let all = report.scenarios.iter();
     let all = all.flat_map(|scenario| scenario.results.iter().map(move |one| (scenario, one)));
@@ -80,7 +80,7 @@ fn every(report: &Report) -> impl Iterator<Item = (&ScenarioResult, &ContenderRe
     })
 }
 
-/// A name that no other has: the last slash parts the two, and those of the contender's own are written as in a URL.
+/// A unique name. The last slash separates scenario and contender; slashes in the contender's name are escaped as in a URL.
 fn name(scenario: &ScenarioResult, result: &ContenderResult) -> String {
     format!("{}/{}", scenario.name, result.contender.replace('%', "%25").replace('/', "%2F"))
 }
@@ -99,7 +99,7 @@ fn measured(result: &ContenderResult) -> Vec<Measured> {
         let (metric, (slug, unit)) = (row.metric, row.tracker);
         let size = 1.0 / row.unit.scale();
         let figure = result.figure(metric);
-        // Where there is an interval, its own middle stands with it.
+        // If the metric was compared, use the value of the comparison, because the interval belongs to it.
         let ends = figure.and_then(|one| Some((one.low? * size, one.high? * size)));
         let value = figure.map(|one| one.value).or(result.value(metric))? * size;
         Some(Measured { metric: Some(metric), slug, unit, value, ends, bigger_is_better: row.more_is_better })

@@ -1,10 +1,10 @@
 //! How a scenario's requests reach contenders, in words.
 //!
-//! Owns what is worth telling: TLS, and connections that serve for one request. Must not know how it is laid out.
+//! Owns: what is worth mentioning: TLS, and connections that serve only one request. Must not know: how it is laid out.
 
 use deadheat_record::{Plan, ScenarioPlan};
 
-/// `over TLS, a new connection for each request`; none of plain HTTP on connections that stay.
+/// `over TLS, a new connection for each request`; none for plain HTTP on persistent connections.
 pub(crate) fn about(plan: &Plan, scenario: &ScenarioPlan) -> Option<String> {
     let tls = scenario.traffic.tls.then_some("over TLS");
     let anew = plan.connects_anew(scenario).then_some("a new connection for each request");

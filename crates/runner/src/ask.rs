@@ -1,7 +1,7 @@
-//! One request to several addresses at the same moment, each on a thread of its own.
+//! Sends one request to several addresses at the same moment, each on a separate thread.
 //!
-//! Owns: that all are asked at once, and that nobody who stays silent holds up the end that a person asks for.
-//! Must not know: what is asked, and what follows from the answers.
+//! Owns: that all requests are sent at once, and that a silent server does not delay an interruption. Must not know: the content of
+//! requests, and what follows from the answers.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,9 +12,9 @@ use deadheat_load::{
     exchange_tls,
 };
 
-/// The largest body that is read.
+/// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 64 << 20;
-/// So often it is looked whether a person asked for the end.
+/// Interval between checks whether the user interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A request, ready to be sent.
@@ -24,16 +24,16 @@ pub struct Question {
     pub bytes: Arc<[u8]>,
     /// Whether it is a HEAD request, whose answer has no body.
     pub head: bool,
-    /// How it is encrypted; none where it is sent as plain HTTP.
+    /// The TLS settings; none for plain HTTP.
     pub tls: Option<TlsSettings>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoAnswer {
-    /// In words.
+    /// The reason in words.
     pub reason: String,
-    /// Whether the time was over, so that asking again takes as long again.
+    /// Whether the request timed out, so that another attempt would take as long again.
     pub timed_out: bool,
 }
 
@@ -52,10 +52,10 @@ impl NoAnswer {
     }
 }
 
-/// What talks to contenders: single requests, and sessions of load.
+/// Talks to contenders: single requests, and sessions of load.
 pub trait LoadGenerator {
-    /// Asks all addresses at once and waits at the most `patience` for each. The answers stand in the addresses' order; none
-    /// at all where `stopped` said so first.
+    /// Sends a request to all addresses at once and waits at most `patience` for each. The answers are in the order of the addresses.
+    /// Returns none if `stopped` returns true first.
     fn ask(
         &self,
         addresses: &[&Address],
@@ -71,7 +71,7 @@ pub trait LoadGenerator {
     fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError>;
 }
 
-/// The load generator of this process.
+/// The load generator in this process.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalGenerator;
 
@@ -91,7 +91,7 @@ impl LoadGenerator for LocalGenerator {
     }
 }
 
-/// What to do where one side speaks TLS and the other does not, or with another certificate; none of other errors.
+/// What to do if only one side speaks TLS, or the certificates differ; none for other errors.
 fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
     match error {
         ExchangeError::Tls(TlsFailure::Certificate(_)) => Some(
@@ -103,7 +103,7 @@ fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
         ExchangeError::SpeaksTls => Some(
             "let it listen without TLS, or race it over TLS: https:// in --url, `tls = true` in a study's scenario",
         ),
-        // Some servers break off without a word.
+        // Some servers close the connection without an answer.
         ExchangeError::Closed { received: 0 } if !tls => {
             Some("if it speaks TLS, race it over TLS: https:// in --url, `tls = true` in a study's scenario")
         }
@@ -111,8 +111,8 @@ fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
     }
 }
 
-/// Asks all addresses at once and waits at the most `patience` for each. The answers stand in the addresses' order; none
-/// at all where `stopped` said so first.
+/// Sends a request to all addresses at once and waits at most `patience` for each. The answers are in the order of the addresses. Returns
+/// none if `stopped` returns true first.
 pub(crate) fn ask_all(
     addresses: &[&Address],
     question: &Question,
@@ -123,7 +123,7 @@ pub(crate) fn ask_all(
     let mut answers: Vec<Option<Result<Answer, NoAnswer>>> = vec![None; addresses.len()];
     for (place, address) in addresses.iter().enumerate() {
         let (sender, address, question) = (sender.clone(), (*address).clone(), question.clone());
-        // Not a scoped thread: one that waits for a silent server is left behind when a person asks for the end.
+        // Not a scoped thread: a thread that waits for a silent server stays behind after an interruption.
         let asking = std::thread::Builder::new().name("ask".into()).spawn(move || {
             let Question { bytes, head, tls } = question;
             let answer = exchange_tls(&address, tls.as_ref(), &bytes, head, patience, MAX_BODY);
@@ -147,7 +147,7 @@ pub(crate) fn ask_all(
     Some(answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect())
 }
 
-/// An error with its causes, each said once.
+/// An error with its causes, without repetition.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -169,8 +169,8 @@ pub(crate) mod tests {
     use std::sync::Mutex;
     use std::time::Instant;
 
-    /// A server for tests: each connection is one request; `answer` gives the body, or none for silence, from the
-    /// number of the request (from 1).
+    /// A server for tests. Each connection is one request. `answer` gets the number of the request (from 1) and returns the body, or none
+    /// for no answer.
     pub(crate) fn server(answer: impl Fn(usize) -> Option<String> + Send + 'static) -> Address {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -198,7 +198,7 @@ pub(crate) mod tests {
 
     #[test]
     fn all_are_asked_before_any_has_answered() {
-        // Each waits until the other has been asked: one after the other, neither would ever answer.
+        // Each server waits until the other has its request. If requests were sent one after the other, neither server would answer.
         let meeting = Arc::new(std::sync::Barrier::new(2));
         let patient = || {
             let meeting = Arc::clone(&meeting);
@@ -244,7 +244,7 @@ pub(crate) mod tests {
         assert!(!told.contains("TLS"), "{told}");
     }
 
-    /// A server that answers every connection with these bytes, and closes it.
+    /// A server that answers every connection with these bytes and closes it.
     fn raw(bytes: &'static [u8]) -> Address {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();

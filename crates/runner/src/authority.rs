@@ -1,7 +1,7 @@
-//! A certificate authority that lives as long as a race: it signs one certificate, which all contenders of a race over TLS use.
+//! A certificate authority for one race. It signs one certificate, which all contenders of a race over TLS use.
 //!
-//! Owns: that certificate and its key as files, and how contenders that use them are spoken to. The authority's own key is in no file.
-//! Must not know: contenders.
+//! Owns: that certificate and its key as files, and the TLS settings for contenders that use them. The authority's own key is never
+//! written to a file. Must not know: contenders.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -18,18 +18,18 @@ use rcgen::{
 
 use deadheat_host::process::run::{RunId, lives};
 
-/// What contenders are asked as; the certificate names their addresses as well.
+/// The host name in requests to contenders. The certificate also names their addresses.
 const NAME: &str = "localhost";
 const NAMES: [&str; 3] = [NAME, "127.0.0.1", "::1"];
-/// What a folder with certificates is called, before the run that it belongs to.
+/// Prefix of the name of a certificate folder, before the run that it belongs to.
 const FOLDER: &str = "tls-";
-/// The number of the next authority of this process.
+/// The number of the next authority in this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// It could not be made.
+    /// The certificate could not be created.
     #[error("the certificate for this race could not be made: {0}")]
     Make(#[from] rcgen::Error),
     /// A file could not be written.
@@ -37,7 +37,7 @@ pub enum AuthorityError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The load generator does not accept it.
@@ -45,7 +45,7 @@ pub enum AuthorityError {
     Settings(#[from] TlsError),
 }
 
-/// An authority and what it signed. Dropping it removes the files.
+/// An authority and its certificate. Dropping it removes the files.
 #[derive(Debug)]
 pub(crate) struct Authority {
     folder: PathBuf,
@@ -53,7 +53,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// One for a race of which any scenario is over TLS; none for others.
+    /// Creates an authority if any scenario of the plan uses TLS; none otherwise.
     ///
     /// # Errors
     /// See [`AuthorityError`].
@@ -62,7 +62,7 @@ impl Authority {
         wanted.then(|| Self::new(&plan.work)).transpose()
     }
 
-    /// Makes one for this run, in a folder of its own inside `work`; folders of runs that are over are removed.
+    /// Creates an authority for this run, in a separate folder inside `work`. Removes the folders of runs that have ended.
     ///
     /// # Errors
     /// See [`AuthorityError`].
@@ -86,12 +86,12 @@ impl Authority {
         Ok(Self { folder, settings })
     }
 
-    /// How contenders are spoken to: only a certificate of this authority will do, and each connection makes a full handshake.
+    /// The TLS settings for contenders: only a certificate of this authority is accepted, and each connection makes a full handshake.
     pub(crate) fn settings(&self) -> TlsSettings {
         self.settings.clone()
     }
 
-    /// The placeholders that lead to the certificate and its key, with their values.
+    /// The placeholders for the paths of the certificate and its key, with their values.
     pub(crate) fn values(&self) -> [(String, String); 2] {
         let path = |name: &str| self.folder.join(name).to_string_lossy().into_owned();
         [("cert".into(), path("cert.pem")), ("key".into(), path("key.pem"))]
@@ -100,12 +100,12 @@ impl Authority {
 
 impl Drop for Authority {
     fn drop(&mut self) {
-        // What is left behind is removed by the next run.
+        // The next run removes anything left here.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// All in PEM.
+/// Certificates and key, all in PEM.
 struct Made {
     authority: String,
     certificate: String,
@@ -131,7 +131,7 @@ fn make() -> Result<Made, rcgen::Error> {
     Ok(Made { authority, certificate, key: key.serialize_pem() })
 }
 
-/// Removes what runs that were killed could not.
+/// Removes the folders of runs that were killed.
 fn remove_stale(work: &Path) {
     let entries = fs::read_dir(work).into_iter().flatten().flatten();
     for entry in entries {

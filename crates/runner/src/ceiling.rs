@@ -1,7 +1,8 @@
-//! What the generator reaches on the contenders' cores against a server that does nothing.
+//! Measures what the generator reaches on the contenders' cores against a server that does nothing.
 //!
-//! Owns: that server as a process of its own (the same program under a hidden command), and the measurement, as like a race's
-//! slices as can be: the same connections, cores and requests, and a body as long as the contenders'. Must not know how it is judged.
+//! Owns: the null server as a separate process (the same program under a hidden command), and the measurement. The measurement is as
+//! similar to the slices of a race as possible: the same connections, cores and requests, and a body as long as the contenders'. Must not
+//! know how the ceiling is judged.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,20 +22,19 @@ use crate::loaded::LoadedContender;
 use crate::parity::Parity;
 use deadheat_host::open_files::raise_open_files;
 
-/// The hidden subcommand under which the program is a null server; it takes the length of a body and a number of threads, and for TLS
-/// the files of a certificate and its key.
+/// The hidden subcommand that runs the null server. Its arguments are the length of a body and a number of threads, and for TLS the files
+/// of a certificate and its key.
 pub const NULL_COMMAND: &str = "__null";
 
-/// Left out at the start, and what is measured then, at the most: no longer than an epoch measures a contender.
+/// Maximum length of the warm-up and of the measurement. The measurement is never longer than an epoch measures a contender.
 const WARMUP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_secs(1);
-/// What is measured at the least.
+/// Minimum length of the measurement.
 const SHORTEST: Duration = Duration::from_millis(200);
-/// Whether the server still runs is looked at this often.
+/// Interval between checks whether the server still runs.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// The null server's whole life: it listens at `PORT` or `SOCKET` of its environment until it is ended from outside. Returns
-/// its exit status.
+/// Runs the null server: it listens at `PORT` or `SOCKET` of its environment until another process ends it. Returns its exit status.
 pub fn serve(arguments: &[OsString]) -> u8 {
     let number = |place: usize| arguments.get(place)?.to_str()?.parse::<usize>().ok();
     let port = std::env::var("PORT").ok().and_then(|port| port.parse().ok());
@@ -44,7 +44,7 @@ pub fn serve(arguments: &[OsString]) -> u8 {
         (None, None) => return 2,
     };
     let (Some(body_bytes), Some(threads)) = (number(0), number(1)) else { return 2 };
-    // One connection is one open file. Where the limit may not be raised, there are fewer connections.
+    // Each connection needs one open file. If the limit cannot be raised, fewer connections are possible.
     let _ = raise_open_files();
     let file = |place: usize| arguments.get(place).map(PathBuf::from);
     let tls = file(2).zip(file(3)).map(|(certificate, key)| ServerIdentity { certificate, key });
@@ -56,10 +56,10 @@ pub fn serve(arguments: &[OsString]) -> u8 {
     1
 }
 
-/// Answers per second, with all contenders frozen.
+/// Measures answers per second while all contenders are frozen.
 ///
 /// # Errors
-/// Why it could not be measured, in words.
+/// The reason in words.
 pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, String> {
     let launcher = epoch_run.launcher;
     let threads = launcher.plan.pinning.server_cpus.len().max(1);
@@ -87,7 +87,7 @@ pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, 
     slice(measured)?.rate_per_s().ok_or_else(|| "the null server gave no answer".into())
 }
 
-/// What costs the generator in the race costs it here: a digest where there is one.
+/// Makes requests that cost the generator the same work as in the race: it computes a digest if the race does.
 fn requests(epoch_run: &EpochRun<'_>, parity: &Parity, body: &[u8]) -> Result<Arc<Requests>, String> {
     let contender = epoch_run.racing.first().copied().unwrap_or(0);
     let all = epoch_run.requests_with(contender, parity, |mut prepared| {
@@ -107,7 +107,7 @@ fn requests(epoch_run: &EpochRun<'_>, parity: &Parity, body: &[u8]) -> Result<Ar
     })
 }
 
-/// The mean length of the bodies that the contenders answered with.
+/// The mean length of the contenders' bodies.
 fn body_length(parity: &Parity) -> usize {
     let bodies = parity.answers.values().flat_map(|of_probes| of_probes.values()).flatten();
     let (sum, count) = bodies.fold((0, 0), |(sum, count), body| (sum + body.len(), count + 1));

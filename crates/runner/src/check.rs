@@ -1,4 +1,4 @@
-//! Parity alone: every contender is started once and asked every probe; nothing is measured.
+//! Checks parity alone: starts every contender once and sends it every probe, without measuring anything.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,22 +13,22 @@ use crate::parity::{Contract, ProbeTarget};
 use crate::race::{Place, RaceError};
 use deadheat_host::process::StartError;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Checked {
     /// All differences of all contenders.
     pub differences: Vec<Difference>,
-    /// Contenders that did not start or answer, and why.
+    /// Contenders that did not start or did not answer, and why.
     pub failed: Vec<(String, String)>,
-    /// Contenders that were compared, in plain HTTP, over TLS, or both.
+    /// Contenders whose answers were compared, in plain HTTP, over TLS, or both.
     pub compared: Vec<String>,
-    /// Probes that each was asked.
+    /// Number of probes that each contender received.
     pub probes: usize,
-    /// Whether a person asked for the end.
+    /// Whether the user interrupted the check.
     pub interrupted: bool,
 }
 
-/// Placeholders that do not depend on a start.
+/// The placeholders that do not depend on a start.
 pub(crate) fn values(plan: &Plan) -> BTreeMap<String, String> {
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let mut values =
@@ -37,10 +37,10 @@ pub(crate) fn values(plan: &Plan) -> BTreeMap<String, String> {
     values
 }
 
-/// Starts every contender of the plan, compares all answers, and stops all; once more over TLS where any scenario is.
+/// Starts every contender of the plan, compares all answers, and stops all contenders. Repeats this over TLS if any scenario uses it.
 ///
 /// # Errors
-/// When the contract cannot be used, a folder cannot be made or a service does not start.
+/// When the contract is invalid, a folder cannot be created or a service does not start.
 pub fn check(
     plan: &Plan,
     logs: PathBuf,
@@ -81,8 +81,8 @@ pub fn check(
 }
 
 impl Checked {
-    /// Starts those of the contenders that are `asked` here and of which nothing is wrong yet, compares their answers, and stops
-    /// them. False where a person asked for the end.
+    /// Starts the contenders selected by `asked` that have no failure or difference yet, compares their answers, and stops them. Returns
+    /// false if the user interrupts.
     fn round(
         &mut self,
         launcher: &Launcher<'_>,

@@ -1,7 +1,7 @@
-//! The diagnostic pass: how long contenders' garbage collectors stop them, in starts that count for nothing else.
+//! The diagnostic pass: measures how long garbage collectors pause contenders, in separate starts that affect no other result.
 //!
-//! Owns: how a contender is made to log, when it is loaded, which part of the log counts. Must not know: how a verdict comes about,
-//! and how pauses are shown. How each collector writes is its reader's: text in, pauses out.
+//! Owns: how a contender is made to log, when it is loaded, and which part of the log counts. Must not know: how a verdict is reached,
+//! and how pauses are shown. Each collector's format has its own reader, which turns text into pauses.
 
 mod go;
 mod jsc;
@@ -26,14 +26,14 @@ use crate::race::{Race, ScenarioError, ScenarioRun};
 use deadheat_host::command::line_buffering;
 use deadheat_host::monitor::Disturbance;
 
-/// Variables that hold lists of options, each with what stands between two of them: what a contender has there stays.
+/// Variables that hold lists of options, each with its separator. The options that a contender already has there stay.
 const LISTS: [(&str, &str); 4] =
     [("NODE_OPTIONS", " "), ("DENO_V8_FLAGS", ","), ("GODEBUG", ","), ("LD_PRELOAD", ":")];
 const WHEN: &str = "in the diagnostic pass";
 
 impl Race<'_> {
-    /// Once a scenario is decided: each contender whose collector is known is started once more, alone, with its logging on, and
-    /// loaded as the scenario does. What goes wrong with that is a finding, and puts nobody out of the race.
+    /// Runs the diagnostic pass after a scenario is decided: starts each contender that declares a collector once more, alone and with
+    /// its logging on, and loads it as in the scenario. A failure here is a finding, and no contender drops out of the race.
     pub(crate) fn watch_collectors(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let (plan, scenario) = (run.launcher.plan, run.scenario);
         if !is_watched(plan, scenario) {
@@ -58,7 +58,7 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// One contender, and what disturbed its pass; none where its log says nothing of a collector.
+    /// Runs the pass of one contender. Returns the pass and what disturbed it; none if the log has no line of a collector.
     fn watch_collector(
         &mut self,
         run: &ScenarioRun<'_>,
@@ -112,18 +112,18 @@ impl Race<'_> {
     }
 }
 
-/// Whether there is a pass, and a load of which it can say something: what is tried on the way to a peak are many loads.
+/// Whether the scenario has a diagnostic pass. A peak search has none: it consists of many different loads.
 fn is_watched(plan: &Plan, scenario: &ScenarioPlan) -> bool {
     plan.method.collectors_ns > 0 && scenario.shape.is_steady()
 }
 
-/// What a load on one contender gave.
+/// The result of a load on one contender.
 struct Load {
-    /// Which bytes were added to its log meanwhile.
+    /// The range of bytes that the log grew by during the load.
     window: Range<u64>,
-    /// What it answered.
+    /// The contender's answers.
     sum: LoadTotals,
-    /// What the machine did.
+    /// The disturbances on the machine.
     seen: Disturbance,
 }
 
@@ -132,7 +132,7 @@ fn load(epoch_run: &EpochRun<'_>, one: &mut LoadedContender, parity: &Parity) ->
     let (plan, scenario) = (epoch_run.launcher.plan, epoch_run.scenario);
     let log = one.runner.process.log().to_owned();
     let size = || fs::metadata(&log).map(|facts| facts.len()).map_err(|error| unreadable(&log, &error));
-    // A rate in stages has all of them in a slice, however long that is.
+    // A slice always contains all stages of a rate, whatever its length.
     let length_ns = match scenario.traffic.stages {
         Some(_) => plan.slices(scenario).slice_ns,
         None => plan.method.collectors_ns,
@@ -153,7 +153,7 @@ fn unreadable(log: &Path, error: &std::io::Error) -> EpochError {
     EpochError::Failed(format!("its log {}: {error}", log.display()))
 }
 
-/// The environment of a contender that logs what its collector does; `here` is the environment that it inherits.
+/// The environment of a contender that logs its collections. `here` is the environment that it inherits.
 fn logging(
     contender: &Contender,
     collector: &Collector,
@@ -173,8 +173,8 @@ fn logging(
     env
 }
 
-/// What a contender needs beside its own options so that its log has every line at once. V8 logs to standard output, and Deno, unlike
-/// Node.js, leaves the buffering of that to the C library.
+/// The variables that a contender needs besides its own so that each line reaches the log immediately. V8 logs to standard output, and
+/// Deno, unlike Node.js, leaves the buffering of standard output to the C library.
 fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
     if kind == CollectorKind::V8 { line_buffering() } else { BTreeMap::new() }
 }
@@ -194,7 +194,7 @@ fn disturbing(name: &str, why: &str) -> Finding {
 
 fn unseen(name: &str, broken: &EpochError) -> Finding {
     let why = match broken {
-        // The first line says what happened; the last words of its log stay in the log.
+        // The first line says what happened. The last lines of the contender's log stay in the log.
         EpochError::Out(_, why) | EpochError::Failed(why) => {
             why.lines().next().unwrap_or_default().to_owned()
         }
@@ -210,15 +210,15 @@ fn unseen(name: &str, broken: &EpochError) -> Finding {
     Finding::warn("collector-unseen", what, remedy).about(name)
 }
 
-/// What a log says.
+/// The contents of a log.
 struct GcLog {
     /// Pauses in the window.
     pauses: Pauses,
-    /// Whether a collector wrote anything at all: its logging is on, and no pauses in the window are no pauses.
+    /// Whether a collector wrote anything at all. If so, its logging is on, and an empty window really has no pauses.
     heard: bool,
 }
 
-/// Reads a whole log; a line belongs to the window if it begins there. What is nobody's line is passed over.
+/// Reads a whole log. A line belongs to the window if it starts there. Other programs' lines are skipped.
 fn read(kind: CollectorKind, log: &[u8], window: &Range<u64>) -> GcLog {
     let take = match kind {
         CollectorKind::V8 => v8::line,
@@ -237,7 +237,7 @@ fn read(kind: CollectorKind, log: &[u8], window: &Range<u64>) -> GcLog {
     reading
 }
 
-/// A time in milliseconds as it is printed; none for what is no time.
+/// Parses a time in milliseconds; none if the text is not a time.
 fn ns_of_ms(text: &str) -> Option<u64> {
     let ms = text.parse::<f64>().ok().filter(|ms| (0.0..=1e9).contains(ms))?;
     Some((ms * 1e6).round() as u64)

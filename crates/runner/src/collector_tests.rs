@@ -1,11 +1,11 @@
-//! Owns: tests of what a log's window holds, of the environment of a pass, and that nothing in a log can break a reader.
+//! Owns: tests of the window of a log, of the environment of a pass, and that no content of a log breaks a reader.
 
 use super::*;
 use proptest::prelude::*;
 
 const GO: &str = "gc 1 @0.1s 0%: 1+5+2 ms clock, 1+0/1/1+1 ms cpu, 1->1->0 MB, 4 MB goal, 2 P\n";
 
-/// The pauses that a reader finds in a line; none where it is nobody's.
+/// The pauses that a reader finds in a line; none if the line is not from its collector.
 pub(super) fn each(reader: fn(&str, &mut Pauses) -> bool, line: &str) -> Option<Vec<u64>> {
     let mut pauses = Pauses::default();
     reader(line, &mut pauses).then_some(pauses.each_ns)
@@ -76,7 +76,7 @@ fn times_are_milliseconds() {
     }
 }
 
-/// Bytes of which much looks like a log.
+/// Bytes that look much like a log.
 fn log() -> impl Strategy<Value = Vec<u8>> {
     let parts = [
         "[1:0x7f]     18 ms: ",

@@ -1,6 +1,6 @@
-//! Answers compared: JSON by structure with volatile places left out, everything else by bytes.
+//! Compares answers: JSON by structure, without volatile places, and everything else by bytes.
 //!
-//! Owns: what counts as a difference between two bodies. Must not know: who answered, and when.
+//! Owns: what counts as a difference between two bodies. Must not know: which contender answered, and when.
 
 use deadheat_record::BodyRule;
 use regex::Regex;
@@ -9,23 +9,23 @@ use serde_json::Value;
 use crate::fixed_length::fixed_length;
 use deadheat_record::{JsonPath, JsonPathError, Step, place};
 
-/// At most so many differences between two bodies are listed.
+/// Maximum number of differences listed between two bodies.
 const MOST: usize = 20;
-/// A value that is shown is cut after so many characters.
+/// Maximum number of characters shown of a value.
 const SHOWN: usize = 120;
 
 /// One difference between two bodies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BodyDifference {
-    /// JSON path, or `body` with the place of the first different byte.
+    /// The JSON path, or `body` with the position of the first different byte.
     pub path: String,
-    /// What should stand there.
+    /// The expected value.
     pub expected: String,
-    /// What stands there.
+    /// The actual value.
     pub got: String,
 }
 
-/// A volatile place, ready for use.
+/// A volatile place, with its path and patterns parsed.
 #[derive(Debug, Clone)]
 struct Volatile {
     path: JsonPath,
@@ -35,7 +35,7 @@ struct Volatile {
     own: bool,
 }
 
-/// The rules for a probe's body, ready for use.
+/// The rules for a probe's body, with paths and patterns parsed.
 #[derive(Debug, Clone)]
 pub struct BodyRules {
     json: Vec<(JsonPath, Value)>,
@@ -44,22 +44,22 @@ pub struct BodyRules {
     fixed_length: bool,
 }
 
-/// Why rules cannot be used.
+/// Why rules are invalid.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BodyRulesError {
-    /// A path is no JSON path.
+    /// A path is not a JSON path.
     #[error(transparent)]
     Path(#[from] JsonPathError),
-    /// A pattern is no regular expression.
+    /// A pattern is not a regular expression.
     #[error(transparent)]
     Pattern(#[from] regex::Error),
 }
 
 impl BodyRules {
-    /// Makes a probe's rules ready for use.
+    /// Parses a probe's rules.
     ///
     /// # Errors
-    /// When a path or a pattern cannot be read.
+    /// When a path or a pattern is invalid.
     pub fn new(rule: &BodyRule) -> Result<Self, BodyRulesError> {
         let json = rule.json.iter().map(|one| Ok((JsonPath::parse(&one.path)?, one.value.clone())));
         let volatile = rule.volatile.iter().map(|one| {
@@ -76,23 +76,23 @@ impl BodyRules {
         })
     }
 
-    /// Whether any place may differ from answer to answer of one contender.
+    /// Whether any place may differ between answers of the same contender.
     pub fn has_volatile(&self) -> bool {
         self.volatile.iter().any(|one| !one.own)
     }
 
-    /// Whether all bodies of one contender that keep these rules are of one length: nothing may change but places whose
-    /// patterns allow one length only.
+    /// Whether all bodies of one contender that meet these rules have the same length: only places whose patterns allow a single length
+    /// may change.
     pub fn has_fixed_length(&self) -> bool {
         self.fixed_length
     }
 
-    /// Whether contenders that are asked at the same moment must agree on a volatile place.
+    /// Whether contenders must agree on a volatile place if they receive the request at the same moment.
     pub fn has_agreeing(&self) -> bool {
         self.volatile.iter().any(|one| one.agree)
     }
 
-    /// What the contract itself demands of a body.
+    /// Checks a body against the contract itself.
     pub fn against_contract(&self, body: &[u8]) -> Vec<BodyDifference> {
         let parsed: Result<Value, _> = serde_json::from_slice(body);
         let wants_json = !self.json.is_empty() || !self.volatile.is_empty();
@@ -146,12 +146,12 @@ impl BodyRules {
         found
     }
 
-    /// Differences of `got` from `expected`, volatile places left out.
+    /// Differences of `got` from `expected`, without volatile places.
     pub fn between(&self, expected: &[u8], got: &[u8]) -> Vec<BodyDifference> {
         self.compare(expected, got, false)
     }
 
-    /// Differences of `got` from `expected`, asked at the same moment: volatile places that must agree are compared.
+    /// Differences of `got` from `expected`, two answers from the same moment. This also compares the volatile places that must agree.
     pub fn between_at_once(&self, expected: &[u8], got: &[u8]) -> Vec<BodyDifference> {
         self.compare(expected, got, true)
     }
@@ -218,10 +218,10 @@ impl Walk<'_> {
     }
 }
 
-/// Equality of JSON values; numbers by value, so that 1 and 1.0 are the same.
+/// Equality of JSON values. Numbers are compared by value, so 1 equals 1.0.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        // Integers exactly: beyond 2^53 different ones share a float.
+        // Integers are compared exactly: beyond 2^53 different ones share a float.
         (Value::Number(left), Value::Number(right)) => {
             left == right || ((left.is_f64() || right.is_f64()) && left.as_f64() == right.as_f64())
         }
@@ -259,7 +259,7 @@ fn shown_bytes(bytes: &[u8]) -> String {
     cut(&String::from_utf8_lossy(bytes))
 }
 
-/// The first place where two byte strings differ, with what stands around it.
+/// The first place where two byte strings differ, with the bytes around it.
 fn bytes_difference(expected: &[u8], got: &[u8]) -> BodyDifference {
     let at = expected.iter().zip(got).take_while(|(left, right)| left == right).count();
     let around = |bytes: &[u8]| {

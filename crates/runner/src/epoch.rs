@@ -1,4 +1,4 @@
-//! One epoch: fresh starts, parity, warm-up, rounds of mirrored slices, usage, the end.
+//! Runs one epoch: fresh starts, parity, warm-up, rounds of mirrored slices, usage, and stopping all.
 //!
 //! Owns: that order. Must not know: the race around it, and the record's file.
 
@@ -21,28 +21,28 @@ use crate::schedule;
 use deadheat_host::monitor::{Disturbance, Monitor};
 use deadheat_host::process::{Process, StartError};
 
-/// Rounds are left out as a whole above these readings of the machine: steal on all of our cores, and what others used of the servers'
-/// cores or of the generator's. A tenth of either side's time matters as much whatever the other side has; with a core each that is up to
-/// twice as strict as a tenth of both.
+/// A round is left out as a whole above these readings of the machine: steal on all of our cores, and the share of the servers' or the
+/// generator's cores that other programs used. Each side has its own limit, because a tenth of its time matters equally whatever the
+/// other side has. With one core each, this is up to twice as strict as a tenth of both together.
 const MOST_STEAL: f64 = 0.05;
 const MOST_FOREIGN: f64 = 0.10;
-/// A contender with more wrong answers than this share is put out of the race.
+/// A contender with a larger share of wrong answers drops out of the race.
 const MOST_WRONG: f64 = 0.001;
-/// Positions of a drawn order of requests: so many that no slice repeats another's, the same for every contender.
+/// Length of a random order of requests: large enough that no slice repeats another slice's requests. It is the same for every contender.
 const POSITIONS: usize = 1 << 16;
-/// What is measured of a contender that is not warm is measured window by window.
+/// A contender without warm-up is measured in windows of this length.
 const WINDOW: Duration = Duration::from_millis(250);
-/// A warm-up goes on for the requests that it lacks at the most so many times as long.
+/// A warm-up with too few requests continues, up to this many times its length in total.
 const WARMUP_STRETCH: u32 = 3;
 
-/// Why an epoch was not completed.
+/// Why an epoch failed.
 #[derive(Debug)]
 pub(crate) enum EpochError {
-    /// A contender is out: its name and the reason, ready to be printed.
+    /// A contender dropped out: its name and the reason, ready to print.
     Out(String, String),
-    /// Contenders answered otherwise than they should.
+    /// Contenders gave wrong answers.
     Parity(Vec<Difference>),
-    /// A person asked for the end.
+    /// The user interrupted the race.
     Interrupted,
     /// The engine or the system failed.
     Failed(String),
@@ -50,31 +50,31 @@ pub(crate) enum EpochError {
 
 /// What an epoch needs.
 pub(crate) struct EpochRun<'a> {
-    /// How contenders are started.
+    /// Starts the contenders.
     pub launcher: &'a Launcher<'a>,
     /// The contract.
     pub contract: &'a Contract,
     /// The scenario.
     pub scenario: &'a ScenarioPlan,
-    /// Contenders that are raced, as indices into the plan.
+    /// The remaining contenders, as indices into the plan.
     pub racing: Vec<usize>,
-    /// Warm-up of every contender.
+    /// The warm-up length of every contender.
     pub warmup: Duration,
-    /// For every random order in the epoch.
+    /// The seed of every random order in the epoch.
     pub seed: u64,
-    /// From 1.
+    /// The number of the epoch, from 1.
     pub number: usize,
-    /// Peaks that the epoch before found, by contender: where the search begins.
+    /// Peaks that the previous epoch found, by contender. A search starts there.
     pub peaks: BTreeMap<usize, f64>,
-    /// Whether instructions are counted: in the pilot, of which nothing else is compared.
+    /// Whether to count instructions. Only the pilot does, and nothing else in it is compared.
     pub count: bool,
     /// Reads the machine.
     pub watch: &'a Monitor,
-    /// Programs that contenders need, whose CPU time is ours too.
+    /// The services. Their CPU time counts as ours.
     pub services: &'a [Box<dyn Process>],
 }
 
-/// The contenders of an epoch, all up and frozen, with what they answered.
+/// The contenders of an epoch, all up and frozen, with their answers.
 pub(crate) struct ReadyContenders {
     /// In plan order.
     pub runners: Vec<ReadyContender>,
@@ -87,10 +87,10 @@ impl EpochRun<'_> {
         self.launcher.plan
     }
 
-    /// Starts all contenders in random order and asks all of them every probe.
+    /// Starts all contenders in random order and sends every probe to all of them.
     ///
     /// # Errors
-    /// When one does not start, or any answers otherwise than it should.
+    /// When a contender does not start, or any answer is wrong.
     pub(crate) fn start_all(
         &self,
         log: &str,
@@ -139,20 +139,19 @@ impl EpochRun<'_> {
         let parity =
             checked.map_err(|error| EpochError::Failed(error.to_string()))?.ok_or(EpochError::Interrupted)?;
         runners.iter().try_for_each(|runner| runner.process.freeze()).map_err(failed)?;
-        // A contender that died of a probe is told so with its last words, not by a list of refused connections.
+        // If a contender died from a probe, the report shows the last lines of its log and not a list of refused connections.
         match runners.iter().find_map(|runner| Some((runner, runner.process.exited()?))) {
             Some((runner, status)) => Err(died(runner, &status, "while its answers were compared")),
             None => Ok(parity),
         }
     }
 
-    /// The requests of the scenario for one contender: prepared bytes with what it must answer, in an order that is
-    /// the same for all.
+    /// The requests of the scenario for one contender: prepared bytes with the expected answers, in the same order for all contenders.
     pub(crate) fn requests(&self, contender: usize, parity: &Parity) -> Result<Arc<Requests>, EpochError> {
         self.requests_with(contender, parity, |prepared| prepared)
     }
 
-    /// The same, each request changed before it takes its place in the order.
+    /// The same, with a change to each request before it gets its place in the order.
     pub(crate) fn requests_with(
         &self,
         contender: usize,
@@ -179,7 +178,7 @@ impl EpochRun<'_> {
     /// Opens the connections of every contender.
     ///
     /// # Errors
-    /// When those of one cannot be opened; all are stopped then.
+    /// When the connections of a contender cannot be opened. All contenders are stopped then.
     pub(crate) fn open_all(
         &self,
         ready: ReadyContenders,
@@ -215,10 +214,10 @@ impl EpochRun<'_> {
         Ok((loaded, parity))
     }
 
-    /// The whole epoch.
+    /// Runs the whole epoch.
     ///
     /// # Errors
-    /// When it could not be completed; nothing of it counts then.
+    /// When the epoch fails. None of it counts then.
     pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Epoch, EpochError> {
         let clock = self.launcher.clock;
         let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
@@ -262,10 +261,10 @@ impl EpochRun<'_> {
         Ok((contenders, rounds))
     }
 
-    /// Loads each contender in turn, in random order, for as long as its warm-up takes; what each answered.
+    /// Loads each contender in turn, in random order, for the length of its warm-up. Returns what each answered.
     ///
     /// # Errors
-    /// When one does not bear it, or answers otherwise than it should.
+    /// When a contender fails under load or gives wrong answers.
     pub(crate) fn warm_up(
         &self,
         loaded: &mut [LoadedContender],
@@ -277,13 +276,14 @@ impl EpochRun<'_> {
         if self.scenario.traffic.cold {
             return Ok(sums);
         }
-        // Whoever is the first to be warm is frozen the longest before the rounds.
+        // The contender that warms up first stays frozen the longest before the rounds, so the order is random.
         for (index, place) in self.places(count, 7).into_iter().enumerate() {
             let one = &mut loaded[place];
             let name = one.runner.process.name().to_owned();
             observer.event(&Event::Doing(&format!("warming up {name} ({} of {count})", index + 1)));
             let mut sum = self.warm(one)?;
-            // A limiter or a full queue answers otherwise than at the rate that is asked of it.
+            // A rate limiter or a full queue can cause wrong answers at full speed, so the contender warms up again at the scenario's
+            // rate.
             if is_wrong(&sum) && one.keep_to_rate() {
                 sum = self.warm(one)?;
             }
@@ -307,13 +307,13 @@ impl EpochRun<'_> {
         Ok(sum)
     }
 
-    /// A random order of `count` contenders' places, another one for each `purpose`.
+    /// A random order of `count` contenders' places, different for each `purpose`.
     fn places(&self, count: usize, purpose: u32) -> Vec<usize> {
         schedule::shuffled(&(0..count).collect::<Vec<_>>(), self.seed.rotate_left(purpose))
     }
 
-    /// Loads each once more after all are warm, in random order: what a frozen one lost meanwhile (caches, pages of its program, timers
-    /// that are due) is nothing that its rivals should win by. What they answer belongs to their warm-ups.
+    /// Loads each contender again briefly after all are warm, in random order. A frozen contender loses state (caches, pages of its
+    /// program, due timers), and its rivals must not gain from that. The answers count towards the warm-ups.
     ///
     /// # Errors
     /// As [`Self::warm_up`].
@@ -338,13 +338,13 @@ impl EpochRun<'_> {
             let both = one.go_on(so_far, Duration::from_millis(100), 0, enough);
             *warmup = both.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "before its first round")?;
-            // The wake alone has too few answers to be judged.
+            // The wake-up alone gives too few answers to judge.
             self.check_answers(one, warmup, parity)?;
         }
         Ok(())
     }
 
-    /// Whether a contender still runs, and nobody asked for the end.
+    /// Checks that a contender still runs and that the user did not interrupt.
     pub(crate) fn still_there(&self, one: &LoadedContender, when: &str) -> Result<(), EpochError> {
         match one.runner.process.exited() {
             _ if (self.launcher.stopped)() => Err(EpochError::Interrupted),
@@ -353,7 +353,7 @@ impl EpochRun<'_> {
         }
     }
 
-    /// Answers under load must be those of before: all by status, length and digest, some as a whole.
+    /// Checks that answers under load equal the earlier ones: all by status, length and digest, and some in full.
     pub(crate) fn check_answers(
         &self,
         one: &LoadedContender,
@@ -409,13 +409,13 @@ impl EpochRun<'_> {
                     .zip(loaded.iter())
                     .for_each(|(one, loaded)| one.between_rounds(loaded, at));
             }
-            // Who is frozen uses nothing until its slice, and nothing after it.
+            // A frozen contender uses no CPU time before or after its slice.
             let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect();
             let before = self.watch.moment(self.with_services(&used_ns));
             let (mut slices, mut tallies) = (Vec::new(), Vec::new());
             for place in order {
                 let one = &mut loaded[place];
-                // The same stretch of the request order for all contenders of a round.
+                // All contenders of a round get the same part of the request order.
                 let position = schedule::derive_seed(self.seed, index, 0) >> 44;
                 let (host, stalled) = (self.watch.host(), self.watch.stalled());
                 let services_ns = self.services_ns();
@@ -452,9 +452,9 @@ impl EpochRun<'_> {
         Ok((rounds, measured))
     }
 
-    /// A contender's slice of a round, from a position of the requests: when it began, from the start of the epoch, and what it
-    /// yielded. Where nothing was warmed up, a closed load has it in windows, one behind the other without a rest: how its rate
-    /// grows is what is asked. (An open load keeps to its rate, and is owed the whole of it at once.)
+    /// Runs a contender's slice of a round, from a position in the requests. Returns its start, relative to the start of the epoch, and
+    /// its tally. A closed load without warm-up runs in consecutive windows without a pause, to show how the contender's rate grows. (An
+    /// open load keeps to its rate, and needs its whole slice at once.)
     fn load(
         &self,
         one: &mut LoadedContender,
@@ -493,23 +493,23 @@ impl EpochRun<'_> {
         contenders_ns.iter().sum::<u64>() + self.services_ns().unwrap_or(0)
     }
 
-    /// What the services have used so far; none where there are none.
+    /// CPU time that the services have used so far; none without services.
     pub(crate) fn services_ns(&self) -> Option<u64> {
         self.services.iter().map(|one| one.cpu_ns().0).reduce(|sum, ns| sum + ns)
     }
 }
 
-/// Whether more answers are not the expected ones than anybody may have.
+/// Whether the share of wrong answers is above the limit.
 fn is_wrong(sum: &LoadTotals) -> bool {
     sum.outcomes.wrong() as f64 > sum.outcomes.total() as f64 * MOST_WRONG
 }
 
-/// The contenders alone; their connections are closed.
+/// The contenders alone. Their connections are closed.
 pub(crate) fn contenders_of(loaded: Vec<LoadedContender>) -> impl Iterator<Item = ReadyContender> {
     loaded.into_iter().map(|one| one.runner)
 }
 
-/// Why a round is left out for all contenders: external readings only.
+/// Why a round is left out for all contenders. Only external readings count.
 pub(crate) fn dropped(seen: &Disturbance) -> Option<String> {
     let reading = &seen.reading;
     if reading.steal_share > MOST_STEAL {
@@ -519,14 +519,14 @@ pub(crate) fn dropped(seen: &Disturbance) -> Option<String> {
     Some(format!("others used {:.1} % of {}", foreign * 100.0, seen.foreign_of))
 }
 
-/// The same for a round of which a percentile is told: where a core stood still, in one of its slices, for more than what lies beyond the
-/// percentile, that stall could be the percentile.
+/// Why a round is left out if the scenario reports a percentile: in one of its slices, a core stalled for a larger share than lies beyond
+/// the percentile, so that the stall itself could be the percentile.
 fn stalled(slices: &[Slice], quantile: f64) -> Option<String> {
     let worst = slices.iter().filter_map(|slice| slice.stalled_share).reduce(f64::max)?;
     too_still(worst, quantile)
 }
 
-/// Says so where a core stood still for a larger share of a slice than lies beyond the percentile.
+/// Returns a reason if a core stalled for a larger share of a slice than lies beyond the percentile.
 pub(crate) fn too_still(stalled_share: f64, quantile: f64) -> Option<String> {
     let why = || format!("a core stood still for {:.1} % of a slice", stalled_share * 100.0);
     (stalled_share > 1.0 - quantile).then(why)
@@ -537,7 +537,7 @@ fn died(runner: &ReadyContender, status: &str, when: &str) -> EpochError {
     EpochError::Out(name.into(), format!("{name} ended with {status} {when}{}", runner.process.tail()))
 }
 
-/// What a stretch that could not be driven means: the contender is out, unless the generator itself failed.
+/// What a failed stretch of load means: the contender drops out, unless the generator itself failed.
 pub(crate) fn lost(runner: &ReadyContender, error: &LoadError) -> EpochError {
     if let Some(status) = runner.process.exited() {
         return died(runner, &status, "under load");
@@ -583,7 +583,7 @@ mod tests {
         assert_eq!(stalled(&of([None, None]), 0.99), None, "nobody looked");
     }
 
-    /// Two processors of which the hypervisor takes more and more, as `/proc/stat` would show it; two seconds pass each time.
+    /// Simulates `/proc/stat` of two processors with growing steal by the hypervisor. Two seconds pass each time.
     #[test]
     fn slow_steal_is_read_and_fast_steal_leaves_rounds_out() {
         let proc = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a race tells while it runs. Whoever shows it decides how.
+//! The events of a running race. The observer decides how to show them.
 
 use std::time::Duration;
 
@@ -7,52 +7,53 @@ use deadheat_record::{Difference, Finding, Record};
 /// One thing that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// What is done now, in a few words: `starting go`, `parity`, `warming up bun (2 of 7)`.
+    /// The current step, in a few words: `starting go`, `parity`, `warming up bun (2 of 7)`.
     Doing(&'a str),
-    /// A contender cannot be raced, or no longer.
+    /// A contender cannot take part in the race, or dropped out of it.
     Out {
-        /// Who.
+        /// The contender's name.
         contender: &'a str,
-        /// Why, with a remedy; may have several lines.
+        /// The reason, with a remedy. It may have several lines.
         reason: &'a str,
     },
     /// A parity check found differences.
     Parity(&'a [Difference]),
-    /// Something weakens what is measured.
+    /// Something weakens the measurements.
     Finding(&'a Finding),
-    /// A scenario begins, is gone on with or begins anew, or somebody fell out of it: how it stands, and who races in it.
+    /// A scenario starts, resumes or starts again, or a contender dropped out of it. The record shows its state and its remaining
+    /// contenders.
     Racing {
         /// The record, with what the scenario has so far.
         record: &'a Record,
         /// The scenario's name.
         scenario: &'a str,
     },
-    /// A scenario's warm-up length is known.
+    /// The pilot has found the warm-up length of a scenario.
     Pilot {
         /// The scenario's name.
         scenario: &'a str,
         /// The warm-up of every contender in every epoch.
         warmup: Duration,
     },
-    /// A round is over.
+    /// A round has ended.
     Round {
-        /// From 1, of `rounds`.
+        /// The number of the round, from 1 to `rounds`.
         round: u32,
-        /// Rounds in an epoch.
+        /// The number of rounds in an epoch.
         rounds: u32,
-        /// From 1.
+        /// The number of the epoch, from 1.
         epoch: usize,
-        /// Completions per second of each slice: index into the plan's contenders, rate.
+        /// Completions per second of each slice: the contender's index in the plan, and its rate.
         rates: &'a [(usize, Option<f64>)],
     },
-    /// An epoch is in the record.
+    /// An epoch was added to the record.
     Epoch {
         /// The record with the epoch.
         record: &'a Record,
         /// The scenario's name.
         scenario: &'a str,
     },
-    /// A scenario is over.
+    /// A scenario has ended.
     Scenario {
         /// The record with its end.
         record: &'a Record,
@@ -61,7 +62,7 @@ pub enum Event<'a> {
     },
 }
 
-/// Takes in what a race tells.
+/// Receives the events of a race.
 pub trait Observer {
     /// Called in the order of events, from the race's own thread, never while a slice runs.
     fn event(&mut self, event: &Event<'_>);

@@ -1,6 +1,6 @@
-//! A made-up machine, load generator and clock: whole races in milliseconds, with everything that was asked of them written down.
+//! A fake machine, load generator and clock. They run whole races in milliseconds and record every call.
 //!
-//! Owns: contenders that are nothing but a service time and a fate. Must not know: what a race makes of them.
+//! Owns: contenders that consist of a service time and a failure to simulate. Must not know: what a race derives from them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,40 +30,40 @@ use rustix::process::Pid;
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
 
-/// What a contender is like.
+/// The behaviour of a fake contender.
 #[derive(Debug, Clone)]
 pub(crate) struct Character {
-    /// Work on one request, in microseconds.
+    /// Time for one request, in microseconds.
     pub service_us: f64,
-    /// The slice (of all that it has borne, warm-ups included) in which it dies.
+    /// The slice in which it dies, counted over all its slices with warm-ups.
     pub dies_in_slice: Option<usize>,
     /// The body that it answers with.
     pub body: &'static str,
     /// Whether its command cannot be started.
     pub cannot_start: bool,
-    /// From when it is started until it answers.
+    /// Time from its start until it answers.
     pub start: Duration,
 }
 
 impl Character {
-    /// One that works for so long on each request, and does nothing wrong.
+    /// A contender that takes this long for each request and never fails.
     pub(crate) fn taking_us(service_us: f64) -> Self {
         Self { service_us, dies_in_slice: None, body: "ok", cannot_start: false, start: Duration::ZERO }
     }
 }
 
-/// What is written down and what may be moved, shared by all fakes of a race.
+/// The recorded calls and the settings, shared by all fakes of a race.
 pub(crate) struct World {
-    /// What was asked for, in order: `start a`, `ask a b`, `open a`, `thaw a`, `slice a 100`, `freeze a`, `stop a`.
+    /// All calls in order: `start a`, `ask a b`, `open a`, `thaw a`, `slice a 100`, `freeze a`, `stop a`.
     pub calls: RefCell<Vec<String>>,
     /// The character of each contender, by name.
     pub characters: RefCell<BTreeMap<String, Character>>,
-    /// How many slices of load there were.
+    /// Number of slices of load so far.
     pub slices: Cell<usize>,
     now: Cell<Duration>,
-    /// Where a person asks for the end: in this slice.
+    /// The slice in which the user interrupts.
     pub interrupted_in_slice: Cell<Option<usize>>,
-    /// By port: who listens there, and since when it lives.
+    /// By port: the name of the contender that listens there, and its start time.
     places: RefCell<Vec<(String, Duration)>>,
     awake: RefCell<BTreeMap<String, bool>>,
     borne: RefCell<BTreeMap<String, usize>>,
@@ -72,7 +72,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A world of these contenders.
+    /// Creates a world with these contenders.
     pub(crate) fn of(characters: &[(&str, Character)]) -> Rc<Self> {
         let proc = tempfile::tempdir().unwrap();
         std::fs::write(
@@ -100,11 +100,11 @@ impl World {
     }
 
     fn character(&self, name: &str) -> Character {
-        // The null server: it takes no time to speak of.
+        // The null server, which takes almost no time.
         self.characters.borrow().get(name).cloned().unwrap_or_else(|| Character::taking_us(1.0))
     }
 
-    /// Whether a person has asked for the end.
+    /// Whether the user has interrupted.
     pub(crate) fn stopped(&self) -> bool {
         self.interrupted_in_slice.get().is_some_and(|at| self.slices.get() >= at)
     }
@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-/// The clock: it goes on only while something waits or is loaded.
+/// The clock. Time passes only while something waits or is loaded.
 pub(crate) struct FakeClock(pub Rc<World>);
 
 impl Clock for FakeClock {
@@ -250,7 +250,7 @@ impl Process for FakeProcess {
     fn stop(self: Box<Self>) {}
 }
 
-/// As with a real one, nothing is left of it when it is dropped.
+/// Like a real process, it stops when it is dropped.
 impl Drop for FakeProcess {
     fn drop(&mut self) {
         self.world.note(format!("stop {}", self.name));
@@ -304,7 +304,7 @@ impl LoadSession for FakeSession {
         assert_eq!(awake, [self.name.as_str()], "only who is loaded is awake");
         world.slices.set(world.slices.get() + 1);
         *world.borne.borrow_mut().entry(self.name.clone()).or_default() += 1;
-        // A little luck, which is the same in every run: up to 1 % either way.
+        // A small variation, the same in every run: up to 1 % either way.
         let luck = 1.0 + 0.02 * ((world.slices.get() * 7_919 % 101) as f64 / 100.0 - 0.5);
         let service_ns = world.character(&self.name).service_us * 1e3 * luck;
         let length_ns = length.as_nanos() as u64;
@@ -312,7 +312,7 @@ impl LoadSession for FakeSession {
             Some(times) => times.take_while(|ns| *ns < length_ns).count() as u64,
             None => (length_ns as f64 / service_ns) as u64,
         };
-        // What cannot be answered in time queues up, and is answered after the last was due.
+        // Requests that cannot be answered in time queue up, and their answers arrive after the last due time.
         let elapsed_ns = length_ns.max((due as f64 * service_ns) as u64);
         world.now.set(world.now.get() + Duration::from_nanos(elapsed_ns));
         *world.used_ns.borrow_mut().entry(self.name.clone()).or_default() += (due as f64 * service_ns) as u64;

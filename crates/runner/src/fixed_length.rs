@@ -1,13 +1,13 @@
-//! Whether everything that a pattern matches is of one length, so that a body's length follows from its rules.
+//! Finds out whether all matches of a pattern have the same length, so that a body's length follows from its rules.
 //!
-//! Owns: reading a pattern's structure. Must not know: where in a body the pattern stands.
+//! Owns: reading a pattern's structure. Must not know: where in a body the pattern occurs.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// The bytes that every match of the whole of `pattern` takes in JSON; none where that is not known: where matches of
-/// several lengths are possible, where the pattern leaves the ends open, or where it allows characters that one encoder
-/// escapes and another does not. `\d` and its like stand for ASCII here.
+/// The number of bytes in JSON that every match of the whole of `pattern` takes. None if it is not known: matches of several lengths are
+/// possible, the pattern is not anchored at both ends, or it allows characters that only some encoders escape. `\d` and similar classes
+/// match only ASCII here.
 pub(crate) fn fixed_length(pattern: &str) -> Option<usize> {
     let hir = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern).ok()?;
     let ends = hir.properties();
@@ -38,7 +38,7 @@ fn length(hir: &Hir) -> Option<usize> {
     }
 }
 
-/// Whether every JSON encoder writes the byte as it is.
+/// Whether every JSON encoder writes the byte unchanged.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" -_.:,;=~".contains(&byte)
 }

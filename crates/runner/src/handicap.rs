@@ -1,6 +1,6 @@
-//! Whether the generator is on the critical path: what it does to the rate that it works longer on every request.
+//! Measures whether the generator is on the critical path: how the rate changes if the generator works longer on every request.
 //!
-//! Owns: the order of the slices with and without. Must not know: what follows from it.
+//! Owns: the order of the slices with and without the handicap. Must not know: what follows from the result.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use deadheat_stats::Sample;
 use crate::loaded::{LoadError, LoadedContender};
 use crate::schedule::derive_seed;
 
-/// What is added to the work on each request.
+/// Work added to each request.
 pub(crate) const ADDED: Duration = Duration::from_micros(2);
-/// Pairs of slices.
+/// Number of pairs of slices.
 const PAIRS: usize = 10;
-/// Slices are at the most so long.
+/// Maximum length of a slice.
 const LONGEST: Duration = Duration::from_millis(100);
-/// All slices of a contender take no longer than this.
+/// Maximum length of all slices of a contender together.
 pub const MOST: Duration = LONGEST.saturating_mul(2 * PAIRS as u32);
 
-/// Loads a warm contender in pairs of slices, with and without the handicap, every other pair in the mirrored order. None
-/// where fewer than two pairs could be compared, or when `stopped` says so.
+/// Loads a warm contender in pairs of slices, with and without the handicap, with the order reversed in every other pair. Returns none if
+/// fewer than two pairs can be compared. Stops early if `stopped` returns true.
 ///
 /// # Errors
 /// As [`LoadedContender::slice`].
@@ -48,7 +48,7 @@ pub(crate) fn measure(
     Ok(of(&ratios))
 }
 
-/// How long the slices took that it was measured in, in a race whose slices have that length.
+/// The time that the slices of a measured handicap took, in a race with slices of length `slice_ns`.
 pub(crate) fn took_ns(handicap: &Handicap, slice_ns: u64) -> u64 {
     u64::from(handicap.pairs) * 2 * slice_ns.min(LONGEST.as_nanos() as u64)
 }

@@ -1,6 +1,6 @@
-//! The field: all contenders of an epoch, alive at once, all but one frozen.
+//! Starts contenders and services. All contenders of an epoch are alive at once, and all but one are frozen.
 //!
-//! Owns: starting in random order, readiness, freezing and thawing, usage, the end of all. Must not know: slices.
+//! Owns: starting in random order, readiness, freezing and thawing, usage, and stopping all. Must not know: slices.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,55 +19,55 @@ use deadheat_host::clock::Clock;
 use deadheat_host::process::ready::ReadyCommand;
 use deadheat_host::process::{Process, ProcessSpec, StartError, fill, wait_ready};
 
-/// Statuses by which a proxy says that what is behind it is not up yet.
+/// Statuses with which a proxy reports that the server behind it is not up yet.
 const NOT_YET: [u16; 3] = [502, 503, 504];
-/// Whoever answers otherwise than the contract demands gets so long to answer as it does, before parity tells all that is wrong.
+/// A contender that answers wrongly has this long to answer correctly. After that, parity lists everything that is wrong.
 const WRONG_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A try that had less time than this says nothing by being cut short.
+/// If a request had less time than this, its timeout means nothing.
 const SHORT_TRY: Duration = Duration::from_millis(100);
 
-/// What a start waits for: always for a right answer to the first probe.
+/// What a start waits for. Both wait for a correct answer to the first probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// Without one it fails.
+    /// The start fails without a correct answer.
     Right,
-    /// Parity is asked next: where only wrong answers come for a while, the start is over all the same.
+    /// A parity check follows: the start also succeeds if only wrong answers arrive for a while.
     Parity,
 }
 
-/// Everything that a start needs besides the contender itself.
+/// Everything that a start needs, except the contender itself.
 pub(crate) struct Launcher<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Where they are started.
+    /// The machine on which contenders run.
     pub host: &'a dyn Host,
-    /// What asks them.
+    /// Sends the probes.
     pub generator: &'a dyn LoadGenerator,
-    /// Tells the time.
+    /// The clock.
     pub clock: &'a dyn Clock,
-    /// Folder for log files.
+    /// The folder for log files.
     pub logs: PathBuf,
-    /// Its first probe tells readiness.
+    /// The contract. Its first probe decides readiness.
     pub contract: &'a Contract,
-    /// The request of that probe.
+    /// The request of the first probe.
     pub request: Question,
     /// Values of placeholders: dataset, work, study, services' ports.
     pub values: BTreeMap<String, String>,
-    /// Whether a person asked for the end.
+    /// Whether the user interrupted the race.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
-/// How contenders of each scenario of a race are started.
+/// The launchers for the scenarios of a race.
 pub(crate) struct Gates<'a> {
     /// For plain HTTP.
     pub plain: &'a Launcher<'a>,
-    /// For TLS, where any scenario is raced over it.
+    /// For TLS, if any scenario uses it.
     pub secured: Option<&'a Launcher<'a>>,
 }
 
 impl<'a> Gates<'a> {
-    /// That for one scenario.
+    /// The launcher for one scenario.
     pub(crate) fn of(&self, scenario: &ScenarioPlan) -> &'a Launcher<'a> {
         self.secured.filter(|_| scenario.traffic.tls).unwrap_or(self.plain)
     }
@@ -79,21 +79,21 @@ pub(crate) struct ReadyContender {
     pub contender: usize,
     /// Its processes.
     pub process: Box<dyn Process>,
-    /// From when its command began to its first answer that meets the contract; where none had come before parity was to tell
-    /// all that is wrong, to the last wrong one.
+    /// Time from the start of its command to its first answer that meets the contract. If no such answer arrived before the parity check,
+    /// time to the last wrong answer.
     pub cold_start: Duration,
 }
 
-/// A server that does nothing, up and frozen.
+/// The null server, up and frozen.
 pub(crate) struct NullStart {
     /// Its process.
     pub process: Box<dyn Process>,
-    /// What it answers.
+    /// Its answer.
     pub answer: Answer,
 }
 
 impl Launcher<'_> {
-    /// The same for contenders that speak TLS, under the same `contract` over TLS.
+    /// The same launcher for contenders that speak TLS, with the same `contract` over TLS.
     ///
     /// # Errors
     /// When the first probe cannot be written as an HTTP request.
@@ -117,21 +117,20 @@ impl Launcher<'_> {
         })
     }
 
-    /// Says to contenders in plain HTTP that there is no certificate, where others of the same race have one: a command that names
-    /// `{cert}` and `{key}` gets nothing for them.
+    /// Sets empty values for `{cert}` and `{key}` in the commands of contenders that speak plain HTTP, in a race where others have a
+    /// certificate.
     pub(crate) fn without_certificate(&mut self) {
         self.values.extend(["cert", "key"].map(|name| (name.to_owned(), String::new())));
     }
 
-    /// Starts the null server on the contenders' cores: where all contenders listen on sockets, on one as well;
-    /// where they speak TLS, it does.
+    /// Starts the null server on the contenders' cores. It listens on a Unix socket if all contenders do, and speaks TLS if they do.
     ///
     /// # Errors
     /// As [`Self::start`].
     pub(crate) fn start_null(&self, body_bytes: usize, threads: usize) -> Result<NullStart, StartError> {
         self.go_on()?;
         let sockets = self.plan.contenders.iter().all(|one| one.listen == Listen::Socket);
-        // The program itself, also where its file was replaced meanwhile.
+        // This names the running program even if its file was replaced in between.
         let certificate = self.certificate();
         let files = if certificate.is_empty() { "" } else { r#" "$CERT" "$KEY""# };
         let command =
@@ -158,11 +157,11 @@ impl Launcher<'_> {
         Ok(NullStart { process, answer })
     }
 
-    /// Starts one contender within limits, waits until it answers as it should, and freezes it. `when` names its log file; `count` asks
-    /// for its instructions.
+    /// Starts one contender within limits, waits until it answers correctly, and freezes it. `when` names its log file; `count` turns on
+    /// the counting of instructions.
     ///
     /// # Errors
-    /// When it cannot be started, does not answer or not rightly, or when a person asked for the end.
+    /// When it cannot start, does not answer, answers wrongly, or the user interrupts.
     pub(crate) fn start(
         &self,
         contender: usize,
@@ -193,7 +192,7 @@ impl Launcher<'_> {
         let mut last = String::new();
         let ask = |left| {
             self.ask(&address, left).map_err(|error| {
-                // The end of the patience cuts the last try short: the one before it says what is wrong.
+                // The deadline cuts the last attempt short, so the previous attempt says what is wrong.
                 if last.is_empty() || !error.timed_out || left >= SHORT_TRY {
                     last = error.reason;
                 }
@@ -208,7 +207,7 @@ impl Launcher<'_> {
         Ok(ReadyContender { contender, process, cold_start })
     }
 
-    /// Finds what is wrong with one answer after the other, as long as a right one is waited for.
+    /// Returns a function that says what is wrong with an answer, as long as the start still waits for a correct one.
     fn wrong(&self, until: Until, patience: Duration) -> impl FnMut(&Answer) -> Option<String> {
         let (mut since, enough) = (None, WRONG_PATIENCE.min(patience / 2));
         move |answer| {
@@ -220,7 +219,7 @@ impl Launcher<'_> {
         }
     }
 
-    /// The values that lead to the certificate, if there is one.
+    /// The paths of the certificate and its key, if there are any.
     fn certificate(&self) -> BTreeMap<String, String> {
         let given = |name: &str| self.values.get_key_value(name).filter(|(_, path)| !path.is_empty());
         let both = ["cert", "key"].into_iter().filter_map(given);
@@ -231,7 +230,7 @@ impl Launcher<'_> {
         if (self.stopped)() { Err(StartError::Interrupted) } else { Ok(()) }
     }
 
-    /// Asks contenders every probe of the contract: see [`Contract::check`].
+    /// Sends every probe of the contract to the contenders: see [`Contract::check`].
     ///
     /// # Errors
     /// When a probe cannot be written as an HTTP request.
@@ -244,7 +243,7 @@ impl Launcher<'_> {
         self.contract.check(contenders, when, &ask)
     }
 
-    /// Asks several addresses the same at once; none where a person asked for the end.
+    /// Sends the same request to several addresses at once. Returns none if the user interrupts.
     pub(crate) fn ask_all(
         &self,
         addresses: &[&Address],
@@ -254,14 +253,14 @@ impl Launcher<'_> {
         self.generator.ask(addresses, question, patience, self.stopped)
     }
 
-    /// Asks the first probe. A contender that never answers does not hold up the end that a person asks for.
+    /// Sends the first probe. A contender that never answers does not delay an interruption.
     fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, NoAnswer> {
         let answers = self.ask_all(&[address], &self.request, patience);
         let answer = answers.and_then(|mut all| all.pop());
         answer.unwrap_or_else(|| Err(NoAnswer { reason: "no answer yet".into(), timed_out: false }))
     }
 
-    /// The log file of a contender's start, or of a command of its own; `when` may be any text.
+    /// The log file of a contender's start or of one of its commands. `when` may be any text.
     pub(crate) fn log(&self, contender: usize, when: &str) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
         let plain = |text: &str, most: usize| text.chars().map(plain).take(most).collect::<String>();
@@ -269,11 +268,10 @@ impl Launcher<'_> {
         self.logs.join(format!("{contender}-{name}-{when}.log"))
     }
 
-    /// Starts the plan's services in order and waits until each is ready. Their ports and sockets are added to the values of
-    /// placeholders.
+    /// Starts the plan's services in order and waits until each is ready. Adds their ports and sockets to the values of placeholders.
     ///
     /// # Errors
-    /// When one cannot be started or does not become ready.
+    /// When a service cannot start or does not become ready.
     pub(crate) fn start_services(&mut self) -> Result<Vec<Box<dyn Process>>, StartError> {
         let mut up = Vec::new();
         for (index, service) in self.plan.services.iter().enumerate() {
@@ -316,10 +314,10 @@ impl Launcher<'_> {
     }
 }
 
-/// Makes the folder for logs; those that a run of before left there are removed, so that last words are this run's.
+/// Creates the folder for logs, and removes logs of an earlier run, so that the last lines shown come from this run.
 ///
 /// # Errors
-/// When the folder cannot be made, or a log not be removed.
+/// When the folder cannot be created, or a log cannot be removed.
 pub(crate) fn fresh_logs(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     for entry in std::fs::read_dir(folder)? {
@@ -341,7 +339,7 @@ fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
     connected.map_err(|error| error.to_string())
 }
 
-/// Ends all at once and returns when nothing is left.
+/// Asks all contenders to stop at once, and returns when every process has ended.
 pub(crate) fn stop_all(mut runners: Vec<ReadyContender>) {
     runners.iter_mut().for_each(|runner| runner.process.ask_to_stop());
     runners.into_iter().for_each(|runner| runner.process.stop());

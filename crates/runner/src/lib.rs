@@ -1,8 +1,8 @@
 //! The order of a race: parity, pilot, epochs, rounds of slices, the record, and when to stop.
 //!
-//! Owns: that order, what is compared between answers, when a round is left out. Must not know: how processes are kept and machines are
-//! read (`host`), flags and study files (`study`), statistics, renderers. Machine, load generator and clock are passed in, so that whole
-//! races run on fakes.
+//! Owns: that order, what is compared between answers, and when a round is left out. Must not know: how processes run and machines are
+//! read (`host`), flags and study files (`study`), statistics, renderers. The machine, load generator and clock are passed in, so that
+//! tests can run whole races on fakes.
 #![warn(missing_docs)]
 
 mod ask;

@@ -1,6 +1,6 @@
-//! Stretches of load on one contender: slices put together into pilots and warm-ups, and their sums.
+//! Loads one contender: combines slices into pilots and warm-ups, and adds up their results.
 //!
-//! Owns: thaw, slice, freeze; the sums over slices. Must not know: the order of contenders, parity.
+//! Owns: thaw, slice, freeze; the totals over slices. Must not know: the order of contenders, parity.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,49 +18,49 @@ use crate::ask::LoadGenerator;
 use crate::launcher::ReadyContender;
 use crate::schedule::derive_seed;
 
-/// Every so many answers one is kept whole, and at the most so many per slice.
+/// One answer in this many is kept in full, up to a maximum per slice.
 const SAMPLE_EVERY: u32 = 256;
 const MAX_SAMPLES: u32 = 4;
 
-/// Why a stretch of load could not be driven.
+/// Why a stretch of load failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     /// Connections could not be opened.
     #[error("{contender}: {source}")]
     Open {
-        /// Who.
+        /// The contender's name.
         contender: String,
-        /// What the engine said.
+        /// The error of the engine.
         source: OpenError,
     },
-    /// The scenario's rate is none.
+    /// The scenario's rate is invalid.
     #[error("{contender}: {source}")]
     Rate {
-        /// Who.
+        /// The contender's name.
         contender: String,
-        /// What the engine said.
+        /// The error of the engine.
         source: RateError,
     },
     /// A slice failed as a whole.
     #[error("{contender}: {source}")]
     Slice {
-        /// Who.
+        /// The contender's name.
         contender: String,
-        /// What the engine said.
+        /// The error of the engine.
         source: deadheat_load::SessionError,
     },
-    /// The tree could not be frozen or let run.
+    /// The process tree could not be frozen or thawed.
     #[error("{contender} could not be frozen or thawed: {source}")]
     Freeze {
-        /// Who.
+        /// The contender's name.
         contender: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
 
 impl LoadError {
-    /// Whether the load generator itself failed, or the machine under it, whatever the contender did.
+    /// Whether the load generator or its machine failed, independent of the contender.
     pub(crate) fn is_our_own(&self) -> bool {
         match self {
             Self::Open { source, .. } => match source {
@@ -78,39 +78,39 @@ impl LoadError {
     }
 }
 
-/// What is added up over slices.
+/// Totals over slices.
 #[derive(Debug)]
 pub(crate) struct LoadTotals {
     /// All complete answers.
     pub completions: u64,
-    /// Busy time: the slices' elapsed times.
+    /// Time under load: the sum of the slices' elapsed times.
     pub elapsed_ns: u64,
-    /// How requests ended.
+    /// The outcomes of requests.
     pub outcomes: Outcomes,
     /// Answers by status.
     pub status: BTreeMap<u16, u64>,
-    /// Connections opened again.
+    /// Number of connections that were opened again.
     pub reconnects: u64,
-    /// Answers after which the contender closed.
+    /// Number of answers after which the contender closed the connection.
     pub closed_by_server: u64,
-    /// Bytes that came in.
+    /// Bytes received.
     pub bytes_read: u64,
-    /// Latency from the intended time, of the rounds that were kept.
+    /// Latency from the intended time, over the rounds that were kept.
     pub latency: Option<Histogram<u64>>,
-    /// From intended to sent.
+    /// Send lag: time from intended to sent.
     pub send_lag: Option<Histogram<u64>>,
-    /// The part of it for which no connection was free.
+    /// The part of the send lag during which no connection was free.
     pub wait: Option<Histogram<u64>>,
-    /// The part of the send lag that is the generator's own.
+    /// The part of the send lag that the generator itself caused.
     pub own_lag: Option<Histogram<u64>>,
-    /// Requests in flight, integrated over time; of the rounds that were kept, as the times are.
+    /// Requests in flight, integrated over time. Like the times, only over the rounds that were kept.
     pub in_flight_ns: u64,
-    /// Whole answers.
+    /// Answers that were kept in full.
     pub samples: Vec<Sample>,
 }
 
 impl LoadTotals {
-    /// Nothing yet.
+    /// Empty totals.
     pub(crate) fn new() -> Self {
         Self {
             completions: 0,
@@ -134,7 +134,7 @@ impl LoadTotals {
         self.add_if(tally, true);
     }
 
-    /// Adds a slice; its latencies only if its round is `kept`: a disturbance from outside is no contender's tail.
+    /// Adds a slice, and its latencies only if its round is `kept`: an external disturbance must not count as a contender's tail latency.
     pub(crate) fn add_if(&mut self, tally: Tally, kept: bool) {
         self.completions += tally.completions;
         self.elapsed_ns += tally.elapsed_ns;
@@ -154,7 +154,7 @@ impl LoadTotals {
         for (sum, times) in times {
             let sum = sum.get_or_insert_with(|| Histogram::new_from(times.histogram()));
             if kept {
-                // Both come from the engine with the same bounds, so that adding cannot fail.
+                // The engine gives both the same bounds, so adding cannot fail.
                 let _ = sum.add(times.histogram());
             }
         }
@@ -163,7 +163,7 @@ impl LoadTotals {
     }
 }
 
-/// The engine's outcomes in the record's words.
+/// Converts the engine's outcomes into those of the record.
 pub(crate) fn outcomes(tally: &Tally) -> Outcomes {
     let all = &tally.outcomes;
     Outcomes {
@@ -185,16 +185,16 @@ pub(crate) struct LoadedContender {
     pub runner: ReadyContender,
     session: Box<dyn LoadSession>,
     shape: Experiment,
-    /// Of an open load: its rate over the time of a slice.
+    /// For an open load: its rate over the time of a slice.
     stages: Option<Rate>,
     seed: u64,
     settle: Duration,
-    /// Whether stretches load it as fast as it answers, whatever the scenario's rate is.
+    /// Whether stretches load the contender at full speed, whatever the scenario's rate is.
     flat_out: bool,
 }
 
 impl LoadedContender {
-    /// Opens the connections of a scenario, over TLS if `tls` says how; the contender is let run meanwhile.
+    /// Opens the connections of a scenario, over TLS if `tls` is given. The contender is thawed while they open.
     ///
     /// # Errors
     /// When the connections cannot be opened.
@@ -251,17 +251,17 @@ impl LoadedContender {
         }
     }
 
-    /// Lets the contender run, loads it for `length` from position `start` of the requests, and freezes it. Slices of the
-    /// same `start` have the same arrivals.
+    /// Thaws the contender, loads it for `length` from position `start` of the requests, and freezes it. Slices with the same `start`
+    /// have the same arrivals.
     ///
     /// # Errors
-    /// When the slice fails as a whole, or the contender cannot be frozen or let run.
+    /// When the slice fails as a whole, or the contender cannot be frozen or thawed.
     pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, LoadError> {
         let pacer = pacer(&self.shape, self.stages.as_ref(), self.seed, start);
         self.slice_of(pacer, length, start)
     }
 
-    /// As [`Self::slice`], at a rate of its own.
+    /// Runs a slice at the given rate.
     ///
     /// # Errors
     /// As [`Self::slice`].
@@ -290,14 +290,14 @@ impl LoadedContender {
         tally.map_err(|source| LoadError::Slice { contender: name(), source })
     }
 
-    /// From now on stretches keep to the scenario's rate, if it has one; whether they did not before.
+    /// Makes later stretches keep to the scenario's rate, if it has one. Returns whether that changes anything.
     pub(crate) fn keep_to_rate(&mut self) -> bool {
         let changes = self.flat_out && self.shape.rate_per_s().is_some();
         self.flat_out &= !changes;
         changes
     }
 
-    /// Lets the generator work so much longer on each request, from the next slice on.
+    /// Adds this much work of the generator to each request, from the next slice on.
     ///
     /// # Errors
     /// When the generator has failed.
@@ -307,9 +307,9 @@ impl LoadedContender {
         set.map_err(|source| LoadError::Slice { contender: contender(), source })
     }
 
-    /// Loads it slice by slice from position `from` of the requests, without freezing in between, until `enough` says so or it has died;
-    /// as fast as it answers, whatever the scenario's rate is, which warms it up soonest and shows in the rate whether it is warm, or at
-    /// that rate after [`Self::keep_to_rate`].
+    /// Loads the contender slice by slice from position `from` of the requests, without freezing in between, until `enough` returns true
+    /// or the contender has died. The load runs at full speed, whatever the scenario's rate is: that warms the contender up soonest, and
+    /// its rate shows whether it is warm. After [`Self::keep_to_rate`] the load runs at the scenario's rate.
     ///
     /// # Errors
     /// As [`Self::slice`].
@@ -322,7 +322,7 @@ impl LoadedContender {
         self.go_on(LoadTotals::new(), slice, from, enough)
     }
 
-    /// The same, after a stretch that began at `from` and yielded `sum`; the sum of both.
+    /// Continues a stretch that began at `from` and gave `sum`. Returns the sum of both.
     ///
     /// # Errors
     /// As [`Self::slice`].
@@ -356,8 +356,8 @@ impl LoadedContender {
     }
 }
 
-/// When requests of a slice are due: as random as any other slice's, and the same for all contenders of a round, whose
-/// slices have the epoch's seed and the same `start`.
+/// When the requests of a slice are due. Each slice has its own random arrivals. All contenders of a round have the same ones, because
+/// their slices share the epoch's seed and `start`.
 fn pacer(shape: &Experiment, stages: Option<&Rate>, seed: u64, start: u64) -> Result<Pacer, RateError> {
     let Experiment::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
     let seed = derive_seed(seed, usize::try_from(start).unwrap_or(usize::MAX), 0);

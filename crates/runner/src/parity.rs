@@ -1,7 +1,7 @@
-//! Parity: every contender meets the contract, and all agree with each other.
+//! Checks parity: every contender meets the contract, and all agree with each other.
 //!
-//! Owns: asking every probe, choosing whose answer is the measure, listing all differences, and what may be expected
-//! of each contender under load. Must not know: the schedule and the record's file.
+//! Owns: sending every probe, choosing the reference answer, listing all differences, and what to expect of each contender under load.
+//! Must not know: the schedule and the record's file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,21 +15,21 @@ use deadheat_record::{Difference, Probe, StatusRule};
 use crate::ask::{NoAnswer, Question};
 use crate::compare::{BodyDifference, BodyRules, BodyRulesError};
 
-/// Answers that must agree at the same moment are asked for again so often: the moment may have passed between two.
+/// Number of attempts for answers that must agree at the same moment: the value may change between two answers.
 const TRIES: usize = 3;
 
-/// Of a probe that stands for many requests, so many are asked, evenly spread over its list.
+/// A probe that stands for many requests sends this many of them, evenly spread over its list.
 const SAMPLE: usize = 64;
 
 /// A contract, ready for use.
 #[derive(Debug, Clone)]
 pub(crate) struct Contract {
-    /// What is asked. Of a probe with many paths a sample stands here, each path as a probe of its own.
+    /// The probes to send. A probe with many paths is represented by a sample, with a separate probe for each path.
     probes: Vec<(Probe, BodyRules)>,
     /// Probes with many paths.
     many: Vec<(Probe, BodyRules)>,
     timeout: Duration,
-    /// How contenders are spoken to; none: in plain HTTP.
+    /// The TLS settings for contenders; none for plain HTTP.
     tls: Option<TlsSettings>,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct Contract {
 pub struct ContractError {
     /// The probe's name.
     pub probe: String,
-    /// What is wrong with it.
+    /// The cause.
     pub source: BodyRulesError,
 }
 
-/// One contender that is asked.
+/// A contender that receives probes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProbeTarget<'a> {
     /// Its name.
@@ -57,25 +57,25 @@ pub(crate) struct ProbeTarget<'a> {
 pub(crate) struct Parity {
     /// All differences of all contenders.
     pub differences: Vec<Difference>,
-    /// Each contender's own answers to the probes that are used under load: by contender, then by probe.
+    /// Each contender's answers to the probes that are used under load: by contender, then by probe.
     pub answers: BTreeMap<String, BTreeMap<String, Vec<Vec<u8>>>>,
-    /// Status of those answers.
+    /// The statuses of those answers.
     pub statuses: BTreeMap<(String, String), u16>,
 }
 
 type Answers = Vec<Result<Answer, NoAnswer>>;
 
-/// Asks several addresses the same at once, each for no longer than a time; none where a person asked for the end.
+/// Sends the same request to several addresses at once, each with a time limit. Returns none if the user interrupts.
 pub(crate) type AskAll<'a> = dyn Fn(&[&Address], &Question, Duration) -> Option<Answers> + 'a;
 
-/// Who was asked a probe and what came back, in the same order.
+/// The contenders that received a probe, and their answers in the same order.
 #[derive(Debug, Default)]
 struct Round<'a> {
     asked: Vec<ProbeTarget<'a>>,
     answers: Answers,
 }
 
-/// Who is asked: whoever once let the time pass without an answer is not asked again.
+/// The contenders that still receive probes. A contender that lets one request time out receives no more.
 struct Asking<'a, 's> {
     asked: Vec<ProbeTarget<'a>>,
     timeout: Duration,
@@ -83,10 +83,10 @@ struct Asking<'a, 's> {
 }
 
 impl Contract {
-    /// Makes the probes' rules ready for use.
+    /// Prepares the probes' rules.
     ///
     /// # Errors
-    /// When a path or pattern cannot be read.
+    /// When a path or pattern is invalid.
     pub(crate) fn new(probes: &[Probe], timeout: Duration) -> Result<Self, ContractError> {
         let mut contract = Self { probes: Vec::new(), many: Vec::new(), timeout, tls: None };
         for probe in probes {
@@ -103,17 +103,17 @@ impl Contract {
         Ok(contract)
     }
 
-    /// The same contract, asked over TLS.
+    /// The same contract over TLS.
     pub(crate) fn over(&self, tls: TlsSettings) -> Self {
         Self { tls: Some(tls), ..self.clone() }
     }
 
-    /// How contenders are spoken to; none: in plain HTTP.
+    /// The TLS settings for contenders; none for plain HTTP.
     pub(crate) fn tls(&self) -> Option<&TlsSettings> {
         self.tls.as_ref()
     }
 
-    /// The first probe's request: what readiness is told by.
+    /// The first probe's request, which decides readiness.
     ///
     /// # Errors
     /// When it cannot be written as an HTTP request.
@@ -125,7 +125,7 @@ impl Contract {
         Ok(Question { tls: self.tls.clone(), ..question(probe)? })
     }
 
-    /// What is wrong with an answer to that request, by the contract alone; none where nothing is.
+    /// What is wrong with an answer to the first probe, by the contract alone; none if nothing is.
     pub(crate) fn wrong_at_first(&self, answer: &Answer) -> Option<String> {
         let (probe, rules) = self.probes.first()?;
         let found = wrong_by_contract(probe, rules, answer);
@@ -135,7 +135,7 @@ impl Contract {
         Some(format!("its answer to {} has {path} {got} instead of {expected}{more}", probe.name))
     }
 
-    /// Asks every contender every probe, and lists all differences; none where a person asked for the end.
+    /// Sends every probe to every contender and lists all differences. Returns none if the user interrupts.
     ///
     /// # Errors
     /// When a probe cannot be written as an HTTP request.
@@ -149,7 +149,7 @@ impl Contract {
         let mut circle = Asking { asked: contenders.to_vec(), timeout: self.timeout, ask };
         for (probe, rules) in &self.probes {
             let question = self.question(Some(probe))?;
-            // What is used under load is asked twice: what may be expected there follows from both answers.
+            // Probes that are used under load are sent twice: both answers together decide what to expect under load.
             for _ in 0..if probe.under_load { 2 } else { 1 } {
                 let Some((found, round)) = circle.settle(probe, rules, &question, when) else {
                     return Ok(None);
@@ -161,7 +161,7 @@ impl Contract {
         Ok(Some(parity))
     }
 
-    /// One contender's requests of a probe under load, in the order of its paths, with what it must answer.
+    /// One contender's requests of a probe under load, in the order of its paths, with the expected answers.
     ///
     /// # Errors
     /// When a probe cannot be written as an HTTP request.
@@ -191,7 +191,7 @@ impl Contract {
         prepared.collect()
     }
 
-    /// The names under which the requests of these probes are known, in the order of [`Self::prepared`].
+    /// The names of these probes' requests, in the order of [`Self::prepared`].
     pub(crate) fn keys<'p>(&self, probes: impl Iterator<Item = &'p str>) -> Vec<String> {
         let keys = |probe: &'p str| match self.many.iter().find(|(one, _)| one.name == probe) {
             Some((many, _)) => many.paths.iter().map(|path| key(many, path)).collect(),
@@ -200,7 +200,7 @@ impl Contract {
         probes.flat_map(keys).collect()
     }
 
-    /// A probe that is asked, or the one with many paths that it is one of.
+    /// Finds a probe by name, or the probe with many paths that the name belongs to.
     fn known_as(&self, name: &str) -> Option<&(Probe, BodyRules)> {
         let of_many = |(one, _): &&(Probe, BodyRules)| {
             name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with(" /"))
@@ -208,7 +208,7 @@ impl Contract {
         self.probes.iter().find(|(one, _)| one.name == name).or_else(|| self.many.iter().find(of_many))
     }
 
-    /// Differences of whole answers kept under load from what the contender itself answered before.
+    /// Compares the full answers kept under load with the contender's own earlier answers.
     pub(crate) fn check_samples(
         &self,
         contender: &str,
@@ -223,9 +223,9 @@ impl Contract {
             let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
             let mut here = match known.map(Vec::as_slice) {
                 None | Some([]) if probe.paths.is_empty() => continue,
-                // It was not in the sample: the contract's own demands are left.
+                // This path was not in the sample, so only the contract's own rules apply.
                 None | Some([]) => Vec::new(),
-                // A body that nothing is demanded of may change from answer to answer.
+                // A body without any rule may change from answer to answer.
                 Some([one, two]) if !probe.body.agree && !rules.between(one, two).is_empty() => Vec::new(),
                 Some([known, ..]) => rules.between(known, &sample.body),
             };
@@ -244,8 +244,8 @@ impl Contract {
 }
 
 impl<'a> Asking<'a, '_> {
-    /// Asks one probe until nobody differs, at the most [`TRIES`] times where places must agree at the same moment. Gives
-    /// the differences that every try showed, and the last answers; none where the end was asked for.
+    /// Sends one probe until all answers agree: up to [`TRIES`] times if places must agree at the same moment, otherwise once. Returns
+    /// the differences that every attempt showed, and the last answers; none if the user interrupts.
     fn settle(
         &mut self,
         probe: &Probe,
@@ -260,7 +260,7 @@ impl<'a> Asking<'a, '_> {
             round = self.ask(question)?;
             let found = differences(probe, rules, &round.asked, &round.answers, when);
             let mut still = lasting.unwrap_or_else(|| found.clone());
-            // Whoever is not asked any more keeps what it was told before.
+            // A contender that receives no more probes keeps its earlier differences.
             still
                 .retain(|one| !round.has(&one.contender) || found.iter().any(|other| same_place(one, other)));
             let silent = |one: &&Difference| self.asked.iter().all(|asked| asked.name != one.contender);
@@ -317,9 +317,9 @@ impl Parity {
         }
     }
 
-    /// What a contender's answers to a probe must look like under load: the same bytes where two answers were the
-    /// same and no place is volatile, else the same length where two answers had it and the rules allow no other, else
-    /// the status alone; what is then in the bodies is told from those that are kept whole.
+    /// What a contender's answers to a probe must look like under load. The bytes must be the same if two answers were the same and no
+    /// place is volatile. Otherwise the length must be the same if two answers had the same length and the rules allow no other.
+    /// Otherwise only the status counts, and the answers kept in full show what the bodies contain.
     fn expectation(&self, contender: &str, probe: &str, rules: Option<&BodyRules>) -> Expectation {
         let status = self
             .statuses
@@ -341,12 +341,12 @@ impl Parity {
     }
 }
 
-/// The name of one of a probe's many requests.
+/// The name of one request of a probe with many paths.
 fn key(probe: &Probe, path: &str) -> String {
     format!("{} {path}", probe.name)
 }
 
-/// Some of a probe's many requests, each as a probe of its own: evenly spread, the first among them, none twice.
+/// A sample of a probe's many requests, each as a separate probe: evenly spread, with the first one, without duplicates.
 fn sample(probe: &Probe) -> impl Iterator<Item = Probe> {
     let bare = Probe { paths: Vec::new(), ..probe.clone() };
     let mut seen = BTreeSet::new();
@@ -358,7 +358,7 @@ fn sample(probe: &Probe) -> impl Iterator<Item = Probe> {
     })
 }
 
-/// What the contract says of statuses, as the engine has it.
+/// Converts the contract's rule for statuses into the engine's.
 fn allowed(rule: &StatusRule) -> deadheat_load::StatusRule {
     match rule {
         StatusRule::OneOf(list) if list.len() == 1 => deadheat_load::StatusRule::Exact(list[0]),
@@ -367,7 +367,7 @@ fn allowed(rule: &StatusRule) -> deadheat_load::StatusRule {
     }
 }
 
-/// A probe as an HTTP request in plain; without a probe, `GET /`.
+/// A probe as a plain HTTP request; `GET /` without a probe.
 fn question(probe: Option<&Probe>) -> Result<Question, RequestError> {
     let Some(probe) = probe else {
         let bytes = request_bytes("GET", "/", "localhost", &[], b"")?.into();
@@ -469,7 +469,7 @@ fn between(probe: &Probe, rules: &BodyRules, expected: &Answer, got: &Answer) ->
     found
 }
 
-/// An answer's header, several joined by a comma; content types are compared without regard to case and spaces.
+/// The value of an answer's header. Several values are joined by commas. Content types are compared without regard to case and spaces.
 fn header(answer: &Answer, name: &str) -> Option<String> {
     let values: Vec<String> = answer
         .headers
@@ -481,13 +481,13 @@ fn header(answer: &Answer, name: &str) -> Option<String> {
     Some(normal(name, &joined))
 }
 
-/// A header's value as it is compared.
+/// A header's value in the form used for comparison.
 fn normal(name: &str, value: &str) -> String {
     if name == "content-type" { value.to_ascii_lowercase().replace("; ", ";") } else { value.into() }
 }
 
-/// Whose answer is the measure: of those that meet the contract (or else of all), the one with which most agree; among
-/// equals the first.
+/// Chooses the reference answer. Among the answers that meet the contract (or all, if none does), it is the one that most others agree
+/// with. On a tie, the first one wins.
 fn measure(
     rules: &BodyRules,
     answers: &Answers,

@@ -1,4 +1,4 @@
-//! Owns: tests of parity, on answers made up and on small servers. Must not know the schedule.
+//! Owns: tests of parity, with constructed answers and small servers. Must not know the schedule.
 
 use super::*;
 use deadheat_record::BodyRule;
@@ -64,7 +64,7 @@ fn all_differences_of_all_contenders_are_listed() {
     assert_eq!(found, expected);
 }
 
-/// Also under load, where most paths of a probe with many of them were not asked before.
+/// This also holds under load, where most paths of a probe with many paths were not checked before.
 #[test]
 fn a_redirect_is_right_only_where_the_contract_names_it() {
     let named = |statuses: &[u16]| StatusRule::OneOf(statuses.to_vec());
@@ -104,7 +104,7 @@ fn who_breaks_the_contract_is_never_the_measure() {
 
 use crate::ask::tests::server;
 
-/// A contract of one probe whose `$.t` must be the same for all that are asked at the same moment.
+/// A contract with one probe whose `$.t` must be the same for all contenders that receive it at the same moment.
 fn agreeing(under_load: bool) -> Contract {
     let volatile = deadheat_record::Volatile {
         path: "$.t".into(),
@@ -142,7 +142,7 @@ fn a_minute_that_passes_between_answers_puts_nobody_out() {
     assert_eq!(check(&agreeing(false), &[steady(), steady(), late]), []);
     let wrong = ("wrong", server(|_| at(4)));
     assert_eq!(check(&agreeing(false), &[steady(), steady(), wrong]), [("wrong".into(), "$.t".into())]);
-    // Each differs in some try, nobody in every one.
+    // Each contender differs in some attempt, but none in every attempt.
     let now_and_then = |odd| move |number| at(if number == odd { 4 } else { 5 });
     let first = ("first", server(now_and_then(1)));
     let third = ("third", server(now_and_then(3)));
@@ -158,7 +158,7 @@ fn whoever_stays_silent_is_put_out_alone_and_asked_once() {
     });
     let mut contract = agreeing(true);
     contract.timeout = Duration::from_millis(500);
-    // The others' minute passes with every request, and would between them if they were not asked together.
+    // The minute of the others advances with every request. They would differ if they did not receive the probe together.
     let ticking = || server(at);
     let found = check(&contract, &[("a", ticking()), ("hung", hung), ("b", ticking()), ("c", ticking())]);
     assert_eq!(found, [("hung".into(), "answer".into())]);
@@ -225,13 +225,13 @@ fn what_is_expected_under_load_follows_from_two_answers() {
     let (token, uptime) = (rules(true, Some("^[0-9a-f]{8}$")), rules(true, Some("^[0-9]+$")));
     let name = rules(true, Some("^my name$"));
     let body = |name: &str, rules| parity.expectation(name, "p", Some(rules)).body;
-    // A name that each contender has of its own is the same in all its answers.
+    // A contender's own name is the same in all its answers.
     assert!(matches!(body("same", &name), deadheat_load::BodyRule::Digest { length: 2, .. }));
     assert!(matches!(body("same", &plain), deadheat_load::BodyRule::Digest { length: 2, .. }));
     assert!(matches!(body("same", &token), deadheat_load::BodyRule::Length(2)));
     assert!(matches!(body("length", &plain), deadheat_load::BodyRule::Length(2)));
     assert!(matches!(body("any", &token), deadheat_load::BodyRule::Any));
-    // An uptime of 9 that was seen twice may be 10 under load; a body that nothing is demanded of may be anything.
+    // An uptime of 9 in two answers may be 10 under load. A body without rules may be anything.
     assert!(matches!(body("same", &uptime), deadheat_load::BodyRule::Any));
     assert!(matches!(body("length", &free), deadheat_load::BodyRule::Any));
 }

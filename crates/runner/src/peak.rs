@@ -1,7 +1,7 @@
-//! The search for each contender's highest rate at which the objective is met: trials, one contender after the other.
+//! Searches for each contender's highest rate that meets the objective, with one trial of each contender after the other.
 //!
-//! Owns: how a trial is run, how long it lasts, what it is told by. Must not know: which rate comes next (`stats` says
-//! it), or how peaks are compared.
+//! Owns: how a trial runs, how long it lasts, and how it passes or fails. Must not know: which rate comes next (`stats` decides), or how
+//! peaks are compared.
 
 use std::time::Duration;
 
@@ -15,31 +15,31 @@ use crate::loaded::{LoadTotals, LoadedContender, outcomes};
 use crate::readings::{ContenderReadings, slice_record};
 use crate::schedule;
 
-/// At the most so many of a trial's requests may end otherwise than expected.
+/// Maximum share of a trial's requests that may fail.
 const MOST_FAILED: f64 = 0.001;
-/// At least so much of what was due must be kept up with.
+/// Minimum share of the due requests that the contender must complete.
 const LEAST_ACHIEVED: f64 = 0.99;
-/// A trial lasts for so many times the requests that its quantile takes, but not longer than `LONGEST`.
+/// A trial is long enough for this many times the requests that its quantile needs, but at most `LONGEST`.
 const ROOM: f64 = 1.2;
 const LONGEST: Duration = Duration::from_secs(10);
-/// Requests beyond the quantile in a trial of the longest kind below which no rate is tried.
+/// The lowest rate of a search has this many requests beyond the quantile in a trial of the longest length.
 const FEWEST_BEYOND: f64 = 10.0;
-/// No rate over this one is tried, requests per second.
+/// The highest rate that a search tries, in requests per second.
 const HIGHEST_PER_S: f64 = 1e7;
-/// The first rate: this share of what the contender answers when every connection is busy.
+/// A search starts at this share of the rate that the contender reaches when every connection is busy.
 const FIRST_SHARE: f64 = 0.8;
-/// The first step from there; later ones are longer.
+/// The factor of the first step from there; later steps are longer.
 const FIRST_FACTOR: f64 = 1.25;
-/// So many disturbed trials in a row are repeated before a search is given up.
+/// Number of disturbed trials in a row that are repeated before a search is given up.
 const MOST_REPEATS: usize = 8;
-/// A generator that is busier than this cannot fail a contender.
+/// If the generator is busier than this share of its time, a failed trial is invalid and does not count against the contender.
 const BUSY: f64 = 0.85;
 
 impl EpochRun<'_> {
-    /// Searches all contenders' peaks side by side: in a round, each whose search goes on has one trial.
+    /// Searches the peaks of all contenders side by side. Each unfinished search gets one trial per round.
     ///
     /// # Errors
-    /// When a contender falls out, or the generator fails.
+    /// When a contender drops out, or the generator fails.
     pub(crate) fn search(
         &self,
         loaded: &mut [LoadedContender],
@@ -58,7 +58,7 @@ impl EpochRun<'_> {
             loaded.iter().zip(warmups).map(|(one, warmup)| self.settings(one, warmup, objective, slices));
         let searches: Result<Vec<PeakSearch>, PeakError> = settings.map(PeakSearch::new).collect();
         let (mut searches, mut rounds) = (searches.map_err(failed)?, Vec::new());
-        // By contender: trials at the rate in question that were too much for the generator.
+        // By contender: number of trials at the current rate that overloaded the generator.
         let mut overworked = vec![0; loaded.len()];
         loop {
             let open: Vec<usize> =
@@ -116,7 +116,7 @@ impl EpochRun<'_> {
         Ok((rounds, measured))
     }
 
-    /// Where a contender's search begins: at the peak that the epoch before found, else near what its warm-up reached.
+    /// Where a contender's search starts: at the peak of the previous epoch, or else near the rate that its warm-up reached.
     fn settings(
         &self,
         one: &LoadedContender,
@@ -153,13 +153,13 @@ impl EpochRun<'_> {
     }
 }
 
-/// Long enough for the quantile at this rate, within bounds.
+/// The length of a trial: long enough for the quantile at this rate, within bounds.
 fn trial_length(rate_per_s: f64, quantile: f64, least: Duration) -> Duration {
     let needed_s = ROOM * BEYOND / (rate_per_s * (1.0 - quantile));
     Duration::from_secs_f64(needed_s.min(LONGEST.as_secs_f64())).max(least)
 }
 
-/// What a trial tells.
+/// Judges a trial by its tally.
 fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
     let all = tally.latency.histogram();
     let at = |quantile: f64| (!all.is_empty()).then(|| all.value_at_quantile(quantile));
@@ -170,7 +170,7 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
         && failed_share <= MOST_FAILED
         && achieved_share >= LEAST_ACHIEVED;
     let busy = tally.cpu_ns.saturating_sub(tally.spin_ns) as f64 / tally.wall_ns.max(1) as f64;
-    // Without what the generator was late itself, the objective might have been met.
+    // Without the generator's own delay, the trial might have met the objective.
     let own_ns = tally.own_lag.histogram().value_at_quantile(objective.quantile);
     let late =
         quantile_ns.is_some_and(|ns| (objective.limit_ns + 1..=objective.limit_ns + own_ns).contains(&ns));
@@ -191,14 +191,14 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
     Trial { rate_per_s, quantile_ns, achieved_share, failed_share, end, invalid: ours }
 }
 
-/// Whether a trial as [`seen`] says nothing because it was too much for the generator, and not because a core stood still.
+/// Whether a trial, as returned by [`seen`], is invalid because it overloaded the generator and not because a core stalled.
 fn is_overworked(trial: &Trial, stalled_share: Option<f64>, objective: &Objective) -> bool {
     let stood_still = stalled_share.is_some_and(|share| too_still(share, objective.quantile).is_some());
     trial.end == TrialEnd::Invalid && !stood_still
 }
 
-/// The same trial; one that failed by its quantile alone, in which a core stood still for as long as could make that quantile, says
-/// nothing. One that met the objective nevertheless has met it.
+/// Makes a trial invalid if it failed by its quantile alone, and a core stalled long enough to account for that quantile. A trial that
+/// met the objective despite a stall still passes.
 fn excused(trial: Trial, stalled_share: Option<f64>, objective: &Objective) -> Trial {
     let by_quantile_alone = trial.end == TrialEnd::Fail
         && trial.failed_share <= MOST_FAILED
@@ -217,7 +217,7 @@ fn outcome(end: TrialEnd) -> Outcome {
     }
 }
 
-/// What a search came to; `overworked` of its last invalid trials were too much for the generator.
+/// The result of a search. `overworked` is how many of its last invalid trials overloaded the generator.
 fn record_of(peak: Peak, trials: usize, overworked: usize) -> PeakSeen {
     let at = |end, rate_per_s| PeakSeen { end, rate_per_s, low_per_s: None, high_per_s: None, trials };
     match peak {

@@ -1,4 +1,4 @@
-//! A race from its first start to its last verdict: parity, pilot, epochs, the record, the question whether to go on.
+//! Runs a race from its first start to its last verdict: parity, pilot, epochs, the record, and the decision when to stop.
 //!
 //! Owns: that order, and the record while it grows. Must not know: how anything is shown.
 
@@ -35,17 +35,17 @@ use deadheat_host::process::instructions::PerRequest;
 use deadheat_host::process::{Process, StartError};
 use deadheat_host::{Host, LimitsError};
 
-/// Windows in a pilot: enough for MSER-5 to see a cut, in 16 batches of five.
+/// Number of windows in a pilot. MSER-5 groups them into 16 batches of five, enough to find a cut.
 const PILOT_WINDOWS: u32 = 80;
-/// Epochs in which nothing could be compared (every round left out) are run again, until there are so many times the most
-/// epochs.
+/// An epoch in which every round is left out gives nothing to compare, and another one runs. A scenario stops at this many times its
+/// maximum number of epochs.
 const MOST_UNUSABLE: usize = 2;
-/// So many in a row from the start are enough to end the race.
+/// A scenario stops after this many such epochs in a row from the start of a session, or after fewer if its first look takes fewer.
 const MOST_FRUITLESS: usize = 6;
-/// An epoch is tried again so often when a contender falls out of it.
+/// Maximum number of attempts at a scenario when contenders drop out of its epochs.
 const MOST_RESTARTS: usize = 100;
 
-/// Why a race did not come to an end.
+/// Why a race failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RaceError {
     /// The contract cannot be used.
@@ -57,13 +57,13 @@ pub enum RaceError {
     /// The record cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// What was measured cannot be judged.
+    /// The measurements cannot be judged.
     #[error(transparent)]
     Ask(#[from] AskError),
     /// A service did not start.
     #[error("service: {0}")]
     Service(StartError),
-    /// There is no certificate for contenders that speak TLS.
+    /// The certificate for contenders that speak TLS could not be created.
     #[error(transparent)]
     Certificate(#[from] AuthorityError),
     /// The folder for logs or work could not be made.
@@ -71,10 +71,10 @@ pub enum RaceError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The contenders cannot be held to what a scenario limits them to.
+    /// The limits of a scenario cannot be applied to the contenders.
     #[error(transparent)]
     Limits(#[from] LimitsError),
     /// The generator could not be pinned.
@@ -82,7 +82,7 @@ pub enum RaceError {
     Pin {
         /// The processors.
         cpus: Vec<usize>,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The engine or the system failed.
@@ -93,46 +93,46 @@ pub enum RaceError {
 /// How a race ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// Every scenario came to its end.
+    /// Every scenario ended as planned.
     Done,
-    /// A person asked for the end; the record can be continued.
+    /// The user interrupted the race; the record can be resumed.
     Interrupted,
-    /// In some scenario fewer than two contenders were left.
+    /// A scenario had fewer than two contenders left.
     TooFew,
 }
 
 /// A race.
 pub struct Race<'a> {
-    /// What was done so far; new for a new race.
+    /// Everything done so far; empty for a new race.
     pub record: Record,
-    /// Open for writing, with the record's lines in it.
+    /// The open journal, which already holds the record's lines.
     pub journal: Journal,
-    /// Folder for contenders' log files.
+    /// The folder for contenders' log files.
     pub logs: PathBuf,
-    /// Whether a person asked for the end.
+    /// Whether the user interrupted the race.
     pub stopped: &'a dyn Fn() -> bool,
-    /// Takes in what happens.
+    /// Receives the events of the race.
     pub observer: &'a mut dyn Observer,
-    /// Where it takes place.
+    /// The machine, load generator and clock.
     pub place: Place<'a>,
 }
 
-/// Where a race takes place: the machine, the load generator and the clock, or what tests put in their stead.
+/// The machine, the load generator and the clock of a race, or the fakes that tests pass instead.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The machine that contenders run on.
     pub host: &'a dyn Host,
-    /// What asks and loads them.
+    /// Sends probes and load to contenders.
     pub generator: &'a dyn LoadGenerator,
-    /// Tells the time.
+    /// The clock.
     pub clock: &'a dyn Clock,
 }
 
 impl Race<'_> {
-    /// Races every scenario that has not ended, and writes what happens into the journal.
+    /// Races every scenario that has not ended, and writes each step to the journal.
     ///
     /// # Errors
-    /// When something fails that is no contender's fault. What was measured is in the journal.
+    /// When something fails that no contender caused. The journal keeps everything measured until then.
     pub fn go(&mut self) -> Result<Finish, RaceError> {
         let plan = self.record.plan.clone();
         if plan.scenarios.iter().all(|one| self.record.end_of(&one.name).is_some()) {
@@ -146,7 +146,7 @@ impl Race<'_> {
         host.pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
         let awake = self.keep_awake(&plan)?;
-        // Services and contenders are gone before it is.
+        // Services and contenders stop before this group is dropped.
         let _group = host.hold_to_limits(&plan)?;
         let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
         let judge = Judge::new(&plan.method).map_err(AskError::from)?;
@@ -181,7 +181,7 @@ impl Race<'_> {
         }
     }
 
-    /// Keeps idle processors from sleeping, or says that they do.
+    /// Keeps idle processors from sleeping, or records a finding that they sleep.
     fn keep_awake(&mut self, plan: &Plan) -> Result<Option<Arc<Awake>>, RaceError> {
         // Idle threads would use up a quota that contenders need.
         let cores = plan.pinning.server_cpus.len() + plan.pinning.load_cpus.len();
@@ -201,7 +201,7 @@ impl Race<'_> {
         Ok(None)
     }
 
-    /// Every scenario has ended: whether each came to its planned end.
+    /// Returns the result of the race after every scenario has ended.
     fn finish(&mut self) -> Result<Finish, RaceError> {
         if self.record.ended.iter().any(|(_, end)| *end == End::Stopped) {
             return Ok(Finish::TooFew);
@@ -232,14 +232,15 @@ impl Race<'_> {
         Ok(Finish::Done)
     }
 
-    /// Reads the machine during a scenario; stalls too where a percentile is told, which a single one can move.
+    /// Creates the monitor of the machine for a scenario. It also watches stalls if the scenario reports a percentile, because one stall
+    /// can move a percentile.
     fn watch_of(&mut self, plan: &Plan, scenario: &ScenarioPlan) -> Result<Monitor, RaceError> {
         let pinning = &plan.pinning;
-        // Services run on all cores of the servers, whatever contenders are held to.
+        // Services run on all server cores, whatever the limits of contenders are.
         let held = Some(&scenario.limits.cpuset).filter(|cpus| !cpus.is_empty() && plan.services.is_empty());
         let cpus = [held.unwrap_or(&pinning.server_cpus).as_slice(), &pinning.load_cpus[..]].concat();
         let mut watch = self.place.host.monitor(&cpus, &pinning.load_cpus);
-        // Without cores of their own it is not known which of the machine's they use.
+        // Without pinning, the cores that servers and generator use are unknown.
         let known = !pinning.server_cpus.is_empty() && !pinning.load_cpus.is_empty();
         let unseen =
             if known && plan.highest_quantile(scenario).is_some() { watch.see_stalls() } else { None };
@@ -249,9 +250,9 @@ impl Race<'_> {
         Ok(watch)
     }
 
-    /// One scenario, from its pilot to its verdict, or until fewer than two are left.
+    /// Runs one scenario from its pilot to its verdict, or until fewer than two contenders are left.
     fn scenario(&mut self, run: &ScenarioRun<'_>) -> Result<Finish, RaceError> {
-        // A ceiling belongs to its session: whoever goes on with a scenario measures it anew.
+        // A ceiling is valid for one session only. A resumed scenario measures it again.
         let mut stale = self.record.warmup_ns(&run.scenario.name).is_some();
         for _ in 0..MOST_RESTARTS {
             if self.record.racing(&run.scenario.name).len() < 2 {
@@ -293,7 +294,7 @@ impl Race<'_> {
             self.pilot(run)?;
         }
         loop {
-            // Before anything else, so that it is not missed by a race that ended between an epoch and its check.
+            // This check comes first, so that it also happens when the race was interrupted between an epoch and its check.
             self.check_warmup(run)?;
             if let Some(end) = self.is_over(run)? {
                 self.watch_collectors(run)?;
@@ -306,7 +307,7 @@ impl Race<'_> {
         }
     }
 
-    /// Loads every contender in turn and finds the warm-up length from how long their rates take to settle.
+    /// Loads every contender in turn, and derives the warm-up length from how long their rates take to settle.
     fn pilot(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let method = run.launcher.plan.method.clone();
         let mut epoch_run =
@@ -316,7 +317,7 @@ impl Race<'_> {
         self.give_way_to(&ready, run)?;
         let ceiling_rps = self.ceiling(&epoch_run, &ready)?;
         let (mut loaded, _) = epoch_run.open_all(ready)?;
-        // A warm-up that was chosen needs no windows: it is run once, for what is measured of a warm contender.
+        // A configured warm-up needs no windows. It runs once, for the values that need a warm contender.
         let (window, windows) = match method.pilot_ns {
             0 => (Duration::from_nanos(method.warmup_ns.0), 1),
             pilot_ns => (Duration::from_nanos(pilot_ns) / PILOT_WINDOWS, PILOT_WINDOWS),
@@ -358,7 +359,7 @@ impl Race<'_> {
             let mut counted = PerRequest::of(one.runner.process.instructions());
             let enough = |sum: &LoadTotals, last: &Tally| {
                 rates.push(last.rate_per_s().unwrap_or(0.0));
-                // The first half is warmer at its end than at its beginning.
+                // Counting starts after the first half, when the contender is warmer.
                 if rates.len() * 2 == windows as usize {
                     counted.mark(sum.completions);
                 }
@@ -382,7 +383,8 @@ impl Race<'_> {
         Ok(contenders)
     }
 
-    /// An open load asks for no more than its rate, however long the generator works on each request.
+    /// Measures the handicap of a closed load. An open load has none: its rate does not depend on how long the generator works on each
+    /// request.
     fn handicap(
         &self,
         epoch_run: &EpochRun<'_>,
@@ -398,7 +400,7 @@ impl Race<'_> {
         Ok(measured)
     }
 
-    /// The ceiling of a session that goes on with a scenario.
+    /// Measures the ceiling again for a session that resumes a scenario.
     fn ceiling_anew(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let (racing, seed) = (self.record.racing(&run.scenario.name), run.launcher.plan.method.seed);
         let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, seed);
@@ -414,7 +416,7 @@ impl Race<'_> {
         Ok(self.write(Line::Ceiling { scenario: run.scenario.name.clone(), ceiling })?)
     }
 
-    /// What keeps cores awake takes no time from contenders and services: where it would, it ends.
+    /// Stops keeping cores awake if that would take CPU time from contenders or services, and records a finding.
     pub(crate) fn give_way_to(
         &mut self,
         ready: &ReadyContenders,
@@ -425,7 +427,7 @@ impl Race<'_> {
         run.watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
     }
 
-    /// What the generator reaches at the most here, while all contenders are frozen.
+    /// Measures the generator's ceiling while all contenders are frozen.
     fn ceiling(
         &mut self,
         epoch_run: &EpochRun<'_>,
@@ -471,7 +473,8 @@ impl Race<'_> {
         let (method, name) = (&run.launcher.plan.method, &run.scenario.name);
         let judged = run.judge.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
         if let Some(judgement) = judged.decision() {
-            // A race that went on after a look ends at one: elsewhere its last interval would be none that a verdict rests on.
+            // A race that continues after a look stops only at another look. At any other epoch its last interval would not be one that
+            // a verdict rests on.
             let at_a_look = judgement.look == judgement.pairs.first().map(|pair| pair.epochs);
             match judgement.next {
                 Next::Decided if at_a_look && !self.is_unsettled(run) => return Ok(Some(End::Decided)),
@@ -492,12 +495,12 @@ impl Race<'_> {
         }
         let over =
             method.budget_ns.is_some_and(|budget| self.spent_ns(name) + self.longest_ns(name) > budget);
-        // One epoch runs in any case: without any there would be nothing to show for the pilot.
+        // At least one epoch runs: otherwise the pilot would give no result.
         Ok((epochs > 0 && over).then_some(End::Budget))
     }
 
-    /// Whether this session held as many epochs as the first look takes, or six if those are fewer, and none can be compared: whatever
-    /// disturbs them has not gone by, and the race says so instead of using up its time.
+    /// Whether this session has as many epochs as the first look takes, or six if that is fewer. If none of them can be compared, the
+    /// disturbance persists, and the scenario stops instead of using up its time.
     fn is_fruitless(&self, scenario: &str, looks: &[usize]) -> bool {
         let begun = self.record.resumed_unix_ms.last().copied().unwrap_or(self.record.started_unix_ms);
         let held = self.record.epochs_of(scenario).filter(|epoch| epoch.started_unix_ms >= begun);
@@ -537,7 +540,7 @@ impl Race<'_> {
 
     fn put_out(&mut self, run: &ScenarioRun<'_>, name: &str, reason: &str) -> Result<(), RaceError> {
         self.observer.event(&Event::Out { contender: name, reason });
-        // The first line says what happened; the last words of its log were shown and stay in the log.
+        // The first line says what happened. The last lines of the log were already shown and stay in the log.
         let what = reason.lines().next().unwrap_or_default();
         let what = what.strip_prefix(name).map_or(what, str::trim_start);
         let remedy = "read its log, try its command by hand, or leave it out with --only";
@@ -547,7 +550,7 @@ impl Race<'_> {
         self.write(Line::Parity { differences: Vec::new(), out: vec![name.into()], scenario })
     }
 
-    /// Writes a finding, unless the record has the very same already.
+    /// Writes a finding, unless the record already has an identical one.
     pub(crate) fn note(&mut self, scenario: Option<&str>, finding: Finding) -> Result<(), RaceError> {
         let known = |one: &(Option<String>, Finding)| one.0.as_deref() == scenario && one.1 == finding;
         if self.record.findings.iter().any(known) {
@@ -568,12 +571,12 @@ fn make_folder(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
 }
 
-/// Peaks that an epoch found, by contender.
+/// The peaks that an epoch found, by contender.
 fn peaks(epoch: &Epoch) -> BTreeMap<usize, f64> {
     epoch.contenders.iter().filter_map(|part| Some((part.contender, part.peak?.found()?))).collect()
 }
 
-/// What one scenario of a race needs.
+/// Everything that one scenario of a race needs.
 pub(crate) struct ScenarioRun<'a> {
     pub(crate) launcher: &'a Launcher<'a>,
     pub(crate) contract: &'a Contract,
@@ -608,7 +611,7 @@ impl ScenarioRun<'_> {
     }
 }
 
-/// Why a scenario did not come to its end.
+/// Why a scenario failed.
 pub(crate) enum ScenarioError {
     EpochError(EpochError),
     Error(RaceError),

@@ -1,6 +1,6 @@
-//! What one contender's rounds gave, from before its first slice to after its last.
+//! The readings of one contender's rounds, from before its first slice until after its last.
 //!
-//! Owns: what is read before and after, and the contender's part of an epoch's record. Must not know: in which order slices ran.
+//! Owns: what is read before and after the rounds, and the contender's part of an epoch's record. Must not know: the order of slices.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use deadheat_host::cgroup::throttle::Groups;
 use deadheat_host::monitor::Monitor;
 use deadheat_host::usage::Meter;
 
-/// What one contender's rounds gave.
+/// The readings of one contender's rounds.
 pub(crate) struct ContenderReadings {
-    /// Over all slices.
+    /// Totals over all slices.
     pub sum: LoadTotals,
-    /// Where a peak was looked for.
+    /// The result of a peak search, if there was one.
     pub peak: Option<PeakSeen>,
     meter: Meter,
     usage: Usage,
@@ -30,7 +30,7 @@ pub(crate) struct ContenderReadings {
 }
 
 impl ContenderReadings {
-    /// Reads what it has used before its first slice; `at` is the time since the epoch began, here and below.
+    /// Reads what the contender has used before its first slice. `at` is the time since the epoch began, here and below.
     pub(crate) fn begin(one: &LoadedContender, watch: &Monitor, at: Duration) -> Self {
         let running = &*one.runner.process;
         let groups = watch.groups_of(&running.processes());
@@ -46,18 +46,18 @@ impl ContenderReadings {
         }
     }
 
-    /// Takes in what the machine counted during a slice.
+    /// Adds what the machine counted during a slice.
     pub(crate) fn see_host(&mut self, during: HostReading) {
         self.host = Some(self.host.map_or(during, |sum| sum.plus(&during)));
     }
 
-    /// Takes in what the services had used before and after a slice.
+    /// Adds the CPU time of the services, from their totals before and after a slice.
     pub(crate) fn see_services(&mut self, used: Option<(u64, u64)>) {
         let during_ns = used.map(|(before, after)| after.saturating_sub(before));
         self.services_ns = during_ns.map(|ns| self.services_ns.unwrap_or(0) + ns).or(self.services_ns);
     }
 
-    /// To be called between two rounds.
+    /// Reads the contender's usage between two rounds.
     pub(crate) fn between_rounds(&mut self, one: &LoadedContender, at: Duration) {
         self.meter.between_rounds(&*one.runner.process, at);
     }
@@ -67,7 +67,7 @@ impl ContenderReadings {
         self.throttled = self.throttled.zip(self.groups.read()).map(|(before, after)| after.since(before));
     }
 
-    /// The contender's part of the epoch, with what its warm-up gave.
+    /// The contender's part of the epoch's record, with the results of its warm-up.
     pub(crate) fn into_record(
         self,
         one: &LoadedContender,
@@ -109,7 +109,7 @@ impl ContenderReadings {
     }
 }
 
-/// A slice as it is recorded.
+/// A slice in the form of the record.
 pub(crate) fn slice_record(
     contender: usize,
     start_ns: u64,

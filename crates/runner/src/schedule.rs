@@ -1,4 +1,4 @@
-//! Who runs when: random orders from a logged seed, every other one the mirror of the one before.
+//! The order of contenders: random orders from a logged seed, and after each of them its mirror image.
 //!
 //! Owns: orders and seeds. Must not know: what a slice does.
 
@@ -6,7 +6,7 @@ use rand::RngExt as _;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-/// A seed for one part of a race, made from the race's seed, so that a resumed race goes on as it would have.
+/// Derives the seed for one part of a race from the race's seed, so that a resumed race continues as it would have without a break.
 pub(crate) fn derive_seed(seed: u64, scenario: usize, epoch: usize) -> u64 {
     // SplitMix64's finaliser (Steele, Lea, Flood 2014) over the three numbers.
     [scenario as u64 + 1, epoch as u64 + 1].into_iter().fold(seed, |state, part| {
@@ -23,7 +23,7 @@ pub(crate) fn shuffled(members: &[usize], seed: u64) -> Vec<usize> {
     shuffle(members, &mut random)
 }
 
-/// The orders of `rounds` rounds: each odd one random, each even one its mirror.
+/// The orders of `rounds` rounds: each odd round is random, each even round is its mirror image.
 pub(crate) fn rounds(members: &[usize], rounds: u32, seed: u64) -> Vec<Vec<usize>> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut orders: Vec<Vec<usize>> = Vec::with_capacity(rounds as usize);
@@ -38,7 +38,7 @@ pub(crate) fn rounds(members: &[usize], rounds: u32, seed: u64) -> Vec<Vec<usize
     orders
 }
 
-/// Fisher and Yates' shuffle.
+/// The Fisher-Yates shuffle.
 fn shuffle(members: &[usize], random: &mut ChaCha8Rng) -> Vec<usize> {
     let mut order = members.to_vec();
     for last in (1..order.len()).rev() {

@@ -1,7 +1,7 @@
-//! Scenarios without a load: fresh starts, and commands by which contenders measure something themselves. Each epoch is one
-//! round, and gives one value of each contender.
+//! Scenarios without load: fresh starts, and commands that make contenders measure something themselves. Each epoch is one round, with
+//! one value for each contender.
 //!
-//! Owns: the epoch_run of such a round, and how a command's line is read. Must not know: how values are judged.
+//! Owns: the run of such a round, and how the output line of a command is read. Must not know: how values are judged.
 
 use std::fs;
 use std::io;
@@ -21,15 +21,16 @@ use crate::schedule;
 use deadheat_host::process::{ProcessSpec, StartError};
 use deadheat_host::{process::tree, usage};
 
-/// A command that measures something may take so long.
+/// Maximum run time of a command that measures something.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How often it is looked whether it has ended.
+/// Interval between checks whether the command has ended.
 const GLANCE: Duration = Duration::from_millis(5);
 /// Units of time, in nanoseconds.
 const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 impl Race<'_> {
-    /// Rounds of single values until they are judged; before starts all contenders are compared once, side by side.
+    /// Runs rounds of single values until the judge decides. Before fresh starts, it compares the answers of all contenders once, side by
+    /// side.
     pub(crate) fn values(&mut self, run: &ScenarioRun<'_>) -> Result<End, ScenarioError> {
         let method = run.launcher.plan.method_of(run.scenario);
         let judge = Judge::new(&method).map_err(|error| RaceError::from(AskError::from(error)))?;
@@ -51,11 +52,11 @@ impl Race<'_> {
 }
 
 impl EpochRun<'_> {
-    /// One fresh start of every contender, one after the other in random order, each alone on the cores; each is asked every
-    /// probe once it answered, and must meet the contract.
+    /// Starts every contender once, in random order, each alone on the cores. After its first answer, each contender gets every probe and
+    /// must meet the contract.
     ///
     /// # Errors
-    /// When one does not start, or answers otherwise than it should.
+    /// When a contender does not start, or its answers are wrong.
     pub(crate) fn start_each(&self, observer: &mut dyn Observer) -> Result<Epoch, EpochError> {
         self.round(observer, &|contender| {
             let log = format!("start-{}", self.number);
@@ -85,10 +86,10 @@ impl EpochRun<'_> {
         })
     }
 
-    /// One run of the command `measure` of every contender, in random order.
+    /// Runs the command `measure` of every contender once, in random order.
     ///
     /// # Errors
-    /// When one fails, or prints no value.
+    /// When a command fails or prints no value.
     pub(crate) fn measure_each(
         &self,
         measure: &str,
@@ -116,8 +117,8 @@ impl EpochRun<'_> {
             let part = value(*contender)?;
             contenders.push(ContenderEpoch { host: self.watch.host().since(&host), ..part });
         }
-        // What has ended is in no group any more. Precise is what was read of the contenders before; their ends and their
-        // keepers are in the coarser count of what this process has waited for.
+        // Ended processes are in no cgroup any more. The readings of the contenders before their end are precise. Their last moments and
+        // the processes that watched them are only in the coarser total of what this process has waited for.
         let used: u64 = contenders.iter().map(|part| part.usage.cpu_ns).sum();
         let used = used.max(tree::ended_ns().saturating_sub(ended));
         let seen = self.watch.between(&before, &self.watch.moment(services() + used));
@@ -133,12 +134,12 @@ impl EpochRun<'_> {
         })
     }
 
-    /// Runs a contender's command to its end, on the contenders' cores and within the scenario's limits.
+    /// Runs a contender's command until it ends, on the contenders' cores and within the scenario's limits.
     fn measured(&self, contender: usize, measure: &str) -> Result<ContenderEpoch, EpochError> {
         let one = &self.launcher.plan.contenders[contender];
         let command = one.measures.get(measure).map_or("", String::as_str);
         let log = self.launcher.log(contender, &format!("measure-{}-{}", self.number, self.scenario.name));
-        // What an earlier try of this epoch printed is not this one's.
+        // Output of an earlier attempt at this epoch does not belong to this one.
         without(&log).map_err(|error| EpochError::Failed(format!("{}: {error}", log.display())))?;
         let start = ProcessSpec {
             name: &one.name,
@@ -166,7 +167,7 @@ impl EpochRun<'_> {
                 process.stop();
                 return Err(EpochError::Out(one.name.clone(), why));
             }
-            // Where no group counts it, the CPU time of what ends is gone with it.
+            // If no cgroup counts it, the CPU time of an ended process is lost, so it is read while the process runs.
             process.cpu_ns();
             clock.sleep(GLANCE);
         }
@@ -200,8 +201,8 @@ fn out(name: &str, error: StartError) -> EpochError {
     }
 }
 
-/// The value on the last line, `{"value": 1.28, "unit": "s"}`, and one unit of its last digit: times in nanoseconds, others as they
-/// are. The value is above 0 and finite.
+/// Reads the value on the last line, `{"value": 1.28, "unit": "s"}`, and one unit of its last digit. Times are in nanoseconds, other
+/// values unchanged. The value is above 0 and finite.
 fn value(printed: &str) -> Option<(f64, f64)> {
     let line = printed.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     let line: Value = serde_json::from_str(line).ok()?;
@@ -212,10 +213,10 @@ fn value(printed: &str) -> Option<(f64, f64)> {
     (value.is_finite() && value > 0.0).then(|| (value, last_digit(&number.to_string()) * size))
 }
 
-/// One unit of the last digit of a number as JSON writes it: 0.01 of `1.28`, 1 of `12`, 100 of `1.5e3`.
+/// One unit in the last digit of a number as JSON writes it: 0.01 for `1.28`, 1 for `12`, 100 for `1.5e3`.
 fn last_digit(number: &str) -> f64 {
     let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    // A whole number that was written as 12.0 is one of tenths.
+    // A whole number written as 12.0 has a precision of tenths.
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let exponent = exponent.parse::<i32>().unwrap_or(0);
     10_f64.powi(exponent.saturating_sub(decimals as i32))

@@ -1,13 +1,13 @@
-//! Group-sequential boundaries: how far |t| must be out at each look, so that all looks together err at most `alpha`.
+//! Group-sequential boundaries: how large |t| must be at each look, so that all looks together have an error rate of at most `alpha`.
 //!
 //! Owns the spending of alpha over looks and the simulation that turns it into critical values. It must not know
 //! epochs, pairs or verdicts; a look is a number of observations.
 //!
 //! Observations are Gaussian with unknown mean and variance, t = sqrt(n) * mean / sd over the first n. Spending follows
 //! Lan and DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70 (1983), with the power family of
-//! Kim and DeMets (1987): by n of N observations alpha * (n/N)^2 has been spent. The published tables hold for known
-//! variance, too lenient at six observations, so the paths of t themselves are simulated. The first look needs no
-//! simulation (Student's t is exact), and every later one is capped by the Bonferroni bound, which is exact too.
+//! Kim and DeMets (1987): after n of N observations, alpha * (n/N)^2 is spent. The published tables assume known
+//! variance and are too lenient at six observations, so this module simulates the paths of t themselves. The first look needs no
+//! simulation (Student's t is exact), and the Bonferroni bound, which is exact too, caps every later look.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -15,17 +15,17 @@ use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
 use crate::student::two_sided_quantile;
 
-/// Paths drawn unless asked otherwise. The boundaries then have a standard error of 0.4 % at the second look and of
-/// 0.2 % and less at later ones.
+/// The default number of paths. The boundaries then have a standard error of 0.4 % at the second look and of
+/// at most 0.2 % at later ones.
 pub const DEFAULT_PATHS: usize = 1 << 20;
 
-/// Fewer paths than this in a tail do not place its quantile; the Bonferroni bound stands in.
+/// Fewer paths than this in a tail do not determine its quantile; the Bonferroni bound replaces it.
 const RESOLVED: f64 = 400.0;
 
-/// How much further into the centre than `tail` each look's paths are kept, against the noise of the simulation.
+/// The paths kept at each look reach further into the centre than `tail` by this factor, to allow for the noise of the simulation.
 const SLACK: f64 = 1.3;
 
-/// The fractions of alpha that have been spent by each look: (n/N)^2.
+/// The fraction of alpha that is spent by each look: (n/N)^2.
 ///
 /// `max` is the planned number of observations N, at least 1; a look beyond it has spent all.
 pub fn quadratic_spend(looks: &[usize], max: usize) -> Vec<f64> {
@@ -56,7 +56,7 @@ impl Boundaries {
     }
 }
 
-/// Simulated paths of |t| under no difference, of which only the outer tail at each look is kept.
+/// Simulated paths of |t| without a true difference; only the outer tail at each look is kept.
 #[derive(Debug, Clone)]
 pub struct Paths {
     looks: Vec<usize>,
@@ -67,10 +67,10 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Draws `count` paths and looks at each after `looks` observations. The same arguments give the same paths.
+    /// Draws `count` paths and takes looks at each after `looks` observations. The same arguments give the same paths.
     ///
-    /// `looks` strictly increasing from at least 2; `count` at most 2^32; `tail` in (0, 1] is the largest alpha that
-    /// boundaries will be asked for (asked for a larger one, they come out too wide, never too narrow).
+    /// `looks` strictly increasing from at least 2; `count` at most 2^32; `tail` in (0, 1] is the largest alpha for
+    /// [`Self::boundaries`] (for a larger alpha, the boundaries are too wide, never too narrow).
     ///
     /// # Panics
     /// If the looks do not strictly increase from at least 2.
@@ -98,11 +98,11 @@ impl Paths {
         Self { looks: looks.to_vec(), count, tail, extremes }
     }
 
-    /// The critical values that spend `alpha` (two-sided) as `spend` says: the fraction of it that has been spent by
+    /// The critical values that spend `alpha` (two-sided) according to `spend`: the fraction of alpha that is spent by
     /// each look, not decreasing, 1 at the last (see [`quadratic_spend`]).
     ///
-    /// At each look the value is the quantile of |t| among the paths that no earlier look has stopped, such that
-    /// exactly this look's part is spent. Looks without a fraction get no value.
+    /// The value of a look is the quantile of |t| among the paths that no earlier look has stopped, chosen so
+    /// that it spends exactly this look's part. Looks without a fraction get no value.
     pub fn boundaries(&self, alpha: f64, spend: &[f64]) -> Boundaries {
         let mut walk = Walk::over(self);
         let mut before = 0.0;
@@ -116,8 +116,8 @@ impl Paths {
         Boundaries { looks: self.looks[..critical.len()].to_vec(), critical }
     }
 
-    /// The critical value at the last look when the earlier ones are already fixed, as `earlier`, and `increment` of
-    /// alpha is left: for a final look that was not planned, at a size that does not depend on the data.
+    /// The critical value at the last look when the earlier values are fixed as `earlier`, and `increment` of
+    /// alpha is left: for an unplanned final look, at a size that does not depend on the data.
     pub fn last_boundary(&self, earlier: &[f64], increment: f64) -> f64 {
         let Some(last) = self.looks.len().checked_sub(1) else { return f64::INFINITY };
         let mut walk = Walk::over(self);
@@ -127,13 +127,13 @@ impl Paths {
         walk.critical(last, increment)
     }
 
-    /// The largest alpha that these paths were drawn for.
+    /// The largest alpha that these paths support.
     pub fn tail(&self) -> f64 {
         self.tail
     }
 }
 
-/// What is drawn between two looks: a group's mean and its sum of squares, instead of each observation.
+/// The random values between two looks: a group's mean and sum of squares, instead of each observation.
 struct Step {
     size: f64,
     squares: Option<ChiSquared<f64>>,
@@ -177,7 +177,7 @@ impl Moments {
     }
 }
 
-/// The looks taken in order, with the paths that an earlier one has stopped.
+/// The looks in order, with the paths that earlier looks have stopped.
 struct Walk<'a> {
     paths: &'a Paths,
     stopped: Vec<bool>,
@@ -214,7 +214,7 @@ mod tests {
 
     const LOOKS: [usize; 6] = [6, 10, 15, 20, 25, 30];
 
-    /// Drawn once for all tests of this file.
+    /// Simulated once for all tests of this file.
     static PATHS: LazyLock<Paths> = LazyLock::new(|| Paths::simulate(&LOOKS, 1, DEFAULT_PATHS, 0.5));
 
     fn standard(alpha: f64) -> Boundaries {
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn smaller_shares_of_alpha_never_narrow_a_boundary() {
-        // Holm's step-down rests on it.
+        // Holm's step-down depends on this.
         let mut before = vec![0.0; LOOKS.len()];
         for share in 1..=30 {
             let critical = standard(0.025 / f64::from(share));

@@ -1,41 +1,41 @@
-//! What somebody does not put up with, held against a comparison: "slower by 3 %".
+//! A condition on a comparison that the user does not accept, such as "slower by 3 %".
 //!
 //! Owns when such a condition holds. It must not know how it was written or what follows from it.
 //!
-//! "By 3 %" is meant as the margin is: on the log scale, ln(1.03) to either side. A latency is slower by 3 % at 1.03 times
+//! "By 3 %" has the same meaning as for the margin: on the log scale, ln(1.03) to either side. A latency is slower by 3 % at 1.03 times
 //! the baseline's, a throughput at 1 / 1.03 = 0.971 times.
 
 use crate::interval::LogInterval;
 use crate::verdict::{Direction, Verdict};
 
-/// What is claimed of a contender against its baseline.
+/// The claim about a contender against its baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConditionKind {
-    /// Slower by at least so much, as a natural log of a ratio over 1; 0 for any difference.
+    /// Slower by at least this natural log of a ratio over 1; 0 for any difference.
     Slower(f64),
-    /// Faster by at least so much, likewise.
+    /// Faster by at least this natural log of a ratio over 1; 0 for any difference.
     Faster(f64),
-    /// Not shown to be equivalent: neither the verdict nor a difference that lies wholly within the margin says it.
+    /// Not shown to be equivalent: the verdict is not equivalent, and no difference lies wholly within the margin.
     NotEquivalent,
     /// The verdict is inconclusive.
     Inconclusive,
 }
 
-/// A claim, and how sure it must be to hold.
+/// A claim, and how certain it must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
-    /// What is claimed.
+    /// The claim.
     pub claim: ConditionKind,
-    /// Whether it holds already if it cannot be excluded. Of meaning for slower and faster only.
+    /// Whether the condition already holds if the claim cannot be excluded. Only for slower and faster.
     pub maybe: bool,
 }
 
-/// What is known of the comparison.
+/// The result of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
-    /// The verdict on the contender; a condition is not asked of an invalid one.
+    /// The verdict on the contender; no condition holds for an invalid one.
     pub verdict: Verdict,
-    /// Told apart, within the margin.
+    /// The verdict is faster or slower, but the interval lies within the margin.
     pub negligible: bool,
     /// The interval of the natural log of contender / baseline; its ends may be infinite. None with too few epochs.
     pub interval: Option<LogInterval>,
@@ -44,12 +44,12 @@ pub struct Compared {
 }
 
 impl Condition {
-    /// Whether the condition holds. None of them holds for an invalid comparison: nothing is known then.
+    /// Whether the condition holds. No condition holds for an invalid comparison, which says nothing.
     ///
-    /// - slower: the verdict is slower. Slower by x: and the whole interval lies beyond x, so that the claim "slower by
+    /// - slower: the verdict is slower. Slower by x: also, the whole interval lies beyond x, so that the claim "slower by
     ///   at least x" holds at the error rate of the interval (at half of it, being one-sided).
-    /// - maybe slower by x: the interval reaches beyond x, so that it cannot be excluded; also without an interval.
-    /// - faster: likewise on the other side.
+    /// - maybe slower by x: the interval reaches beyond x, so that the claim cannot be excluded; also if there is no interval.
+    /// - faster: the same on the other side.
     pub fn holds(&self, of: &Compared) -> bool {
         if of.verdict == Verdict::Invalid {
             return false;
@@ -66,7 +66,7 @@ impl Condition {
         }
     }
 
-    /// `turned`: the claimed side is that of ratios under 1.
+    /// `turned`: the claim is about ratios under 1.
     fn differs(&self, of: &Compared, verdict: Verdict, by: f64, turned: bool) -> bool {
         let ends = of.interval.map(|all| if turned { (-all.high, -all.low) } else { (all.low, all.high) });
         match (self.maybe, ends) {

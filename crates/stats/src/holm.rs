@@ -1,21 +1,21 @@
-//! Several pairs judged at once: Holm's step-down, carried over the looks of a sequential race.
+//! Tests several pairs together: Holm's step-down, continued over the looks of a sequential race.
 //!
-//! Owns which pairs have been rejected (told apart) and which share of alpha each is tested at. It must not know how
+//! Owns which pairs have been rejected (found to differ) and which share of alpha each is tested at. It must not know how
 //! evidence or boundaries are computed.
 //!
 //! Sources: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6
 //! (1979); Ye, Li, Liu and Yao, "A group sequential Holm procedure with multiple primary endpoints", Statistics in
 //! Medicine 32 (2013). Why it holds: take the first false rejection. All pairs rejected before it do differ, so that at
-//! that moment no fewer pairs share alpha than there are pairs without a difference; one of those has passed the
-//! boundary of alpha / (their number), which by Bonferroni happens with a chance of at most alpha over all looks. It
-//! asks of the boundaries only that a smaller share never narrows one at any look.
+//! that moment at least as many pairs share alpha as there are pairs without a difference. One of those has passed the
+//! boundary of alpha / (their number), which by Bonferroni happens with a chance of at most alpha over all looks. The only
+//! requirement on the boundaries is that a smaller share never narrows one at any look.
 
 /// The state of the step-down over a family of pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Holm {
-    /// For each pair whether it has been rejected.
+    /// For each pair, whether it has been rejected.
     rejected: Vec<bool>,
-    /// For each pair the number of pairs among which alpha was shared when it was last tested.
+    /// For each pair, the number of pairs that shared alpha when it was last tested.
     sharing: Vec<usize>,
 }
 
@@ -28,8 +28,8 @@ impl Holm {
     /// One look. `evidence[i]` is |t| of pair i, one for each pair of the family; `boundary(s)` is the critical value at
     /// this look for alpha / s.
     ///
-    /// Pairs not yet rejected are taken by falling evidence; the next one is tested among as many as are then left, and
-    /// the first that does not pass ends the look. Rejections persist.
+    /// Tests the pairs that are not yet rejected in order of decreasing evidence. `s` is the number of pairs that are left at each test, and
+    /// the first pair that does not pass ends the look. Rejections persist.
     pub fn look(&mut self, evidence: &[f64], mut boundary: impl FnMut(usize) -> f64) {
         let mut waiting: Vec<usize> = (0..self.rejected.len()).filter(|&i| !self.rejected[i]).collect();
         waiting.sort_by(|&a, &b| evidence[b].total_cmp(&evidence[a]));
@@ -54,8 +54,8 @@ impl Holm {
         self.rejected[pair]
     }
 
-    /// Among how many pairs alpha is shared for `pair`: its level is alpha divided by this. For a rejected pair the
-    /// number at its rejection, else the number of pairs that are left.
+    /// The number of pairs that share alpha for `pair`: its level is alpha divided by this. For a rejected pair, the
+    /// number at its rejection, otherwise the number of pairs that are left.
     pub fn sharing(&self, pair: usize) -> usize {
         self.sharing[pair]
     }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_strong_pair_lifts_a_weak_one_only_in_order() {
         let mut holm = Holm::new(2);
-        // 2.2 would pass 1.960 but the first must pass 2.241.
+        // 2.2 would pass 1.960, but the pair with the most evidence must pass 2.241.
         holm.look(&[2.2, 2.1], boundary);
         assert_eq!(state(&holm, 2), [(false, 2), (false, 2)]);
         holm.look(&[2.3, 2.1], boundary);
@@ -97,7 +97,7 @@ mod tests {
         let mut holm = Holm::new(3);
         holm.look(&[3.0, 0.1, 0.2], boundary);
         assert_eq!(state(&holm, 3), [(true, 3), (false, 2), (false, 2)]);
-        // The first has faded; the third now passes 0.05 / 2.
+        // The first pair's evidence has faded; the third now passes 0.05 / 2.
         holm.look(&[0.0, 0.1, 2.3], boundary);
         assert_eq!(state(&holm, 3), [(true, 3), (false, 1), (true, 2)]);
     }

@@ -1,23 +1,23 @@
-//! Mean, spread and interval of log ratios, and how far a race of a given size can see.
+//! Mean, spread and interval of log ratios, and the smallest difference that a race of a given size can detect.
 //!
 //! Owns fixed-size arithmetic: n values in, an interval out for a critical value that the caller chose. It must not
 //! know looks, spending or verdicts.
 
 use crate::student::{two_sided_quantile, upper_quantile};
 
-/// The chance with which a race should notice a difference of the size it calls detectable.
+/// The chance with which a race should detect a difference of the size that it calls detectable.
 pub const POWER: f64 = 0.9;
 
-/// More epochs than this are never asked for; [`epochs_needed`] then says nothing.
+/// The largest number of epochs that [`epochs_needed`] returns; beyond it, the result is `None`.
 pub const MOST_EPOCHS: usize = 1_000_000;
 
-/// Degrees of freedom at which Student's t is as good as normal; over [`MOST_EPOCHS`].
+/// Degrees of freedom at which Student's t is practically normal; over [`MOST_EPOCHS`].
 const MANY_DEGREES: usize = 1_000_000_000;
 
-/// Size, mean and standard deviation of a sample. Units are those of the values: here natural logs of ratios.
+/// Size, mean and standard deviation of a sample, in the unit of the values: here natural logs of ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// How many values there are; at least one.
+    /// The number of values; at least one.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
@@ -33,8 +33,8 @@ impl Sample {
             return None;
         }
         let n = values.len();
-        // Deviations from the first value: equal values give their own mean and a spread of exactly zero, where a plain
-        // sum would leave a spread of rounding errors and with it an interval that means nothing.
+        // Deviations from the first value: for equal values the mean is exact and the spread exactly zero. A plain
+        // sum would leave a spread of rounding errors, and a meaningless interval.
         let mean = first + values.iter().map(|x| x - first).sum::<f64>() / n as f64;
         let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
         let sd = (n > 1).then(|| (squares / (n - 1) as f64).sqrt());
@@ -46,9 +46,9 @@ impl Sample {
         self.sd.map(|sd| sd / (self.n as f64).sqrt())
     }
 
-    /// |t| = (|mean| - `resolution`) / standard error, the evidence against any mean that is at most `resolution` away from zero, at least
-    /// 0 and in the values' unit. Infinite if the values do not vary around a mean farther away, 0 for one that is not; `None` for a single
-    /// value.
+    /// |t| = (|mean| - `resolution`) / standard error: the evidence against every mean that is at most `resolution` away from zero.
+    /// `resolution` is at least 0, in the values' unit. Without variation, the result is infinite for a mean farther away and 0 for a nearer
+    /// one. `None` for a single value.
     pub fn abs_t_beyond(&self, resolution: f64) -> Option<f64> {
         let beyond = (self.mean.abs() - resolution).max(0.0);
         self.standard_error().map(|se| if beyond == 0.0 { 0.0 } else { beyond / se })
@@ -57,12 +57,12 @@ impl Sample {
     /// mean +- `critical` * standard error; `critical` in standard errors, positive. `None` for a single value.
     pub fn interval(&self, critical: f64) -> Option<LogInterval> {
         let se = self.standard_error()?;
-        // Without spread the interval is the mean itself, also under an infinite critical value.
+        // Without spread the interval is the mean itself, even with an infinite critical value.
         let half = if se == 0.0 { 0.0 } else { critical * se };
         Some(LogInterval { low: self.mean - half, high: self.mean + half })
     }
 
-    /// The ordinary t interval at level `alpha` (two-sided), for a sample whose size was fixed before. `None` for a
+    /// The ordinary t interval at level `alpha` (two-sided), for a sample size that was fixed in advance. `None` for a
     /// single value.
     pub fn t_interval(&self, alpha: f64) -> Option<LogInterval> {
         self.interval(two_sided_quantile(alpha, self.n.checked_sub(1)?))
@@ -79,7 +79,7 @@ pub struct LogInterval {
 }
 
 impl LogInterval {
-    /// Whether the two differ: 0 (a ratio of one) lies outside.
+    /// Whether there is a difference: 0 (a ratio of one) lies outside.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -89,25 +89,25 @@ impl LogInterval {
         -margin_ln < self.low && self.high < margin_ln
     }
 
-    /// Both ends so much farther out, for values that may all be off by it in the same direction; at least 0.
+    /// Moves both ends out by `resolution` (at least 0), for values that may all be off by it in the same direction.
     #[must_use]
     pub fn widened(self, resolution: f64) -> Self {
         Self { low: self.low - resolution, high: self.high + resolution }
     }
 
-    /// Both ends as ratios; an end beyond what a float can hold is `None`.
+    /// Both ends as ratios; `None` for an end beyond a float.
     pub fn as_ratios(&self) -> (Option<f64>, Option<f64>) {
         let ratio = |ln: f64| Some(ln.exp()).filter(|r| r.is_finite());
         (ratio(self.low), ratio(self.high))
     }
 }
 
-/// The smallest ratio (over 1) that n epochs with this spread tell from 1 with a chance of 90 %:
+/// The smallest ratio (over 1) that n epochs with this spread detect with a chance of 90 %:
 /// exp((t_{1-alpha/2,n-1} + t_{0.9,n-1}) * sd / sqrt(n)).
 ///
 /// `sd` of the log ratios, at least 0; `alpha` two-sided. `None` for n < 2, for an sd that is not a number of at least
-/// 0, or if the ratio is beyond a float. The usual sample-size formula, with t in place of normal quantiles; it speaks
-/// of one look at n epochs, so a group-sequential race sees about a tenth less far.
+/// 0, or if the ratio is beyond a float. This is the usual sample-size formula, with t in place of normal quantiles. It assumes
+/// one look at n epochs: the detectable difference of a group-sequential race is about a tenth larger.
 pub fn detectable_ratio(sd: f64, n: usize, alpha: f64) -> Option<f64> {
     let ratio = detectable_ln(sd, n, alpha)?.exp();
     ratio.is_finite().then_some(ratio)
@@ -115,14 +115,14 @@ pub fn detectable_ratio(sd: f64, n: usize, alpha: f64) -> Option<f64> {
 
 /// The fewest epochs (at least 2) whose detectable ratio is no larger than exp(`margin_ln`).
 ///
-/// With so many epochs a difference as large as the margin is noticed, and an interval around no difference fits in the
-/// margin, with a chance of 90 %. `None` if it would take over [`MOST_EPOCHS`], or for a margin or sd without meaning.
+/// With this number of epochs, each of these has a chance of 90 %: a difference as large as the margin is detected, and an interval
+/// without a true difference fits in the margin. `None` if the result is over [`MOST_EPOCHS`], or for an invalid margin or sd.
 pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64) -> Option<usize> {
     if !(sd >= 0.0 && margin_ln > 0.0) {
         return None;
     }
     let enough = |n: usize| detectable_ln(sd, n, alpha).is_some_and(|seen| seen <= margin_ln);
-    // As many as if the spread were known are too few or just enough, for t quantiles lie above the normal ones.
+    // The number for a known spread is at most the right one, because t quantiles lie above the normal ones.
     let known = normal_quantiles(alpha) * sd / margin_ln;
     if known.is_nan() || known * known >= MOST_EPOCHS as f64 {
         return None;
@@ -143,7 +143,7 @@ pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64) -> Option<usize> {
     Some(reached)
 }
 
-/// z_{1-alpha/2} + z_{0.9}: what [`detectable_ln`]'s quantiles come to with ever more epochs.
+/// z_{1-alpha/2} + z_{0.9}: the limit of [`detectable_ln`]'s quantiles for many epochs.
 fn normal_quantiles(alpha: f64) -> f64 {
     two_sided_quantile(alpha, MANY_DEGREES) + upper_quantile(1.0 - POWER, MANY_DEGREES)
 }

@@ -1,7 +1,7 @@
-//! Ranks as compact letters: contenders that share a letter are not told apart.
+//! Ranks as compact letters: contenders share a letter if no difference between them was found.
 //!
 //! Owns the insert-and-absorb algorithm and the naming of letters. It must not know verdicts: the caller says which
-//! pairs were told apart (faster or slower, and nothing else).
+//! pairs differ (faster or slower, and nothing else).
 //!
 //! Source: Piepho, "An algorithm for a letter-based representation of all-pairwise comparisons", Journal of
 //! Computational and Graphical Statistics 13 (2004).
@@ -9,11 +9,11 @@
 use std::collections::BTreeSet;
 use thiserror::Error;
 
-/// With more letters than this, those that say nothing new are swept out before going on (Piepho's third step), which
-/// bounds the work: some sets of pairs would otherwise double the letters with every insertion.
+/// With more letters than this, redundant ones are removed before the next pair (Piepho's third step), which
+/// bounds the work: for some sets of pairs, every insertion would otherwise double the number of letters.
 const MANY: usize = 64;
 
-/// Why letters cannot be given.
+/// Why letters cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LettersError {
     /// The order does not name each contender once.
@@ -21,31 +21,31 @@ pub enum LettersError {
         "the order names contender {contender} twice or beyond the {contenders} there are; name each from 0 once"
     )]
     Order {
-        /// The contender in question.
+        /// The invalid contender.
         contender: usize,
-        /// How many there are: the length of the order.
+        /// The number of contenders: the length of the order.
         contenders: usize,
     },
-    /// A pair names a contender that is not in the order, or one twice.
+    /// A pair names a contender that is not in the order, or the same contender twice.
     #[error("the pair ({first}, {second}) is not two different contenders of the {contenders} in the order")]
     Pair {
         /// First of the pair.
         first: usize,
         /// Second of the pair.
         second: usize,
-        /// How many there are: the length of the order.
+        /// The number of contenders: the length of the order.
         contenders: usize,
     },
 }
 
-/// Letters for each contender, indexed as the contenders are: two share a letter exactly if they were not told apart.
+/// Letters for each contender, by its index: two contenders share a letter exactly if their pair is not in `told_apart`.
 ///
 /// `order` lists all contenders, best first; the best has an `a`. `told_apart` holds the pairs with a verdict of faster
-/// or slower, in any order; a pair that was never compared is not told apart. After `z` come `A` to `Z`, then `a1` and
-/// so on, so that letters can be written side by side and still be read.
+/// or slower, in any order; a pair that was never compared is not among them. After `z` come `A` to `Z`, then `a1` and
+/// so on, so that letters written side by side remain readable.
 ///
 /// # Errors
-/// If the order is not a permutation of 0..k or a pair is not two of those.
+/// If the order is not a permutation of 0..k, or if a pair is not two different numbers from that range.
 pub fn compact_letters(order: &[usize], told_apart: &[(usize, usize)]) -> Result<Vec<String>, LettersError> {
     let rank = ranks(order)?;
     let mut groups: Vec<BTreeSet<usize>> = vec![(0..order.len()).collect()];
@@ -75,7 +75,7 @@ fn ranks(order: &[usize]) -> Result<Vec<usize>, LettersError> {
     Ok(rank.into_iter().flatten().collect())
 }
 
-/// Tells `a` and `b` apart: each group that holds both is split in two, then groups inside another are absorbed.
+/// Separates `a` and `b`: splits each group that holds both in two, then absorbs groups inside another.
 fn insert(groups: &mut Vec<BTreeSet<usize>>, a: usize, b: usize) {
     let (both, mut kept): (Vec<_>, Vec<_>) = groups.drain(..).partition(|g| g.contains(&a) && g.contains(&b));
     for group in both {
@@ -102,7 +102,7 @@ fn absorb(mut groups: Vec<BTreeSet<usize>>) -> Vec<BTreeSet<usize>> {
     kept
 }
 
-/// Drops groups of which every member, alone and with every other, is also in a group that stays.
+/// Removes redundant groups: those whose members and pairs of members all occur in the remaining groups.
 fn sweep(groups: &mut Vec<BTreeSet<usize>>) {
     let mut i = groups.len();
     while i > 0 {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_chain_of_five_by_hand() {
-        // Best to worst 0..4; told apart if two or more places apart, but 1 and 3 are not.
+        // Best to worst 0..4; contenders two or more places apart differ, except 1 and 3.
         let pairs = [(0, 2), (0, 3), (0, 4), (1, 4), (2, 4)];
         // Groups: {0,1} {1,2,3} {3,4}.
         assert_eq!(compact_letters(&[0, 1, 2, 3, 4], &pairs).unwrap(), ["a", "ab", "b", "bc", "c"]);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn unequal_precision_can_skip_a_place() {
-        // 0 and 2 are told apart from each other and from nobody else; 1 and 3 likewise: four groups of two.
+        // Only 0 and 2 differ, and 1 and 3: four groups of two.
         let found = compact_letters(&[0, 1, 2, 3], &[(0, 2), (1, 3)]).unwrap();
         assert_eq!(found, ["ab", "ac", "cd", "bd"]);
     }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn disjoint_pairs_do_not_explode() {
-        // Without the sweep this would be 2^20 letters.
+        // Without the sweep there would be 2^20 letters.
         let order: Vec<usize> = (0..40).collect();
         let pairs: Vec<_> = (0..20).map(|i| (2 * i, 2 * i + 1)).collect();
         let sets: Vec<_> = compact_letters(&order, &pairs).unwrap().iter().map(|l| split(l)).collect();

@@ -1,10 +1,10 @@
 //! Numbers in, numbers out: how deadheat turns paired observations into a verdict.
 //!
 //! Owns the estimators, the intervals, the stopping boundaries and their power, the verdicts, the warm-up cut, the ranking,
-//! the search for a peak and the law of scaling. It must not know what was measured, on which machine or by whom, and it reads no
-//! clock, file, environment or thread-local randomness: a seed comes in.
+//! the search for a peak and the law of scaling. It must not know the metric, the machine or the programs behind the numbers. It reads
+//! no clock, file, environment or thread-local randomness: the caller passes a seed.
 //!
-//! [`referee`] is the entry that a race uses; the other modules are its parts, each usable alone.
+//! [`referee`] is the entry point for a race; the other modules are its parts, each usable alone.
 //!
 //! ```
 //! use deadheat_stats::{Direction, EpochRatio, Hypothesis, Progress, Referee, StoppingRules, Verdict};

@@ -1,10 +1,10 @@
-//! What a user sees behind a cache: quantiles of a mixture of hits and misses.
+//! The latency that users see behind a cache: quantiles of a mixture of hits and misses.
 //!
-//! Owns the model's arithmetic: a hit takes the edge's time, a miss the edge's and the origin's. It must not know how the
+//! Owns the model's arithmetic: a hit takes the edge's time, a miss the edge's plus the origin's. It must not know how the
 //! origin's latencies were measured.
 
-/// Where a share `q` of all users have their answer, in the unit of `edge`: a hit after `edge`, a miss after `edge` and
-/// what the origin takes. `q` and `hit_rate` in [0, 1); `origin` gives the origin's quantile at a share in [0, 1].
+/// The time within which a share `q` of all users have their answer, in the unit of `edge`. A hit takes `edge`, a miss `edge` plus
+/// the origin's time. `q` and `hit_rate` in [0, 1); `origin` gives the origin's quantile at a share in [0, 1].
 pub fn quantile(q: f64, hit_rate: f64, edge: f64, origin: impl Fn(f64) -> f64) -> f64 {
     if q <= hit_rate { edge } else { edge + origin(((q - hit_rate) / (1.0 - hit_rate)).clamp(0.0, 1.0)) }
 }
@@ -31,7 +31,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same by drawing: so many hits, and the origin's values for the rest.
+        /// Compares with drawn values: `hits` hits, and the origin's values for the rest.
         #[test]
         fn quantiles_of_the_mixture_are_those_of_a_drawn_one(
             mut origin in prop::collection::vec(0.0_f64..100.0, 50..200), hits in 0_usize..500, q in 0.01_f64..0.99
@@ -45,7 +45,7 @@ mod tests {
             drawn.sort_by(f64::total_cmp);
             let place = ((q * drawn.len() as f64).ceil() as usize).clamp(1, drawn.len());
             let found = quantile(q, hit_rate, 5.0, at);
-            // A share on the border between two values may fall on either.
+            // A share on the border between two values may select either.
             let near = [place.saturating_sub(2), place - 1, place.min(drawn.len() - 1)].map(|index| drawn[index]);
             prop_assert!(near.iter().any(|one| (one - found).abs() < 1e-9), "{found} {near:?}");
         }

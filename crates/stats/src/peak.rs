@@ -1,13 +1,13 @@
-//! The highest rate at which an objective is met: which rate to try next, and what the trials come to.
+//! The highest rate at which a contender meets an objective: which rate to try next, and the estimate from the trials.
 //!
-//! Owns the search (bracket, bisection, staircase), its bounds and its end. It must not know what a trial is made of,
+//! Owns the search (bracket, bisection, staircase), its bounds and its end. It must not know what a trial consists of,
 //! how long it takes or which objective it has: a rate goes out, pass, fail or invalid comes in. No clock, no randomness.
 //!
-//! A trial near the peak passes by chance, so that a bisection alone errs with each of its answers: whatever it
-//! believes once it never asks again. So it only finds the place, and a staircase (Dixon and Mood, "A method for
+//! Near the peak a trial passes or fails by chance. A bisection never repeats a question, so that any wrong answer would make it wrong.
+//! The bisection therefore only finds the place, and a staircase (Dixon and Mood, "A method for
 //! obtaining and analyzing sensitivity data", Journal of the American Statistical Association 43, 1948) samples around
-//! it; the estimate is the posterior median of a logistic curve over all trials, see [`posterior`]. A staircase whose steps all go one
-//! way has not come to the peak: it is bracketed anew from there.
+//! it. The estimate is the posterior median of a logistic curve over all trials, see [`posterior`]. If all steps of a staircase go the
+//! same way, it has not reached the peak, and the search brackets again from there.
 
 use thiserror::Error;
 
@@ -15,38 +15,38 @@ pub use posterior::{PeakEstimate, Tried, posterior};
 
 mod posterior;
 
-/// Bracketing never goes further than by this factor at once.
+/// The largest factor of one bracketing step.
 const LARGEST_FACTOR: f64 = 2.0;
-/// A staircase of fewer steps may well go one way by chance.
+/// A staircase with fewer steps may go one way by chance.
 const FEWEST_STEPS: usize = 6;
-/// A search that went astray brackets anew so often at the most.
+/// The most times that a search brackets again after a one-sided staircase.
 const MOST_BRACKETS: usize = 2;
 
-/// What is fixed before the first trial. Rates in requests per second.
+/// The settings of a search, fixed before the first trial. Rates are in requests per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakSettings {
-    /// No lower rate is tried; over 0.
+    /// The lowest rate to try; over 0.
     pub lowest_per_s: f64,
-    /// No higher rate is tried; over `lowest_per_s`.
+    /// The highest rate to try; over `lowest_per_s`.
     pub highest_per_s: f64,
-    /// The first rate to try; brought within the bounds.
+    /// The first rate to try; clamped to the bounds.
     pub start_per_s: f64,
-    /// By which factor the first step of the bracket goes; over 1 and at most 2. It is squared from step to step, up to 2.
+    /// The factor of the first bracketing step; over 1 and at most 2. Each step squares it, up to 2.
     pub factor: f64,
-    /// The bisection ends when the failed rate is at most so many times the passed one; over 1.
+    /// The bisection ends when failed rate / passed rate is at most this; over 1.
     pub narrow: f64,
     /// A step of the staircase, as a fraction of the rate; over 0 and at most 1.
     pub step: f64,
     /// How many trials the staircase has.
     pub steps: usize,
-    /// How many invalid trials in a row are repeated before the search gives up.
+    /// How many invalid trials in a row may be repeated before the search gives up.
     pub most_repeats: usize,
     /// Two-sided level of the credible interval, in (0, 1).
     pub alpha: f64,
 }
 
 impl PeakSettings {
-    /// Nothing is known but a guess: doubling or halving from it, bisection to 5 %, ten steps of 3 %, three repeats,
+    /// Settings for a first search from a guess: doubling or halving, bisection to 5 %, ten steps of 3 %, three repeats,
     /// a 95 % interval.
     pub fn cold(lowest_per_s: f64, highest_per_s: f64, guess_per_s: f64) -> Self {
         Self {
@@ -62,8 +62,8 @@ impl PeakSettings {
         }
     }
 
-    /// An earlier epoch found the peak at `earlier_per_s`: the bracket begins there with 10 %. Only the way to the
-    /// staircase is shorter; the earlier estimate is no part of the new one, for epochs are replicates.
+    /// Settings for when an earlier epoch found the peak at `earlier_per_s`: the bracket begins there with 10 %. This only shortens the
+    /// way to the staircase. The earlier estimate does not enter the new one, because epochs are replicates.
     pub fn warm(lowest_per_s: f64, highest_per_s: f64, earlier_per_s: f64) -> Self {
         Self { factor: 1.1, ..Self::cold(lowest_per_s, highest_per_s, earlier_per_s) }
     }
@@ -96,20 +96,20 @@ impl PeakSettings {
     }
 }
 
-/// What cannot be searched with, or was not asked.
+/// Errors in the settings or in the use of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum PeakError {
-    /// A setting without meaning.
+    /// A setting is out of range.
     #[error("the {field} is {found}; it must be {allowed}")]
     Setting {
-        /// Which one.
+        /// The setting's name.
         field: &'static str,
-        /// As given.
+        /// The value given.
         found: f64,
-        /// What it must be.
+        /// The values allowed.
         allowed: &'static str,
     },
-    /// An answer to another rate than the one asked for.
+    /// An outcome for another rate than the one requested.
     #[error("a trial at {found}/s was reported where one at {asked}/s was asked for")]
     NotAsked {
         /// The rate of [`PeakSearch::next`].
@@ -117,7 +117,7 @@ pub enum PeakError {
         /// The rate reported.
         found: f64,
     },
-    /// The search is over.
+    /// The search has already ended.
     #[error("a trial was reported after the search had ended")]
     Ended,
 }
@@ -127,18 +127,18 @@ pub enum PeakError {
 pub enum Outcome {
     /// The objective was met.
     Pass,
-    /// It was not.
+    /// The objective was not met.
     Fail,
-    /// A gate failed, so that the trial says nothing of the contender. It is repeated.
+    /// A gate failed, so that the trial says nothing about the contender. It is repeated.
     Invalid,
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Looking for a rate that passes and a higher one that fails.
     Bracket,
-    /// Halving what lies between the two.
+    /// Halving the range between the two.
     Bisection,
     /// Up 3 % after a pass, down 3 % after a fail.
     Staircase,
@@ -149,7 +149,7 @@ pub enum Phase {
 pub struct Trial {
     /// Requests per second, within the bounds.
     pub rate_per_s: f64,
-    /// What for.
+    /// The purpose of the trial.
     pub phase: Phase,
     /// How many trials of this rate in a row were invalid; 0 for a first attempt.
     pub repeats: usize,
@@ -160,20 +160,20 @@ pub struct Trial {
 pub enum Peak {
     /// The peak lies within the bounds.
     Found(PeakEstimate),
-    /// The highest rate allowed, in requests per second, is met: the peak is there or higher.
+    /// The objective is met at the highest permitted rate, in requests per second: the peak is there or higher.
     AtLeast(f64),
-    /// Not even the lowest rate allowed, in requests per second, is met.
+    /// The objective is not met even at the lowest permitted rate, in requests per second.
     Below(f64),
-    /// A trial was invalid too often in a row. The machine or the generator cannot answer at this rate.
+    /// Too many trials in a row were invalid. The machine or the generator cannot give an answer at this rate.
     GaveUp {
-        /// The rate in question, in requests per second.
+        /// That rate, in requests per second.
         rate_per_s: f64,
         /// How often it was tried.
         invalid: usize,
     },
 }
 
-/// A search for a peak: ask for a trial, run it, record how it ended, until there is none.
+/// A search for a peak: ask for a trial, run it, record its outcome, and repeat until there is no next trial.
 ///
 /// ```
 /// use deadheat_stats::peak::{Outcome, Peak, PeakSearch, PeakSettings};
@@ -193,15 +193,15 @@ pub struct PeakSearch {
     settings: PeakSettings,
     tried: Vec<Tried>,
     state: State,
-    /// Invalid trials of the present rate in a row.
+    /// Number of invalid trials in a row at the current rate.
     repeats: usize,
-    /// How often a staircase was left for another bracket.
+    /// How many times the search has left a staircase for another bracket.
     brackets: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// The next rate, the factor of the step after it, and what bounds the peak so far.
+    /// The next rate, the factor of the step after it, and the bounds of the peak so far.
     Bracket {
         at: f64,
         factor: f64,
@@ -220,10 +220,10 @@ enum State {
 }
 
 impl PeakSearch {
-    /// A search that has tried nothing yet.
+    /// Starts a search.
     ///
     /// # Errors
-    /// The first setting without meaning.
+    /// The first setting that is out of range.
     pub fn new(settings: PeakSettings) -> Result<Self, PeakError> {
         settings.check()?;
         let at = settings.start_per_s.clamp(settings.lowest_per_s, settings.highest_per_s);
@@ -231,7 +231,7 @@ impl PeakSearch {
         Ok(Self { settings, tried: Vec::new(), state, repeats: 0, brackets: 0 })
     }
 
-    /// The next trial; `None` when the search is over. Asking again changes nothing.
+    /// The next trial; `None` when the search has ended. Calling this again changes nothing.
     pub fn next(&self) -> Option<Trial> {
         let (rate_per_s, phase) = match self.state {
             State::Bracket { at, .. } => (at, Phase::Bracket),
@@ -242,10 +242,10 @@ impl PeakSearch {
         Some(Trial { rate_per_s, phase, repeats: self.repeats })
     }
 
-    /// Takes the outcome of the trial that [`PeakSearch::next`] asks for; `rate_per_s` is that trial's own.
+    /// Records the outcome of the trial from [`PeakSearch::next`]; `rate_per_s` must be that trial's rate.
     ///
     /// # Errors
-    /// If another rate or none was asked for. Nothing has changed then.
+    /// If another rate or no rate was requested. The search is then unchanged.
     pub fn record(&mut self, rate_per_s: f64, outcome: Outcome) -> Result<(), PeakError> {
         let asked = self.next().ok_or(PeakError::Ended)?.rate_per_s;
         if asked != rate_per_s {
@@ -276,7 +276,7 @@ impl PeakSearch {
         Ok(())
     }
 
-    /// How the search ended; `None` while it goes on.
+    /// The result of the search; `None` before it has ended.
     pub fn peak(&self) -> Option<Peak> {
         match self.state {
             State::Over(peak) => Some(peak),
@@ -284,14 +284,14 @@ impl PeakSearch {
         }
     }
 
-    /// The trials that count, in time order: all but the invalid ones.
+    /// The trials that count, in time order: all except invalid ones.
     pub fn tried(&self) -> &[Tried] {
         &self.tried
     }
 
-    /// After a trial at `at`, which is now one of `passed` and `failed`; `before` is what that side was until then.
+    /// The state after a trial at `at`, which is now one of `passed` and `failed`; `before` is the previous value of that side.
     ///
-    /// At a bound there is nowhere to go, so that it is asked once more: alike twice ends the search.
+    /// At a bound the search cannot move on, so that it tries the same rate once more: the same answer twice ends the search.
     fn bracket(
         &self,
         at: f64,
@@ -316,7 +316,7 @@ impl PeakSearch {
 
     fn bisect(&self, passed: f64, failed: f64) -> State {
         let middle = self.middle(passed, failed);
-        // Where floats end, so does the bisection.
+        // The bisection also ends at the resolution of floats.
         if failed / passed > self.settings.narrow && passed < middle && middle < failed {
             return State::Bisection { passed, failed };
         }
@@ -334,8 +334,8 @@ impl PeakSearch {
         self.staircase(next.clamp(self.settings.lowest_per_s, self.settings.highest_per_s), left - 1)
     }
 
-    /// Whether all steps of the staircase went the same way: the peak is not where the bracket was, because one of its trials was a
-    /// slip, and the estimate would be no more than where the staircase had come to.
+    /// Whether all steps of the staircase went the same way. Then one trial of the bracket had a wrong outcome, the peak is elsewhere, and
+    /// the estimate would only be the place that the staircase has reached.
     fn is_one_sided(&self) -> bool {
         let steps = &self.tried[self.tried.len().saturating_sub(self.settings.steps)..];
         steps.len() >= FEWEST_STEPS && steps.windows(2).all(|pair| pair[0].pass == pair[1].pass)
@@ -353,7 +353,7 @@ impl PeakSearch {
         })
     }
 
-    /// The geometric mean, kept within the bounds against rounding.
+    /// The geometric mean, clamped to the bounds because of rounding.
     fn middle(&self, passed: f64, failed: f64) -> f64 {
         (passed.sqrt() * failed.sqrt()).clamp(self.settings.lowest_per_s, self.settings.highest_per_s)
     }

@@ -1,34 +1,35 @@
-//! The chance that a race tells apart what truly differs, from its own boundaries.
+//! The chance that a race detects a true difference, from its own boundaries.
 //!
-//! Owns the noncentral t distribution, which `statrs` has not, and the equivalence on which a race may end before. It must not know how
-//! boundaries come about, nor what is made of a chance. Observations are Gaussian, as in [`crate::boundary`]; means and margins are in
-//! true standard deviations of one observation.
+//! Owns the noncentral t distribution, which `statrs` lacks, and the chance of equivalence, which may end a race earlier. It must not
+//! know how boundaries are computed, nor how a chance is used. Observations are Gaussian, as in [`crate::boundary`]; means and margins
+//! are in true standard deviations of one observation.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use statrs::function::erf::erfc;
 
-/// Spreads of a sample are summed over as far as this from the true one, in standard errors.
+/// The sum over spreads of a sample extends this far from the true spread, in standard errors.
 const REACH: f64 = 9.0;
-/// Steps of that sum.
+/// Number of steps in that sum.
 const STEPS: usize = 1_000;
 
-/// The chance that t of `n` observations, whose true mean is `effect`, lies over `critical`; 0 for fewer than two observations.
+/// The chance that t of `n` observations with true mean `effect` lies over `critical`; 0 for fewer than two observations.
 ///
-/// t = (Z + sqrt(n) * effect) / S with Z standard normal and S, the sample's standard deviation by the true one, independent of it: the
-/// noncentral t distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions" 2, chapter 31). The chance is
-/// the mean over S of that of Z > critical * S - sqrt(n) * effect.
+/// t = (Z + sqrt(n) * effect) / S with Z standard normal and, independent of Z, S = sample standard deviation / true standard deviation:
+/// the noncentral t distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions" 2, chapter 31). The chance is
+/// the mean over S of the chance of Z > critical * S - sqrt(n) * effect.
 pub fn chance_beyond(critical: f64, n: usize, effect: f64) -> f64 {
     let shift = (n as f64).sqrt() * effect;
     over_spreads(n, |spread| normal_below(shift - critical * spread))
 }
 
-/// For each look the chance, at least, that a race of one pair has told it apart by then, the right way round, where the truth is
-/// `effect` (over 0).
+/// For each look, a lower bound for the chance that a race of one pair has by then found the difference, in the right direction, if the
+/// true difference is `effect` (over 0).
 ///
-/// `looks` and `critical` as a referee has them, in the same order; a race ends at the first look at which the pair is told apart or its
-/// interval lies inside `margin`. A look's chance is that of the look alone, less those of each equivalence before: a bound, since those
-/// overlap, and since what an earlier look has told apart stays so. It is near, unless the margin is over the effect.
+/// `looks` and `critical` are those of a referee, in the same order. A race ends at the first look that finds a difference or whose
+/// interval lies inside `margin`. A look's chance is that of this look alone, less the chances of equivalence at each earlier look. It
+/// is a bound because those chances overlap, and because differences found at earlier looks remain. The bound is close unless the
+/// margin exceeds the effect.
 pub fn chances_by_look(looks: &[usize], critical: &[f64], effect: f64, margin: f64) -> Vec<f64> {
     let mut ended = 0.0;
     let one = |(&n, &critical): (&usize, &f64)| {
@@ -53,8 +54,8 @@ fn chance_of_equivalence(critical: f64, n: usize, effect: f64, margin: f64) -> f
     })
 }
 
-/// The mean of `value` over the standard deviation of `n` observations by the true one, which is chi / sqrt(n - 1) with n - 1 degrees of
-/// freedom.
+/// The mean of `value` over the ratio of the sample's to the true standard deviation for `n` observations, which is distributed as
+/// chi / sqrt(n - 1) with n - 1 degrees of freedom.
 fn over_spreads(n: usize, value: impl Fn(f64) -> f64) -> f64 {
     if n < 2 {
         return 0.0;
@@ -66,7 +67,7 @@ fn over_spreads(n: usize, value: impl Fn(f64) -> f64) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for index in 0..STEPS {
         let spread = low + (index as f64 + 0.5) * step;
-        // The density of chi, but for a factor that is in both sums.
+        // The density of chi, without a factor that cancels between the two sums.
         let weight = ((degrees - 1.0) * spread.ln() - degrees * (spread * spread - 1.0) / 2.0).exp();
         sum += weight * value(spread);
         weights += weight;
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn agrees_with_published_power() {
-        // One sample, two-sided at 5 %, by R's `power.t.test`.
+        // Expected values from R's `power.t.test`: one sample, two-sided at 5 %.
         for (n, effect, expected) in [(10, 1.0, 0.8031), (20, 0.5, 0.5645), (34, 0.5, 0.8078)] {
             let found = chance_beyond(two_sided_quantile(0.05, n - 1), n, effect);
             assert!((found - expected).abs() < 5e-4, "{n} observations, {effect}: {found}");
@@ -107,7 +108,7 @@ mod tests {
     fn limits_are_sane() {
         assert_eq!(chance_beyond(3.0, 1, 1.0), 0.0);
         assert_eq!(chance_beyond(f64::INFINITY, 6, 1.0), 0.0);
-        // A sample without spread, which cannot be called equivalent to what it differs from.
+        // A sample without spread: it cannot be called equivalent, because the difference is certain.
         assert_eq!(chances_by_look(&[4, 6], &[9.0, 5.0], f64::INFINITY, f64::INFINITY), [1.0, 1.0]);
         assert_eq!(chances_by_look(&[], &[], 1.0, 1.0), [0.0; 0]);
     }
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn a_race_that_ends_as_equivalent_tells_nothing_apart_any_more() {
         let (looks, critical) = ([4, 6, 8, 10, 12], [9.1, 5.1, 3.9, 3.3, 2.95]);
-        // 1 % at a spread of 0.6 %, within no margin, within one of 1 % and within one of 3 %.
+        // An effect of 1 % at a spread of 0.6 %, with no margin, a margin of 1 % and a margin of 3 %.
         let effect = 0.01_f64.ln_1p() / 0.006;
         let last = |margin: f64| chances_by_look(&looks, &critical, effect, margin)[4];
         let (never, narrow, wide) = (last(0.0), last(effect), last(0.03_f64.ln_1p() / 0.006));

@@ -1,20 +1,20 @@
-//! What follows from a few published figures alone: requests in flight, the length of a run, what a mean can be.
+//! What follows from a few published figures: requests in flight, the length of a run, the bounds of a mean.
 //!
-//! Owns arithmetic on figures that were rounded before they were published. It must not know who published them.
+//! Owns arithmetic on figures that were rounded before publication. It must not know their source.
 
-/// A figure as it was published: what it says, and between which ends rounding leaves it. Ends are of the value's unit.
+/// A published figure, with the bounds of its value before rounding. All three values have the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
-    /// The figure as it stands; the middle of a range.
+    /// The figure as published; the middle of a range.
     pub value: f64,
-    /// The least that it can have been before it was rounded.
+    /// The smallest possible value before rounding.
     pub low: f64,
-    /// The most.
+    /// The largest possible value before rounding.
     pub high: f64,
 }
 
 impl Published {
-    /// A figure that was rounded to within `half` a unit of its last digit; `half` at least 0.
+    /// A figure that was rounded by at most `half`, half a unit of its last digit; `half` at least 0.
     pub fn rounded(value: f64, half: f64) -> Self {
         Self { value, low: value - half, high: value + half }
     }
@@ -39,8 +39,8 @@ impl Published {
         Self { value: self.value / other.value, low: self.low / other.high, high: self.high / other.low }
     }
 
-    /// How the figure lies to `other`: 0 where rounding can have made one of the other, else by which share of `other` the
-    /// nearest ends differ, negative where it is below.
+    /// The distance of this figure from `other`: 0 if they may differ only by rounding, otherwise the distance of the nearest ends as a
+    /// fraction of `other`, negative if this figure is lower.
     pub fn off(self, other: Self) -> f64 {
         if self.high < other.low {
             self.high / other.low - 1.0
@@ -51,22 +51,22 @@ impl Published {
         }
     }
 
-    /// Whether both can be the same figure, give or take `tolerance` (a share of `other`).
+    /// Whether both can be the same figure, within `tolerance` (a fraction of `other`).
     pub fn agrees(self, other: Self, tolerance: f64) -> bool {
         self.off(other).abs() <= tolerance
     }
 }
 
-/// Between which values a mean lies whose quantiles were published: as if all values between two of them lay at the lower,
-/// and at the upper one. `quantiles` by rising share (each in (0, 1)) and rising value; without `min` it begins at 0, and
-/// without `max` there is no upper bound (`None`). Values of at least 0.
+/// The bounds of a mean, from published quantiles: as if all values between two quantiles were equal to the lower one,
+/// or to the upper one. `quantiles` have increasing shares (each in (0, 1)) and increasing values. Without `min` the values begin at 0,
+/// and without `max` there is no upper bound (`None`). Values must be at least 0.
 pub fn mean_bounds(min: Option<f64>, quantiles: &[(f64, f64)], max: Option<f64>) -> (f64, Option<f64>) {
     let steps = |ends: &mut dyn Iterator<Item = (f64, f64)>| {
         let sum =
             |(sum, before): (f64, f64), (share, value): (f64, f64)| (sum + (share - before) * value, share);
         ends.fold((0.0, 0.0), sum).0
     };
-    // Up to each share at least the value that was reached at the share before.
+    // Values up to each share are at least the quantile at the share before.
     let reached = std::iter::once(min.unwrap_or(0.0)).chain(quantiles.iter().map(|(_, value)| *value));
     let shares = quantiles.iter().map(|(share, _)| *share).chain([1.0]);
     let low = steps(&mut shares.zip(reached));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn figures_agree_as_far_as_their_digits_go() {
-        // 201,346.62/s times 1.19 ms: 239.6, and no more than 240.6 before rounding.
+        // 201,346.62/s times 1.19 ms: 239.6, and at most 240.6 before rounding.
         let flight = Published::rounded(201_346.62, 0.005).times(Published::rounded(1.19e-3, 0.005e-3));
         assert!((flight.value - 239.6).abs() < 0.01 && (flight.high - 240.6).abs() < 0.02);
         assert!(
@@ -111,7 +111,7 @@ mod tests {
         fn the_mean_of_any_sample_lies_within_its_bounds(mut all in prop::collection::vec(0.0_f64..100.0, 1..200)) {
             all.sort_by(f64::total_cmp);
             let n = all.len();
-            // The value with at least that share of all at or below it.
+            // The smallest value for which at least this share of all values is not larger.
             let at = |share: f64| all[((share * n as f64).ceil() as usize).clamp(1, n) - 1];
             let exact = [0.5, 0.9, 0.99].map(|share| ((share * n as f64).ceil() / n as f64, at(share)));
             let exact: Vec<(f64, f64)> = exact.into_iter().filter(|(share, _)| *share < 1.0).collect();

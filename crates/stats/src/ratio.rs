@@ -1,14 +1,14 @@
-//! What one epoch says about one pair of contenders: the log ratio of their paired rounds.
+//! The log ratio of one pair of contenders in one epoch, from their paired rounds.
 //!
 //! Owns the two estimators of an epoch, trimmed and total. It must not know other epochs, intervals or verdicts.
 
-/// The part that is dropped at either end of an epoch's sorted log ratios: one fifth.
+/// The fraction trimmed at each end of an epoch's sorted log ratios: one fifth.
 const TRIM_DIVISOR: usize = 5;
 
-/// No two positive floats are further apart: ln(1.8e308 / 4.9e-324) is 1,454.2.
+/// The largest possible log ratio of two positive floats: ln(1.8e308 / 4.9e-324) is 1,454.2.
 const FURTHEST_LN: f64 = 1455.0;
 
-/// One epoch's natural log of contender / baseline, estimated in two ways. Both are finite.
+/// One epoch's natural log of contender / baseline, with two estimators. Both values are finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpochRatio {
     trimmed: f64,
@@ -18,7 +18,7 @@ pub struct EpochRatio {
 }
 
 impl EpochRatio {
-    /// An epoch whose two estimates are known, such as one read back from a record. `None` unless both can be
+    /// An epoch with known estimates, for example from a record. `None` unless both can be
     /// the log of a ratio of two positive floats: finite and at most 1,455 away from zero.
     pub fn new(trimmed: f64, total: f64) -> Option<Self> {
         (trimmed.abs() <= FURTHEST_LN && total.abs() <= FURTHEST_LN).then_some(Self {
@@ -29,47 +29,47 @@ impl EpochRatio {
         })
     }
 
-    /// The same ratio of values that are known no finer than this, on the log scale: whole milliseconds, or the cells of a histogram. It
-    /// is the same in every epoch, so that no number of epochs takes it away. At least 0; what is not is taken as 0.
+    /// Adds the resolution of the values on the log scale: whole milliseconds, or the cells of a histogram. This error is the same in every
+    /// epoch, so that more epochs do not reduce it. A resolution that is not over 0 becomes 0.
     #[must_use]
     pub fn coarse(self, resolution: f64) -> Self {
         Self { resolution: if resolution > 0.0 { resolution } else { 0.0 }, ..self }
     }
 
-    /// By how much both estimates may be off because their values are known no finer; 0 unless it was said.
+    /// How far both estimates may be off because of the resolution of the values; 0 unless set.
     pub fn resolution(self) -> f64 {
         self.resolution
     }
 
-    /// An epoch with one value for the whole of it (CPU per request, a latency quantile): `ln_ratio` is the natural log
+    /// An epoch with a single value (CPU per request, a latency quantile): `ln_ratio` is the natural log
     /// of contender / baseline. `None` as for [`EpochRatio::new`].
     pub fn single(ln_ratio: f64) -> Option<Self> {
         Self::new(ln_ratio, ln_ratio)
     }
 
-    /// Whether either side did nothing in more rounds than the trimming drops, so that the totals stand for the trimmed mean.
+    /// Whether either side had no progress in more rounds than the trimming drops, so that the totals replace the trimmed mean.
     pub fn is_stalled(self) -> bool {
         self.stalled
     }
 
-    /// Mean over rounds of ln(contender / baseline), after the fifth at either end is dropped. Verdicts come from it: a
-    /// round that a passing disturbance spoilt for one contender does not decide.
+    /// Mean over rounds of ln(contender / baseline), without the fifth at either end. Verdicts use it, so that a
+    /// passing disturbance of one contender's round does not decide them.
     pub fn trimmed(self) -> f64 {
         self.trimmed
     }
 
-    /// ln(sum of contender / sum of baseline), nothing dropped: what a user would have got in all.
+    /// ln(sum of contender / sum of baseline), without trimming: what a user would have received in total.
     pub fn total(self) -> f64 {
         self.total
     }
 }
 
-/// Both estimates of one epoch from its rounds, where `baseline[r]` and `contender[r]` were taken in the same round.
+/// Both estimates of one epoch from its rounds, where `baseline[r]` and `contender[r]` come from the same round.
 ///
-/// A round counts if both of its values are finite and at least 0, and one of them is over 0; any other is left out whole, for both
-/// contenders. A side that did nothing in a round is infinitely slower there: such rounds are the first that the trimming drops, at their
-/// end, and are nothing in the totals. Where there are more of them than it drops, no trimmed mean is left, and the totals stand for it:
-/// a stall is never left out for being one. `None` if either side did nothing in all rounds or if the slices differ in length (they
+/// A round counts if both of its values are finite and at least 0, and one of them is over 0. Any other round is ignored for both
+/// contenders. A value of 0 means infinitely slower in that round: trimming drops such rounds first, at their end, and they add
+/// nothing to the totals. If there are more such rounds than trimming drops, there is no trimmed mean, and the totals replace it:
+/// a stall always counts. `None` if either side is 0 in all rounds, or if the slices differ in length (they
 /// are then not paired).
 pub fn epoch_log_ratio(baseline: &[f64], contender: &[f64]) -> Option<EpochRatio> {
     if baseline.len() != contender.len() {
@@ -98,7 +98,7 @@ pub(crate) fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
     (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-/// Natural log of a sum of values of at least 0, scaled by the largest so that no sum overflows; `None` where none is over 0.
+/// Natural log of a sum of values of at least 0, scaled by the largest so that no sum overflows; `None` if none is over 0.
 fn ln_sum(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let largest = values.clone().max_by(f64::total_cmp).filter(|largest| *largest > 0.0)?;
     Some(largest.ln() + values.map(|y| y / largest).sum::<f64>().ln())
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn five_rounds_lose_their_two_extremes() {
-        // Ratios 0.5, 1.1, 1.2, 1.3, 9: the outer two go.
+        // Ratios 0.5, 1.1, 1.2, 1.3, 9: trimming drops the first and the last.
         let found = epoch_log_ratio(&[100.0; 5], &[120.0, 50.0, 900.0, 110.0, 130.0]).unwrap();
         assert!(close(found.trimmed(), (1.1_f64.ln() + 1.2_f64.ln() + 1.3_f64.ln()) / 3.0));
         assert!(close(found.total(), (1310.0_f64 / 500.0).ln()));
@@ -138,13 +138,13 @@ mod tests {
         assert!(close(found.total(), 2.0_f64.ln()));
     }
 
-    /// Twice as fast, but for one round of six in which it did nothing: trimmed away, and not from what it did in all.
+    /// Twice as fast, except for one round of six without progress: trimming drops this round, but the total includes it.
     #[test]
     fn a_stall_is_not_left_out() {
         let found = epoch_log_ratio(&[10.0; 6], &[20.0, 20.0, 0.0, 20.0, 20.0, 20.0]).unwrap();
         assert!(close(found.trimmed(), 2.0_f64.ln()));
         assert!(close(found.total(), (100.0_f64 / 60.0).ln()) && !found.is_stalled());
-        // Of four rounds none is trimmed, and of two such in six one is left: the totals stand for it.
+        // Trimming drops none of four rounds, and one of two such rounds in six remains: the totals replace the trimmed mean.
         for rounds in [&[20.0, 20.0, 0.0, 20.0][..], &[20.0, 0.0, 0.0, 20.0, 20.0, 20.0]] {
             let found = epoch_log_ratio(&vec![10.0; rounds.len()], rounds).unwrap();
             let total = rounds.iter().sum::<f64>() / (10.0 * rounds.len() as f64);

@@ -1,38 +1,38 @@
-//! Whether values that should be independent follow each other: the correlation of each with the one before it.
+//! Whether values that should be independent are correlated with the value before them.
 //!
-//! Owns the lag-1 autocorrelation and how far it is from chance. It must not know what the values are.
+//! Owns the lag-1 autocorrelation and its significance. It must not know what the values are.
 //!
-//! With the mean m of n values, r = sum over t of (x_t - m)(x_{t+1} - m) / sum over t of (x_t - m)^2. Of independent normal
-//! values it has the mean -1 / n, because m is taken from the same values, and the variance (n - 2)^2 / (n^2 (n - 1)), both
+//! With the mean m of n values, r = sum over t of (x_t - m)(x_{t+1} - m) / sum over t of (x_t - m)^2. For independent normal
+//! values its mean is -1 / n, because m comes from the same values, and its variance (n - 2)^2 / (n^2 (n - 1)), both
 //! exactly: Moran, "Some theorems on time series, II: the significance of the serial correlation coefficient", Biometrika 35
 //! (1948); Dufour and Roy, "Some robust exact results on sample autocorrelations and tests of randomness", Journal of
-//! Econometrics 29 (1985), have the same mean for any exchangeable values.
+//! Econometrics 29 (1985), show the same mean for any exchangeable values.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Fewer values say nothing: z is then far from normal, and its spread is that of any correlation.
+/// Fewer values are not enough: z is then far from normal, and varies as much as any correlation.
 pub const FEWEST: usize = 10;
 
-/// How often independent values are said to follow each other: a race asks it of all its pairs together. One-sided, z over 2.
+/// The false alarm rate for independent values, over all pairs of a race together. One-sided, z over 2.
 pub const ALARM: f64 = 0.0228;
 
-/// How much values follow each other.
+/// The serial correlation of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Serial {
-    /// The lag-1 autocorrelation with its bias taken away, r + 1 / n: 0 on average where nothing follows anything.
+    /// The lag-1 autocorrelation without its bias, r + 1 / n: 0 on average for independent values.
     pub lag1: f64,
     /// Its distance from 0 in standard errors.
     pub z: f64,
 }
 
 impl Serial {
-    /// Of values in time order; `None` for fewer than [`FEWEST`], for equal ones, and where one is not finite.
+    /// The correlation of values in time order; `None` for fewer than [`FEWEST`], for equal values, or if one is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         if values.len() < FEWEST || !values.iter().all(|x| x.is_finite()) {
             return None;
         }
-        // As in `Sample::of`: equal values have no deviations at all, where a plain sum would leave the same rounding error in each.
+        // As in `Sample::of`: equal values have no deviations at all; a plain sum would leave the same rounding error in each.
         let mean = values[0] + values.iter().map(|x| x - values[0]).sum::<f64>() / n;
         let off: Vec<f64> = values.iter().map(|x| x - mean).collect();
         let squares: f64 = off.iter().map(|x| x * x).sum();
@@ -42,8 +42,8 @@ impl Serial {
         r.is_finite().then_some(Self { lag1, z: lag1 / error })
     }
 
-    /// Whether they follow each other by more than chance. All of the `sharing` series of which it is asked together are
-    /// wrongly said to with a chance of about [`ALARM`] (Bonferroni).
+    /// Whether the correlation is more than chance. If `sharing` series are tested together, the chance of any false alarm
+    /// is about [`ALARM`] (Bonferroni).
     pub fn is_significant(&self, sharing: usize) -> bool {
         let limit = Normal::standard().inverse_cdf(1.0 - ALARM / sharing.max(1) as f64);
         self.z > limit
@@ -63,7 +63,7 @@ mod tests {
         assert!((found.lag1 - 0.8).abs() < 1e-12, "{found:?}");
         assert!((found.z - 0.8 / (8.0 / 30.0)).abs() < 1e-12, "{found:?}");
         assert!(found.is_significant(1) && found.is_significant(10) && !found.is_significant(100));
-        // One up, one down: each deviation is the opposite of the one before, r = -0.9.
+        // Alternating values: each deviation is the opposite of the one before, r = -0.9.
         let swinging: Vec<f64> = (0..10).map(|i| f64::from(i % 2)).collect();
         let found = Serial::of(&swinging).unwrap();
         assert!((found.lag1 + 0.8).abs() < 1e-12 && !found.is_significant(1), "{found:?}");
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn too_little_to_say() {
         assert_eq!(Serial::of(&[0.5; 9]), None);
-        // 0.1 has no sum that is exact: a plain mean of ten is off by its last bit, and all would deviate by as much.
+        // A plain mean of ten times 0.1 is off by its last bit, and all values would deviate by that much.
         assert_eq!([Serial::of(&[0.5; 12]), Serial::of(&[0.1; 10])], [None; 2]);
         let mut values: Vec<f64> = (0..12).map(f64::from).collect();
         values[3] = f64::NAN;

@@ -1,18 +1,18 @@
-//! Whether a contender's rate still climbs while it is measured.
+//! Whether a contender's rate is still rising while it is measured.
 //!
 //! Owns the slope of ln(rate) over the rounds of an epoch, pooled over epochs, and its interval. It must not know why a
-//! rate climbs or what is done about it.
+//! rate rises or what follows from it.
 
 use crate::interval::LogInterval;
 use crate::student::two_sided_quantile;
 
-/// A rate that climbs by more than this across an epoch is not steady (a fraction).
+/// A rate that rises by more than this fraction across an epoch is not steady.
 pub const STEADY: f64 = 0.01;
-/// Two-sided error rate of the test for it: of the race, which warms up for longer or goes on, and of the gate, which takes verdicts away.
+/// Two-sided error rate of that test: in the race, which then warms up for longer or continues, and in the gate, which withdraws verdicts.
 pub const STEADY_ALPHA: f64 = 0.01;
-/// Slopes of fewer epochs are not held against each other: on a machine that is faster and slower by turns they differ by chance.
+/// With fewer epochs, slopes are not compared: on a machine whose speed alternates they differ by chance.
 pub const FEWEST_SLOPES: usize = 4;
-/// With fewer epochs than this their own scatter cannot be the yardstick, and the rounds' scatter is used instead.
+/// With fewer epochs than this, the standard error comes from the scatter of rounds instead of the scatter of epochs.
 const FEWEST_EPOCHS: usize = 3;
 
 /// A pooled slope of ln(rate) per round.
@@ -70,10 +70,10 @@ impl Centred {
 
 /// Least squares of ln(rate) on the round's index, with a common slope and an intercept for each epoch.
 ///
-/// `epochs[e][r]` is the rate in round r of epoch e, in any unit; a round whose rate is not positive and finite is left
-/// out. From three epochs on the standard error comes from the scatter between epochs (the sandwich estimator clustered
+/// `epochs[e][r]` is the rate in round r of epoch e, in any unit; rounds whose rate is not positive and finite are
+/// ignored. From three epochs on, the standard error comes from the scatter between epochs (the sandwich estimator clustered
 /// by epoch, Liang and Zeger 1986, with the factor E/(E-1); with equally long epochs it is the t interval of the
-/// epochs' own slopes), because rounds of one epoch are no replicates. With fewer epochs it comes from the residuals of
+/// epochs' own slopes), because rounds of one epoch are not replicates. With fewer epochs it comes from the residuals of
 /// the rounds. `None` if there are too few usable rounds: at least three in one epoch, or two in each of two.
 pub fn slope(epochs: &[Vec<f64>]) -> Option<Slope> {
     let centred: Vec<Centred> = epochs.iter().filter_map(|rates| Centred::of(rates)).collect();
@@ -92,22 +92,22 @@ pub fn slope(epochs: &[Vec<f64>]) -> Option<Slope> {
     Some(Slope { per_round, standard_error: squares.sqrt(), degrees, rounds })
 }
 
-/// How a rate changes from the first round of an epoch to the last, as fractions: 0.02 is 2 % up.
+/// How a rate changes from the first round of an epoch to the last, as fractions: 0.02 is a rise of 2 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Climb {
     /// Estimated change across an epoch.
     pub change: f64,
     /// Lower end of its interval.
     pub low: f64,
-    /// Upper end of its interval; infinite if next to nothing is known.
+    /// Upper end of its interval; infinite if there is very little information.
     pub high: f64,
-    /// Whether `low` lies over the threshold: the rate still climbs.
+    /// Whether `low` lies over the threshold: the rate is still rising.
     pub climbs: bool,
 }
 
-/// Tests whether a contender's rate climbs by over `threshold` (a fraction; 0.01 by the method) across an epoch.
+/// Tests whether a contender's rate rises by over `threshold` (a fraction; 0.01 by the method) across an epoch.
 ///
-/// `epochs` as for [`slope`]; `alpha` is the two-sided level of the interval. `None` where there is no slope.
+/// `epochs` as for [`slope`]; `alpha` is the two-sided level of the interval. `None` if there is no slope.
 pub fn climbs(epochs: &[Vec<f64>], threshold: f64, alpha: f64) -> Option<Climb> {
     let slope = slope(epochs)?;
     let steps = slope.rounds.saturating_sub(1) as f64;

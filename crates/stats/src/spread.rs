@@ -1,11 +1,11 @@
-//! How well a spread is known from few values, and how surprising a count of false claims is.
+//! The uncertainty of a spread from few values, and the probability of a count of false claims.
 //!
 //! Owns the chi-square interval of a standard deviation and the binomial tail. It must not know what was measured.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Where the true standard deviation lies with the chance `level` (0.9 for 90 %), when n values that vary normally have
-/// the standard deviation `sd`. `None` for fewer than two values or numbers without meaning.
+/// The interval that contains the true standard deviation with the chance `level` (0.9 for 90 %), if n normally distributed values have
+/// the standard deviation `sd`. `None` for fewer than two values or for invalid numbers.
 pub fn sd_interval(sd: f64, n: usize, level: f64) -> Option<(f64, f64)> {
     let degrees = n.checked_sub(1).filter(|&degrees| degrees > 0)? as f64;
     if !(sd >= 0.0 && sd.is_finite() && level > 0.0 && level < 1.0) {
@@ -17,7 +17,7 @@ pub fn sd_interval(sd: f64, n: usize, level: f64) -> Option<(f64, f64)> {
     Some((at(1.0 - tail), at(tail)))
 }
 
-/// The chance of `hits` or more among `tries`, each of which hits with the chance `chance`, in [0, 1].
+/// The chance of `hits` or more in `tries` independent attempts that each succeed with the chance `chance`, in [0, 1].
 pub fn chance_of_at_least(hits: usize, tries: usize, chance: f64) -> f64 {
     if hits == 0 {
         return 1.0;
@@ -25,7 +25,7 @@ pub fn chance_of_at_least(hits: usize, tries: usize, chance: f64) -> f64 {
     if hits > tries || chance <= 0.0 {
         return 0.0;
     }
-    // From the chance of no hit at all, each count follows from the one before.
+    // Starts from the chance of no hit at all; each count's chance follows from the one before.
     let odds = chance / (1.0 - chance).max(f64::MIN_POSITIVE);
     let mut exactly = (1.0 - chance).powf(tries as f64);
     let mut fewer = exactly;

@@ -1,19 +1,19 @@
-//! Quantiles of Student's t distribution, asked for by their tail.
+//! Quantiles of Student's t distribution, by tail probability.
 //!
-//! Owns the one place where the crate asks `statrs` for a quantile. It must not know what the quantile is for.
+//! Owns the only place in the crate that gets a quantile from `statrs`. It must not know what the quantile is for.
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
 
 /// The value that a Student t variable with `degrees` degrees of freedom exceeds with probability `tail`.
 ///
 /// `tail` in (0, 0.5] and `degrees` of at least 1. A `tail` of 0 or less gives infinity (a bound that nothing passes),
-/// a `tail` over 0.5 gives 0. The tail and not its complement is asked for, because 1 - 0.00001 has lost digits that
+/// a `tail` over 0.5 gives 0. The argument is the tail and not its complement, because 1 - 0.00001 has lost digits that
 /// the tail still has.
 pub fn upper_quantile(tail: f64, degrees: usize) -> f64 {
     upper_quantile_at(tail, degrees as f64)
 }
 
-/// As [`upper_quantile`], for degrees of freedom that need not be whole, as Welch's are not; under 1 gives infinity.
+/// As [`upper_quantile`], for degrees of freedom that need not be whole, as in Welch's test; under 1 gives infinity.
 pub fn upper_quantile_at(tail: f64, degrees: f64) -> f64 {
     if tail <= 0.0 || tail.is_nan() || degrees.is_nan() || degrees < 1.0 {
         return f64::INFINITY;
@@ -25,8 +25,8 @@ pub fn upper_quantile_at(tail: f64, degrees: f64) -> f64 {
         return f64::INFINITY;
     };
     // Newton's method, because `StudentsT::inverse_cdf` loses digits for many degrees of freedom. The tail is convex in
-    // t and the normal quantile lies below t's, so that each step goes up and none goes too far. The distribution is
-    // symmetric, and its lower tail is the one that keeps its digits.
+    // t and the normal quantile lies below t's, so that each step goes up and none overshoots. The distribution is
+    // symmetric, and the code uses its lower tail, which keeps its digits.
     let mut t = -normal.inverse_cdf(tail);
     loop {
         let step = (student.cdf(-t) - tail) / student.pdf(t);
@@ -57,7 +57,7 @@ pub fn two_sided_quantile(alpha: f64, degrees: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Any printed t table: (tail, degrees, t).
+    /// Values from a printed t table: (tail, degrees, t).
     const PRINTED: [(f64, usize, f64); 12] = [
         (0.025, 1, 12.706),
         (0.025, 2, 4.303),

@@ -8,22 +8,22 @@
 //! 6. `sigma` is the share of work that has to wait for its turn, `kappa` the price of keeping all pairs consistent.
 //!
 //! The fit is least squares of ln X, because the error of a rate grows with the rate. In N/X the law is linear in
-//! (1, sigma, kappa) / lambda, which gives the start; Levenberg and Marquardt's damped Gauss-Newton steps (Marquardt,
+//! (1, sigma, kappa) / lambda, which gives the starting point; Levenberg and Marquardt's damped Gauss-Newton steps (Marquardt,
 //! SIAM Journal 11, 1963) in (ln lambda, sigma, kappa) give the rest. A projection keeps sigma within 0 and 1 and kappa at
-//! 0 or above: a coefficient that stands at its bound and would pass it is left out of the step.
+//! 0 or above: a step leaves out a coefficient that is at its bound and would cross it.
 
 use thiserror::Error;
 
-/// The fewest different N that a fit is made of: one more than coefficients.
+/// The fewest different N for a fit: one more than coefficients.
 pub const FEWEST_SIZES: usize = 4;
 
-/// Steps after which no better fit is looked for; a few suffice.
+/// The maximum number of steps; a few are usually enough.
 const MOST_STEPS: usize = 500;
 
-/// A relative change of the sum of squares under this is none.
+/// The fit ends when the relative change of the sum of squares is below this.
 const SETTLED: f64 = 1e-15;
 
-/// Damping beyond which no step improves the fit any more.
+/// Damping beyond which no step improves the fit.
 const STUCK: f64 = 1e12;
 
 /// A fitted law. All numbers are finite.
@@ -33,9 +33,9 @@ pub struct Usl {
     pub lambda: f64,
     /// Contention, from 0 to 1: the share of the work that is serial.
     pub sigma: f64,
-    /// Coherency, at least 0: the cost of each pair's agreement.
+    /// Coherency, at least 0: the cost of keeping each pair consistent.
     pub kappa: f64,
-    /// Share of the variance of ln X that the law explains; `None` if all X are equal. At most 1, and below 0 where the
+    /// Share of the variance of ln X that the law explains; `None` if all X are equal. At most 1, and below 0 if the
     /// points do not follow the law at all.
     pub r2: Option<f64>,
 }
@@ -48,7 +48,7 @@ impl Usl {
 
     /// The N of the highest throughput, sqrt((1 - sigma) / kappa), at least 1. `None` if throughput never falls.
     ///
-    /// It is not rounded, and may lie far beyond the points: then it is an extrapolation.
+    /// It is not rounded, and may lie far beyond the points, where it is an extrapolation.
     pub fn peak_n(&self) -> Option<f64> {
         (self.kappa > 0.0)
             .then(|| ((1.0 - self.sigma) / self.kappa).sqrt().max(1.0))
@@ -56,33 +56,33 @@ impl Usl {
     }
 }
 
-/// Points that no law can be fitted to.
+/// Why the law cannot be fitted to the points.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum UslError {
-    /// A point without meaning.
+    /// A point is out of range.
     #[error(
         "the point N = {n}, X = {x} has no place in a fit; N must be at least 1 and X over 0, both finite"
     )]
     Point {
-        /// Cores or connections, as given.
+        /// Cores or connections of the point.
         n: f64,
-        /// Throughput, as given.
+        /// Throughput of the point.
         x: f64,
     },
-    /// Too few sizes for three coefficients.
+    /// Too few different N for three coefficients.
     #[error("there are {found} different N; the law takes at least {FEWEST_SIZES}")]
     TooFew {
-        /// How many there are.
+        /// The number of different N.
         found: usize,
     },
 }
 
-/// Fits the law to `points` of (N, throughput at N). A size may come more than once; all points weigh the same.
+/// Fits the law to `points` of (N, throughput at N). An N may occur more than once; all points have the same weight.
 ///
-/// Measure N = 1 too: without it, lambda of a law with much contention is an extrapolation that the points hardly bind.
+/// Measure N = 1 too: without it, lambda of a law with much contention is an extrapolation that the points hardly constrain.
 ///
 /// # Errors
-/// If a point has no meaning or there are fewer than [`FEWEST_SIZES`] different N.
+/// If a point is out of range, or if there are fewer than [`FEWEST_SIZES`] different N.
 pub fn fit(points: &[(f64, f64)]) -> Result<Usl, UslError> {
     let usable = |p: &(f64, f64)| p.0 >= 1.0 && p.0.is_finite() && p.1 > 0.0 && p.1.is_finite();
     if let Some(&(n, x)) = points.iter().find(|p| !usable(p)) {
@@ -94,7 +94,7 @@ pub fn fit(points: &[(f64, f64)]) -> Result<Usl, UslError> {
     if sizes.len() < FEWEST_SIZES {
         return Err(UslError::TooFew { found: sizes.len() });
     }
-    // In ln X and with ln lambda as the level, the scale of X does not matter.
+    // With ln X as the data and ln lambda as the level, the scale of X does not matter.
     let logs: Vec<(f64, f64)> = points.iter().map(|p| (p.0, p.1.ln())).collect();
     let found = descend(&logs, start(&logs));
     let mean = logs.iter().map(|p| p.1).sum::<f64>() / logs.len() as f64;
@@ -104,12 +104,12 @@ pub fn fit(points: &[(f64, f64)]) -> Result<Usl, UslError> {
     Ok(Usl { lambda: found[0].exp(), sigma: found[1], kappa: found[2], r2 })
 }
 
-/// The law's denominator: how much longer the work of one takes among N.
+/// The law's denominator: by which factor the work of one takes longer among N.
 fn load(n: f64, sigma: f64, kappa: f64) -> f64 {
     1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0)
 }
 
-/// ln X of a point less the law's.
+/// ln X of a point minus the law's.
 fn residual(point: (f64, f64), [level, sigma, kappa]: &[f64; 3]) -> f64 {
     point.1 - (level + point.0.ln() - load(point.0, *sigma, *kappa).ln())
 }
@@ -119,7 +119,7 @@ fn squares(points: &[(f64, f64)], at: &[f64; 3]) -> f64 {
 }
 
 /// The linear form, N/X = (1 + sigma * (N - 1) + kappa * N * (N - 1)) / lambda, by weighted least squares with relative
-/// weights; coefficients that come out below 0 are taken as 0, and the level that suits them follows.
+/// weights; negative coefficients become 0, and the level is adjusted to them.
 fn start(points: &[(f64, f64)]) -> [f64; 3] {
     let middle = points.iter().map(|p| p.1 - p.0.ln()).sum::<f64>() / points.len() as f64;
     let mut normal = [[0.0; 3]; 3];
@@ -140,12 +140,12 @@ fn start(points: &[(f64, f64)]) -> [f64; 3] {
     [level, sigma, kappa]
 }
 
-/// The nearest coefficients that have a meaning.
+/// The nearest coefficients within their bounds.
 fn project([level, sigma, kappa]: [f64; 3]) -> [f64; 3] {
     [level, sigma.clamp(0.0, 1.0), kappa.max(0.0)]
 }
 
-/// Damped Gauss-Newton steps from `at` until the sum of squares does not fall any more.
+/// Takes damped Gauss-Newton steps from `at` until the sum of squares no longer falls.
 fn descend(points: &[(f64, f64)], mut at: [f64; 3]) -> [f64; 3] {
     let mut best = squares(points, &at);
     let mut damping = 1e-3;
@@ -200,7 +200,7 @@ fn step(points: &[(f64, f64)], at: &[f64; 3], damping: f64) -> Option<[f64; 3]> 
 
 /// Solves three normal equations by elimination, the largest pivot first. `None` without a finite solution.
 fn solve(mut a: [[f64; 3]; 3], mut b: [f64; 3]) -> Option<[f64; 3]> {
-    // The coefficients differ by orders of magnitude (1, N, N * N): all are brought to a diagonal of ones.
+    // The coefficients differ by orders of magnitude (1, N, N * N): scale the matrix to a diagonal of ones.
     let scale = [0, 1, 2].map(|i| a[i][i].sqrt());
     for i in 0..3 {
         b[i] /= scale[i];
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn better_than_linear_is_linear() {
-        // Throughput per core grows: no contention to speak of, and no negative one either.
+        // Throughput per core grows: contention is 0, and not negative.
         let found = fit(&[(1.0, 100.0), (2.0, 210.0), (4.0, 440.0), (8.0, 930.0)]).unwrap();
         assert_eq!((found.sigma, found.kappa), (0.0, 0.0));
         // The level is then the geometric mean of X / N.

@@ -1,4 +1,4 @@
-//! From an interval to a word.
+//! Turns an interval into a verdict.
 //!
 //! Owns the five verdicts and the rule that picks one from an interval, a margin and a direction. It must not know
 //! where the interval came from.
@@ -7,23 +7,23 @@ use std::fmt;
 
 use crate::interval::LogInterval;
 
-/// What is said of a contender against its baseline.
+/// The result for a contender against its baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Better than the baseline: the interval of the ratio lies on the better side of 1.
     Faster,
     /// Worse than the baseline.
     Slower,
-    /// As good, within the margin: the interval includes 1 and lies inside the margin.
+    /// Equally good, within the margin: the interval includes 1 and lies inside the margin.
     Equivalent,
-    /// Nothing can be said yet, or at all with the epochs there are.
+    /// No verdict yet, or none possible with the available epochs.
     Inconclusive,
-    /// A gate failed, so the number is not the server's. Never given by this crate, which does not see gates.
+    /// A gate failed, so the number is not the server's. This crate never returns it, because it does not see gates.
     Invalid,
 }
 
 impl Verdict {
-    /// Whether the two were told apart: faster or slower.
+    /// Whether a difference was found: faster or slower.
     pub fn tells_apart(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
@@ -56,30 +56,29 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The verdict on a ratio that is known to differ from 1, from the natural log of that ratio.
+    /// The verdict on a ratio that differs from 1, from the natural log of that ratio.
     pub fn of_difference(self, ln_ratio: f64) -> Verdict {
         if (ln_ratio > 0.0) == (self == Self::MoreIsBetter) { Verdict::Faster } else { Verdict::Slower }
     }
 }
 
-/// A verdict, with the one remark that belongs to it.
+/// A verdict, and whether its difference is negligible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ruling {
     /// Faster, slower, equivalent or inconclusive.
     pub verdict: Verdict,
-    /// Told apart, but the whole interval lies inside the margin: a difference that nobody asked about.
+    /// There is a difference, but the whole interval lies inside the margin: the difference does not matter.
     pub negligible: bool,
 }
 
-/// StoppingRules on `interval`, the natural log of contender / baseline, with the margin as a natural log: ln(1 + margin).
+/// The ruling on `interval`, the natural log of contender / baseline, with the margin as a natural log: ln(1 + margin).
 ///
-/// 0 outside is faster or slower; else inside the margin is equivalent; else inconclusive.
+/// Faster or slower if 0 lies outside the interval; otherwise equivalent if the interval lies inside the margin; otherwise inconclusive.
 pub fn rule(interval: &LogInterval, margin_ln: f64, direction: Direction) -> Ruling {
     rule_on(interval.excludes_zero(), interval, margin_ln, direction)
 }
 
-/// As [`rule`], where it was settled elsewhere whether the two differ: by a test over several pairs, or at an earlier
-/// look.
+/// As [`rule`], but the caller decides whether the two differ: by a test over several pairs, or at an earlier look.
 pub fn rule_on(differs: bool, interval: &LogInterval, margin_ln: f64, direction: Direction) -> Ruling {
     let within = interval.is_within(margin_ln);
     let verdict = match (differs, within) {

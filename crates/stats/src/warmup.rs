@@ -1,26 +1,26 @@
-//! How long a contender warms up: where its rate stops changing in a pilot.
+//! How long a contender warms up: until its rate stops changing in a pilot.
 //!
-//! Owns the MSER-5 cut and the length that follows from several cuts. It must not know who was warmed up or how.
+//! Owns the MSER-5 cut and the length that follows from several cuts. It must not know which contender warms up or how.
 //!
 //! Source: White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", Winter
 //! Simulation Conference (2000).
 
-/// Windows that are averaged into one batch.
+/// Number of windows in a batch.
 const BATCH: usize = 5;
 
-/// Fewer batches than this leave too little behind the cut to tell where it is.
+/// Fewer batches than this leave too little after the cut to locate it.
 const FEWEST_BATCHES: usize = 4;
 
-/// How much longer than the largest cut seen the warm-up is.
+/// The warm-up is this many times the largest cut.
 const MARGIN: f64 = 1.5;
 
-/// How many of the first windows to leave out; a multiple of 5 windows, at most about half of them.
+/// How many of the first windows to cut: a multiple of 5 windows, at most about half of them.
 ///
-/// `rates` are the completions per second of equally long windows in time order; windows before the first answer may be
-/// zero. Of the batch means Y_0..Y_{n-1} the first d are cut, with d <= n/2 the first that minimises
-/// sum_{i>=d} (Y_i - mean)^2 / (n-d)^2. Windows that do not fill a batch at the end are not used. A cut of half the
+/// `rates` are the completions per second in windows of equal length, in time order; windows before the first answer may be
+/// zero. Of the batch means Y_0..Y_{n-1} the first d are cut, where d is the smallest d <= n/2 that minimises
+/// sum_{i>=d} (Y_i - mean)^2 / (n-d)^2. Windows at the end that do not fill a batch are ignored. A cut of half the
 /// windows means that the pilot may have been too short. `None` with fewer than 20 windows, with a rate that is
-/// negative or not finite, or if nothing was answered at all.
+/// negative or not finite, or if there were no answers at all.
 pub fn mser5(rates: &[f64]) -> Option<usize> {
     if !rates.iter().all(|y| y.is_finite() && *y >= 0.0) || rates.iter().all(|y| *y == 0.0) {
         return None;
@@ -34,7 +34,7 @@ pub fn mser5(rates: &[f64]) -> Option<usize> {
         let centre = mean(rest);
         rest.iter().map(|y| (y - centre).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
     };
-    // `min_by` keeps the first of equals: the shortest cut.
+    // `min_by` returns the first of equal values: the shortest cut.
     let cut = (0..=batches.len() / 2).min_by(|&a, &b| statistic(a).total_cmp(&statistic(b)))?;
     Some(cut * BATCH)
 }
@@ -43,12 +43,12 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Between which lengths a warm-up stays, in seconds.
+/// The limits of a warm-up's length, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmupLimits {
-    /// At least so long, also if nothing had to be cut.
+    /// The minimum, also if nothing had to be cut.
     pub shortest_s: f64,
-    /// At most so long; wins over `shortest_s` if the two contradict each other.
+    /// The maximum; takes precedence over `shortest_s` if they contradict each other.
     pub longest_s: f64,
 }
 
@@ -59,9 +59,9 @@ impl Default for WarmupLimits {
     }
 }
 
-/// The warm-up in seconds that all contenders get: 1.5 times the largest cut, within the limits.
+/// The warm-up in seconds for all contenders: 1.5 times the largest cut, within the limits.
 ///
-/// `cuts_s` are the contenders' cuts in seconds; without any it is the shortest.
+/// `cuts_s` are the contenders' cuts in seconds; if there are none, the result is the minimum.
 pub fn warmup_length_s(cuts_s: &[f64], limits: WarmupLimits) -> f64 {
     let largest = cuts_s.iter().copied().fold(0.0, f64::max);
     (MARGIN * largest).max(limits.shortest_s).min(limits.longest_s)
@@ -82,7 +82,7 @@ mod tests {
         let mut rates = vec![10.0; 20];
         rates.resize(80, 100.0);
         assert_eq!(mser5(&rates), Some(20));
-        // Three silent windows spoil the first batch only.
+        // Three windows without answers affect only the first batch.
         let mut silent = vec![0.0; 3];
         silent.resize(60, 100.0);
         assert_eq!(mser5(&silent), Some(5));

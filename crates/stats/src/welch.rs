@@ -1,7 +1,6 @@
-//! Two samples that were taken apart from each other: the difference of their means, without pairs and without assuming
-//! that both vary alike.
+//! Two separate samples: the difference of their means, without pairs and without the assumption of equal variances.
 //!
-//! Owns Welch's t. It must not know what the values are, when they were taken or what is made of the interval.
+//! Owns Welch's t. It must not know what the values are, when they were measured or how the interval is used.
 //!
 //! With means m, variances s^2 (n - 1 in the denominator) and v = s^2 / n of either sample:
 //! t = (m_new - m_old) / sqrt(v_old + v_new), with (v_old + v_new)^2 / (v_old^2 / (n_old - 1) + v_new^2 / (n_new - 1))
@@ -12,11 +11,11 @@ use crate::interval::{LogInterval, POWER, Sample};
 use crate::ratio::trimmed_mean;
 use crate::student::{two_sided_tail, upper_quantile_at};
 
-/// One epoch's level of a metric on its own: the mean of the natural logs of its values, after the fifth at either end
-/// is dropped, as [`crate::epoch_log_ratio`] does with ratios.
+/// One epoch's level of a metric: the mean of the natural logs of its values, without the fifth at either end,
+/// as [`crate::epoch_log_ratio`] does with ratios.
 ///
-/// A value of 0 is what the trimming drops first; where there are more of them than it drops, it is the log of the mean, as there. What is
-/// negative or not finite is left out; `None` if none is over 0.
+/// Trimming drops values of 0 first. If there are more of them than it drops, the level is the log of the mean, as for ratios. Values
+/// that are negative or not finite are ignored; `None` if no value is over 0.
 pub fn epoch_log_level(values: &[f64]) -> Option<f64> {
     let usable: Vec<f64> =
         values.iter().copied().filter(|value| value.is_finite() && *value >= 0.0).collect();
@@ -25,20 +24,21 @@ pub fn epoch_log_level(values: &[f64]) -> Option<f64> {
     if trimmed.is_finite() { Some(trimmed) } else { (mean > 0.0).then(|| mean.ln()) }
 }
 
-/// Where either sample ended when what it had seen so far sufficed, as a race does at a look, Welch's interval is too narrow: of two such
-/// samples of one truth, up to 4.7 % were told apart at a level of 2.5 % (docs/src/simulations.md). At this share of it, up to 2.7 %.
+/// If either sample ended as soon as its data sufficed, as a race does at a look, Welch's interval is too narrow: for two such samples
+/// without a true difference, up to 4.7 % of tests at a level of 2.5 % found one (docs/src/simulations.md). At this fraction of the
+/// level, up to 2.7 % did.
 pub const ENDED_BY_ITSELF: f64 = 0.5;
 
 /// The difference of two means, new - old, for samples that are independent of each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Welch {
-    /// Mean of the new values less that of the old ones. With logs of levels it is the log of a ratio.
+    /// Mean of the new values minus that of the old ones. With logs of levels it is the log of a ratio.
     pub difference: f64,
     /// Standard error of the difference.
     pub standard_error: f64,
-    /// Degrees of freedom, at least 1, in general not whole.
+    /// Degrees of freedom, at least 1, usually not a whole number.
     pub degrees: f64,
-    /// By how much the difference may be off, because the values of either sample are known no finer; at least 0.
+    /// How far the difference may be off because of the resolution of either sample's values; at least 0.
     pub resolution: f64,
 }
 
@@ -49,31 +49,31 @@ impl Welch {
         let (v_old, v_new) = (old.standard_error()?.powi(2), new.standard_error()?.powi(2));
         let sum = v_old + v_new;
         let weight = |v: f64, n: usize| (v / sum).powi(2) / (n - 1) as f64;
-        // Two samples without any spread: no quantile is asked for then, see `interval`.
+        // Two samples without any spread: `interval` then uses no quantile.
         let degrees = if sum > 0.0 {
             1.0 / (weight(v_old, old.n) + weight(v_new, new.n))
         } else {
             (old.n + new.n - 2) as f64
         };
-        // By rounding alone a hair below 1.
+        // Rounding may put the degrees slightly below 1.
         let difference = new.mean - old.mean;
         Some(Self { difference, standard_error: sum.sqrt(), degrees: degrees.max(1.0), resolution: 0.0 })
     }
 
-    /// The same of values that are known no finer than this, as [`crate::EpochRatio::coarse`].
+    /// Adds the resolution of the values, as [`crate::EpochRatio::coarse`].
     #[must_use]
     pub fn coarse(self, resolution: f64) -> Self {
         Self { resolution: if resolution > 0.0 { resolution } else { 0.0 }, ..self }
     }
 
-    /// The interval of the difference at level `alpha`, two-sided, for sample sizes that did not depend on it.
+    /// The two-sided interval of the difference at level `alpha`, for sample sizes that did not depend on the difference.
     pub fn interval(&self, alpha: f64) -> LogInterval {
         let quantile = upper_quantile_at(alpha / 2.0, self.degrees);
         let half = if self.standard_error == 0.0 { 0.0 } else { quantile * self.standard_error };
         LogInterval { low: self.difference - half, high: self.difference + half }.widened(self.resolution)
     }
 
-    /// The chance of a difference at least as far from 0, in either direction, if there were none beyond the resolution.
+    /// The probability of a difference at least this far from 0, in either direction, if there were none beyond the resolution.
     pub fn p_value(&self) -> f64 {
         let beyond = (self.difference.abs() - self.resolution).max(0.0);
         if beyond == 0.0 {
@@ -82,7 +82,7 @@ impl Welch {
         two_sided_tail(beyond / self.standard_error, self.degrees)
     }
 
-    /// The smallest ratio (over 1) that such samples tell from 1 with a chance of 90 %; `None` if beyond a float.
+    /// The smallest ratio (over 1) that such samples detect with a chance of 90 %; `None` if beyond a float.
     pub fn detectable_ratio(&self, alpha: f64) -> Option<f64> {
         let quantile = |tail: f64| upper_quantile_at(tail, self.degrees);
         let ln = (quantile(alpha / 2.0) + quantile(1.0 - POWER)) * self.standard_error;
@@ -138,8 +138,8 @@ mod tests {
         assert!((level - 1.0).abs() < 1e-12);
     }
 
-    /// Samples of unlike size and spread around the same mean, 20,000 times with one seed: about one in forty is told
-    /// apart at 0.025, where Student's pooled t tells apart one in six.
+    /// Samples of different size and spread around the same mean, 20,000 times with one seed: about one in forty is wrongly found to differ
+    /// at 0.025, but one in six with Student's pooled t.
     #[test]
     fn the_error_rate_is_kept_where_spreads_are_unlike() {
         use rand::SeedableRng as _;

@@ -67,16 +67,16 @@ pub struct LoadChoices {
     /// Number of connections [default: the scenario's, else 64]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub connections: Option<u32>,
-    /// Requests per second, due whatever the answers do [default: each connection waits for its answer]
+    /// Send this many requests per second, however fast answers come [default: each connection waits for its answer]
     #[arg(short, long, value_name = "RATE", value_parser = values::rate)]
     pub rate: Option<f64>,
-    /// Look for each contender's highest rate that meets this, such as 'p99 < 10ms'; instead of a rate
+    /// Find each contender's highest rate that meets this objective, such as 'p99 < 10ms'; instead of --rate
     #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "metric"])]
     pub slo: Option<Objective>,
-    /// A request unanswered for so long is a timeout [default: 10s]
+    /// Count a request as failed if its answer takes longer than this [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub timeout: Option<Duration>,
-    /// A contender must answer for the first time within this time [default: 30s]
+    /// Give up on a contender that has no right answer after this time [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub ready_timeout: Option<Duration>,
 }
@@ -85,40 +85,40 @@ pub struct LoadChoices {
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Method")]
 pub struct MethodChoices {
-    /// What is compared, what matters most first; comma-separated [default: throughput; at a --rate p50,p99]
+    /// Metrics to compare, the most important first; comma-separated [default: throughput; with --rate: p50,p99]
     #[arg(long, value_parser = values::metric(&Metric::OF_LOADS), value_name = "METRIC,..", value_delimiter = ',')]
     pub metric: Vec<Metric>,
     /// quick: 4 to 12 epochs in about 3 minutes; full: 6 to 30 epochs with a longer warm-up [default: quick]
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub profile: Option<ProfileWord>,
-    /// Fewest and most epochs (fresh starts), 3 to 200; one number for exactly so many [default: the profile's]
+    /// Least and most epochs (fresh starts), 3 to 200; one number means exactly that many [default: the profile's]
     #[arg(long, value_name = "MIN..MAX", value_parser = EpochRange::parse)]
     pub epochs: Option<EpochRange>,
-    /// Start no further epoch that would end later [default: 3m or more with quick; none with full or --epochs N]
+    /// Start no epoch that would end after this time [default: 3m or more with quick; none with full or --epochs N]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub budget: Option<Duration>,
-    /// Ratios within 1 +- so much count as equivalent [default: 3%]
+    /// Treat ratios this close to 1 as equivalent [default: 3%]
     #[arg(long, value_name = "PERCENT", value_parser = values::margin)]
     pub margin: Option<f64>,
     /// Two-sided error rate of each scenario [default: 0.025]
     #[arg(long, value_name = "SHARE", value_parser = values::alpha)]
     pub alpha: Option<f64>,
-    /// Every random order comes from this number [default: a new one, kept in the record]
+    /// Seed of every random order [default: a new one, kept in the record]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// How long one contender is loaded in its turn, 10ms to 60s [default: 100ms; 1s at a rate or with p50, p99]
+    /// Length of one contender's slice of load, 10ms to 60s [default: 100ms; 1s at a rate or with p50, p99]
     #[arg(long, value_name = "TIME", value_parser = values::slice)]
     pub slice: Option<Duration>,
-    /// Load each contender so long in every epoch before it counts; no pilot then [default: found by a pilot]
+    /// Warm-up of each contender in each epoch, excluded from the results [default: found by a pilot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub warmup: Option<Duration>,
-    /// How long each contender is measured in every epoch, in slices [default: 3s; p50, p99: more]
+    /// Time for which each contender is measured in each epoch [default: 3s; with p50, p99: more]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub measure: Option<Duration>,
-    /// Watch collectors for so long after each scenario's verdict; 0: not at all [default: 5s with full, 0 with quick]
+    /// Watch garbage collectors for this time after each verdict; 0: never [default: 5s with full, 0 with quick]
     #[arg(long, value_name = "TIME", value_parser = values::duration_or_none)]
     pub collectors: Option<Duration>,
-    /// Share of the requests that an edge cache answers, such as 92%: what users see behind it is told [default: the study's]
+    /// Model the latency behind an edge cache that answers this share, such as 92% [default: the study's]
     #[arg(long, value_name = "SHARE", value_parser = values::hit_rate)]
     pub hit_rate: Option<f64>,
 }
@@ -133,7 +133,7 @@ pub struct MachineChoices {
     /// Cores of the load generator, such as 1,5-7 [default: the other cores, at most 4 of them]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub load_cpus: Option<CpuList>,
-    /// An idle server core wakes up within this time, or any; 0: never sleeps [default: 0 if virtual, 10us as root]
+    /// Longest time for an idle server core to wake up, or any; 0: never sleeps [default: 0 if virtual, 10us as root]
     #[arg(long, value_name = "TIME", value_parser = values::cpu_latency)]
     pub cpu_latency: Option<CpuLatency>,
 }

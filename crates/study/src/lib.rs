@@ -1,7 +1,7 @@
-//! From what a person wrote and typed to a plan: `study.toml`, choices of the command line, profiles and defaults.
+//! Turns a study and the options of the command line into a plan: `study.toml`, typed choices, profiles and defaults.
 //!
-//! Owns: the format of studies and its mistakes, what may be chosen, how both become a `record::Plan`, and what is prepared before a
-//! race: needs, dataset, builds, versions. Must not know: the order of a race, statistics, reports.
+//! Owns: the format of studies and complaints about mistakes, the choices, how both become a `record::Plan`, and what to prepare before a race:
+//! needs, dataset, builds, versions. Must not know: the order of a race, statistics, reports.
 #![warn(missing_docs)]
 
 pub mod choices;

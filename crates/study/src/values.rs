@@ -1,4 +1,4 @@
-//! Values of options: durations, shares, core lists, ranges of epochs, headers. Each error says what to write.
+//! Values of options: durations, shares, core lists, ranges of epochs, headers. Each error says what is allowed.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use deadheat_record::{Method, Metric, Objective};
 use crate::choices::CpuLatency;
 use crate::file;
 
-/// One of these metrics by its word.
+/// Parses the word of one of these metrics.
 pub fn metric(all: &[Metric]) -> impl TypedValueParser<Value = Metric> + use<> {
     let value = |metric: &Metric| PossibleValue::new(metric.word()).help(metric.help());
     let words = PossibleValuesParser::new(all.iter().map(value));
     words.try_map(|word| Metric::of_word(&word).ok_or("there is no such metric"))
 }
 
-/// A time with its unit: `10s`, `500ms`, `1.5m`, `1h`.
+/// Parses a time with its unit: `10s`, `500ms`, `1.5m`, `1h`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let end =
         text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
@@ -38,7 +38,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// As [`duration`], or none at all: `0s`, `0`.
+/// Like [`duration`], but also accepts zero: `0s`, `0`.
 pub fn duration_or_none(text: &str) -> Result<Duration, String> {
     match text {
         "0" | "0s" | "0ms" => Ok(Duration::ZERO),
@@ -46,7 +46,7 @@ pub fn duration_or_none(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A limit on the time that processors take to wake up.
+/// Parses a limit on the wake-up time of idle processors.
 pub fn cpu_latency(text: &str) -> Result<CpuLatency, String> {
     if text == "any" {
         return Ok(CpuLatency(None));
@@ -59,7 +59,7 @@ pub fn cpu_latency(text: &str) -> Result<CpuLatency, String> {
     Ok(CpuLatency(Some(limit.as_micros() as u32)))
 }
 
-/// A slice's length.
+/// Parses the length of a slice.
 pub fn slice(text: &str) -> Result<Duration, String> {
     let allowed = Duration::from_millis(10)..=Duration::from_secs(60);
     duration(text).and_then(|slice| {
@@ -68,12 +68,12 @@ pub fn slice(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A margin of equivalence: `3%` or `0.03`.
+/// Parses a margin of equivalence: `3%` or `0.03`.
 pub fn margin(text: &str) -> Result<f64, String> {
     share(text, 0.5, "a margin lies above 0 and is at most 50%: write 3% or 0.03")
 }
 
-/// An error rate: `0.025` or `2.5%`.
+/// Parses an error rate: `0.025` or `2.5%`.
 pub fn alpha(text: &str) -> Result<f64, String> {
     share(text, 0.5, "an error rate lies above 0 and is at most 0.5: write 0.025 or 2.5%")
 }
@@ -84,30 +84,30 @@ fn share(text: &str, most: f64, allowed: &str) -> Result<f64, String> {
     share.filter(|share| *share > 0.0 && *share <= most).ok_or_else(|| allowed.into())
 }
 
-/// A cache's hit rate: `0.92` or `92%`; 0 for no cache at all.
+/// Parses a cache's hit rate: `0.92` or `92%`; 0 for no cache.
 pub fn hit_rate(text: &str) -> Result<f64, String> {
     let none = text.trim_end_matches('%').parse::<f64>().is_ok_and(|number| number == 0.0);
     let rate = if none { Some(0.0) } else { share(text, 1.0, "").ok().filter(|share| *share < 1.0) };
     rate.ok_or_else(|| "a hit rate lies from 0 to below 1: write 0.92 or 92%".into())
 }
 
-/// Requests per second.
+/// Parses a rate in requests per second.
 pub fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e8);
     rate.ok_or_else(|| "write requests per second, above 0, such as 2000".into())
 }
 
-/// An objective: `p99 < 10ms`.
+/// Parses an objective: `p99 < 10ms`.
 pub fn objective(text: &str) -> Result<Objective, String> {
     file::objective(text)
 }
 
-/// Logical processors, in order and each once.
+/// Logical processors, sorted and without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuList(pub Vec<usize>);
 
 impl CpuList {
-    /// Reads a list as the kernel writes it: `0,2-4`.
+    /// Parses a list in the kernel's notation: `0,2-4`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || "write core numbers and ranges, such as 0,2-4".to_owned();
         let mut cpus = Vec::new();
@@ -126,17 +126,17 @@ impl CpuList {
     }
 }
 
-/// How many epochs a race has at least and at most.
+/// The fewest and the most epochs of a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpochRange {
-    /// The race is not decided before.
+    /// The earliest epoch after which the race can be decided.
     pub fewest: usize,
-    /// The race ends with it.
+    /// The last epoch of the race.
     pub most: usize,
 }
 
 impl EpochRange {
-    /// Reads `6..30`, or `10` for exactly ten.
+    /// Parses `6..30`, or `10` for exactly ten.
     pub fn parse(text: &str) -> Result<Self, String> {
         let allowed = "write the fewest and the most epochs, from 3 to 200: 6..30, or 10 for exactly ten";
         let (fewest, most) = text.split_once("..").unwrap_or((text, text));
@@ -150,14 +150,14 @@ impl EpochRange {
 /// A request header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// A token, as typed.
+    /// The name as typed, which is a token.
     pub name: String,
-    /// Without the spaces around it.
+    /// The value without surrounding spaces.
     pub value: String,
 }
 
 impl Header {
-    /// Reads `name: value`.
+    /// Parses `name: value`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || "write a header as 'name: value'".to_owned();
         let (name, value) = text.split_once(':').ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! What a generator's ceiling says of the throughputs that were published.
+//! Compares the published throughputs with a generator's ceiling.
 //!
 //! Owns the sentence. Must not know how the ceiling was measured.
 
@@ -7,10 +7,10 @@ use deadheat_record::{Claim, GeneratorAudit};
 use super::figures::{figure, published_count};
 use crate::number::{exact, interval_of, percent, three_digits};
 
-/// Where the server uses so much of its cores, it is the limit, and not the generator.
+/// A server that uses at least this share of its cores is the limit itself, not the generator.
 const SATURATED: f64 = 0.90;
 
-/// Holds the published throughputs against the ceiling, and says what follows.
+/// Compares the published throughputs with the ceiling and states the conclusion.
 pub(super) fn concluded(mut audit: GeneratorAudit, claims: &[Claim]) -> GeneratorAudit {
     audit.beyond.clear();
     let Some(reached) = audit.throughput_rps else {
@@ -41,15 +41,15 @@ pub(super) fn concluded(mut audit: GeneratorAudit, claims: &[Claim]) -> Generato
     audit
 }
 
-/// The published number of threads and how many times as much is granted to them, where the generator has fewer cores here: each
-/// thread may do as much as one of these does.
+/// The published number of threads, and the factor that the audit grants for them if the generator has fewer cores here: it assumes that each
+/// published thread can do as much as one of these cores.
 fn granted(audit: &GeneratorAudit, claims: &[Claim]) -> Option<(u32, f64)> {
     let threads = published_count(claims, "generator_threads").filter(|_| audit.published)?;
     let times = f64::from(threads) / audit.cpus.len() as f64;
     (times.is_finite() && times > 1.0).then_some((threads, times))
 }
 
-/// What was granted, so that nobody takes the sentence before it for more than it says.
+/// States the factor, so that readers do not overestimate the conclusion before it.
 fn aside(audit: &GeneratorAudit, granted: Option<(u32, f64)>) -> String {
     let Some((threads, times)) = granted else { return String::new() };
     let so = if audit.beyond.is_empty() { "" } else { ", which is not enough" };

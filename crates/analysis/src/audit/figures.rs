@@ -1,26 +1,26 @@
-//! Published figures by run: which belong together, in which unit they are, and how they are shown.
+//! Groups published values by run, and reads and formats them.
 //!
-//! Owns the names of metrics that an audit knows, and which settings hold for which run. Must not know checks.
+//! Owns the names of the metrics that an audit knows, and which settings apply to which run. Must not know checks.
 //!
 //! | metric | what it is |
 //! |---|---|
 //! | `throughput_rps` | complete answers per second |
 //! | `latency_mean_ms`, `latency_min_ms`, `latency_max_ms`, `latency_p50_ms`, `latency_p99_9_ms` | latency; also in `_s`, `_us`, `_ns` |
 //! | `connections`, `connect_errors`, `requests`, `timeouts` | counts |
-//! | `duration_s`, `warmup_s` | length of the run, and for how long it is slow at first |
-//! | `warmup_before_s` | warm-up before the run, which is in none of its figures |
-//! | `rate_rps` | requests per second that were due, where the load was open |
-//! | `X_ratio` | contender over baseline, of the figures `X_…` |
+//! | `duration_s`, `warmup_s` | length of the run, and how long the program is slow at first |
+//! | `warmup_before_s` | warm-up before the run, not included in any of its values |
+//! | `rate_rps` | requests due per second, under an open load |
+//! | `X_ratio` | contender divided by baseline, of the values `X_…` |
 
 use deadheat_record::Claim;
 use deadheat_stats::Published;
 
 use crate::number::exact;
 
-/// Units of time at the end of a metric's name, in seconds.
+/// Units of time at the end of a metric's name, with their size in seconds.
 const TIMES: [(&str, f64); 5] = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0)];
 
-/// A figure in requests per second, seconds, or a plain number, with how it was published.
+/// A value in requests per second, in seconds, or without a unit, with how it was published.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
     pub(super) is: Published,
@@ -28,23 +28,23 @@ pub(super) struct Figure {
     pub(super) shown: String,
 }
 
-/// Which latency it is; in the order in which they must rise, the mean apart.
+/// The kind of latency. All kinds except the mean are in the order in which they must rise.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(super) enum Place {
     Min,
-    /// A share of all, in (0, 1).
+    /// A share of all requests, in (0, 1).
     Quantile(f64),
     Max,
     Mean,
 }
 
-/// What a metric's name says of its unit: seconds for one of it, and the unit's name.
+/// The time unit in a metric's name: its size in seconds, and its name.
 pub(super) fn time_unit(metric: &str) -> Option<(f64, &'static str)> {
     let (_, unit) = metric.rsplit_once('_')?;
     TIMES.into_iter().find(|(name, _)| *name == unit).map(|(name, size)| (size, name))
 }
 
-/// Which latency a metric is; none for other metrics.
+/// The kind of latency of a metric; none for other metrics.
 pub(super) fn latency(metric: &str) -> Option<Place> {
     let (name, _) = metric.rsplit_once('_').filter(|_| time_unit(metric).is_some())?;
     let of = name.strip_prefix("latency_").unwrap_or(name);
@@ -59,7 +59,7 @@ pub(super) fn latency(metric: &str) -> Option<Place> {
     }
 }
 
-/// The figure of a claim; none where it has neither value nor range.
+/// The value of a claim; none if it has neither a value nor a range.
 pub(super) fn figure(claim: &Claim) -> Option<Figure> {
     let (size, unit) = time_unit(&claim.metric).unwrap_or((1.0, ""));
     let per_second = if claim.metric.ends_with("_rps") { "/s" } else { "" };
@@ -77,12 +77,12 @@ pub(super) fn figure(claim: &Claim) -> Option<Figure> {
     }
 }
 
-/// The figure of a claim that was chosen and not measured, so that its digits are all that there are.
+/// The value of a claim that was chosen and not measured, so it has no rounding error.
 fn exactly(claim: &Claim) -> Option<Figure> {
     figure(&Claim { half_digit: 0.0, ..claim.clone() })
 }
 
-/// What was published of one contender in one run.
+/// The published values of one contender in one run.
 #[derive(Debug, Clone)]
 pub(super) struct Run<'a> {
     pub(super) row: Option<&'a str>,
@@ -90,7 +90,7 @@ pub(super) struct Run<'a> {
     all: &'a [Claim],
 }
 
-/// Every run of every contender, in the order of their first figures.
+/// Every run of every contender, in the order of their first values.
 pub(super) fn runs(claims: &[Claim]) -> Vec<Run<'_>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for claim in claims.iter().filter(|claim| claim.baseline.is_none()) {
@@ -104,25 +104,25 @@ pub(super) fn runs(claims: &[Claim]) -> Vec<Run<'_>> {
 }
 
 impl<'a> Run<'a> {
-    /// The run that a claim is of; none where it is about no contender.
+    /// The run that a claim belongs to; none if the claim is about no contender.
     pub(super) fn of(claim: &'a Claim, all: &'a [Claim]) -> Option<Self> {
         Some(Self { row: claim.run(), contender: claim.contender.as_deref()?, all })
     }
 
-    /// What was measured in this very run. Of several claims of one metric the first counts.
+    /// The measured value of a metric in this run. If several claims have the metric, the first counts.
     pub(super) fn own(&self, metric: &str) -> Option<Figure> {
         self.claims().find(|claim| claim.metric == metric).and_then(figure)
     }
 
-    /// What was measured in this very run.
+    /// The claims about this run.
     pub(super) fn claims(&self) -> impl Iterator<Item = &'a Claim> {
         let (row, contender) = (self.row, self.contender);
         let of = move |claim: &&Claim| claim.baseline.is_none() && claim.run() == row;
         self.all.iter().filter(of).filter(move |claim| claim.contender.as_deref() == Some(contender))
     }
 
-    /// A setting of this run, which nobody rounded: what is said of it, else of the contender, else of the row, else of
-    /// everything.
+    /// A setting of this run, without rounding error: the claim about this run, otherwise about the contender, otherwise about the row,
+    /// otherwise about everything.
     pub(super) fn setting(&self, metric: &str) -> Option<Figure> {
         let places =
             [(self.row, Some(self.contender)), (None, Some(self.contender)), (self.row, None), (None, None)];
@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
         places.into_iter().find_map(of)
     }
 
-    /// The warm-up that the source reports, and whose it is: of this run, else the first of anybody.
+    /// The warm-up that the source reports, and its contender: the one of this run, otherwise the first of any contender.
     pub(super) fn warm_up(&self) -> Option<(Figure, &'a str)> {
         if let Some(own) = self.setting("warmup_s") {
             return Some((own, ""));
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         Some((figure(anybodys)?, anybodys.contender.as_deref().unwrap_or_default()))
     }
 
-    /// Latencies of this run with their places, in seconds; each place once.
+    /// The latencies of this run in seconds, each kind once.
     pub(super) fn latencies(&self) -> Vec<(Place, Figure, &'a str)> {
         let mut all: Vec<(Place, Figure, &'a str)> = Vec::new();
         for claim in self.claims() {
@@ -157,12 +157,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// How many connections were published; none where it is not said, or differs between runs.
+/// The published number of connections; none if it was not published or differs between runs.
 pub fn published_connections(claims: &[Claim]) -> Option<u32> {
     published_count(claims, "connections")
 }
 
-/// How many there were in every published run; none where it is not said, or differs between runs.
+/// The published value of a count; none if it was not published or differs between runs.
 pub(super) fn published_count(claims: &[Claim], metric: &str) -> Option<u32> {
     let mut all = claims.iter().filter(|one| one.metric == metric).filter_map(|one| one.value);
     let first = all.next()?;

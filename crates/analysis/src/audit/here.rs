@@ -1,7 +1,7 @@
-//! This machine's figures for what was published, taken from the record of a race.
+//! This machine's values for published claims, taken from the record of a race.
 //!
-//! Owns: which claims can be held against which part of the record, and what is said then. A figure of another machine is
-//! compared as a ratio between two contenders; of a machine that matches as it is, too. Must not know how anything was measured.
+//! Owns: which part of the record can test which claim, and the resulting verdict. A value from a different machine is compared as a ratio
+//! between two contenders; if the machines match, deadheat also compares the value itself. Must not know how anything was measured.
 
 mod looked;
 mod measured;
@@ -18,7 +18,7 @@ use looked::{Found, Looked};
 use measured::{Wanted, is_of, unit, wanted};
 use race::{Race, Side};
 
-/// Settings of a published run, and what is no result of a contender: nothing to be found here.
+/// Settings of a published run, and other values that are not results of a contender: a race cannot test them.
 const SETTINGS: [&str; 11] = [
     "connections",
     "requests",
@@ -32,7 +32,7 @@ const SETTINGS: [&str; 11] = [
     "generator_threads",
     "edge_latency_ms",
 ];
-/// What was published, is no setting, and is compared by no race: why.
+/// Published values that are not settings and that no race compares, each with the reason.
 const UNCOMPARED: [(&str, &str); 4] = [
     (
         "warmup_s",
@@ -52,10 +52,10 @@ const UNCOMPARED: [(&str, &str); 4] = [
     ),
 ];
 
-/// Adds what this machine's race says of each claim.
+/// Adds the verdict of this machine's race on each claim.
 ///
 /// # Errors
-/// When the record is of another study, or a histogram in it is damaged; the audit is as it was then.
+/// When the record is of another study, or has a damaged histogram. The audit is then unchanged.
 pub fn add_race(audit: &mut AuditRecord, file: &str, report: &Report) -> Result<(), AnalysisError> {
     let record = &report.record;
     if record.plan.study != audit.study {
@@ -72,7 +72,7 @@ pub fn add_race(audit: &mut AuditRecord, file: &str, report: &Report) -> Result<
             continue;
         }
         let (said, own) = (race.says(at, claim)?, if matches { race.own_figure(at, claim)? } else { None });
-        // Whose own figure is held against the claim needs nobody to be divided by.
+        // If the claim's own value can be compared, a ratio that is not testable is of no interest.
         here.extend(said.filter(|one| own.is_none() || one.verdict != ClaimVerdict::NotTestable));
         here.extend(own);
     }
@@ -82,31 +82,31 @@ pub fn add_race(audit: &mut AuditRecord, file: &str, report: &Report) -> Result<
     Ok(())
 }
 
-/// What comes of holding a claim against a race.
+/// The outcome of testing a claim against a race.
 enum Held {
-    /// What is told is told.
+    /// The verdict is recorded.
     Told,
-    /// Why nothing can be told.
+    /// The claim cannot be tested, for this reason.
     Untestable(String),
-    /// It is the one that the others of its row are divided by.
+    /// The other claims of its row are divided by this one.
     Divisor,
 }
 
-/// What a claim is about.
+/// The subject of a claim.
 struct About<'c> {
     side: Side<'c>,
     stated: Figure,
     wanted: Wanted,
 }
 
-/// The ratio that was published.
+/// The published ratio.
 struct Stated<'c> {
     ratio: Published,
     base: Side<'c>,
 }
 
 impl<'a> Race<'a> {
-    /// What the race says of a claim; nothing of the one that the others of its row are divided by.
+    /// The race's verdict on a claim; none for the claim that the others of its row are divided by.
     fn says(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, AnalysisError> {
         let mut one = blank(at, claim);
         match self.held(&mut one, claim)? {
@@ -117,8 +117,8 @@ impl<'a> Race<'a> {
         Ok(Some(noted(one, claim)))
     }
 
-    /// A claim's figure as it is, on a machine that matches the published one; nothing where the claim is a ratio, or the race has no
-    /// such figure.
+    /// Compares a claim's value itself, on a machine that matches the published one; none if the claim is a ratio or the race has no such
+    /// value.
     fn own_figure(&self, at: usize, claim: &Claim) -> Result<Option<ClaimHere>, AnalysisError> {
         let (Ok(About { side, stated, wanted }), false) =
             (self.about(claim), claim.metric.ends_with("_ratio") || claim.baseline.is_some())
@@ -132,12 +132,12 @@ impl<'a> Race<'a> {
         let Some(found) = found else { return Ok(None) };
         let mut one = blank(at, claim);
         one.scenario = Some(side.scenario.into());
-        // The claim as it was written, not in seconds.
+        // The claim in the unit in which it was written, not in seconds.
         let published = stated.is.scaled(1.0 / time_unit(&claim.metric).map_or(1.0, |(size, _)| size));
         one.published = Some((published.low, published.high));
         judged(&mut one, published, &found, self.report.record.plan.method.margin);
         if one.verdict == ClaimVerdict::Contradicted {
-            // A figure has no direction.
+            // A single value has no direction to contradict.
             one.verdict = ClaimVerdict::NotReproduced;
         }
         Ok(Some(noted(one, claim)))
@@ -195,7 +195,7 @@ impl<'a> Race<'a> {
         }
     }
 
-    /// Whom and what a claim is about, and where that is looked for.
+    /// The contender and the value that a claim is about, and where the race has them.
     fn about<'c>(&self, claim: &'c Claim) -> Result<About<'c>, String>
     where
         'a: 'c,
@@ -213,7 +213,7 @@ impl<'a> Race<'a> {
         Ok(About { side: Side { contender, scenario }, stated, wanted })
     }
 
-    /// Whom a stated ratio is to: its baseline, or the same contender in another scenario.
+    /// The other side of a stated ratio: its baseline, or the same contender in another scenario.
     fn base<'c>(&self, claim: &'c Claim, side: Side<'c>, wanted: Wanted) -> Result<Side<'c>, String>
     where
         'a: 'c,
@@ -226,15 +226,15 @@ impl<'a> Race<'a> {
         Ok(Side { contender: claim.baseline.as_deref().unwrap_or(side.contender), scenario })
     }
 
-    /// What is taken from the record for a metric: what contenders measure themselves is known by its name.
+    /// What to read from the record for a metric. A value that contenders measure themselves is identified by its name.
     fn wanted(&self, metric: &str) -> Option<Wanted> {
         let mut measures = self.report.record.plan.scenarios.iter().filter_map(|one| one.shape.measure());
         let own = measures.any(|measure| is_of(metric, measure));
         if own { Some(Wanted::Of(Metric::Measure)) } else { wanted(metric) }
     }
 
-    /// By whose figure of the same row a figure is divided: the race's baseline's if that was published and raced, else the
-    /// first one's that was.
+    /// The claim of the same row by which a claim's value is divided: that of the race's baseline if it was published and raced, otherwise
+    /// the first one that was.
     fn divided_by(&self, claim: &Claim, side: Side<'_>) -> Partner<'a> {
         let alike =
             |one: &Claim| one.metric == claim.metric && one.run() == claim.run() && one.baseline.is_none();
@@ -260,7 +260,7 @@ impl<'a> Race<'a> {
     }
 }
 
-/// What there is before anything is looked for.
+/// The result for a claim before any look-up.
 fn blank(at: usize, claim: &Claim) -> ClaimHere {
     ClaimHere {
         claims: vec![at],
@@ -279,7 +279,7 @@ fn blank(at: usize, claim: &Claim) -> ClaimHere {
     }
 }
 
-/// With what the study says of the claim, after what the race does.
+/// Appends the study's note on the claim to the note from the race.
 fn noted(mut one: ClaimHere, claim: &Claim) -> ClaimHere {
     if let Some(own) = &claim.note {
         one.note = Some(one.note.map_or_else(|| own.clone(), |note| format!("{note} ({own})")));
@@ -287,13 +287,13 @@ fn noted(mut one: ClaimHere, claim: &Claim) -> ClaimHere {
     one
 }
 
-/// Who a figure is divided by.
+/// The claim that a value is divided by.
 enum Partner<'a> {
-    /// It is the one that the others are divided by.
+    /// The claim itself is the divisor of the others.
     Itself,
-    /// Why there is nobody.
+    /// There is no divisor, for this reason.
     Nobody(&'static str),
-    /// Its claim, its name and its figure.
+    /// The index of the claim, its contender and its value.
     Of(usize, &'a str, Figure),
 }
 
@@ -301,8 +301,9 @@ fn damaged(scenario: &str, source: HistogramError) -> AnalysisError {
     AnalysisError::Histogram { scenario: scenario.into(), source }
 }
 
-/// Why a wide interval that holds what was published reproduces nothing: with 1 in it, a difference is not even known by its direction,
-/// and that there is none is known only where it lies about what was published, on both sides within the margin.
+/// Why a wide interval that contains the published ratio does not reproduce it. If the claim is a difference, the interval must exclude 1, or
+/// not even the direction is certain. If the claim is no difference, the whole interval must lie around the published ratio, within the
+/// margin on both sides.
 fn cannot_tell(published: Published, found: &Found, margin: f64) -> Option<&'static str> {
     let (low, high) = found.interval?;
     let alike = (1.0 / (1.0 + margin)..=1.0 + margin).contains(&published.value);
@@ -317,7 +318,7 @@ fn cannot_tell(published: Published, found: &Found, margin: f64) -> Option<&'sta
     }
 }
 
-/// Reproduced if what was published lies within the interval, widened by the margin.
+/// The verdict is "reproduced" if the published value lies within the interval, widened by the margin.
 fn judged(one: &mut ClaimHere, published: Published, found: &Found, margin: f64) {
     one.here = Some(found.value);
     let Some((low, high)) = found.interval else {

@@ -1,4 +1,4 @@
-//! Published figures held against each other: nothing is run, and nothing is assumed but what the source itself says.
+//! Checks published values for consistency with each other. It runs nothing, and assumes nothing but what the source itself states.
 //!
 //! Owns the checks, their tolerances and their sentences. Must not know which machine it runs on.
 
@@ -8,11 +8,11 @@ use deadheat_stats::{Published, Sample, mean_bounds};
 use super::figures::{Figure, Place, Run, figure, runs};
 use crate::number::{exact, percent, three_digits};
 
-/// Requests in flight of a closed load may differ from its connections by this share; ratios and counts from what they
-/// are made of likewise.
+/// The requests in flight of a closed load may differ from its connections by this share. So may ratios and counts from the values that they
+/// are computed from.
 const TOLERANCE: f64 = 0.02;
 
-/// Every check that the claims allow, run by run, then the ratios and what is said of several runs.
+/// Every check that the claims allow: first run by run, then ratios and statements about several runs.
 pub(super) fn checks(claims: &[Claim]) -> Vec<PublishedCheck> {
     let mut all: Vec<PublishedCheck> = Vec::new();
     for run in runs(claims) {
@@ -46,7 +46,8 @@ fn check(
     }
 }
 
-/// Throughput times mean latency is what is in flight, and a closed load has one request in flight on each connection.
+/// Little's law: throughput times mean latency is the number of requests in flight. A closed load has one request in flight on each
+/// connection.
 fn littles_law(run: &Run<'_>) -> Option<PublishedCheck> {
     let rate = run.own("throughput_rps")?;
     let latencies = run.latencies();
@@ -87,7 +88,7 @@ fn in_flight(run: &Run<'_>, rate: &Figure, mean: &Figure, connections: &Figure) 
     check(run, CheckKind::LittlesLaw, outcome, (Some(found), Some(of)), text)
 }
 
-/// What became of connections that had nothing in flight that was counted.
+/// Explains what may have happened to connections that had no counted request in flight.
 fn unaccounted(run: &Run<'_>, flight: Published, missing: f64, of: f64) -> String {
     let share = percent(missing / of);
     let Some(failed) = run.setting("connect_errors").filter(|failed| failed.is.value > 0.0) else {
@@ -106,7 +107,7 @@ fn unaccounted(run: &Run<'_>, flight: Published, missing: f64, of: f64) -> Strin
     }
 }
 
-/// Without a mean, its percentiles say between what it lies.
+/// Checks Little's law without a mean, using the bounds that the percentiles set for it.
 fn between(
     run: &Run<'_>,
     rate: &Figure,
@@ -131,7 +132,7 @@ fn between(
     Some(check(run, CheckKind::LittlesLaw, outcome, (found, Some(of)), text))
 }
 
-/// Between what the mean lies, in seconds; none without a percentile.
+/// The bounds of the mean, in seconds; none without a percentile.
 fn bounds(latencies: &[(Place, Figure, &str)]) -> Option<(f64, Option<f64>)> {
     let of =
         |wanted: Place| latencies.iter().find(|(place, ..)| *place == wanted).map(|(_, figure, _)| figure.is);
@@ -185,8 +186,8 @@ fn requests(run: &Run<'_>) -> Option<PublishedCheck> {
     Some(check(run, CheckKind::Requests, outcome, (Some(made.value), Some(stated.is.value)), text))
 }
 
-/// A run must outlast the time for which the source says that things are slow at first; a warm-up before it has taken a part of
-/// that.
+/// A run must be longer than the time for which the source says that a program is slow at first. A warm-up before the run covers part of that
+/// time.
 fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
     let rate = run.own("throughput_rps")?;
     let (length, how) = if let Some(requests) = run.setting("requests") {
@@ -209,7 +210,7 @@ fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
     };
     let sound = passed_s >= warm_up.is.high;
     let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
-    // Another's warm-up says only that this one's may be as long.
+    // Another contender's warm-up shows only that this one's may be as long.
     let (whose, sure) = match whose {
         "" => (String::new(), "is"),
         name if name == run.contender => (String::new(), "is"),
@@ -226,7 +227,7 @@ fn run_length(run: &Run<'_>) -> Option<PublishedCheck> {
     Some(check(run, CheckKind::RunLength, outcome, (Some(passed_s), Some(warm_up.is.low)), text))
 }
 
-/// Percentiles rise, extremes enclose them, and the mean lies where they leave it room.
+/// Percentiles must rise, extremes must enclose them, and the mean must lie where they allow.
 fn order(run: &Run<'_>) -> Option<PublishedCheck> {
     let latencies = run.latencies();
     if latencies.len() < 2 {
@@ -268,7 +269,7 @@ fn order(run: &Run<'_>) -> Option<PublishedCheck> {
     Some(check(run, CheckKind::Order, CheckOutcome::Sound, (None, None), text))
 }
 
-/// A request that timed out has no latency, so that the longest ones are not in the figures.
+/// A request that timed out has no latency, so the longest latencies are missing from the values.
 fn timeouts(run: &Run<'_>) -> Option<PublishedCheck> {
     let timeouts = run.own("timeouts").filter(|timeouts| timeouts.is.value > 0.0)?;
     let latencies = run.latencies();
@@ -280,11 +281,11 @@ fn timeouts(run: &Run<'_>) -> Option<PublishedCheck> {
     Some(check(run, CheckKind::Timeouts, CheckOutcome::Weakened, (Some(timeouts.is.value), None), text))
 }
 
-/// A ratio that is stated, against the quotient of the figures that it must be made of.
+/// Checks a stated ratio against the quotient of the values that it must be computed from.
 fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
     let (of, stated) = (claim.metric.strip_suffix("_ratio")?, figure(claim)?);
     let contender = claim.contender.as_deref()?;
-    // Of one scenario to another it is the contender's own, unless it has a baseline.
+    // A ratio between scenarios is of the same contender, unless it names a baseline.
     let other = claim.baseline_scenario.as_deref();
     let baseline = claim.baseline.as_deref().or(other.map(|_| contender))?;
     let to = other.unwrap_or(baseline);
@@ -323,8 +324,8 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
     made(outcome, Some(quotient.value), text)
 }
 
-/// A coefficient of variation that is stated (`throughput_cv`), against that of the runs that were published (rows `ROW, run 1` and so
-/// on). However small it is, it is of successive runs of one start, which have in common whatever that start happened to be.
+/// Checks a stated coefficient of variation (`throughput_cv`) against that of the published runs (rows `ROW, run 1` and so on). Even a small
+/// one covers only successive runs of one start, which all share the peculiarities of that start.
 fn spread(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
     let (of, stated) = (claim.metric.strip_suffix("_cv")?, figure(claim)?);
     let run = Run::of(claim, claims)?;

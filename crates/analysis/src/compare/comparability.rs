@@ -1,8 +1,8 @@
-//! Whether two records can be compared at all: what was not the same, and what either record says against itself.
+//! Decides whether two records can be compared: which conditions differed, and which findings either record has on itself.
 //!
 //! Owns the messages. Must not know how findings are shown.
 //!
-//! What a record's own report says is invalid stays invalid here, under its own code.
+//! A finding that a record's own report marks invalid is invalid here too, under its own code.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use crate::gates::table::{self, By};
 use crate::number::{bytes, clock, time_ns};
 use crate::report::Report;
 
-/// Memory may differ by so much, which a kernel keeps for itself.
+/// Memory sizes may differ by this share, which a kernel may keep for itself.
 const SAME_MEMORY: f64 = 0.03;
-/// Warm-ups that are found by a pilot may differ by this factor.
+/// Warm-ups found by a pilot may differ by this factor.
 const SAME_WARM_UP: f64 = 2.0;
 
-/// What was one thing then and is another now: its name and both.
+/// One setting that may differ between the records: its name, its old value and its new value.
 pub(super) type Unlike = (&'static str, String, String);
 
-/// `kernel 6.1.0 then, 6.5.0 now`; none if all are alike.
+/// Describes the differences: `kernel 6.1.0 then, 6.5.0 now`; none if there are none.
 pub(super) fn unlike(all: impl IntoIterator<Item = Unlike>) -> Option<String> {
     let told: Vec<String> = all
         .into_iter()
@@ -35,7 +35,7 @@ pub(super) fn unlike(all: impl IntoIterator<Item = Unlike>) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-/// Findings on the whole of both records. `files`: the old one's name and the new one's.
+/// Findings on both records as a whole. `files`: the names of the old file and the new file.
 pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &CompareOptions) -> Vec<Finding> {
     let (old, new) = (both.old, both.new);
     let mut all: Vec<Finding> = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn of_records(both: &Both<'_>, files: [&str; 2], asked: &CompareOptio
     all
 }
 
-/// Findings on one scenario and the contenders that were chosen in it; `field`: those of them that raced in both.
+/// Findings on one scenario and the contenders chosen in it. `field`: those of them that raced in both records.
 pub(super) fn of_scenario(
     both: &Both<'_>,
     scenario: &str,
@@ -70,7 +70,7 @@ pub(super) fn of_scenario(
     all.extend(limits(&then.limits, &now.limits));
     all.extend(chosen.iter().filter_map(|one| not_raced(both, scenario, one)));
     all.extend(both.reference.iter().filter_map(|one| not_raced(both, scenario, one)).map(|finding| {
-        // What is divided by it cannot be told, either.
+        // A ratio to a reference that was not raced is invalid, too.
         let name = finding.contender.unwrap_or_default();
         Finding::invalid(&finding.code, format!("the reference {name}: {}", finding.message), &finding.remedy)
     }));
@@ -109,8 +109,8 @@ fn measured_apart(both: &Both<'_>) -> Option<Finding> {
     Some(table::MEASURED_APART.warning(By::Compare, message))
 }
 
-/// What makes another machine of it, each as it was then and is now: processor, number of processors, memory or hypervisor, and
-/// settings that change how fast the same processor is. None if it is the same one.
+/// Describes what makes the machines different, each as it was then and is now: processor, number of processors, memory, hypervisor, and
+/// settings that change how fast the same processor is. None if they are the same machine.
 pub fn other_machine(then: &Machine, now: &Machine) -> Option<String> {
     unlike(hardware(then, now).into_iter().chain(settings(&then.details, &now.details)))
 }
@@ -130,7 +130,7 @@ fn hardware(then: &Machine, now: &Machine) -> [Unlike; 5] {
     ]
 }
 
-/// Only what both records know: earlier versions of deadheat did not read these.
+/// Compares only settings that both records have: earlier versions of deadheat did not read them.
 fn settings(then: &MachineDetails, now: &MachineDetails) -> Vec<Unlike> {
     let has_nodes = |details: &MachineDetails| details.memory_nodes.as_ref().is_some_and(|all| all.len() > 1);
     let balancing = |details: &MachineDetails| details.numa_balancing.filter(|_| has_nodes(details));
@@ -148,7 +148,7 @@ fn settings(then: &MachineDetails, now: &MachineDetails) -> Vec<Unlike> {
     both.chain(mitigations(then, now)).collect()
 }
 
-/// Of the vulnerabilities that both kernels know, those against which they do not do the same.
+/// Vulnerabilities that both kernels list and mitigate differently.
 fn mitigations(then: &MachineDetails, now: &MachineDetails) -> Option<Unlike> {
     let (then, now) = (then.mitigations.as_ref()?, now.mitigations.as_ref()?);
     let differ = then.keys().filter(|name| now.get(*name).is_some_and(|text| *text != then[*name]));
@@ -288,7 +288,7 @@ fn unmatched(both: &Both<'_>, asked: &CompareOptions) -> Vec<Finding> {
     all
 }
 
-/// The record's own warnings, by their codes.
+/// Lists the codes of the warnings in the record itself.
 fn own_warnings(report: &Report, which: &str, file: &str) -> Option<Finding> {
     let findings = report.findings.iter().chain(report.scenarios.iter().flat_map(|one| &one.findings));
     let mut codes: Vec<&str> = Vec::new();
@@ -309,8 +309,8 @@ fn own_warnings(report: &Report, which: &str, file: &str) -> Option<Finding> {
     })
 }
 
-/// What takes numbers away in either record's own report, where it is about those that are compared here; about whom is
-/// said by the name in the new record. What is about the reference is about all that is divided by it.
+/// Findings of either record's own report that invalidate values compared here, with the contender's name in the new record. A finding on the
+/// reference applies to every value that is divided by it.
 fn own_invalid(both: &Both<'_>, field: &[Match], findings: &dyn Fn(&Report) -> Vec<Finding>) -> Vec<Finding> {
     let mut all = Vec::new();
     for (report, when) in [(&both.old_report, "then"), (&both.new_report, "now")] {
@@ -350,21 +350,21 @@ fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Find
     Some(table::DIFFERENT_LOAD.finding(By::Compare, Severity::Invalid, message))
 }
 
-/// A load in words; a rate or an objective to the last digit, where words alone would round it.
+/// Describes a load, with a rate or an objective to the last digit, because the words alone would round it.
 fn exact(load: &Experiment) -> String {
     let digits = load.rate_per_s().map(|rate| format!(" ({rate}/s)"));
     let digits = digits.or_else(|| Some(format!(" ({} ns)", load.objective()?.limit_ns)));
     sentence(load) + &digits.unwrap_or_default()
 }
 
-/// What contenders were held to: a quota makes another server of the same program.
+/// The limits of the contenders: a different quota makes a different server of the same program.
 fn limits(then: &Limits, now: &Limits) -> Option<Finding> {
     let cpus = |one: &Limits| match (one.cpus, one.asked_cpus) {
         (None, _) => "none".to_owned(),
         (Some(cpus), None) => format!("{cpus} cores"),
         (Some(cpus), Some(asked)) => format!("{cpus} cores (of {asked})"),
     };
-    // As many of other cores are told by their own code.
+    // Only the number counts here: the function `cores` reports different cores of the same number.
     let cores = |one: &Limits| match one.cpuset.len() {
         0 => "all of the contenders'".to_owned(),
         count => count.to_string(),
@@ -379,7 +379,7 @@ fn limits(then: &Limits, now: &Limits) -> Option<Finding> {
     Some(table::DIFFERENT_LIMITS.finding(By::Compare, Severity::Invalid, message))
 }
 
-/// A contender that was put out of either race is nobody to compare; that nothing is said of it must not look as if all were well.
+/// A contender that was excluded from either race cannot be compared. Without this finding, its absence would look as if nothing were wrong.
 fn not_raced(both: &Both<'_>, scenario: &str, one: &Match) -> Option<Finding> {
     let is_out = |record: &Record, index: usize| {
         let name = &record.plan.contenders[index].name;
@@ -413,7 +413,7 @@ fn probe<'a>(record: &'a Record, name: &str) -> Option<&'a Probe> {
     record.plan.probes.iter().find(|one| one.name == name)
 }
 
-/// A request with all that is sent.
+/// Describes a request with everything that it sends.
 fn request(probe: &Probe) -> String {
     let headers: String =
         probe.request_headers.iter().map(|(name, value)| format!(" [{name}: {value}]")).collect();
@@ -425,11 +425,11 @@ fn request(probe: &Probe) -> String {
     format!("{} {}{more}{headers}{body}", probe.method, probe.path)
 }
 
-/// What the answers of a scenario were held against.
+/// The contract that the answers of a scenario had to meet.
 fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Finding> {
     let rules = |record: &Record, scenario: &ScenarioPlan| -> Vec<Probe> {
         let all = scenario.requests.iter().filter_map(|share| probe(record, &share.probe)).cloned();
-        // Its name and what is sent are no part of the contract.
+        // The name of a probe and what it sends are not part of the contract.
         let bare = |one: Probe| Probe {
             name: String::new(),
             method: String::new(),

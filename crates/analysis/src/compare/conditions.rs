@@ -1,7 +1,7 @@
-//! Where the conditions of `--fail-if` hold.
+//! Decides where the conditions of `--fail-if` hold.
 //!
-//! Owns what a condition speaks of: every contender in every scenario, in the metric that it names, else in what the
-//! race was about; and where it speaks of what could not be compared. When it holds is said by `stats`.
+//! Owns which comparisons a condition applies to: every contender in every scenario, in the metric that it names, otherwise in the metrics
+//! that the race was about. Owns also which of these could not be compared. `stats` decides when a condition holds.
 
 use deadheat_record::{Metric, VerdictWord};
 use deadheat_stats::Compared;
@@ -14,7 +14,7 @@ use crate::judge::{direction, verdict as verdict_of};
 use crate::report::{Comparison, Report, ScenarioResult};
 use crate::series;
 
-/// What the conditions say of a comparison of two records.
+/// Applies the conditions to a comparison of two records.
 pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<ConditionResult> {
     let places: Vec<Place<'_>> = scenarios
         .iter()
@@ -25,7 +25,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
         let named = condition.metric.map(Metric::word);
         let is_meant = |one: &Change| named.is_none_or(|metric| one.metric == metric);
         let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
-        // Where a race was about the metric; all of them where none was.
+        // If a race was about the metric, the condition applies only there; otherwise to all comparisons in it.
         let some_asked = changes.any(|one| is_meant(one) && one.asked);
         let speaks = |one: &Change| is_meant(one) && (one.asked || named.is_some() && !some_asked);
         let taken = |one: &Change| one.verdict == VerdictWord::Invalid;
@@ -42,8 +42,8 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
     results
 }
 
-/// What the conditions say of a race: of every contender against the baseline. Where the metric that a condition names could not be
-/// compared, or one of those that the race was about where it names none, nobody can tell.
+/// Applies the conditions to a race: to every contender against the baseline. The result is unknown where the condition's metric could not be
+/// compared or, if it names none, any metric that the race was about could not be.
 pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
     for scenario in &report.scenarios {
@@ -60,7 +60,7 @@ pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     results
 }
 
-/// Where a scenario was to compare the metric, or any where none is named, and cannot.
+/// The places where a scenario was to compare the metric (or, if none is named, any of its metrics) and could not.
 fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<ConditionPlace> {
     let (record, baseline) = (&report.record, report.baseline(name));
     let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index].name);
@@ -75,7 +75,7 @@ fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<Condi
     missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
 }
 
-/// One comparison, and where it stands.
+/// One comparison, with its scenario, contender and metric.
 struct Place<'a> {
     scenario: &'a str,
     contender: &'a str,
@@ -120,7 +120,7 @@ fn compared(
     ends: (Option<f64>, Option<f64>),
     more_is_better: bool,
 ) -> Compared {
-    // An upper end that is not there beside a lower one is beyond a float.
+    // A missing upper end beside an existing lower one is too large for a float.
     let interval =
         ends.0.map(|low| LogInterval { low: low.ln(), high: ends.1.map_or(f64::INFINITY, f64::ln) });
     Compared { verdict: verdict_of(word), negligible, interval, direction: direction(more_is_better) }

@@ -1,24 +1,25 @@
-//! A contender's epochs as logs: their levels, and what they are against a reference.
+//! The logs of a contender's epochs: their levels, or their ratios to a reference.
 //!
-//! Owns the way from the record's values to what `stats` compares.
+//! Owns the conversion of the record's values to the input of `stats`.
 
 use deadheat_record::{HistogramError, Metric, Record};
 use deadheat_stats::{epoch_log_level, epoch_log_ratio};
 
 use crate::series::{Values, has_tail, seen};
 
-/// What one record holds of one contender in one metric.
+/// One record's values of one contender in one metric.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Series {
     /// Natural logs of the epochs' levels, in time order.
     pub(super) levels: Vec<f64>,
-    /// Natural logs that are compared: the levels, or with a reference the epochs' ratios to it.
+    /// The compared natural logs: the levels, or with a reference the ratios of the epochs to it.
     pub(super) compared: Vec<f64>,
-    /// How much all of them may be off together on the log scale, since no value is known any finer: the finest of the epochs.
+    /// The largest common error of all of them on the log scale that comes from the resolution of the values: that of the epoch with the
+    /// finest one.
     pub(super) resolution: f64,
 }
 
-/// Nothing for a percentile with too few requests beyond it.
+/// Empty for a percentile with too few requests beyond it.
 pub(super) fn series(
     record: &Record,
     scenario: &str,
@@ -43,7 +44,7 @@ pub(super) fn series(
             None => level,
             Some(reference) => {
                 let (of_reference, other) = seen(epoch, reference, metric)?;
-                // Steps of both are in their quotient, and those of either record in what is said of them.
+                // The quotient has the resolution error of both values.
                 step += other;
                 epoch_log_ratio(&flat(of_reference), &values).map(deadheat_stats::EpochRatio::trimmed)
             }

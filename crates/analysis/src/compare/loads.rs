@@ -1,6 +1,6 @@
-//! Two lone loads: one run each, so that there are ratios and nothing is told apart.
+//! Compares two lone loads. With one run each, there are ratios but no verdicts.
 //!
-//! Owns what of two loads is held side by side, and why nothing follows from it. Must not know how it is shown.
+//! Owns which values of two loads are compared, and why they allow no conclusion. Must not know how the comparison is shown.
 
 use deadheat_record::{ArrivalsWord, Experiment, Finding, LoadRecord, LoadShape, Severity, VerdictWord};
 
@@ -13,11 +13,11 @@ use super::document::{
 };
 use super::options::Named;
 
-/// What holds for a margin and an error rate that nothing rests on: the method's own.
+/// Placeholders for the margin and the error rate, which no result uses: the defaults of the method.
 const MARGIN: f64 = 0.03;
 const ALPHA: f64 = 0.025;
 
-/// Holds two loads side by side.
+/// Compares two loads.
 pub fn loads(old: &Named<'_, LoadRecord>, new: &Named<'_, LoadRecord>) -> CompareDocument {
     let (then, now) = (old.record, new.record);
     let findings = findings(then, now);
@@ -66,7 +66,7 @@ fn shape(load: &LoadRecord) -> Experiment {
     }
 }
 
-/// What both have, in the order in which it is read.
+/// The values that both have, in reading order.
 fn changes(then: &LoadRecord, now: &LoadRecord, verdict: VerdictWord) -> Vec<Change> {
     let throughput = ("throughput", then.throughput_rps, now.throughput_rps);
     let times = |load: &LoadRecord| {
@@ -124,7 +124,7 @@ fn findings(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
 }
 
 fn asked(then: &LoadRecord, now: &LoadRecord) -> Option<Finding> {
-    // The port of a server that is started anew is often another.
+    // The port often changes when a server is restarted.
     let path = |load: &LoadRecord| {
         let rest = load.url.split_once("://").map_or(load.url.as_str(), |(_, rest)| rest);
         rest.find('/').map_or_else(|| "/".to_owned(), |at| rest[at..].to_owned())

@@ -1,18 +1,18 @@
-//! Who is who in two records.
+//! Matches the contenders of two records.
 
 use deadheat_record::Record;
 
 use super::options::CompareOptions;
 use crate::report::Report;
 
-/// An index into the old plan's contenders and one into the new plan's.
+/// One contender, as an index into the old plan's contenders and one into the new plan's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Match {
     pub(super) old: usize,
     pub(super) new: usize,
 }
 
-/// The name in the old record of the contender that the new one calls `new`.
+/// The name in the old record of the contender that is called `new` in the new record.
 pub(super) fn old_name<'a>(asked: &'a CompareOptions, new: &'a str) -> &'a str {
     asked.map.iter().find(|(_, now)| now == new).map_or(new, |(then, _)| then)
 }
@@ -25,14 +25,14 @@ pub(super) fn index_of(record: &Record, name: &str) -> Option<usize> {
     record.plan.contenders.iter().position(|one| one.name == name)
 }
 
-/// Both records with what was derived from each.
+/// Both records with the report derived from each.
 pub(super) struct Both<'a> {
     pub(super) old: &'a Record,
     pub(super) new: &'a Record,
     pub(super) old_report: Report,
     pub(super) new_report: Report,
-    /// Who is the same contender in both, whether chosen or not; in the new plan's order.
+    /// The contenders that are in both records, whether chosen or not, in the new plan's order.
     pub(super) matches: Vec<Match>,
-    /// The reference, if there is one; it is among the matches.
+    /// The reference, if there is one. It is one of the matches.
     pub(super) reference: Option<Match>,
 }

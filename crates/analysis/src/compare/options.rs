@@ -1,37 +1,37 @@
-//! What is asked of a comparison, and why it can be refused.
+//! The options of a comparison, and its errors.
 
 use deadheat_record::Metric;
 use deadheat_stats::Condition;
 
 use crate::error::AnalysisError;
 
-/// What is asked of a comparison of two races; empty lists and `None` leave the choice to the records.
+/// The options of a comparison of two races. Empty lists and `None` leave the choice to the records.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CompareOptions {
-    /// Names in the old record and in the new one, of contenders that go by two names.
+    /// Pairs of old name and new name, for contenders that were renamed.
     pub map: Vec<(String, String)>,
-    /// Only these contenders, by their names in the new record.
+    /// Compare only these contenders, by their names in the new record.
     pub contenders: Vec<String>,
-    /// Only these scenarios.
+    /// Compare only these scenarios.
     pub scenarios: Vec<String>,
-    /// Only these metrics.
+    /// Compare only these metrics.
     pub metrics: Vec<Metric>,
     /// Divide by this contender, by its name in the new record.
     pub reference: Option<String>,
-    /// Instead of the new record's margin.
+    /// Replaces the new record's margin.
     pub margin: Option<f64>,
-    /// Instead of the new record's error rate.
+    /// Replaces the new record's error rate.
     pub alpha: Option<f64>,
-    /// What must not be.
+    /// The conditions that make the command fail.
     pub conditions: Vec<FailIf>,
 }
 
-/// A condition as it was written, and what it means.
+/// A condition as written, and its meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
-    /// As it was written.
+    /// The text as written.
     pub text: String,
-    /// The metric that it speaks of; none for what the race was about.
+    /// The metric that it names; none for those that the race was about.
     pub metric: Option<Metric>,
     /// When it holds.
     pub condition: Condition,
@@ -40,36 +40,36 @@ pub struct FailIf {
 /// A record and the file that it was read from.
 #[derive(Debug)]
 pub struct Named<'a, R> {
-    /// As it was given.
+    /// The file name as given.
     pub file: String,
-    /// What it holds.
+    /// The record.
     pub record: &'a R,
 }
 
 /// Why two records could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// One of them is damaged.
+    /// One of the records is damaged.
     #[error("{file}: {source}")]
     Report {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The damage.
         source: AnalysisError,
     },
-    /// A name that is not there.
+    /// An unknown name.
     #[error("{option} {name}: {place} has none of that name; it has {}", .known.join(", "))]
     Unknown {
-        /// The option that named it.
+        /// The option that has the name.
         option: &'static str,
         /// The name.
         name: String,
-        /// Where it was looked for.
+        /// The place where the name is missing.
         place: String,
-        /// What there is.
+        /// The names that exist there.
         known: Vec<String>,
     },
-    /// Whoever would be compared was put out of the old race.
+    /// All contenders that would be compared were excluded from the old race.
     #[error("{file}: nobody is left to compare with: {} was put out of that race", .out.join(", "))]
     Out {
         /// The old record's file.
@@ -77,7 +77,7 @@ pub enum CompareError {
         /// Names in the new record.
         out: Vec<String>,
     },
-    /// No scenario or contender is in both.
+    /// The records have no scenario or contender in common.
     #[error("no {what} is in both records: {} then, {} now", .old.join(", "), .new.join(", "))]
     Nothing {
         /// `scenario` or `contender`.

@@ -1,6 +1,6 @@
-//! Two races: each scenario and contender that both have, metric by metric.
+//! Compares two races: each scenario and contender that both have, metric by metric.
 //!
-//! Owns the families over which the error rate is shared, and which findings take a comparison away.
+//! Owns the families that share the error rate, and which findings invalidate a comparison.
 
 use deadheat_record::{Finding, HistogramError, Metric, Record, Severity, VerdictWord};
 use deadheat_stats::holm::Holm;
@@ -21,7 +21,7 @@ use crate::report::Report;
 /// Compares two races.
 ///
 /// # Errors
-/// When a record is damaged, a name that was asked for is not there, or nothing is in both.
+/// When a record is damaged, an option has an unknown name, or the records have nothing in common.
 pub fn races(
     old: &Named<'_, Record>,
     new: &Named<'_, Record>,
@@ -66,7 +66,7 @@ pub fn races(
     })
 }
 
-/// Whether anybody is compared, or it is at least said who was put out of the new race.
+/// An error unless there is a comparison or an invalid finding, for example on a contender that was excluded from the new race.
 fn somebody(
     scenarios: &[ComparedScenario],
     old: &Named<'_, Record>,
@@ -104,7 +104,7 @@ fn name<'a>(new: &'a Record, one: &Match) -> &'a String {
     &new.plan.contenders[one.new].name
 }
 
-/// Whether every name that was typed is there.
+/// Checks that every name in the options exists.
 fn known(
     old: &Named<'_, Record>,
     new: &Named<'_, Record>,
@@ -144,7 +144,7 @@ fn known(
     Ok(())
 }
 
-/// Who is the same contender in both records.
+/// Matches the contenders that are in both records.
 fn matches(old: &Record, new: &Record, asked: &CompareOptions) -> Result<Vec<Match>, CompareError> {
     let all = new.plan.contenders.iter().enumerate();
     let matches: Vec<Match> = all
@@ -156,7 +156,7 @@ fn matches(old: &Record, new: &Record, asked: &CompareOptions) -> Result<Vec<Mat
     Ok(matches)
 }
 
-/// The scenarios that are in both and were chosen, in the new record's order.
+/// The chosen scenarios that are in both records, in the new record's order.
 fn shared_scenarios(both: &Both<'_>, asked: &CompareOptions) -> Result<Vec<String>, CompareError> {
     let all = |record: &Record| record.plan.scenarios.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
     let (old, new) = (all(both.old), all(both.new));
@@ -168,12 +168,12 @@ fn shared_scenarios(both: &Both<'_>, asked: &CompareOptions) -> Result<Vec<Strin
     Ok(shared)
 }
 
-/// What a scenario measures, as the new record has it.
+/// The metrics of a scenario in the new record.
 fn measured_in(both: &Both<'_>, scenario: &str) -> &'static [Metric] {
     both.new.plan.scenario(scenario).map_or(&[][..], |one| one.shape.metrics())
 }
 
-/// What a scenario is compared in: of what was typed what it measures, and all of it where nothing was typed.
+/// The metrics in which a scenario is compared: those in the options that it measures, or all that it measures if the options name none.
 fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &CompareOptions) -> Vec<Metric> {
     let measured = measured_in(both, scenario);
     match &asked.metrics[..] {
@@ -182,7 +182,7 @@ fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &CompareOptions) -> 
     }
 }
 
-/// Whether every metric that was typed, also in a condition, is one that the scenarios measure.
+/// Checks that every metric in the options and conditions is one that the scenarios measure.
 fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &CompareOptions) -> Result<(), CompareError> {
     let unknown = |option, name: &str, place: &str, known: &[Metric]| {
         let known = known.iter().map(|one| one.word().to_owned()).collect();
@@ -209,7 +209,7 @@ fn known_metrics(both: &Both<'_>, scenarios: &[String], asked: &CompareOptions) 
     }
 }
 
-/// What holds for all families.
+/// The settings that all families share.
 struct Rules<'a> {
     margin: f64,
     alpha: f64,
@@ -240,7 +240,7 @@ fn compared(
         }
         families.push(family);
     }
-    // Contender by contender, what the race asked for first.
+    // Order by contender; within a contender, the metrics that the race asked for come first.
     let mut changes: Vec<Change> = Vec::new();
     for at in 0..field.len() {
         let mut of_one: Vec<Change> = families.iter().map(|family| family[at].clone()).collect();
@@ -253,14 +253,14 @@ fn compared(
     Ok(ComparedScenario { name: scenario.into(), shape, changes, findings })
 }
 
-/// Nothing is said where a finding takes the number of either side away.
+/// Makes the verdict invalid if a finding invalidates the value of either side.
 fn take_away<'a>(change: &mut Change, metric: Metric, mut findings: impl Iterator<Item = &'a Finding>) {
     if findings.any(|one| one.takes(&change.contender, Some(metric))) {
         (change.verdict, change.negligible) = (VerdictWord::Invalid, false);
     }
 }
 
-/// One metric of one scenario: all contenders of the field, sharing the error rate.
+/// One metric of one scenario: all contenders of the field share the error rate.
 fn family(
     both: &Both<'_>,
     scenario: &str,
@@ -295,7 +295,7 @@ fn family(
     Ok(changes)
 }
 
-/// A race with several looks ended by what it saw.
+/// A race with several looks stopped depending on its data, so its comparison gets a smaller error rate.
 fn share_of_alpha(both: &Both<'_>, scenario: &str) -> f64 {
     let has_looks = |record: &Record| {
         record.plan.scenario(scenario).is_some_and(|plan| record.plan.method_of(plan).looks.len() > 1)
@@ -303,7 +303,7 @@ fn share_of_alpha(both: &Both<'_>, scenario: &str) -> f64 {
     if has_looks(both.old) || has_looks(both.new) { ENDED_BY_ITSELF } else { 1.0 }
 }
 
-/// What the family says of one contender.
+/// The family's result for one contender.
 struct Judged {
     welch: Option<Welch>,
     alpha: f64,

@@ -1,13 +1,13 @@
 //! A scenario's verdict as a sentence.
 //!
-//! Owns its wording. Must not know terminals: names stand in it as they are.
+//! Owns its wording. Must not know terminals: it leaves names unescaped.
 
 use deadheat_record::{Finding, Metric, Severity, VerdictWord};
 
 use crate::number::{interval, percent, ratio, ratio_decimals};
 use crate::report::{Comparison, Ended, Ranking, ScenarioResult};
 
-/// The sentence about one metric, of which this is the ranking.
+/// The sentence on one metric, from its ranking.
 pub(crate) fn of(
     scenario: &ScenarioResult,
     ranking: &Ranking,
@@ -66,7 +66,7 @@ fn invalid_codes(scenario: &ScenarioResult, metric: Metric, race_findings: &[Fin
     codes.join(", ")
 }
 
-/// One pair, whatever its verdict.
+/// One pair, with any verdict.
 fn pair(one: &Comparison, margin: f64) -> String {
     let (contender, baseline) = (&one.contender, &one.baseline);
     let aside =
@@ -86,7 +86,7 @@ fn pair(one: &Comparison, margin: f64) -> String {
     }
 }
 
-/// `is 1.52x as fast as node (1.49 to 1.55)`, from the winner's side; `turned` when that is the baseline.
+/// `is 1.52x as fast as node (1.49 to 1.55)`, from the winner's point of view; `turned` if the baseline is the winner.
 fn against(one: &Comparison, loser: &str, turned: bool) -> String {
     let (low, high) = ends(one, turned);
     let shown = value(one, turned);
@@ -99,7 +99,7 @@ fn unclear(one: &Comparison) -> String {
     if one.low.is_none() {
         return "too few epochs".into();
     }
-    // Between looks the interval is a sketch, and so is what could be seen.
+    // Between looks the interval is provisional, and so is the smallest detectable difference.
     let seen = one.detectable_ratio.filter(|_| !one.provisional);
     let seen = seen.map(|seen| format!("; this race could have seen {}", percent(seen - 1.0)));
     figures(one, false) + &seen.unwrap_or_default()
@@ -117,7 +117,7 @@ fn value(one: &Comparison, turned: bool) -> String {
     value.map_or_else(|| "?".into(), |value| ratio(value, ratio_decimals(low, high)))
 }
 
-/// The interval, of baseline over contender when turned.
+/// The interval; of baseline over contender if `turned`.
 fn ends(one: &Comparison, turned: bool) -> (Option<f64>, Option<f64>) {
     let inverse = |end: Option<f64>| end.filter(|end| *end > 0.0).map(|end| 1.0 / end);
     if turned { (inverse(one.high), inverse(one.low)) } else { (one.low, one.high) }
@@ -136,7 +136,7 @@ impl Table<'_> {
         self.ranking.contenders.iter().map(|one| one.contender.as_str())
     }
 
-    /// Every pair was compared: who shares the first letter?
+    /// For scenarios in which every pair was compared: names the contenders that share the first letter.
     fn ranked(&self) -> String {
         let first = self.ranking.contenders.iter().filter(|one| one.letters.starts_with('a'));
         let several: Vec<&str> = first.map(|one| one.contender.as_str()).collect();
@@ -162,7 +162,7 @@ impl Table<'_> {
         }
     }
 
-    /// Each was compared with the baseline only: the best of them, and a count of the others.
+    /// For scenarios that compare only with the baseline: the best contender, and a count of the others.
     fn against_baseline(&self) -> String {
         let of = |name: &str| self.comparisons.iter().find(|one| one.contender == name);
         let Some(best) = self.names().find_map(of) else { return "nobody to compare with".into() };

@@ -1,12 +1,12 @@
-//! The command that runs a record's plan again.
+//! Builds the command that runs a record's plan again.
 //!
-//! Owns: which options say the same as the plan, and their quoting for a shell. Must not know what came of the race.
+//! Owns: which options express the plan, and their quoting for a shell. Must not know the results of the race.
 
 use deadheat_record::{Method, Objective, Plan, Probe, ScenarioPlan, Typed};
 
 use crate::number::quantile;
 
-/// One line for a POSIX shell. Files that commands and studies name are looked for from the folder where it is run.
+/// One line for a POSIX shell. Relative paths in commands and studies start from the folder where it runs.
 pub(crate) fn command(plan: &Plan) -> String {
     let mut words = Words(vec!["deadheat".into(), "race".into()]);
     if plan.is_ad_hoc() {
@@ -25,7 +25,7 @@ pub(crate) fn command(plan: &Plan) -> String {
     words.0.join(" ")
 }
 
-/// What holds for the whole race.
+/// Adds the options for the whole race.
 fn method(plan: &Plan, words: &mut Words) {
     let method = &plan.method;
     if !method.all_pairs {
@@ -103,16 +103,16 @@ fn request(probe: &Probe, tls: bool, words: &mut Words) {
     }
 }
 
-/// The scenario of commands, as if all of it had been typed.
+/// The scenario of an ad-hoc race, as if every option had been given.
 fn spelt_out(plan: &Plan, scenario: &ScenarioPlan) -> Typed {
-    // Only studies have scenarios without a load, and those are named and not spelt out.
+    // Only studies have scenarios without a load, and the command names those instead of spelling them out.
     let (rate_per_s, objective) = (scenario.shape.rate_per_s(), scenario.shape.objective());
     let slices = plan.slices(scenario);
     Typed {
         connections: Some(scenario.shape.connections()),
         rate_per_s,
         objective,
-        // A peak is compared of its own, and beside it nothing can be.
+        // A peak search always compares the peak, and can compare nothing else.
         metrics: if objective.is_some() { Vec::new() } else { plan.metrics(scenario) },
         slice_ns: Some(slices.slice_ns),
         measured_ns: Some(slices.measured_ns()),
@@ -138,7 +138,7 @@ fn slo(objective: &Objective) -> String {
     format!("{} < {}", quantile(objective.quantile), time(objective.limit_ns))
 }
 
-/// A command line that grows.
+/// A command line under construction.
 struct Words(Vec<String>);
 
 impl Words {
@@ -152,7 +152,7 @@ impl Words {
     }
 }
 
-/// As one word of a POSIX shell.
+/// Quotes a text as one word of a POSIX shell.
 fn quoted(text: &str) -> String {
     let harmless = |one: char| one.is_ascii_alphanumeric() || "-_./:=,%@+".contains(one);
     if !text.is_empty() && text.chars().all(harmless) {
@@ -165,7 +165,7 @@ fn list(words: impl IntoIterator<Item = String>) -> String {
     words.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// A number without the dust of binary fractions.
+/// A number without the rounding noise of binary fractions.
 fn shortest(value: f64) -> String {
     let text = format!("{value:.9}");
     text.trim_end_matches('0').trim_end_matches('.').into()

@@ -1,6 +1,6 @@
-//! What can be told apart on a machine, from how a server differed from itself.
+//! Derives the smallest difference that a machine can resolve, from a race of a server against itself.
 //!
-//! Owns the way from a spread, by the boundaries of a race, to epochs, minutes and a sentence. Must not know the machine.
+//! Owns the way from a spread to epochs, minutes and a sentence, through the boundaries of a race. Must not know the machine.
 
 use deadheat_record::{NoiseFloor, Resolution, Severity, VerdictWord};
 use deadheat_stats::interval::{MOST_EPOCHS, POWER};
@@ -8,59 +8,59 @@ use deadheat_stats::{Referee, StoppingRules, power, spread};
 
 use crate::number::{percent, whole};
 
-/// The differences for which it is said what it takes to tell them apart.
+/// The differences for which deadheat reports how long a race must be to detect them.
 pub const DIFFERENCES: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];
 
-/// The chance with which the true spread lies in its range.
+/// The confidence level of the range of the true spread.
 const LEVEL: f64 = 0.9;
-/// Said instead of what an invalid race seems to show.
+/// The sentence for an invalid race.
 const NOT_KNOWN: &str =
     "what can be told apart on this machine, now, is not known: the server's race with itself is invalid";
 
-/// When a race of two ends by one of its profiles, and how long it takes.
+/// When a race of two contenders can end under one of its profiles, and how long it takes.
 #[derive(Debug, PartialEq)]
 pub struct Profile {
     option: Option<&'static str>,
     looks: &'static [usize],
-    /// At each look.
+    /// The boundary at each look.
     critical: Vec<f64>,
     times: Times,
 }
 
-/// How long a race of two takes, in seconds.
+/// How long a race of two contenders takes, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
-    /// What comes before the first epoch: pilots, and what more work of the generator does.
+    /// Time before the first epoch: the pilots, and the test with added work in the generator.
     pub before: f64,
-    /// By so much its epochs are longer than those of the noise floor.
+    /// How much longer its epochs are than those of the noise floor.
     pub longer: f64,
-    /// It ends in any case before it would take longer; infinite for no such end.
+    /// The time budget: the race ends before it exceeds this; infinite without a budget.
     pub budget: f64,
 }
 
 impl Profile {
-    /// A race that is asked for by `option`, none for the usual one, and may end after so many epochs, rising; `alpha` in (0, 1) as for
-    /// [`StoppingRules`]. Its boundaries are computed here, in a few tenths of a second.
+    /// Creates a profile for a race started with `option` (none for the default race) that may end after the epochs in `looks`, ascending.
+    /// `alpha` is in (0, 1), as for [`StoppingRules`]. Computing its boundaries takes a few tenths of a second.
     pub fn new(option: Option<&'static str>, looks: &'static [usize], times: Times, alpha: f64) -> Self {
         let usual = StoppingRules::default();
         let rules = StoppingRules::ending_at_the_last(looks, alpha, usual.margin, usual.seed);
-        // By an alpha that no race can have, none tells anything apart.
+        // With an invalid alpha there are no boundaries, and the profile never detects anything.
         let critical = Referee::new(rules).map_or_else(|_| Vec::new(), |referee| referee.boundaries(1));
         Self { option, looks, critical, times }
     }
 
-    /// How long a whole race takes that ends after so many epochs, in seconds.
+    /// Duration in seconds of a whole race that ends after `epochs` epochs.
     fn race_s(&self, epochs: usize, epoch_s: f64) -> f64 {
         self.times.before + epochs as f64 * (epoch_s + self.times.longer)
     }
 }
 
-/// One difference, and the race that tells it apart.
+/// One difference, and the race that detects it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'p> {
-    /// What is kept of it.
+    /// The part that is recorded.
     pub(super) resolution: Resolution,
-    /// None where it takes more epochs than either profile has.
+    /// None if it takes more epochs than either profile has.
     profile: Option<&'p Profile>,
 }
 
@@ -68,20 +68,20 @@ pub(super) fn sd_range(floor: &NoiseFloor) -> Option<(f64, f64)> {
     spread::sd_interval(floor.sd_log_ratio?, floor.epochs, LEVEL)
 }
 
-/// Whether the race of the server with itself says nothing of the machine.
+/// Whether the race of the server against itself says nothing about the machine.
 pub fn is_invalid(floor: &NoiseFloor) -> bool {
     floor.verdict == VerdictWord::Invalid
         || floor.findings.iter().any(|finding| finding.severity == Severity::Invalid)
 }
 
-/// What it takes for each of the differences, the least first.
+/// The race needed for each of the differences, the smallest difference first.
 pub(super) fn rows<'p>(floor: &NoiseFloor, profiles: &'p [Profile; 2]) -> Vec<Row<'p>> {
     let Some(sd) = floor.sd_log_ratio else { return Vec::new() };
     DIFFERENCES.map(|difference| row(floor.epoch_s, sd, difference, profiles)).into()
 }
 
-/// The first look, of the usual race or else of the longer one, by which the difference is told apart with a chance of 90 %. One that
-/// is under the usual margin takes a margin as small: a race ends where it has found equivalence.
+/// The first look at which the default race, or otherwise the longer one, detects the difference with a probability of 90 %. A difference
+/// below the default margin is tested with a margin equal to it, because a race ends once it finds equivalence.
 fn row<'p>(epoch_s: f64, sd: f64, difference: f64, profiles: &'p [Profile; 2]) -> Row<'p> {
     let effect = difference.ln_1p() / sd;
     let margin = difference.min(StoppingRules::default().margin).ln_1p() / sd;
@@ -100,8 +100,8 @@ fn row<'p>(epoch_s: f64, sd: f64, difference: f64, profiles: &'p [Profile; 2]) -
     Row { resolution: Resolution { difference, epochs, minutes: epochs.map(minutes) }, profile }
 }
 
-/// So many epochs suffice where those of the longest profile do not: at its last boundary, under which that of a longer race lies.
-/// None for over a million.
+/// The number of epochs that suffice if the longest profile has too few. It uses that profile's last boundary; a longer race has a lower one.
+/// None above a million.
 fn beyond(effect: f64, longest: &Profile) -> Option<usize> {
     let critical = *longest.critical.last()?;
     let enough = |epochs: usize| power::chance_beyond(critical, epochs, effect) >= POWER;
@@ -121,7 +121,7 @@ fn beyond(effect: f64, longest: &Profile) -> Option<usize> {
     Some(reached).filter(|epochs| *epochs <= MOST_EPOCHS)
 }
 
-/// The least that the usual race tells apart; else what the longer one does.
+/// States the smallest difference that the default race detects, or otherwise what the longer race detects.
 pub(super) fn sentence(floor: &NoiseFloor, rows: &[Row<'_>], profiles: &[Profile; 2]) -> String {
     if is_invalid(floor) {
         return NOT_KNOWN.into();
@@ -139,7 +139,7 @@ pub(super) fn sentence(floor: &NoiseFloor, rows: &[Row<'_>], profiles: &[Profile
     })
 }
 
-/// A difference, how long the race takes, and how it is asked for.
+/// A difference, how long the race takes, and its options.
 fn said(row: &Row<'_>) -> Option<String> {
     let Resolution { difference, minutes, .. } = row.resolution;
     let (minutes, what) = (minutes?, percent(difference));
@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// A valid race of a server with itself, whose epochs differ by so much and take so long.
+    /// A valid race of a server against itself, with this spread between epochs and this length of an epoch.
     fn floor(sd: f64, epoch_s: f64) -> NoiseFloor {
         NoiseFloor {
             command: "serve".into(),
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// The quick one and the full one.
+    /// The quick profile and the full profile.
     static PROFILES: LazyLock<[Profile; 2]> = LazyLock::new(|| {
         let quick = Times { before: 12.0, longer: 0.0, budget: 180.0 };
         let full = Times { before: 44.0, longer: 2.0, budget: f64::INFINITY };
@@ -197,7 +197,7 @@ mod tests {
         for (sd, epoch_s, expected) in [
             (0.006, 6.2, "1 % can be told apart in 1.2 minutes, with --margin 1%"),
             (0.018, 6.2, "3 % can be told apart in 1.2 minutes"),
-            // However many of them would fit in three minutes, there are twelve epochs at the most.
+            // There are at most twelve epochs, even if more would fit in three minutes.
             (0.02, 0.2, "3 % can be told apart in 0.2 minutes"),
             // The budget ends after six epochs.
             (0.006, 25.0, "2 % can be told apart in 2.7 minutes, with --margin 2%"),
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn more_epochs_than_a_profile_has_are_counted_up_to_a_million() {
         let epochs = |effect: f64| beyond(effect, &PROFILES[1]);
-        // As many as if the spread were known: ((2.598 + 1.282) / 0.1)^2 = 1,505; t takes a few more.
+        // Close to the number for a known spread, ((2.598 + 1.282) / 0.1)^2 = 1,505; the t distribution needs a few more.
         assert!(epochs(0.1).is_some_and(|epochs| (1_480..1_540).contains(&epochs)), "{:?}", epochs(0.1));
         let times = PROFILES[1].times;
         let never = Profile::new(None, PROFILES[1].looks, times, 0.7);

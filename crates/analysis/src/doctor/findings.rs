@@ -1,4 +1,4 @@
-//! What is wrong with a machine for measuring, and how to mend it.
+//! What makes a machine unfit for measuring, and how to fix it.
 //!
 //! Owns the messages. Must not know how findings are shown.
 
@@ -8,8 +8,8 @@ use super::proof;
 use crate::gates::table::{self, By};
 use crate::number::{bytes, interval, percent, ratio, time_ns, whole};
 
-/// Clocks that are read without asking the kernel (by its vDSO) and tick at one pace. Those of KVM and Hyper-V are the processor's
-/// own counter with a scale that the host gives.
+/// Clocks that can be read without a system call (through the vDSO) and that tick at a constant rate. Those of KVM and Hyper-V are the
+/// processor's own counter, scaled by a factor from the host.
 const GOOD_CLOCKS: [&str; 7] = [
     "tsc",
     "arch_sys_counter",
@@ -26,10 +26,10 @@ const FEW_PORTS: u64 = 10_000;
 const SHORT_BACKLOG: u64 = 256;
 /// The most epochs of a race with `--profile full`.
 const MOST_EPOCHS: usize = 30;
-/// What the race of a server with itself says that is said here already, or that is no fault of the machine.
+/// Findings of the race of a server against itself that this module reports already, or that are not the machine's fault.
 const NOT_PASSED_ON: [&str; 4] = ["few-epochs", "too-noisy", "not-pinned", "shared-cores"];
 
-/// All of them, in the order of the table; what the examination noted itself comes first.
+/// All findings, in the order of the table; those that the examination itself noted come first.
 pub(super) fn of(record: &DoctorRecord) -> Vec<Finding> {
     let known = |one: &&Finding| one.code.starts_with("leftover-") || one.code == "processors-sleep";
     let noted: Vec<Finding> = record.findings.iter().filter(known).cloned().collect();
@@ -56,7 +56,7 @@ pub(super) fn of(record: &DoctorRecord) -> Vec<Finding> {
     all
 }
 
-/// `0,2-4`, as the kernel writes it.
+/// Formats a list of processors as the kernel does: `0,2-4`.
 pub fn listed(cpus: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for &cpu in cpus {
@@ -238,8 +238,8 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
     findings
 }
 
-/// How the kernel lays out the memory of programs, and moves it. Mitigations and microcode are shown and not judged: they are no fault,
-/// and matter where two machines are compared.
+/// How the kernel lays out and moves the memory of programs. Mitigations and microcode are reported but not judged: they are not faults, and
+/// matter only when two machines are compared.
 fn memory(record: &DoctorRecord) -> Vec<Finding> {
     let details = &record.machine.details;
     let mut findings = Vec::new();
@@ -258,7 +258,7 @@ fn memory(record: &DoctorRecord) -> Vec<Finding> {
     findings
 }
 
-/// The kind of it, where it is known.
+/// The kind of virtual machine, if known.
 pub fn virtual_machine(vendor: &str) -> String {
     let unknown = vendor == "a virtual machine";
     if unknown { vendor.into() } else { format!("a virtual machine ({vendor})") }
@@ -334,7 +334,7 @@ fn disturbance(record: &DoctorRecord) -> Vec<Finding> {
     findings
 }
 
-/// `node (4711) 1.93 cores, ...`.
+/// Formats the busiest processes: `node (4711) 1.93 cores, ...`.
 pub fn named(busiest: &[BusyProcess]) -> String {
     let one = |one: &BusyProcess| format!("{} ({}) {:.2} cores", one.name, one.pid, one.cores);
     busiest.iter().map(one).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! The proof's rows from its races, and what is wrong with them.
+//! Derives the rows of the proof from its races, and the findings on them.
 //!
 //! Owns the counting, and how many wrong verdicts are too many. Must not know how races are run.
 
@@ -9,19 +9,20 @@ use crate::average::median;
 use crate::gates::table::{self, By};
 use crate::number::percent;
 
-/// What the method promises: at most so many false claims.
+/// The method promises at most this share of false claims.
 const PROMISED: f64 = 0.05;
-/// Counts that are so unlikely under the promise break it, or weaken it.
+/// Counts of false claims that are less likely than this under the promise break it ([`BROKEN`]) or weaken it ([`WEAKENED`]).
 const BROKEN: f64 = 0.01;
 const WEAKENED: f64 = 0.05;
-/// A plant is found if so many races find it; fewer races than that say nothing.
+/// A plant counts as found if at least this share of the valid races finds it. With fewer than [`FEWEST`] valid races the proof does not
+/// judge it.
 const FOUND: f64 = 0.8;
 const FEWEST: usize = 5;
-/// The true plant may be off by so much of what was asked for.
+/// The true plant may differ from the requested one by this share of it.
 const OFF: f64 = 0.2;
-/// A plant lies outside the margin when it is farther from it than floats are rounded.
+/// Rounding error of floats: a plant must exceed the margin by more than this to lie outside it.
 const ROUNDING: f64 = 1e-9;
-/// More invalid races are said, and forbid measuring where fewer valid ones are left than say anything.
+/// A larger share of invalid races is a finding. If fewer than [`FEWEST`] valid races are left as well, the machine is unfit.
 const INVALID: f64 = 0.2;
 
 /// Fills in the rows' counts, medians and true ratios.
@@ -43,7 +44,7 @@ pub(super) fn count(proof: &mut Proof) {
     }
 }
 
-/// What the races say against deadheat on this machine.
+/// Findings of the proof on deadheat on this machine.
 pub(super) fn findings(proof: &Proof) -> Vec<Finding> {
     proof.rows.iter().flat_map(|row| of_row(row, proof.margin, proof.alpha)).collect()
 }
@@ -78,22 +79,22 @@ fn of_row(row: &ProofRow, margin: f64, alpha: f64) -> Vec<Finding> {
     findings
 }
 
-/// How many of a row's races claimed what is not so, and the chance with which each may. Where a plant lies outside the margin it is
-/// not so that the two are equivalent.
+/// How many of a row's races made a false claim, and the probability with which each may. If the plant lies outside the margin, a claim of
+/// equivalence is false.
 fn false_claims(row: &ProofRow, margin: f64, alpha: f64) -> (usize, f64) {
     if row.asked_ratio <= 1.0 {
         return (row.faster + row.slower, PROMISED);
     }
     let truth = row.true_ratio.unwrap_or(row.asked_ratio);
     if truth.ln() > margin.ln_1p() + ROUNDING {
-        // Both miss the truth on the same side, for which half of it would do; but the truth itself is measured.
+        // Both claims err on the same side of the truth, so half of alpha would do; but the truth itself is only measured.
         return (row.faster + row.equivalent, alpha);
     }
-    // The wrong side of a true difference is half of what a race may err.
+    // A claim on the wrong side of a true difference is half of a race's error rate.
     (row.faster, alpha / 2.0)
 }
 
-/// By how much more the contender truly worked, where that is not what was asked for.
+/// The measured plant, if it differs too much from the requested one.
 fn off(row: &ProofRow) -> Option<f64> {
     let (asked, truth) = (row.asked_ratio - 1.0, row.true_ratio? - 1.0);
     (asked > 0.0 && (truth - asked).abs() > OFF * asked).then_some(truth)
@@ -159,7 +160,7 @@ mod tests {
             (1.05, [0, 17, 3, 0, 0], 1.05, Some(Warn)),
             (1.05, [1, 17, 2, 0, 0], 1.05, Some(Warn)),
             (1.05, [0, 16, 4, 0, 0], 1.05, Some(Invalid)),
-            // What is true counts, not what was asked for; and what lies on the margin may be called either.
+            // The measured plant decides, not the requested one. A plant exactly on the margin may get either verdict.
             (1.05, [0, 16, 4, 0, 0], 1.028, None),
             (1.03, [0, 16, 4, 0, 0], 1.034, Some(Invalid)),
             (1.03, [0, 16, 4, 0, 0], 1.03, None),

@@ -1,6 +1,6 @@
-//! The gates of a lone load, one function each: a reading of the record, and what is said of it.
+//! The gates of a lone load, one function each: each takes a reading of the record and describes it.
 //!
-//! Must not know limits and remedies, which are the table's, nor how findings are shown.
+//! Must not know limits and remedies (the table owns them), nor how findings are shown.
 
 use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes, Severity, beyond};
 
@@ -8,21 +8,21 @@ use super::reading::Reading;
 use super::table::{self, By};
 use crate::number::{percent, three_digits, time_ns, whole};
 
-/// The process has as many open files as it may have.
+/// The process has reached its limit of open files.
 const EMFILE: i32 = 24;
-/// All processes together have as many open files as there may be.
+/// The system has reached its limit of open files.
 const ENFILE: i32 = 23;
 /// No port is free.
 const EADDRNOTAVAIL: i32 = 99;
 
-/// A lag up to this is the grain of the histograms, whose steps are 512 ns at the bottom, whatever the latency.
+/// A lag up to this is within the resolution of the histograms: their smallest step is 512 ns, whatever the latency.
 const GRAIN_NS: f64 = 1_024.0;
-/// Over less time than this, in seconds, shares of CPU time are the grain of the scheduler and the start of threads.
+/// Over less time than this, in seconds, shares of CPU time show only the scheduler's resolution and the start of threads.
 const LEAST_S: f64 = 0.1;
-/// Times are kept with three digits, so that a higher percentile of sums may read lower by one step of the histogram.
+/// Times are kept with three digits, so a sum may read lower by one histogram step than a part of it.
 const STEP: f64 = 0.002;
 
-/// What weakens a load's numbers, as far as its record says: those that take them away first.
+/// Findings on a load, as far as its record shows; those that invalidate the values come first.
 pub fn findings(record: &LoadRecord) -> Vec<Finding> {
     if record.completions == 0 {
         let gates = [nothing_measured(record), gave_up(record), errors(record)];
@@ -188,7 +188,7 @@ fn connections_failed(record: &LoadRecord) -> Option<Reading> {
     Some(table::CONNECTIONS_FAILED.say(By::Load, Some(Severity::Warn), message).case(case))
 }
 
-/// The lag that the generator itself caused: waiting for a connection and connecting are the server's doing.
+/// The lag that the generator itself caused. Waiting for a connection and connecting are the server's doing.
 fn send_lag(record: &LoadRecord) -> Option<Reading> {
     let (own, p50) = (record.own_lag_ns.p99? as f64, record.latency_ns.p50?);
     if !is_open(record) || own <= GRAIN_NS {
@@ -210,8 +210,8 @@ fn send_lag(record: &LoadRecord) -> Option<Reading> {
     ))
 }
 
-/// The 99th percentile, or the highest below that has [`BEYOND`] requests beyond it: what rests on a handful takes nothing away. 0 where
-/// none has.
+/// The 99th percentile, or the highest lower one that has [`BEYOND`] requests beyond it: a handful of requests must not invalidate a number.
+/// 0 if no percentile has that.
 fn firm_ns(times: &LoadTimes, requests: u64) -> f64 {
     let all = [(0.99, times.p99), (0.95, times.p95), (0.9, times.p90), (0.75, times.p75), (0.5, times.p50)];
     let firm = all.iter().find(|(at, _)| beyond(requests as f64, *at) >= BEYOND);
@@ -228,7 +228,7 @@ fn generator_saturated(record: &LoadRecord) -> Option<Reading> {
     Some(table::GENERATOR_SATURATED.read(By::Load, share, message).case(case))
 }
 
-/// Under an open load a delay costs latency, and may be at each waking what a send lag may be: as for a race.
+/// Under an open load a delay costs latency. As in a race, each wake-up may take as long as a send lag may.
 fn run_delay(record: &LoadRecord) -> Option<Reading> {
     let share = record.generator.run_delay_share.filter(|_| record.duration_s >= LEAST_S)?;
     let waking = record.generator.run_delay_mean_ns.zip(record.latency_ns.p50).filter(|_| is_open(record));
@@ -261,7 +261,7 @@ fn ceiling(record: &LoadRecord) -> Option<Reading> {
 fn littles_law(record: &LoadRecord) -> Option<Reading> {
     let law = record.littles_law?;
     let apart = (law.in_flight - law.throughput_times_latency).abs() / law.in_flight.max(f64::MIN_POSITIVE);
-    // Requests in flight at the end are on one side only.
+    // Requests still in flight at the end are counted on one side only.
     let in_time = record.throughput_rps? * record.duration_s;
     let drained = (record.completions as f64 - in_time).max(0.0) / record.completions.max(1) as f64;
     let slow_end = record.drain_s / record.duration_s.max(f64::MIN_POSITIVE);
@@ -303,7 +303,7 @@ fn falling(times: &LoadTimes) -> Option<String> {
     Some(format!("{} is {} ns, and {} is {} ns", pair[0].0, pair[0].1, pair[1].0, pair[1].1))
 }
 
-/// The first percentile of latency that lies below that of service, of which latency is made.
+/// The first percentile that is lower for latency than for service, although latency includes service.
 fn below(latency: &LoadTimes, service: &LoadTimes) -> Option<String> {
     let pairs = latency.ascending().into_iter().zip(service.ascending());
     let mut known = pairs.filter_map(|((name, a), (_, b))| Some((name, a?, b?)));

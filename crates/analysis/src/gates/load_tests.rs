@@ -1,11 +1,11 @@
-//! The gates of a lone load at and around their limits.
+//! Tests the gates of a lone load at and near their limits.
 
 use deadheat_record::{Ceiling, LittlesLaw, LoadFault, LoadTimes, Outcomes, Severity};
 
 use super::load_fixture::{closed, open, same};
 use super::*;
 
-/// Code and severity of each finding.
+/// The code and severity of each finding.
 fn found(record: &LoadRecord) -> Vec<(String, Severity)> {
     findings(record).into_iter().map(|finding| (finding.code, finding.severity)).collect()
 }
@@ -139,7 +139,7 @@ fn of_answers() -> Vec<Case> {
 }
 
 fn of_generator() -> Vec<Case> {
-    // Each waking waited for so much of the median latency.
+    // The mean wait per wake-up, as a share of the median latency.
     let waking = |record, of_median: f64| {
         with(record, |record| {
             let mean_ns = record.latency_ns.p50.map(|p50| (p50 as f64 * of_median) as u64);

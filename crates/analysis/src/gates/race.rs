@@ -1,8 +1,7 @@
-//! What weakens a race's numbers, as far as it follows from the record: gates on generator, machine and answers.
+//! The gates of a race on generator, machine and answers, as far as they follow from the record.
 //!
-//! Owns the readings, and the gathering of what the epochs noticed. Must not know limits and remedies, which are the table's, nor how
-//! findings are shown. What a gate says follows from the record alone, so that a report made later says the
-//! same.
+//! Owns the readings, and collects what the epochs noted. Must not know limits and remedies (the table owns them), nor how findings are
+//! shown. A gate reads nothing but the record, so that a later report has the same findings.
 
 mod generator;
 mod metrics;
@@ -16,14 +15,13 @@ use crate::judge::Judged;
 use crate::report::ContenderResult;
 use scene::Scene;
 
-/// Findings that are not about one scenario: those that the race noted, and those that follow from the plan.
+/// Findings that are not about one scenario: those that the race noted and those that follow from the plan.
 pub(crate) fn of_race(record: &Record) -> Vec<Finding> {
     let noted = record.findings.iter().filter(|(scenario, _)| scenario.is_none()).map(|(_, one)| one.clone());
     merged(noted.map(|one| (None, one)).chain(scenario::not_pinned(record).map(|one| (None, one))).collect())
 }
 
-/// Findings about one scenario: those that the race and its epochs noted, and those that follow from the figures; and
-/// what the gates read.
+/// Findings on one scenario (those that the race and its epochs noted, and those that follow from the values), and what the gates read.
 pub(crate) fn of_scenario(
     record: &Record,
     plan: &ScenarioPlan,
@@ -43,11 +41,11 @@ pub(crate) fn of_scenario(
     (merged(all), readings)
 }
 
-/// At most so many different messages of one code about one contender are shown.
+/// At most this number of different messages is shown for one code and one contender.
 const MOST_ALIKE: usize = 3;
 
-/// The same complaint about the same contender once, with the number of epochs in which it was made; the worst first.
-/// Where one complaint has many messages, the last one shown says how many more there are.
+/// Merges equal findings on the same contender into one, with the number of epochs that had it; the worst first. If a code has too many
+/// messages, the last one shown says how many more there are.
 fn merged(all: Vec<(Option<usize>, Finding)>) -> Vec<Finding> {
     let mut groups: Vec<(Finding, Vec<usize>)> = Vec::new();
     for (epoch, finding) in all {

@@ -1,4 +1,4 @@
-//! What a gate read, and what comes of it.
+//! A gate's reading, and the finding that follows from it.
 
 use deadheat_record::{Finding, Metric, Severity};
 
@@ -6,19 +6,19 @@ use super::table::{By, Gate};
 use crate::number::percent;
 use crate::report::GateReading;
 
-/// What a gate read, also where the reading is within its limits.
+/// A value that a gate read, even if it is within its limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     pub(super) gate: &'static Gate,
     pub(super) by: By,
-    /// How much it weakens the number; none where it is within its limits.
+    /// How much it weakens the number; none if it is within its limits.
     pub(super) severity: Option<Severity>,
     pub(super) contender: Option<String>,
-    /// The metrics that it weakens; all of them where none is named.
+    /// The metrics that it weakens; empty for all of them.
     pub(super) metrics: Vec<Metric>,
     pub(super) message: String,
     pub(super) remedy: &'static str,
-    /// The limit that it is over, where one number decides.
+    /// The limit that it exceeds, if a single number decides.
     pub(super) limit: Option<f64>,
 }
 
@@ -27,17 +27,17 @@ impl Reading {
         Self { contender: Some(contender.into()), ..self }
     }
 
-    /// With the remedy of that case: the table has them in this order.
+    /// Sets the remedy of this case; the cases are in the order of the table.
     pub(super) fn case(self, case: usize) -> Self {
         Self { remedy: self.gate.remedy(self.by, case), ..self }
     }
 
-    /// The same reading where it weakens nothing, however high.
+    /// The same reading without any severity, however high it is.
     pub(super) fn harmless(self) -> Self {
         Self { severity: None, limit: None, ..self }
     }
 
-    /// With the limit in its message, where it is over one.
+    /// Adds the limit to the message, if the reading exceeds one.
     pub(super) fn with_limit(self) -> Self {
         let limit = self.limit.map_or_else(String::new, |limit| format!(" (limit {})", percent(limit)));
         Self { message: self.message + &limit, ..self }
@@ -54,7 +54,7 @@ impl Reading {
         })
     }
 
-    /// As the document has it.
+    /// Converts it to the form in the document.
     pub(crate) fn shown(self) -> GateReading {
         GateReading {
             code: self.gate.code.into(),

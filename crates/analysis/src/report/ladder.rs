@@ -1,27 +1,27 @@
-//! Ladders: the same servers doing more of their work from scenario to scenario, and what each step adds to a request.
+//! Ladders: the same servers do more work from scenario to scenario, and each step shows what the added work costs per request.
 //!
-//! Owns the nouns. Must not know how they are derived or shown.
+//! Owns the data types. Must not know how they are derived or shown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Scenarios under closed load that are the rungs of one ladder.
+/// The scenarios under closed load that are the rungs of one ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LadderResult {
-    /// As the study calls it.
+    /// The ladder's name in the study.
     pub name: String,
-    /// The scenarios, the least work first.
+    /// The scenarios, the one with the least work first.
     pub rungs: Vec<String>,
-    /// One per contender with a rate on the first rung, in plan order.
+    /// One entry per contender with a rate on the first rung, in plan order.
     pub contenders: Vec<Climb>,
 }
 
-/// One contender's way up.
+/// One contender's steps on a ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Climb {
-    /// Who.
+    /// The contender's name.
     pub contender: String,
-    /// One per rung, in their order; they end before the first rung without a rate.
+    /// One entry per rung, in their order, up to the first rung without a rate.
     pub steps: Vec<LadderStep>,
 }
 
@@ -30,11 +30,11 @@ pub struct Climb {
 pub struct LadderStep {
     /// The rung's scenario.
     pub scenario: String,
-    /// The inverse of the rate: how long the whole server takes per request, in microseconds.
+    /// The inverse of the rate: the time that the whole server takes per request, in microseconds.
     pub time_us: f64,
-    /// What it takes longer than the rung before, in microseconds; 0 where it is faster. All of it on the first rung.
+    /// The time added since the rung before, in microseconds; 0 if this rung is faster. The first rung has its full time here.
     pub added_us: f64,
-    /// Whether it is faster than the rung before: with more to do, so that the difference is noise or the work another.
+    /// Whether this rung is faster than the one before although it has more work: the difference is noise, or the work is not the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub faster: bool,
 }

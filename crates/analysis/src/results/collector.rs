@@ -1,12 +1,12 @@
-//! What diagnostic passes saw of garbage collectors, for each second of load.
+//! Results of diagnostic passes on garbage collectors, per second of load.
 //!
-//! Owns the division by the time of the load. Must not know how pauses were read, or how they are shown.
+//! Owns the division by the time of the load. Must not know how pauses were read or how they are shown.
 
 use deadheat_record::{CollectorPass, Record};
 
 use crate::report::CollectorResult;
 
-/// One entry per contender whose collector was watched under a scenario's load, in plan order.
+/// One entry per contender whose collector was observed under a scenario's load, in plan order.
 pub(crate) fn of(record: &Record, scenario: &str) -> Vec<CollectorResult> {
     let seen = |name: &str| record.collectors_of(scenario).find(|pass| pass.contender == name);
     record.plan.contenders.iter().filter_map(|one| result(seen(&one.name)?)).collect()

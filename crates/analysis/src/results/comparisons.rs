@@ -1,6 +1,6 @@
-//! From what the judge says of contests to comparisons, and to letters.
+//! Converts the judgements of contests to comparisons and letters.
 //!
-//! Owns where a finding takes a verdict away. Must not know how a comparison is shown.
+//! Owns which verdicts a finding makes invalid. Must not know how a comparison is shown.
 
 use deadheat_record::{Metric, Record, VerdictWord};
 use deadheat_stats::{EpochRatio, PairJudgement, Verdict, compact_letters};
@@ -9,7 +9,7 @@ use crate::judge::{Judged, word};
 use crate::report::{Comparison, ContenderResult};
 use crate::series::Contest;
 
-/// One comparison per contest; invalid where a finding takes the number of either side away.
+/// One comparison per contest; invalid if a finding invalidates the value of either side.
 pub(crate) fn all(
     record: &Record,
     judged: &Judged,
@@ -45,8 +45,8 @@ pub(crate) fn all(
     judged.contests.iter().zip(pairs).zip(&judged.epochs).map(one).collect()
 }
 
-/// The letters of so many results in one metric, of which these are the comparisons; all empty unless every pair was
-/// compared: a pair that was not would share one for no reason.
+/// The compact letters of `results` in the metric of `comparisons`. All are empty unless every pair was compared: contenders that were not
+/// compared would share a letter for no reason.
 pub(crate) fn letters(
     results: &[ContenderResult],
     order: &[usize],
@@ -63,6 +63,6 @@ pub(crate) fn letters(
         .filter(apart)
         .filter_map(|one| Some((place(&one.baseline)?, place(&one.contender)?)))
         .collect();
-    // The order is a permutation and the pairs are of two, so that there are always letters.
+    // There are always letters: the order is a permutation, and each pair has two members.
     compact_letters(order, &told_apart).unwrap_or_else(|_| vec![String::new(); n])
 }

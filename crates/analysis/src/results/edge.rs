@@ -1,18 +1,18 @@
-//! What users see behind an edge cache, as a model on the measured latencies.
+//! What users see behind an edge cache: a model based on the measured latencies.
 //!
-//! Owns the model's assumptions and what is taken from the record. Must not know how it is shown.
+//! Owns the model's assumptions and which values of the record it uses. Must not know how it is shown.
 
 use deadheat_record::{ContenderEpoch, EncodedHistogram, HistogramError, Record, ScenarioPlan};
 use deadheat_stats::mixture;
 
 use crate::report::{EdgeCache, EdgeUser};
 
-/// What the way to the edge and back takes where the study does not say it: a town's distance.
+/// The round trip to the edge if the study does not set it: to an edge in the same town.
 const EDGE_NS: f64 = 10e6;
-/// A histogram with fewer requests says nothing of the tail.
+/// A histogram with fewer requests has no reliable tail.
 const FEWEST: u64 = 10_000;
 
-/// The model for a scenario; none where neither study nor whoever asked names a hit rate, and where there is no latency.
+/// The model for a scenario; none without a hit rate (from the study or the user) or without latencies.
 pub(crate) fn of(record: &Record, scenario: &ScenarioPlan) -> Result<Option<EdgeCache>, HistogramError> {
     let claimed = |metric: &str| {
         let claim = record.plan.claims.iter().find(|one| one.metric == metric)?;

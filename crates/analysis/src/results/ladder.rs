@@ -1,6 +1,6 @@
-//! What each rung of a ladder adds to a request.
+//! What each rung of a ladder adds to the time of a request.
 //!
-//! Owns: which scenarios are rungs of which ladder, and the differences. Must not know how they are shown.
+//! Owns: the assignment of scenarios to ladders, and the differences between rungs. Must not know how they are shown.
 
 use deadheat_record::Record;
 
@@ -29,11 +29,11 @@ pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<LadderRe
             contenders: names.filter_map(|name| climb(&rungs, name)).collect(),
         }
     };
-    // One rung alone adds nothing to anything.
+    // A single rung has no difference to show.
     ladders.into_iter().filter(|(_, rungs)| rungs.len() > 1).map(ladder).collect()
 }
 
-/// A contender's steps, as far as it has rates.
+/// A contender's steps, up to the first rung without a rate.
 fn climb(rungs: &[&ScenarioResult], contender: &str) -> Option<Climb> {
     let time_us = |rung: &&ScenarioResult| {
         let rate = rung.result(contender)?.throughput_rps?;

@@ -1,4 +1,4 @@
-//! Scenarios that differ in one setting, taken together.
+//! Combines scenarios that differ in one setting.
 //!
 //! Owns: which scenarios belong to a sweep, and the law fitted to their rates.
 
@@ -30,8 +30,8 @@ pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<SweepRes
     sweeps
 }
 
-/// The law of a contender's rates that no finding takes away: a generator at its own limit would be taken for contention. None where it
-/// does not apply or has too few points.
+/// Fits the law to a contender's rates, without those that a finding invalidates: a generator at its limit would look like contention. None
+/// if the law does not apply or there are too few points.
 fn fit(sweep: &SweepResult, scenarios: &[ScenarioResult], contender: &str) -> Option<Fit> {
     let rate = |(value, name): &(f64, String)| {
         let scenario = scenarios.iter().find(|one| one.name == *name)?;
@@ -53,10 +53,10 @@ fn fit(sweep: &SweepResult, scenarios: &[ScenarioResult], contender: &str) -> Op
     })
 }
 
-/// Steps of a law's curve between the first and the last point.
+/// The number of steps of a law's curve between the first and the last point.
 const STEPS: i32 = 40;
 
-/// The law at equal steps of the axis's logarithm.
+/// The law at equal steps of the logarithm of the axis.
 fn curve(law: &Usl, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let first = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
     let last = points.iter().map(|point| point.0).fold(0.0, f64::max);

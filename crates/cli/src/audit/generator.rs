@@ -1,6 +1,6 @@
-//! One external generator, several times, against the built-in null server.
+//! Runs one external generator several times against the built-in null server.
 //!
-//! Owns: the course of the runs, and which cores belong to whom. Must not know: what was published.
+//! Owns: the course of the runs, and the division of the cores. Must not know: what was published.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,27 +16,27 @@ use deadheat_host::command::{ShellCommand, ended, log_name};
 use deadheat_study::file::Generator;
 use deadheat_study::prepare::unmet;
 
-/// So many runs make an interval.
+/// The number of runs for an interval.
 const RUNS: usize = 5;
-/// A run that takes so much longer than it was told is given up: it may have to load an interpreter first.
+/// A run that exceeds its duration by this time is stopped. The margin is large because a run may first have to load an interpreter.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The interval's two-sided error rate.
 const ALPHA: f64 = 0.05;
 
-/// Where generators run.
+/// The environment of the runs.
 pub(crate) struct Place<'p> {
-    /// Cores of the null server and of the generator.
+    /// The cores of the null server and of the generator.
     pub(crate) pinning: &'p Pinning,
     /// The study's folder and its work folder.
     pub(crate) folder: &'p Path,
     pub(crate) work: &'p Path,
-    /// Connections of a generator that does not say how many.
+    /// The default number of connections.
     pub(crate) connections: u32,
-    /// Asked between runs: whether a person wants the end.
+    /// Whether the user interrupted the audit; checked between runs.
     pub(crate) stopped: &'p dyn Fn() -> bool,
 }
 
-/// Runs it; what cannot be run says why in `skipped`.
+/// Runs the generator. If it cannot run, `skipped` says why.
 pub(crate) fn measure(generator: &Generator, place: &Place<'_>) -> GeneratorAudit {
     let mut audit = GeneratorAudit {
         name: generator.name.get_ref().clone(),
@@ -100,12 +100,13 @@ fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) ->
     Ok(())
 }
 
-/// Of so many cores (none: one thread on any of them), over the time for which the generator loads: what it takes to start is none of it.
+/// The share of these cores that the CPU time is, over the duration of the load (0 cores: one thread on any core). The time for the generator's
+/// start does not count.
 fn share_of(cpu_ns: u64, duration_s: f64, cores: usize) -> f64 {
     (cpu_ns as f64 / 1e9 / duration_s / cores.max(1) as f64).min(1.0)
 }
 
-/// One run on the generator's cores: what is started by a thread that is bound to them is bound to them as well.
+/// One run on the generator's cores. A thread pinned to them starts it, and child processes inherit the pinning.
 fn one_run(order: &ShellCommand, generator: &Generator, cpus: &[usize]) -> Result<f64, String> {
     let limit = Duration::from_secs_f64(generator.duration_s) + PATIENCE;
     let bound = std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
-//! What an audit runs: published generators against a server that does nothing.
+//! The runs of an audit: published generators against a server that does nothing.
 //!
-//! Owns: their course and how their throughput is read. Must not know: claims, what follows from a figure.
+//! Owns: the course of these runs, and how to read the throughput. Must not know: claims, conclusions from a figure.
 
 mod generator;
 mod output;

@@ -1,12 +1,12 @@
-//! What a load generator printed, and which throughput it says.
+//! Reads the throughput from the output of a load generator.
 //!
-//! Owns the forms of output. Must not know who printed it.
+//! Owns: the forms of output. Must not know: which program printed it.
 
 use serde_json::Value;
 
 use deadheat_study::file::Reads;
 
-/// Requests per second that the output names; none where it does not, or where it is no number above 0.
+/// Requests per second according to the output. `None` if it contains no such number, or none above 0.
 pub(super) fn throughput(output: &str, reads: Reads) -> Option<f64> {
     let rate = match reads {
         Reads::Json => {

@@ -1,4 +1,4 @@
-//! `deadheat audit`: a study's published figures, against each other and against this machine.
+//! `deadheat audit`: compares a study's published figures with each other and with this machine.
 
 use deadheat_analysis::Report;
 use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
@@ -20,19 +20,20 @@ use deadheat_study::prepare;
 const INTERRUPTED: u8 = 130;
 const INVALID: u8 = 3;
 
-/// Audits what a study lists. The exit status is the race's, and 1 at the least where something published is contradicted. What a
-/// race that failed leaves is shown before its error.
+/// Audits the claims of a study. The exit status is that of the race, and at least 1 if a published figure is contradicted. If the race fails, the
+/// rest of the audit is shown before the error.
 pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Failure> {
     keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
     let study = study::load(&flags.study)?;
     let mut audit = published(&study)?;
-    // Before the race: what runs it is bound to a part of the cores.
+    // Read before the race, which pins this thread to some of the cores.
     let topology = Topology::of_machine();
     let (mut status, mut failed) = (0, None);
     if !flags.self_test {
         match against_race(flags, &mut audit, console) {
             Ok(of_race) => status = of_race,
-            // A record that was given is input; a race has cost what came before it nothing.
+            // If the user gave a record, it is input and its error ends the audit. If a race failed, the earlier parts of the audit are still
+            // valid.
             Err(failure) if flags.record.is_some() => return Err(failure),
             Err(failure) => {
                 audit.findings.push(race_failed(&failure));
@@ -60,8 +61,8 @@ pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Fai
     }
 }
 
-/// Holds the claims against the record that is given, else against a race that is run now. The status is the race's; of a record it is
-/// 3 where it has an invalid comparison.
+/// Compares the claims with the given record, or with a race that runs now. Returns the status of the race (0 for a given record), and at least 3
+/// if the race or record is invalid.
 fn against_race(flags: &AuditFlags, audit: &mut AuditRecord, console: &mut Console) -> Result<u8, Failure> {
     let (status, record, path) = match &flags.record {
         Some(path) => (0, deadheat_record::read(path)?, path.clone()),
@@ -73,15 +74,15 @@ fn against_race(flags: &AuditFlags, audit: &mut AuditRecord, console: &mut Conso
     Ok(if super::race::is_invalid(&report) { status.max(INVALID) } else { status })
 }
 
-/// What is said of a race that failed, in the audit that goes on without it.
+/// The finding for a failed race. The audit continues without it.
 fn race_failed(failure: &Failure) -> Finding {
     let whole = failure.to_string();
     let first = whole.lines().next().unwrap_or_default();
-    let message = format!("the race failed, so that nothing is held against this machine: {first}");
+    let message = format!("the race failed, so nothing is compared with this machine: {first}");
     Finding::warn("race-failed", message, "mend that, or take a record of the study by --record")
 }
 
-/// Runs the study's generators against the null server; whether a person ended it.
+/// Runs the study's generators against the null server. Returns whether the user interrupted it.
 fn generators(
     flags: &AuditFlags,
     study: &Study,
@@ -115,7 +116,7 @@ fn generators(
     Ok(interrupt.asked())
 }
 
-/// The claims against each other.
+/// Compares the claims with each other.
 fn published(study: &Study) -> Result<AuditRecord, UsageError> {
     let claims: Vec<Claim> = study.claims.iter().map(study::Claim::published).collect();
     if claims.is_empty() {

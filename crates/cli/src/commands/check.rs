@@ -1,4 +1,4 @@
-//! `deadheat check`: parity alone.
+//! `deadheat check`: checks parity only.
 
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use deadheat_study::file as study;
 use deadheat_study::plan::Purpose;
 
-/// Starts every contender once, compares all answers, and says what differs. Exit status 1 when anything does.
+/// Starts every contender once, compares all answers and reports differences. The exit status is 1 if there are any.
 pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
     raise_open_files()?;
     let study = study::load(&flags.study)?;
@@ -54,7 +54,7 @@ pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Fai
     Ok(u8::from(!passed))
 }
 
-/// Says what fails while a check runs.
+/// Reports failures during a check.
 struct Notes<'a>(&'a Console);
 
 impl Observer for Notes<'_> {

@@ -1,4 +1,4 @@
-//! `deadheat compare`: two records, and whether the new one is worse.
+//! `deadheat compare`: compares two records and checks whether the new one is worse.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::flags::CompareFlags;
 use deadheat_study::choices::UsageError;
 use deadheat_study::plan::ROOM;
 
-/// Compares two records, and shows what came of it.
+/// Compares two records and shows the result.
 pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8, Failure> {
     keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
     let document = compared(flags)?;
@@ -69,13 +69,13 @@ fn refused(error: CompareError, flags: &CompareFlags) -> Failure {
             "leave out --metric, or name this metric in it, too"
         }
         CompareError::Unknown { .. } => "choose one of these",
-        CompareError::Nothing { what: "contender", .. } => "say who is who with --map OLD=NEW",
+        CompareError::Nothing { what: "contender", .. } => "name the pairs with --map OLD=NEW",
         CompareError::Nothing { .. } => "race the same scenarios in both",
     };
     UsageError::new(error.to_string(), remedy).into()
 }
 
-/// Whether the race that is planned will compare what the conditions speak of: better known before it than after it.
+/// Checks before a race that it will compare the metrics that the conditions name.
 pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageError> {
     let mut compared: Vec<Metric> = Vec::new();
     for metric in plan.scenarios.iter().flat_map(|one| plan.metrics(one)) {
@@ -102,8 +102,8 @@ pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageErr
     Err(UsageError::new(problem, remedy))
 }
 
-/// Whether the rates and lengths of a race that can still be planned otherwise give enough requests for the percentiles that conditions
-/// name, or for all that the race is about where they name none.
+/// Checks that the planned rates and lengths give enough requests for the percentiles in the conditions, or for all metrics of the race if a
+/// condition names none. At this point, the plan can still be changed.
 pub(super) fn reachable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageError> {
     for condition in conditions {
         let meant = |metric: &Metric| condition.metric.is_none_or(|named| named == *metric);
@@ -142,14 +142,14 @@ fn enough_beyond(
     Err(UsageError::new(problem, remedy))
 }
 
-/// What the conditions say of a race, shown.
+/// Evaluates the conditions for a race and shows the results.
 pub(super) fn told(report: &Report, conditions: &[FailIf], console: &Console) -> Vec<ConditionResult> {
     let results = compare::race_conditions(report, conditions);
     console.result(&terminal::conditions(&results, &console.output));
     results
 }
 
-/// The exit status that conditions ask for: 1 where one of them holds, 3 where nobody can tell whether it does, else 0.
+/// The exit status of conditions: 1 if one of them holds, 3 if one is unknown, else 0.
 pub(super) fn status_of(results: &[ConditionResult]) -> u8 {
     if results.iter().any(ConditionResult::is_unknown) {
         return 3;

@@ -1,4 +1,4 @@
-//! `deadheat doctor`: whether this machine is fit for measuring, and what can be told apart on it.
+//! `deadheat doctor`: checks whether this machine is fit for measuring, and how small a difference it can detect.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,10 +27,10 @@ use crate::interrupt::Interrupt;
 use deadheat_study::plan::{self, Topology};
 
 const INTERRUPTED: u8 = 130;
-/// For so long it is watched what disturbs the machine.
+/// How long doctor watches for disturbances of the machine.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// Looks at the machine, and shows what it found.
+/// Examines the machine and shows the result.
 pub(crate) fn doctor(flags: &DoctorFlags, console: &mut Console) -> Result<u8, Failure> {
     if flags.json == Some(Output::Standard) {
         console.keep_output_for_data();
@@ -61,7 +61,7 @@ pub(crate) fn doctor(flags: &DoctorFlags, console: &mut Console) -> Result<u8, F
     })
 }
 
-/// What the machine is and what disturbs it, before anything of ours runs.
+/// Collects facts about the machine and its disturbances, before this program puts any load on it.
 fn facts(
     flags: &DoctorFlags,
     topology: &Topology,
@@ -101,7 +101,7 @@ fn facts(
     })
 }
 
-/// Measures as much as was asked for; what was measured before an error or an interruption is in the record.
+/// Measures as much as requested. If an error or an interruption stops it, the record contains the measurements up to then.
 fn examine(
     flags: &DoctorFlags,
     record: &mut DoctorRecord,
@@ -140,7 +140,7 @@ fn examine(
     Ok(())
 }
 
-/// Keeps cores awake as races do; says where they sleep.
+/// Keeps cores awake as in a race. Reports if this is impossible.
 fn keep_awake(flags: &DoctorFlags, record: &mut DoctorRecord) -> Option<Awake> {
     let why = match flags.machine.cpu_latency.map_or_else(usual_cpu_latency_us, |typed| typed.0) {
         Some(latency_us) => match Awake::hold(latency_us, &record.pinning.server_cpus) {
@@ -157,7 +157,7 @@ fn keep_awake(flags: &DoctorFlags, record: &mut DoctorRecord) -> Option<Awake> {
     None
 }
 
-/// Holds the races of the proof, a line for each.
+/// Runs the races of the proof, with a line for each.
 fn prove(
     flags: &DoctorFlags,
     record: &mut DoctorRecord,
@@ -185,12 +185,11 @@ fn prove(
     done
 }
 
-/// Writes what is known so far into the file that was asked for: whoever ends a proof by force, after half an hour, loses no race that was
-/// held.
+/// Writes the results so far to the requested file, so that a forced exit after half an hour does not lose finished races.
 fn keep(flags: &DoctorFlags, record: &DoctorRecord, proof: &Proof, console: &Console) {
     let Some(file @ Output::File(_)) = &flags.json else { return };
     let mut so_far = DoctorRecord { proof: Some(proof.clone()), interrupted: true, ..record.clone() };
     conclude(&mut so_far);
-    // What cannot be written now is an error at the end, when all of it is written once more.
+    // An error here is ignored. If it persists, it appears when the complete record is written at the end.
     let _ = write_json(Some(file), &so_far, console);
 }

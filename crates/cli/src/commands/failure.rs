@@ -1,4 +1,4 @@
-//! Why a command ended without doing what it was asked, and the exit status that says so.
+//! Why a command failed, and the exit status for it.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use deadheat_study::choices::UsageError;
 use deadheat_study::file::StudyError;
 use deadheat_study::prepare::PrepareError;
 
-/// Why a command ended.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// Wrong usage.
@@ -43,9 +43,9 @@ pub(crate) enum Failure {
     File {
         /// The file.
         path: PathBuf,
-        /// The option that named it.
+        /// The option that names the file.
         option: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Standard output or the system failed.
@@ -59,7 +59,7 @@ impl Failure {
         2
     }
 
-    /// The whole message with every cause, ready to be shown.
+    /// The whole message with all causes, ready for display.
     pub(crate) fn render(&self, styled: bool) -> String {
         if let Self::Study(error) = self {
             return error.render(styled);

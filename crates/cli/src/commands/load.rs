@@ -22,7 +22,7 @@ use deadheat_study::plan::{self, Topology};
 
 const INTERRUPTED: u8 = 130;
 
-/// Loads one server, and shows what came of it.
+/// Loads one server and shows the result.
 pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failure> {
     if flags.json == Some(Output::Standard) {
         console.keep_output_for_data();
@@ -50,7 +50,7 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
     Ok(status(&record))
 }
 
-/// All that is measured, in its order; none when it was interrupted before anything counted.
+/// All measurements, in order. `None` if interrupted before the measured load.
 fn measured(
     plan: &LoadPlan,
     server: &Connected,
@@ -93,7 +93,7 @@ fn failure(error: LoadError) -> Failure {
     }
 }
 
-/// 0: all answers as expected; 1: some were missing or wrong; 3: a finding takes the numbers away; 130: interrupted.
+/// 0: all answers as expected; 1: some were missing or wrong; 3: a finding invalidates the numbers; 130: interrupted.
 fn status(record: &LoadRecord) -> u8 {
     if record.interrupted {
         INTERRUPTED
@@ -104,7 +104,7 @@ fn status(record: &LoadRecord) -> u8 {
     }
 }
 
-/// Writes what another program reads where it was asked for.
+/// Writes data for another program to the requested destination.
 pub(super) fn write_json(
     to: Option<&Output>,
     record: &impl serde::Serialize,

@@ -1,4 +1,4 @@
-//! One file per command: each turns what was typed into what is done, and what came of it into an exit status.
+//! The commands, one per file. Each turns its options into actions and their results into an exit status.
 
 mod audit;
 mod check;
@@ -29,7 +29,7 @@ pub(crate) use null::null;
 pub(crate) use race::race;
 pub(crate) use report::report;
 
-/// The hidden commands by which the program is its own keeper, stage and null server; none when another command was given.
+/// The hidden commands with which the program starts itself as keeper, stage and null server. `None` for other commands.
 pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     let (first, rest) = arguments.split_first()?;
     if first == keeper::KEEPER_COMMAND {
@@ -47,10 +47,10 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     None
 }
 
-/// Replaces a file as a whole: whoever reads it sees the old text or the new one.
+/// Replaces a file atomically: a reader sees the old text or the new one.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// The file cannot be written.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

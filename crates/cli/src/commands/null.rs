@@ -1,4 +1,4 @@
-//! `deadheat null`: the built-in server that answers every request alike.
+//! `deadheat null`: the built-in server that gives every request the same answer.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,12 +14,12 @@ use crate::interrupt::Interrupt;
 use deadheat_study::choices::UsageError;
 
 const PORT: u16 = 8080;
-/// Whether the end was asked for is looked at this often.
+/// The interval of checks for an interruption.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Serves until it is asked to end, which is no failure.
+/// Serves until it is interrupted, which is not a failure.
 pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failure> {
-    // One connection is one open file. Where the limit may not be raised, there are fewer connections.
+    // Each connection needs one open file. If the limit cannot be raised, there are fewer connections.
     let _ = raise_open_files();
     let usual = NullConfig::default();
     let port = flags.port.unwrap_or(PORT);
@@ -53,7 +53,7 @@ pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failu
     Ok(0)
 }
 
-/// What to do about a server that cannot be started.
+/// The remedy for a server that cannot start.
 fn usage(error: NullError) -> UsageError {
     let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
     let remedy = match &error {
@@ -61,7 +61,7 @@ fn usage(error: NullError) -> UsageError {
             if source.kind() == ErrorKind::AddrInUse =>
         {
             format!(
-                "remove {} if nobody listens there any more, or choose another --unix-socket",
+                "remove {} if nothing listens there any more, or choose another --unix-socket",
                 path.display()
             )
         }

@@ -1,6 +1,6 @@
-//! Data that is asked for beside what the terminal shows: in files, or on standard output, where then nothing else is written.
+//! Writes requested data to files or to standard output. Data on standard output excludes all other output there.
 //!
-//! Owns the ways there. Must not know what is written.
+//! Owns: the destinations. Must not know: the data.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -11,10 +11,10 @@ use crate::console::Console;
 use crate::flags::Output;
 use deadheat_study::choices::UsageError;
 
-/// Keeps standard output for the one of two that is asked for there.
+/// Reserves standard output for the one of two outputs that needs it.
 ///
 /// # Errors
-/// When both are.
+/// Both outputs need it.
 pub(super) fn keep_for_data(
     outputs: [(&str, Option<&Output>); 2],
     console: &mut Console,
@@ -30,10 +30,10 @@ pub(super) fn keep_for_data(
     Ok(())
 }
 
-/// Writes one text where it was asked for with `option`. A file is replaced; only the summary of a workflow is appended to.
+/// Writes a text to the destination of `option`. Replaces a file; only the summary of a workflow is appended to.
 ///
 /// # Errors
-/// When it cannot be written.
+/// The text cannot be written.
 pub(super) fn write(to: &Output, option: &'static str, text: &str, console: &Console) -> Result<(), Failure> {
     match to {
         Output::Standard => Ok(console.data(text)?),
@@ -44,7 +44,7 @@ pub(super) fn write(to: &Output, option: &'static str, text: &str, console: &Con
     }
 }
 
-/// The file that a workflow of GitHub shows; others of its steps may write to it, too.
+/// Whether this is the file that a GitHub workflow shows. Other steps of the workflow may write to it, too.
 fn is_summary(path: &Path) -> bool {
     std::env::var_os("GITHUB_STEP_SUMMARY").is_some_and(|summary| !summary.is_empty() && summary == path)
 }
@@ -53,7 +53,7 @@ fn append(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// What is said of a file that could not be written.
+/// The error for a file that could not be written.
 pub(super) fn failed(path: &Path, option: &'static str) -> impl FnOnce(io::Error) -> Failure {
     move |source| Failure::File { path: path.into(), option, source }
 }

@@ -1,4 +1,4 @@
-//! `deadheat race`: a study, commands, or a record to go on with.
+//! `deadheat race`: a study, commands, or a record to resume.
 
 use std::path::{Path, PathBuf};
 
@@ -30,12 +30,12 @@ use deadheat_study::file::{self as study, Study};
 use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
 use deadheat_study::prepare::{self, Changed};
 
-/// Races, and shows what came of it.
+/// Races and shows the result.
 pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
     Ok(run(flags, console)?.0)
 }
 
-/// The same; the exit status, what was recorded, and where.
+/// Races and shows the result. Returns the exit status, the record and its path.
 pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Record, PathBuf), Failure> {
     keep_for_data([("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())], console)?;
     raise_open_files()?;
@@ -88,14 +88,14 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     }
     if finish == Finish::Interrupted {
         console.note(&format!(
-            "interrupted; go on with: deadheat race --resume {}",
+            "interrupted; continue with: deadheat race --resume {}",
             lines_plain(&path.display().to_string())
         ));
     }
     Ok((status(&finish, &report).max(asked), record, path))
 }
 
-/// Writes the document and the page that were asked for.
+/// Writes the requested JSON document and HTML page.
 fn written(flags: &RaceFlags, report: &Report, console: &Console) -> Result<(), Failure> {
     if let Some(to) = &flags.json {
         write(to, "--json", &deadheat_report::json(report)?, console)?;
@@ -106,8 +106,7 @@ fn written(flags: &RaceFlags, report: &Report, console: &Console) -> Result<(), 
     Ok(())
 }
 
-/// The exit status but for conditions: 0 measured; 1 measured, and a contender fell out; 2 nothing could be raced; 3 invalid; 130
-/// interrupted.
+/// The exit status before conditions: 0 measured; 1 measured, and a contender was excluded; 2 nothing could be raced; 3 invalid; 130 interrupted.
 fn status(finish: &Finish, report: &Report) -> u8 {
     let record = &report.record;
     match finish {
@@ -119,7 +118,7 @@ fn status(finish: &Finish, report: &Report) -> u8 {
     }
 }
 
-/// Whether a comparison of a race is invalid, or a scenario in which it left nobody to compare.
+/// Whether a race has an invalid comparison, or a scenario with no contenders left to compare.
 pub(super) fn is_invalid(report: &Report) -> bool {
     report.scenarios.iter().any(|result| {
         let unfit = |one: &Finding| one.severity == Severity::Invalid;
@@ -130,13 +129,13 @@ pub(super) fn is_invalid(report: &Report) -> bool {
     })
 }
 
-/// What a race starts from.
+/// The starting point of a race.
 struct Stage {
     record: Record,
     journal: Journal,
 }
 
-/// A plan with everything that must be done once before contenders start.
+/// Makes the plan and does everything that is necessary once before contenders start.
 pub(super) fn prepared(
     study: &Study,
     choices: &Choices,
@@ -182,7 +181,7 @@ fn fresh(
     Ok(stage)
 }
 
-/// Says what earlier runs left behind, and gives it to be recorded.
+/// Reports what earlier runs left behind. Returns findings for the record.
 pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Finding> {
     let left = leftovers(hierarchy);
     for finding in &left {
@@ -191,7 +190,7 @@ pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Fi
     left
 }
 
-/// Creates the journal. A name that was not chosen is made unique; one that was chosen must be new.
+/// Creates the journal. A default name is made unique; a name that the user chose must be new.
 fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
     let stem = path.with_extension("");
     let mut number = 1;
@@ -205,7 +204,7 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
             }
             Err(error) if error.already_exists() => {
                 let problem = format!("--record {}: the file is there already", here.display());
-                let remedy = "choose a new file, or go on with that record by --resume".to_owned();
+                let remedy = "choose a new file, or continue that record with --resume".to_owned();
                 return Err(UsageError { problem, remedy }.into());
             }
             Err(error) => return Err(error.into()),
@@ -220,7 +219,7 @@ fn begin(plan: Plan, mut journal: Journal, run: &RunId, hierarchy: &Hierarchy) -
     Ok(Stage { record, journal })
 }
 
-/// Opens a record to go on with. The JSON document of `--json` serves as well: a journal is made from it.
+/// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it.
 fn resumed(
     path: &Path,
     conditions: &[FailIf],
@@ -230,11 +229,11 @@ fn resumed(
 ) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     askable(&record.plan, conditions)?;
-    // Before anything is opened for writing: a record that is refused stays as it is.
+    // Checked before anything is opened for writing, so that a refused record stays unchanged.
     as_begun(path, &record, console, run, hierarchy)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
-        // Once more: only now does nobody else write it.
+        // Read again, because only now is it certain that no other process writes it.
         record = deadheat_record::read(path)?;
         journal
     } else {
@@ -255,8 +254,8 @@ fn resumed(
     Ok(Stage { record, journal })
 }
 
-/// Whether a race can go on as it was begun. An interval holds the epochs of one machine and of one version of each contender:
-/// with others, it would be another race.
+/// Checks that a race can continue as it began. An interval contains epochs of one machine and of one version of each contender. With another
+/// machine or version, it would be another race.
 fn as_begun(
     path: &Path,
     record: &Record,
@@ -268,17 +267,18 @@ fn as_begun(
         Failure::from(UsageError::new(format!("{}: {problem}", path.display()), remedy))
     };
     let plan = &record.plan;
-    // A race that is over is only shown again, wherever that is.
+    // A finished race is only shown again, which works on any machine.
     if plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some()) {
         return Ok(());
     }
     if let Some(dataset) = plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
         let problem = format!("the record's dataset {} is gone", dataset.display());
-        return Err(refused(problem, "race the study again; that makes the dataset anew"));
+        return Err(refused(problem, "race the study again; that makes a new dataset"));
     }
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
         let problem = format!("the race was begun on another machine, or with other settings of it: {other}");
-        let remedy = "race anew without --resume, or go on where it was begun, with the settings of then";
+        let remedy =
+            "race again without --resume, or continue on the machine where it began, with the same settings";
         return Err(refused(problem, remedy));
     }
     let changed = changed_versions(record, console)?;
@@ -288,11 +288,11 @@ fn as_begun(
     let each: Vec<String> =
         changed.iter().map(|one| format!("{} ({} then, {} now)", one.name, one.then, one.now)).collect();
     let problem = format!("contenders were of other versions when the race was begun: {}", each.join(", "));
-    Err(refused(problem, "race anew without --resume, or bring back the versions that were raced"))
+    Err(refused(problem, "race again without --resume, or restore the versions that were raced"))
 }
 
-/// The record has what version commands said and not the commands: its study is asked for them. Where that cannot be read
-/// any more, nothing is known to have changed.
+/// The record contains the output of version commands but not the commands, so they come from the study. If the study is no longer readable, no
+/// version counts as changed.
 fn changed_versions(record: &Record, console: &Console) -> Result<Vec<Changed>, Failure> {
     let (plan, out) = (&record.plan, &record.out);
     if !plan.contenders.iter().any(|one| one.version.is_some() && !out.contains(&one.name)) {
@@ -316,7 +316,7 @@ fn is_journal(path: &Path) -> bool {
     serde_json::from_str::<serde_json::Value>(first).is_ok_and(|value| value.get("line").is_some())
 }
 
-/// The file, if it can be written: better known before a race than after it.
+/// Checks before a race that the file is writable, so that the race is not run in vain.
 pub(super) fn writable(path: &Path, option: &'static str) -> Result<PathBuf, Failure> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let test = folder.join(format!(".deadheat-{}.tmp", std::process::id()));

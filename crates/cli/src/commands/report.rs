@@ -1,4 +1,4 @@
-//! `deadheat report`: a record shown again, or written in a form that others read.
+//! `deadheat report`: shows a record again, or writes it in another format.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::console::Console;
 use crate::flags::ReportFlags;
 use deadheat_study::choices::UsageError;
 
-/// Shows a record, or writes it as was asked.
+/// Shows a record, or writes it as requested.
 pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, Failure> {
     if flags.to_standard()? {
         console.keep_output_for_data();
@@ -41,7 +41,7 @@ fn load(flags: &ReportFlags, record: &LoadRecord, console: &Console) -> Result<(
     write_json(flags.json.as_ref(), record, console)
 }
 
-/// The audit that is shown beside a record: one of the same study.
+/// The audit to show with a record. It must be of the same study.
 fn audit_of(flags: &ReportFlags, record: &Record) -> Result<Option<AuditRecord>, Failure> {
     let Some(path) = flags.shown_audit()? else { return Ok(None) };
     let audit = read_audit(path)?;
@@ -99,7 +99,7 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), F
     Ok(())
 }
 
-/// Writes files into a folder, which is made where it is missing.
+/// Writes files into a folder. Creates the folder if necessary.
 fn fill<N: AsRef<OsStr>>(
     folder: &Path,
     option: &'static str,

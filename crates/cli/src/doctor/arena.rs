@@ -1,6 +1,6 @@
-//! Races that doctor holds: the machinery of `deadheat race`, with its record in a folder that goes away afterwards.
+//! Runs the races of doctor with the code of `deadheat race`. The record is in a temporary folder.
 //!
-//! Owns: that folder, and the way from a plan to what came of it. Must not know: which races are held.
+//! Owns: that folder, and the way from a plan to its results. Must not know: which races to run.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -25,49 +25,49 @@ use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::plan::AdHoc;
 use deadheat_study::plan::{self, Places, Purpose, Setting, Topology, resolve};
 
-/// Where doctor's races are held.
+/// The environment of doctor's races.
 pub(crate) struct Arena<'a> {
     pub(crate) console: &'a Console,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) run: &'a RunId,
     pub(crate) hierarchy: &'a Hierarchy,
     pub(crate) machine: &'a Machine,
-    /// The cores as they were before this process bound itself to some of them.
+    /// The cores as they were before this process pinned itself to some of them.
     pub(crate) topology: &'a Topology,
     pub(crate) pinning: &'a Pinning,
     pub(crate) folder: Folder,
 }
 
-/// A folder of this process alone; removed with all that is in it. One that ends at once, by a second Ctrl-C, leaves it to
-/// the next.
+/// A folder for this process only, which is removed with its contents at the end. After an immediate exit by a second Ctrl-C, the next process
+/// removes it.
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Locked for as long as the folder is in use; the lock goes with the process, however that ends.
+    /// Locked while the folder is in use. The lock ends with the process, however the process ends.
     _lock: File,
 }
 
 impl Folder {
-    /// Makes it, and removes those that processes left which have ended since.
+    /// Creates the folder, and removes the folders of processes that have ended.
     ///
     /// # Errors
-    /// When the system does not let it.
+    /// An operation of the system fails.
     pub(crate) fn make() -> std::io::Result<Self> {
         let places = Places::of_process();
         let prefix = format!("deadheat-{}-doctor-", places.user);
         let path = places.temporary.join(format!("{prefix}{}", places.process));
-        // What an earlier process of the same number left.
+        // Left by an earlier process with the same number.
         let _ = fs::remove_dir_all(&path);
         remove_left(&places.temporary, &prefix, places.user);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         let lock = File::open(&path)?;
-        // Where the file system knows no locks, the process's number must do.
+        // If the file system has no locks, the number of the process must suffice.
         let _ = lock.try_lock();
         Ok(Self { path, _lock: lock })
     }
 }
 
-/// Removes folders of `user` whose names are `prefix` and the number of a process that has ended, and that nobody has locked:
-/// the process may run where its number is another.
+/// Removes folders of `user` that are named `prefix` plus the number of an ended process and that are not locked. The lock matters because the
+/// process may still run under another number, in another namespace.
 fn remove_left(temporary: &Path, prefix: &str, user: u32) {
     let is_left = |path: &Path| {
         let process = path.file_name()?.to_str()?.strip_prefix(prefix)?.parse::<u32>().ok()?;
@@ -78,7 +78,7 @@ fn remove_left(temporary: &Path, prefix: &str, user: u32) {
     };
     let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_left(path).is_some()) {
-        // What is left of it is for the next one.
+        // The next process removes what is left.
         let _ = fs::remove_dir_all(path);
     }
 }
@@ -89,7 +89,7 @@ impl Drop for Folder {
     }
 }
 
-/// What came of a race.
+/// The results of a race.
 pub(crate) struct Ended {
     pub(crate) record: Record,
     pub(crate) report: Report,
@@ -98,17 +98,17 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// The only pair; none before its first epoch.
+    /// The only comparison. `None` before the first epoch.
     pub(crate) fn pair(&self) -> Option<&Comparison> {
         self.report.scenarios.first()?.comparisons.first()
     }
 
-    /// What the two did, in the order in which they were given.
+    /// The results of the two contenders, in the given order.
     pub(crate) fn results(&self) -> &[ContenderResult] {
         self.report.scenarios.first().map_or(&[], |scenario| &scenario.results)
     }
 
-    /// Everything that was complained of.
+    /// All findings of the race.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let of_scenario = self.report.scenarios.first().map(|scenario| scenario.findings.clone());
         of_scenario.into_iter().flatten().chain(self.report.findings.clone()).collect()
@@ -122,10 +122,10 @@ impl Ended {
 }
 
 impl Arena<'_> {
-    /// Races two commands. `loud`: without a terminal, every epoch gets its line.
+    /// Races two commands. If `loud`, each epoch prints a line when there is no terminal.
     ///
     /// # Errors
-    /// When the race fails, or one of the two falls out of it.
+    /// The race fails, or a contender is excluded from it.
     pub(crate) fn race(
         &self,
         pair: &AdHoc,
@@ -181,7 +181,7 @@ impl Arena<'_> {
     }
 }
 
-/// Shows of a race only what stops it.
+/// Shows only what stops the race.
 struct Quiet<'a>(&'a Console);
 
 impl Observer for Quiet<'_> {
@@ -200,7 +200,7 @@ mod tests {
     fn only_what_ended_processes_of_ones_own_left_is_removed() {
         let here = tempfile::tempdir().unwrap();
         let user = fs::metadata(here.path()).unwrap().uid();
-        // No process has so high a number: the kernel's limit is 4,194,304.
+        // No process has such a high number: the kernel's limit is 4,194,304.
         let own = std::process::id().to_string();
         let names =
             ["doctor-999999990", "doctor-999999991", &format!("doctor-{own}"), "doctor-x", "other-999999992"];

@@ -1,6 +1,6 @@
 //! The noise floor: one server raced against itself.
 //!
-//! Owns: which server, how long, and what is kept of the race. Must not know: what follows from it.
+//! Owns: which server, for how long, and what is kept of the race. Must not know: conclusions from the result.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use deadheat_study::choices::{Choices, MethodChoices};
 use deadheat_study::plan::AdHoc;
 use deadheat_study::values::EpochRange;
 
-/// Epochs of the race, unless others are asked for.
+/// The default number of epochs.
 const EPOCHS: usize = 8;
-/// The built-in server has nothing to compile; this is what its connections and the processor's clock need.
+/// The built-in server compiles nothing at run time. This is the time that its connections and the processor's clock rate need.
 const WARMUP: Duration = Duration::from_secs(1);
 
-/// The servers that are raced against each other.
+/// The servers in these races.
 pub(crate) enum Contenders {
-    /// The built-in one, which works so much for each answer.
+    /// The built-in server, with this work for each answer.
     BuiltIn(Calibration),
-    /// A command that was given, twice.
+    /// The user's command, twice.
     Own(AdHoc),
 }
 
 impl Contenders {
-    /// The command that was given, or else the built-in server, which is calibrated first.
+    /// The user's command, or by default the built-in server after its calibration.
     ///
     /// # Errors
-    /// When the command makes no sense, or the built-in server cannot be measured.
+    /// The command is invalid, or the built-in server cannot be measured.
     pub(crate) fn of(flags: &DoctorFlags, arena: &Arena<'_>) -> Result<Self, Failure> {
         match flags.own_server()? {
             Some(twice) => Ok(Self::Own(twice)),
@@ -40,10 +40,10 @@ impl Contenders {
         }
     }
 
-    /// The two commands of a server against itself.
+    /// The two commands that start the same server.
     ///
     /// # Errors
-    /// When this program does not know where it is.
+    /// The path of this program is unknown.
     pub(crate) fn twice(&self, arena: &Arena<'_>) -> std::io::Result<AdHoc> {
         match self {
             Self::Own(twice) => Ok(twice.clone()),
@@ -51,7 +51,7 @@ impl Contenders {
         }
     }
 
-    /// How a race of them is held; the built-in server needs no pilot to find its warm-up.
+    /// The options of such a race. The built-in server needs no pilot, because its warm-up is fixed.
     pub(crate) fn choices(&self, flags: &DoctorFlags, warmup: Duration) -> Choices {
         let warmup = match self {
             Self::BuiltIn(_) => Some(flags.warmup.unwrap_or(warmup)),
@@ -63,7 +63,7 @@ impl Contenders {
     }
 }
 
-/// Two built-in servers whose answers work so many steps, a thread on each of the servers' cores.
+/// Commands for two built-in servers with this number of steps for each answer. Each has a thread on each of the servers' cores.
 pub(super) fn pair(baseline: u64, contender: u64, arena: &Arena<'_>) -> std::io::Result<AdHoc> {
     let program = std::env::current_exe()?;
     let threads = arena.pinning.server_cpus.len().max(1);
@@ -76,16 +76,16 @@ pub(super) fn pair(baseline: u64, contender: u64, arena: &Arena<'_>) -> std::io:
     Ok(AdHoc::pair([command(baseline), command(contender)], "/".into()))
 }
 
-/// A path as one word of the shell.
+/// Quotes a path as one word of the shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }
 
-/// Races a server against itself. None when it was interrupted before the second epoch; on a machine so noisy that every
-/// round was left out, it has no spread, and the race says why.
+/// Races a server against itself. `None` if it was interrupted before the second epoch. On a machine so noisy that every round is excluded, the
+/// result has no spread, and the race says why.
 ///
 /// # Errors
-/// When the race fails.
+/// The race fails.
 pub(crate) fn noise_floor(
     flags: &DoctorFlags,
     contenders: &Contenders,
@@ -95,7 +95,7 @@ pub(crate) fn noise_floor(
     let epochs = flags.epochs.map_or(EPOCHS, |epochs| epochs as usize);
     let mut choices = contenders.choices(flags, WARMUP);
     choices.method.epochs = Some(EpochRange { fewest: epochs, most: epochs });
-    // A command of one's own may take its time; the built-in server takes a minute at the most.
+    // Enough time for a slow command. The built-in server takes at most a minute.
     choices.method.budget = Some(Duration::from_secs(600));
     let twice = contenders.twice(arena)?;
     let ended = arena.race(&twice, &choices, seed, true)?;
@@ -124,7 +124,7 @@ pub(crate) fn noise_floor(
     }))
 }
 
-/// What the race says; of one that was interrupted, that nothing can be said.
+/// The verdict of the race; inconclusive if it was interrupted.
 pub(super) fn verdict(ended: &Ended) -> VerdictWord {
     ended.pair().map_or(VerdictWord::Inconclusive, |pair| pair.verdict)
 }

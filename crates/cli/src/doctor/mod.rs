@@ -1,6 +1,6 @@
-//! What `deadheat doctor` measures: the generator's ceiling, a server against itself, and races whose outcome is known.
+//! The measurements of `deadheat doctor`: the generator's ceiling, a server against itself, and races with a known outcome.
 //!
-//! Owns: which servers and races these are. Must not know: what follows from them, or how it is shown (the report does).
+//! Owns: the choice of these servers and races. Must not know: conclusions and how to show them (the report does both).
 
 mod arena;
 mod floor;

@@ -1,6 +1,6 @@
-//! The races of two that may follow an examination, as far as it is said how long they take.
+//! Profiles of the races of two contenders that may follow an examination, with their durations.
 //!
-//! Owns the way from a race's profile to its looks and times. Must not know: what they can tell apart.
+//! Owns: how a profile gives the looks and times of a race. Must not know: how small a difference these races can detect.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use deadheat_runner::LONGEST_HANDICAP;
 use deadheat_study::choices::ProfileWord;
 use deadheat_study::plan::Profile;
 
-/// The races, the usual one and the longest one, at this alpha; the noise floor is raced by the usual one.
+/// The default race and the longest race, with this alpha. The race of the noise floor uses the default profile.
 pub(crate) fn profiles(alpha: f64) -> [doctor::Profile; 2] {
     let usual = Profile::of(ProfileWord::Quick);
     let one = |word, option| {
         let profile = Profile::of(word);
-        // Both contenders are loaded one after the other.
+        // The two contenders are loaded one after the other.
         let both = |one: Duration| 2.0 * one.as_secs_f64();
         let budget = profile.budget_for(2, profile.measured, profile.looks);
         let times = Times {
@@ -32,7 +32,7 @@ pub(crate) fn profiles(alpha: f64) -> [doctor::Profile; 2] {
 mod tests {
     use super::*;
 
-    /// Each of two contenders has a pilot and twenty slices for the handicap, and warms up for a second more by the full profile.
+    /// Each of the two contenders has a pilot and twenty slices for the handicap. With the full profile, each warms up for one more second.
     #[test]
     fn races_that_may_follow_are_those_of_the_profiles() {
         let quick = Times { before: 2.0 * (4.0 + 2.0), longer: 0.0, budget: 180.0 };

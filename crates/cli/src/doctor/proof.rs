@@ -1,6 +1,6 @@
-//! The proof: many races whose outcome is known.
+//! The proof: many races with a known outcome.
 //!
-//! Owns: which races, in which order, for how long at the most. Must not know: how verdicts are counted.
+//! Owns: which races, their order and their time limits. Must not know: how verdicts are counted.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::flags::DoctorFlags;
 use deadheat_study::plan::AdHoc;
 use deadheat_study::values::EpochRange;
 
-/// Races of each kind, unless another number is asked for.
+/// The default number of races of each kind.
 const RACES: u32 = 20;
-/// How much more the contenders work that are planted.
+/// How much more work the planted contenders do.
 const PLANTS: [f64; 2] = [0.03, 0.05];
 const WARMUP: Duration = Duration::from_millis(500);
-/// No epoch of a race starts that would end later: twelve epochs of built-in servers with some room.
+/// No epoch starts that would end after this time. Enough for twelve epochs of built-in servers, with some spare time.
 const BUDGET: Duration = Duration::from_secs(75);
-/// The same for a command of one's own, as a race has it.
+/// The same for a user's command, as in a race.
 const OWN_BUDGET: Duration = Duration::from_secs(180);
 
 /// A kind of race.
@@ -32,10 +32,10 @@ pub(crate) struct Row {
     pair: AdHoc,
 }
 
-/// The built-in server against itself, and against those that work more.
+/// The built-in server against itself, and against servers that do more work.
 ///
 /// # Errors
-/// When the plants cannot be measured.
+/// The plants cannot be measured.
 pub(crate) fn built_in_rows(calibration: &Calibration, arena: &Arena<'_>) -> Result<Vec<Row>, Failure> {
     let steps = calibration.steps;
     let mut rows =
@@ -52,12 +52,12 @@ pub(crate) fn built_in_rows(calibration: &Calibration, arena: &Arena<'_>) -> Res
     Ok(rows)
 }
 
-/// A command of one's own against itself.
+/// The user's command against itself.
 pub(crate) fn own_row(twice: &AdHoc) -> Vec<Row> {
     vec![Row { name: "A/A".into(), asked_ratio: 1.0, plant: None, pair: twice.clone() }]
 }
 
-/// Holds the races.
+/// Runs the races.
 pub(crate) struct Prover<'a> {
     pub(crate) flags: &'a DoctorFlags,
     pub(crate) arena: &'a Arena<'a>,
@@ -67,7 +67,7 @@ pub(crate) struct Prover<'a> {
 }
 
 impl Prover<'_> {
-    /// What will be done, with nothing done yet.
+    /// The proof before the first race.
     pub(crate) fn planned(&self) -> Proof {
         let races = self.flags.races.unwrap_or(RACES) as usize;
         let row = |row: &Row| ProofRow {
@@ -97,15 +97,15 @@ impl Prover<'_> {
         if matches!(self.contenders, Contenders::BuiltIn(_)) { BUDGET } else { OWN_BUDGET }
     }
 
-    /// Holds them all, the kinds by turns, so that a machine that changes changes for all of them. After each race `told`
-    /// is called. Ends early when a person asks for it; what was finished is kept.
+    /// Runs all races. The kinds alternate, so that a change of the machine affects all kinds. Calls `told` after each race. Ends early if the user
+    /// interrupts it, and keeps the finished races.
     ///
     /// # Errors
-    /// When a race fails.
+    /// A race fails.
     pub(crate) fn prove(&self, proof: &mut Proof, told: &mut dyn FnMut(&Proof)) -> Result<(), Failure> {
         let mut choices = self.contenders.choices(self.flags, WARMUP);
         choices.method.budget = Some(self.budget());
-        // Fewer epochs than a race has are for tests.
+        // Only tests use fewer epochs than a race has.
         let most = self.flags.epochs.map(|most| most as usize).filter(|most| *most < 12);
         choices.method.epochs = most.map(|most| EpochRange { fewest: most.min(4), most });
         for number in 0..proof.races {

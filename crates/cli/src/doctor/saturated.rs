@@ -1,5 +1,5 @@
-//! Built-in servers at their limit, in this process: the generator's ceiling, what an answer costs, and whether a plant
-//! is as large as it should be.
+//! Measures built-in servers at full load, in this process: the generator's ceiling, the cost of an answer, and whether a plant has the intended
+//! size.
 //!
 //! Owns: these measurements. Must not know: races.
 
@@ -14,14 +14,14 @@ use deadheat_load::{
 use deadheat_record::{DoctorCeiling, Pinning, Plant};
 use deadheat_stats::Sample;
 
-/// Connections, each waiting for its answer, as a race has them.
+/// The number of connections, the same as in a race. Each waits for its answer.
 const CONNECTIONS: usize = 64;
-/// Left out at the start, and what is measured then.
+/// The warm-up, and the time measured after it.
 const WARMUP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_millis(1_700);
-/// What an answer of the built-in contender works.
+/// The work for each answer of the built-in contender.
 const WORK: Duration = Duration::from_micros(40);
-/// A plant is checked by so many pairs of slices of this length.
+/// The number of pairs of slices that check a plant, and the length of a slice.
 const PAIRS: u32 = 20;
 const SLICE: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A built-in server with connections to it.
 struct Loaded {
     session: Session,
-    // Ends when this is dropped, after its connections.
+    // Stops when this struct is dropped, after its connections.
     _server: NullServer,
     backend: Backend,
     threads: usize,
@@ -68,7 +68,7 @@ impl Loaded {
         Ok(Self { session, _server: server, backend, threads: pinning.server_cpus.len().max(1) })
     }
 
-    /// What an answer costs on its core, in nanoseconds.
+    /// The CPU time of an answer on its core, in nanoseconds.
     fn cost_ns(&mut self, duration: Duration) -> std::io::Result<f64> {
         let rate = slice(&mut self.session, duration)?.rate_per_s();
         let rate = rate.ok_or_else(|| std::io::Error::other("the built-in server gave no answer"))?;
@@ -86,10 +86,10 @@ fn slice(session: &mut Session, duration: Duration) -> std::io::Result<Tally> {
     session.slice(&order).map_err(std::io::Error::other)
 }
 
-/// What the generator reaches with its own cores against a server that does nothing, and whether io_uring can be used.
+/// The rate of the generator, on its cores, against a server that does nothing; and whether io_uring is available.
 ///
 /// # Errors
-/// When server or generator fail.
+/// The server or the generator fails.
 pub(crate) fn ceiling(pinning: &Pinning) -> std::io::Result<(DoctorCeiling, bool)> {
     let mut loaded = Loaded::start(pinning, Spin::default(), Backend::Auto)?;
     let tally = slice(&mut loaded.session, MEASURED)?;
@@ -105,24 +105,24 @@ pub(crate) fn ceiling(pinning: &Pinning) -> std::io::Result<(DoctorCeiling, bool
     Ok((ceiling, loaded.backend == Backend::Uring))
 }
 
-/// The built-in contender: how many steps its answers work, and what such an answer costs.
+/// The calibration of the built-in contender: the steps of each answer, and the cost of such an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Calibration {
-    /// CPU time of a step on the servers' cores.
+    /// CPU time of a step on the servers' cores, in nanoseconds.
     pub(crate) step_ns: f64,
     /// Steps of each answer.
     pub(crate) steps: u64,
-    /// What an answer costs on its core, all in all.
+    /// The total cost of an answer on its core, in nanoseconds.
     pub(crate) cost_ns: f64,
 }
 
-/// Finds them on the servers' cores.
+/// Calibrates on the servers' cores.
 ///
 /// # Errors
-/// When server or generator fail.
+/// The server or the generator fails.
 pub(crate) fn calibrate(pinning: &Pinning) -> std::io::Result<Calibration> {
     let cores = pinning.server_cpus.clone();
-    // A thread of its own: it is bound to the servers' cores, and this one must not be.
+    // A separate thread, because it is pinned to the servers' cores and the current thread must not be.
     let measured = std::thread::spawn(move || affinity::pin(&cores).map(|()| step_ns())).join();
     let step_ns =
         measured.map_err(|_| std::io::Error::other("the length of a step could not be measured"))??;
@@ -132,17 +132,17 @@ pub(crate) fn calibrate(pinning: &Pinning) -> std::io::Result<Calibration> {
 }
 
 impl Calibration {
-    /// A contender whose answers cost `share` more, and what they cost in truth, by loading both by turns.
+    /// A contender whose answers cost `share` more. Measures the actual cost by loading both servers alternately.
     ///
     /// # Errors
-    /// When server or generator fail.
+    /// The server or the generator fails.
     pub(crate) fn plant(&self, share: f64, pinning: &Pinning) -> std::io::Result<Plant> {
         let contender_steps = self.steps + (share * self.cost_ns / self.step_ns).round() as u64;
         let mut baseline = Loaded::start(pinning, Spin::steps(self.steps), Backend::Epoll)?;
         let mut contender = Loaded::start(pinning, Spin::steps(contender_steps), Backend::Epoll)?;
         let mut logs = Vec::new();
         for pair in 0..PAIRS {
-            // The one that goes first changes, so that a machine that slows down slows both.
+            // The order alternates, so that a slowdown of the machine affects both.
             let (first, second) =
                 if pair % 2 == 0 { (&mut baseline, &mut contender) } else { (&mut contender, &mut baseline) };
             let (one, other) = (first.cost_ns(SLICE)?, second.cost_ns(SLICE)?);

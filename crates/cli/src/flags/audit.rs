@@ -27,13 +27,13 @@ pub(crate) struct AuditFlags {
     /// A folder with study.toml, or that file
     #[arg(value_name = "STUDY")]
     pub(crate) study: PathBuf,
-    /// Hold the published figures against each other only; nothing is run
+    /// Only check the published figures against each other; run nothing
     #[arg(long)]
     pub(crate) self_test: bool,
-    /// Take this machine's figures from this record of the study instead of racing it now
+    /// Take this machine's figures from this record of the study; do not race it now
     #[arg(long, value_name = "FILE", conflicts_with = "self_test")]
     pub(crate) record: Option<PathBuf>,
-    /// Do not race; the published generators are measured, and with --record nothing else is lost
+    /// Do not race; only measure the published generators (combine with --record to lose nothing)
     #[arg(long, conflicts_with = "self_test")]
     pub(crate) no_race: bool,
     /// Do not run the published generators

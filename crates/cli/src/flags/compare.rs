@@ -15,26 +15,26 @@ Examples:
   deadheat compare main.jsonl branch.jsonl --fail-if 'slower by 3%' --fail-if 'p99 slower by 10%'
   deadheat compare main.jsonl branch.jsonl --reference limit --markdown comment.md
 
-Records that were made apart differ by what the machine did between them, too. To race both revisions in one race is
-better: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'
+Two records made at different times also differ by what the machine did in between. It is better to race both revisions
+in one race: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'
 
 Conditions: [METRIC] slower|faster [by N%], [METRIC] maybe slower|faster by N%, [METRIC] not equivalent,
 [METRIC] inconclusive; METRIC is one of --metric's. 'slower by 3%' holds when the whole interval lies beyond 3%: the
-new one is surely slower by as much. 'maybe slower by 3%' holds when the interval reaches beyond 3%: that cannot be
-excluded.
+new one is certainly slower by that much. 'maybe slower by 3%' holds when the interval reaches beyond 3%: a slowdown by
+that much cannot be excluded.
 Exit status: 0 no condition holds; 1 one holds; 2 wrong usage or input; 3 a comparison is invalid.";
 
 /// Options of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareFlags {
-    /// The record that is compared with: of a race (journal or JSON), or of a load (JSON)
+    /// The old record: of a race (journal or JSON) or of a load (JSON)
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
-    /// The record that the verdicts speak of, of the same kind
+    /// The new record, of the same kind; the verdicts are about this one
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
-    /// Divide each record by this contender, the same program in both: what the machine did apart cancels out
+    /// Divide by this contender, the same program in both records, to cancel changes of the machine
     #[arg(long, value_name = "NAME")]
     pub(crate) reference: Option<String>,
     /// A contender that has another name in the new record; may be repeated
@@ -49,7 +49,7 @@ pub(crate) struct CompareFlags {
     /// Compare only these metrics; comma-separated, may be repeated [default: what each scenario measures]
     #[arg(long, value_name = "METRIC,..", value_delimiter = ',', value_parser = values::metric(&Metric::all().collect::<Vec<_>>()))]
     pub(crate) metric: Vec<Metric>,
-    /// Ratios within 1 +- so much count as equivalent [default: the new record's]
+    /// Treat ratios this close to 1 as equivalent [default: the new record's]
     #[arg(long, value_name = "PERCENT", value_parser = values::margin)]
     pub(crate) margin: Option<f64>,
     /// Two-sided error rate of each metric in each scenario [default: the new record's]

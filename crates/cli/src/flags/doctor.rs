@@ -27,13 +27,13 @@ pub(crate) struct DoctorFlags {
     /// A shell command that starts a server, to be raced against itself [default: a built-in server]
     #[arg(value_name = "CMD", conflicts_with = "quick")]
     pub(crate) command: Option<String>,
-    /// What is requested of the command; {port} stands for its port [default: http://127.0.0.1:{port}/]
+    /// URL to request from the command; {port} is its port [default: http://127.0.0.1:{port}/]
     #[arg(long, value_name = "URL", requires = "command")]
     pub(crate) url: Option<String>,
-    /// Facts and ceiling only: a few seconds
+    /// Only the facts and the ceiling; takes a few seconds
     #[arg(long, conflicts_with_all = ["full", "epochs"])]
     pub(crate) quick: bool,
-    /// The proof, too: races whose outcome is known
+    /// Also hold races with a known result, as a proof
     #[arg(long)]
     pub(crate) full: bool,
     /// Races of each kind in the proof [default: 20]
@@ -42,12 +42,12 @@ pub(crate) struct DoctorFlags {
     /// Epochs of the race of a server against itself, 3 to 200 [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=200))]
     pub(crate) epochs: Option<u32>,
-    /// Every random order comes from this number [default: a new one, told at the end]
+    /// Seed of every random order [default: a new one, shown at the end]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) machine: MachineChoices,
-    /// Write what was found as JSON; `-` for standard output
+    /// Write the result as JSON; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,
     /// As in a race, for tests

@@ -36,7 +36,7 @@ measured is shown).";
 #[derive(Debug, Default, Args)]
 #[command(after_help = LOAD_HELP)]
 pub(crate) struct LoadFlags {
-    /// What is requested, such as http://127.0.0.1:8080/x; http:// may be left out
+    /// URL to request, such as http://127.0.0.1:8080/x; http:// may be left out
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct LoadFlags {
     pub(crate) connection: ConnectionFlags,
     #[command(flatten)]
     pub(crate) generator: GeneratorFlags,
-    /// Write what was measured as JSON (deadheat.load/1); `-` for standard output, and nothing else there
+    /// Write the result as JSON (deadheat.load/1); `-` writes it alone to standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,
 }
@@ -61,25 +61,25 @@ pub(crate) struct AmountFlags {
     /// Number of connections [default: 64]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(crate) connections: Option<u32>,
-    /// How long requests are sent [default: 10s, or without end with -n]
+    /// Time for which requests are sent [default: 10s; with -n: no limit]
     #[arg(short, long, short_alias = 'z', value_name = "TIME", value_parser = values::duration)]
     pub(crate) duration: Option<Duration>,
-    /// How many requests are sent [default: as many as -d allows]
+    /// Number of requests to send [default: as many as -d allows]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
-    /// Requests per second, due whatever the answers do (also -q, -R) [default: each connection waits for its answer]
+    /// Send this many requests per second, however fast answers come (also -q, -R) [default: wait for each answer]
     #[arg(short, long, short_aliases = ['q', 'R'], value_name = "RATE")]
     pub(crate) rate: Option<String>,
     /// How the requests of a --rate arrive: poisson (independent, as users are) or constant [default: poisson]
     #[arg(long, value_enum, value_name = "WORD", hide_possible_values = true)]
     pub(crate) arrivals: Option<ArrivalsFlag>,
-    /// With --rate: open more connections when requests are due and none is free, up to so many [default: 1024, or -c]
+    /// With --rate: open up to this many connections when none is free for a due request [default: 1024, or -c]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(crate) max_connections: Option<u32>,
-    /// Load so long before it counts [default: 0s]
+    /// Warm-up time, excluded from the results [default: 0s]
     #[arg(long, value_name = "TIME", value_parser = values::duration_or_none)]
     pub(crate) warmup: Option<Duration>,
-    /// Arrivals and the order of requests come from this number [default: a new one, shown and kept]
+    /// Seed of the arrivals and of the order of requests [default: a new one, shown and kept]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
@@ -112,16 +112,16 @@ pub(crate) struct RequestFlags {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Answers")]
 pub(crate) struct AnswerFlags {
-    /// Status codes that are right, such as 200,204,3xx or 200-399 [default: 200-399]
+    /// Expected status codes, such as 200,204,3xx or 200-399 [default: 200-399]
     #[arg(long, value_name = "CODES")]
     pub(crate) expect_status: Option<StatusSet>,
-    /// Which bodies are right: same as before the load, of that length, or any [default: as two answers to each agree]
+    /// Expected body: the same as before the load, of that length, or any [default: what two answers agree in]
     #[arg(long, value_enum, value_name = "WORD", hide_possible_values = true)]
     pub(crate) expect: Option<ExpectFlag>,
-    /// A request unanswered for so long is a timeout [default: 10s]
+    /// Count a request as failed if its answer takes longer than this [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,
-    /// An attempt to connect may take so long [default: the timeout, at most 10s]
+    /// Give up an attempt to connect after this time [default: the timeout, at most 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) connect_timeout: Option<Duration>,
 }
@@ -130,16 +130,16 @@ pub(crate) struct AnswerFlags {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct ConnectionFlags {
-    /// Load this host or address though it is not this machine's loopback; may be repeated
+    /// Allow load on this host or address, which is not this machine's loopback; may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_target: Vec<String>,
-    /// Connect to this unix socket; the URL only says what is requested there
+    /// Connect to this Unix socket; the URL only gives the host name and the path
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
-    /// With https: take any certificate
+    /// With https: accept any certificate
     #[arg(long, conflicts_with = "ca")]
     pub(crate) insecure: bool,
-    /// With https: trust the CAs in this PEM file and no others [default: those that the system trusts]
+    /// With https: trust only the CAs in this PEM file [default: those that the system trusts]
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 }
@@ -151,13 +151,13 @@ pub(crate) struct GeneratorFlags {
     /// Worker threads [default: 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// Tie the workers to these CPUs, in turn, such as 1,5-7; with one each they never sleep [default: as taskset chose]
+    /// Pin the workers to these CPUs in turn, such as 1,5-7; alone on a CPU they never sleep [default: taskset's]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) cpus: Option<CpuList>,
-    /// How to speak to the operating system: auto, io_uring or epoll [default: auto]
+    /// Interface to the operating system: auto, io_uring or epoll [default: auto]
     #[arg(long, value_name = "WHICH", value_parser = backend)]
     pub(crate) backend: Option<Backend>,
-    /// Before, measure for two seconds what the generator reaches against a server that does nothing
+    /// First measure for two seconds what the generator reaches against a server that does nothing
     #[arg(long)]
     pub(crate) ceiling: bool,
 }

@@ -29,19 +29,19 @@ pub(crate) struct NullFlags {
     /// Bytes in the body of each answer, at most 1073741824 [default: 13]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1 << 30))]
     pub(crate) bytes: Option<u64>,
-    /// Threads, each with connections of its own [default: 1]
+    /// Number of threads; each has its own connections [default: 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Tie the threads to these cores, by turns, such as 0,2-4 [default: the system's choice]
+    /// Pin the threads to these cores in turn, such as 0,2-4 [default: the system's choice]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) cpus: Option<CpuList>,
     /// CPU work before each answer, such as 40us: a fixed number of steps, found at the start [default: none]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) spin: Option<Duration>,
-    /// The same by the number of its steps, for servers whose works are to be in an exact ratio
+    /// The same as a number of steps, for servers whose work must be in an exact ratio
     #[arg(long, value_name = "N", hide = true, conflicts_with = "spin", value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
     pub(crate) spin_steps: Option<u64>,
-    /// How to speak to the operating system: auto, io_uring or epoll [default: auto]
+    /// Interface to the operating system: auto, io_uring or epoll [default: auto]
     #[arg(long, value_name = "WHICH", value_parser = backend)]
     pub(crate) backend: Option<Backend>,
 }

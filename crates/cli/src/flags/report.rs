@@ -28,7 +28,7 @@ pub(crate) struct ReportFlags {
     /// The journal that a race wrote, its page, or the JSON of a race or a load
     #[arg(value_name = "RECORD")]
     pub(crate) record: PathBuf,
-    /// Write a page that holds the record and everything that shows it; `-` for standard output
+    /// Write one HTML page with the results and the record; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse)]
     pub(crate) html: Option<Output>,
     /// Write Markdown, for a pull request or a decision record; `-` for standard output
@@ -37,22 +37,22 @@ pub(crate) struct ReportFlags {
     /// Write the record with its results as JSON; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse)]
     pub(crate) json: Option<Output>,
-    /// Write results.csv, comparisons.csv, epochs.csv and collectors.csv there
+    /// Write results.csv, comparisons.csv, epochs.csv and collectors.csv into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write the page's figures there, each as an SVG file on white paper
+    /// Write each figure of the page as an SVG file on white into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
     /// Write Bencher Metric Format (JSON); `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse)]
     pub(crate) bencher: Option<Output>,
-    /// Write bigger-is-better.json and smaller-is-better.json there, for github-action-benchmark's custom tools
+    /// Write bigger-is-better.json and smaller-is-better.json for github-action-benchmark into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) benchmark_action: Option<PathBuf>,
-    /// Share of the requests that an edge cache answers, such as 92%, instead of the record's: what users see behind it
+    /// Model the latency behind an edge cache that answers this share, such as 92% [default: the record's]
     #[arg(long, value_name = "SHARE", value_parser = values::hit_rate)]
     pub(crate) hit_rate: Option<f64>,
-    /// Show this audit of the same study as well, here, on the page and in Markdown: what `audit --json` wrote
+    /// Also show this audit of the same study (a file of `audit --json`), here, on the page and in Markdown
     #[arg(long, value_name = "AUDIT")]
     pub(crate) audit: Option<PathBuf>,
 }

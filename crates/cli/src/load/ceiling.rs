@@ -1,7 +1,7 @@
-//! What the generator reaches against a server that does nothing.
+//! Measures the generator's ceiling against a server that does nothing.
 //!
-//! Owns: that measurement, as like the load as can be: the same connections, threads, CPUs, requests and checks. Must not
-//! know how it is judged.
+//! Owns: that measurement, which resembles the load as closely as possible: the same connections, threads, CPUs, requests and checks. Must not
+//! know: how the ceiling is judged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,15 @@ use super::plan::LoadPlan;
 use super::run::{Connected, config};
 use deadheat_study::choices::UsageError;
 
-/// Left out at the start, and what is measured then.
+/// The warm-up, and the time measured after it.
 const WARMUP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_millis(1_700);
 
-/// Answers per second. `cpus` are those that this process may use: the null server gets those that the generator does not
-/// have, if there are any.
+/// The ceiling in answers per second. `cpus` are those that this process may use. The null server gets the ones that the generator does not use, if
+/// there are any.
 ///
 /// # Errors
+/// The ceiling cannot be measured.
 /// When it cannot be measured.
 pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Result<f64, UsageError> {
     let failed = |error: &dyn std::error::Error| {
@@ -38,7 +39,7 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
     let server = server.map_err(|error| failed(&error))?;
     let here = Connected { address: server.address().clone(), tls: None };
     let answer = here.ask(&plan.wires.all[0], plan.timeout, &|| false).map_err(|error| failed(&error))?;
-    // What costs the generator in the load costs it here: a digest where there is one.
+    // Checks that cost the generator time in the load also apply here: a digest if the load uses one.
     let bodies: Vec<BodyRule> = checks
         .bodies
         .iter()
@@ -52,7 +53,7 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
     let requests = Arc::new(plan.wires.requests(&bodies, plan.seed)?);
     let plan = LoadPlan { max_connections: plan.connections, ..plan.clone() };
     let mut config = config(&plan, &here, requests);
-    // A worker that shares its CPU with the null server must sleep, or it takes half of what that needs.
+    // A worker that shares its CPU with the null server must sleep. Otherwise it takes half of the CPU time that the server needs.
     config.spin &= !shared;
     let mut session = Session::open(config).map_err(|error| failed(&error))?;
     let order = |duration| SliceOrder {
@@ -68,7 +69,7 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
         .ok_or_else(|| UsageError::new("--ceiling: the null server gave no answer", "leave --ceiling out"))
 }
 
-/// The usual length of a body in the load, as far as it is known.
+/// The typical length of a body in the load, if known.
 fn length(checks: &Checks) -> usize {
     let lengths = checks.bodies.iter().filter_map(|body| match body {
         BodyRule::Any => None,

@@ -1,6 +1,6 @@
-//! What answers are checked against: as much as two answers before the load agree on.
+//! Chooses what to check in answers: everything that two answers before the load have in common.
 //!
-//! Owns: that choice. Must not know: connections (an answer is asked for by a function), the load itself.
+//! Owns: that choice. Must not know: connections (a function gets the answers), the load itself.
 
 use deadheat_load::{Answer, BodyRule, ExchangeError, StatusSet};
 use deadheat_record::Checked;
@@ -10,22 +10,22 @@ use crate::flags::ExpectFlag;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::shown;
 
-/// More different requests than this are not asked before the load; their bodies may be anything.
+/// By default, at most this many different requests are sent before the load. Bodies of further requests are not checked.
 pub(crate) const MOST_ASKED: usize = 100;
 
-/// What each request's answer must be, and how that came about.
+/// The checks of each request's answer, and how they were chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Checks {
-    /// One per request.
+    /// One rule per request.
     pub(crate) bodies: Vec<BodyRule>,
-    /// The same in numbers and words.
+    /// A summary in numbers and words.
     pub(crate) checked: Checked,
 }
 
-/// Asks for the answers by `ask`, unless `expect` makes that needless. None when `stopped` says so meanwhile.
+/// Gets answers with `ask`, unless `expect` makes this unnecessary. `None` if `stopped` becomes true before the end.
 ///
 /// # Errors
-/// When an answer that was asked to be compared with does not come; by default such a request is not checked.
+/// A requested comparison is impossible, because its answer does not arrive. By default, such a request is not checked.
 pub(crate) fn checks(
     wires: &[Wire],
     status: &StatusSet,
@@ -82,7 +82,7 @@ pub(crate) fn checks(
     Ok(Some(Checks { bodies, checked }))
 }
 
-/// The strictest rule that holds for one request, and why it was chosen, for where it is the only one.
+/// The strictest rule for one request, and the reason for it, which is shown if this is the only request.
 fn rule(
     wire: &Wire,
     expect: Option<ExpectFlag>,
@@ -136,7 +136,7 @@ mod tests {
         Wire { method: "GET".into(), path: "/".into(), bytes: vec![], status, weight: 1.0 }
     }
 
-    /// What is found for so many requests when answers come in this order; `None` is a failure.
+    /// The result for `count` requests and these answers, in this order. `None` is a failure.
     fn found(count: usize, expect: Option<ExpectFlag>, answers: &[Option<(u16, &str)>]) -> (Checks, usize) {
         let mut asked = 0;
         let mut ask = |_: &Wire| {

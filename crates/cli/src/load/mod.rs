@@ -1,7 +1,7 @@
-//! One server, loaded alone: from what was typed to the record.
+//! Loads one server: from the command line to the record.
 //!
-//! Owns: the target, the requests, what answers are checked against, the load itself and how it is watched. Must not
-//! know: studies, contenders, how a record is shown.
+//! Owns: the target, the requests, the checks of answers, the load itself and its progress. Must not know: studies, contenders, how to show a
+//! record.
 
 mod ceiling;
 mod checks;

@@ -1,6 +1,6 @@
-//! From the engine's tally to the record.
+//! Converts the engine's tally to the record.
 //!
-//! Owns: that translation; nothing is judged or rounded here. Must not know: how the record is shown or written.
+//! Owns: that conversion. This module does not judge or round anything. Must not know: how the record is shown or written.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::wire::Wire;
 /// The record of a load that began at `started_unix_ms`, without its findings.
 ///
 /// # Errors
-/// When the histogram cannot be encoded.
+/// The histogram cannot be encoded.
 pub(crate) fn record(
     plan: &LoadPlan,
     server: &Connected,
@@ -88,7 +88,7 @@ pub(crate) fn record(
     })
 }
 
-/// Where the requests went; with their path where there is only one.
+/// The URL of the requests. It includes the path if there is only one.
 fn url(plan: &LoadPlan, sent: &Sent) -> String {
     let path = if sent.distinct > 1 { "" } else { &plan.wires.all[0].path };
     plan.target.origin() + path
@@ -99,7 +99,7 @@ fn littles_law(tally: &Tally) -> Option<LittlesLaw> {
     Some(LittlesLaw { in_flight, throughput_times_latency })
 }
 
-/// Which requests were sent.
+/// A summary of the requests.
 fn sent(plan: &LoadPlan) -> Sent {
     let wires = &plan.wires;
     Sent {
@@ -109,7 +109,7 @@ fn sent(plan: &LoadPlan) -> Sent {
     }
 }
 
-/// What only open loads have.
+/// Values that only open loads have.
 #[derive(Default)]
 struct Offered {
     rate: Option<String>,
@@ -121,7 +121,7 @@ impl Offered {
     fn of(plan: &LoadPlan, loaded: &Loaded) -> Self {
         let Shape::Open { rate, text, poisson } = &plan.shape else { return Self::default() };
         let tally = &loaded.tally;
-        // What ended the load says over which time it was offered.
+        // The event that ended the load determines the period of the offered rate.
         let over = match plan.duration {
             Some(duration) if !loaded.interrupted && Some(tally.due) != plan.requests => duration,
             _ if loaded.interrupted => Duration::from_nanos(tally.loading_ns),
@@ -135,7 +135,7 @@ impl Offered {
     }
 }
 
-/// When the last of so many requests was due, in nanoseconds after the start.
+/// When request number `due` was due, in nanoseconds after the start.
 fn last_due_ns(plan: &LoadPlan, due: u64) -> u64 {
     let last = due.checked_sub(1).and_then(|skip| usize::try_from(skip).ok());
     plan.pacer(false).due_times().zip(last).and_then(|(mut times, last)| times.nth(last)).unwrap_or(0)
@@ -196,7 +196,7 @@ fn mismatch(one: &Mismatch, wires: &[Wire]) -> LoadMismatch {
     }
 }
 
-/// What was expected, as far as it is what the answer missed.
+/// The expectation that the answer did not meet.
 fn expected(expected: &Expectation, status: u16) -> String {
     if !expected.status.admits(status) {
         return match expected.status {

@@ -1,6 +1,6 @@
-//! What will be done: every option with its default, checked as a whole.
+//! The plan of a load: all options with their defaults, checked together.
 //!
-//! Owns: defaults and combinations. Must not know: the engine's session, what comes of it.
+//! Owns: defaults and combinations. Must not know: the engine's session, the results.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::wire::Wires;
 use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags};
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::shown;
-/// The highest rate that is taken, in requests per second: what is due must be counted even if nothing is answered.
+/// The highest accepted rate, in requests per second. The number of due requests must stay countable even without any answer.
 const MOST_PER_S: f64 = 10_000_000.0;
 
 const CONNECTIONS: u32 = 64;
 const MAX_CONNECTIONS: u32 = 1024;
 const DURATION: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Attempts to connect are waited for no longer than this unless asked for.
+/// The default time limit of an attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Files that the process has open beside its connections.
+/// Files that the process has open besides its connections.
 const OTHER_FILES: u64 = 64;
 
 /// When requests are due.
@@ -31,16 +31,16 @@ pub(crate) enum Shape {
     Closed,
     /// At a rate.
     Open {
-        /// Requests per second.
+        /// The rate in requests per second.
         rate: Rate,
-        /// As typed.
+        /// The rate as typed.
         text: String,
-        /// Whether they are independent of each other, or evenly spaced.
+        /// Whether arrivals are independent of each other (otherwise they are evenly spaced).
         poisson: bool,
     },
 }
 
-/// Everything that a load is.
+/// All settings of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoadPlan {
     pub(crate) target: Target,
@@ -65,24 +65,24 @@ pub(crate) struct LoadPlan {
     pub(crate) ceiling: bool,
 }
 
-/// What the plan depends on besides what was typed.
+/// Input of the plan besides the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
-    /// A seed in case none was typed.
+    /// The default seed.
     pub(crate) seed: u64,
-    /// Logical processors that this process may run on.
+    /// Logical processors that this process may use.
     pub(crate) cpus: Vec<usize>,
-    /// Whether these were chosen for this process, as by `taskset`: the first process of the system may use others as well.
+    /// Whether this process was restricted to them, for example with `taskset`, while the first process of the system may use others as well.
     pub(crate) cpus_chosen: bool,
-    /// How many files this process may have open; none: any number.
+    /// How many files this process may have open. `None`: no limit.
     pub(crate) open_files: Option<u64>,
 }
 
 impl LoadPlan {
-    /// The plan.
+    /// Makes the plan.
     ///
     /// # Errors
-    /// When something that was typed makes no sense, or cannot be had here.
+    /// An option is invalid, or this machine does not support it.
     pub(crate) fn of(flags: &LoadFlags, here: &Surroundings) -> Result<Self, UsageError> {
         let target = Target::parse(&flags.url)?;
         let status = flags.answer.expect_status.unwrap_or_else(|| StatusSet::range(200..=399));
@@ -124,7 +124,7 @@ impl LoadPlan {
         Ok(plan)
     }
 
-    /// Options that say nothing where they stand.
+    /// Rejects options that have no effect in this combination.
     fn combinations(&self, flags: &LoadFlags) -> Result<(), UsageError> {
         let wrong = |problem: &str, remedy: &str| Err(UsageError::new(problem, remedy));
         if self.shape == Shape::Closed && flags.amount.arrivals.is_some() {
@@ -150,7 +150,7 @@ impl LoadPlan {
         Ok(())
     }
 
-    /// When requests of the load are due; `warmup` has arrivals of its own.
+    /// The due times of the load's requests. Those of the `warmup` use another seed.
     pub(crate) fn pacer(&self, warmup: bool) -> Pacer {
         let seed = self.seed.wrapping_add(u64::from(warmup));
         match &self.shape {
@@ -162,12 +162,12 @@ impl LoadPlan {
         }
     }
 
-    /// When the load ends.
+    /// The end of the load.
     pub(crate) fn limit(&self) -> Limit {
         Limit { duration: self.duration, requests: self.requests }
     }
 
-    /// Whether each worker has a CPU of its own, so that it may stay awake on it.
+    /// Whether each worker has a separate CPU, so that it may stay awake on it.
     pub(crate) fn spin(&self) -> bool {
         self.cpus.len() >= self.threads
     }
@@ -193,7 +193,7 @@ fn shape(flags: &LoadFlags, duration: Option<Duration>) -> Result<Shape, UsageEr
     Ok(Shape::Open { rate, text: text.clone(), poisson })
 }
 
-/// How many connections there are, and may be.
+/// The number of connections, and its upper limit.
 fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<(usize, usize), UsageError> {
     let connections = flags.amount.connections.unwrap_or(CONNECTIONS);
     let room = here.open_files.map_or(u64::from(u32::MAX), |files| files.saturating_sub(OTHER_FILES).max(1));
@@ -235,8 +235,8 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
     Ok((connections as usize, most as usize))
 }
 
-/// The CPUs that workers are tied to: those of `--cpus`, else those chosen for this process if there are as many as workers. Where there are
-/// more, the server may have been started with the same choice.
+/// The CPUs to which workers are pinned: those of `--cpus`. Default: the CPUs to which this process was restricted, if there are as many as
+/// workers. With more CPUs, the same restriction may also apply to the server.
 fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
     let Some(list) = &flags.generator.cpus else {
         let own = here.cpus_chosen && here.cpus.len() == threads;
@@ -287,7 +287,7 @@ mod tests {
         );
     }
 
-    /// As under `taskset`.
+    /// As with `taskset`.
     #[test]
     fn cpus_chosen_for_the_process_are_the_workers_own() {
         let cpus = |line: &str, cpus: Vec<usize>, cpus_chosen| {

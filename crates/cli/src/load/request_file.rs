@@ -1,6 +1,6 @@
-//! Files of requests: a path or URL per line, or a whole request as JSON per line.
+//! Files of requests: one path, URL or JSON object per line.
 //!
-//! Owns: how such a file is written, and what is wrong with it. Must not know: flags, order, what becomes of a request.
+//! Owns: the format of such a file, and its error messages. Must not know: flags, order, how requests are used.
 
 use std::fmt;
 
@@ -13,32 +13,32 @@ use thiserror::Error;
 
 use deadheat_study::file::shown;
 
-/// One request as it stands in a file. What is `None` was left to the command line.
+/// One request of a file. `None` means that the command line decides.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestSpec {
-    /// Where it stands, from 1.
+    /// The line number, from 1.
     pub(crate) line: usize,
-    /// A token.
+    /// The method, which is a token.
     pub(crate) method: Option<String>,
-    /// Path and query; begins with `/`.
+    /// Path and query. Begins with `/`.
     pub(crate) target: String,
-    /// In order, names as written; the same name may come again.
+    /// In order, with names as written. A name may occur several times.
     pub(crate) headers: Vec<(String, String)>,
     /// The body's bytes.
     pub(crate) body: Option<Vec<u8>>,
-    /// How often it is sent in proportion to the others; finite, not negative, 1 unless written.
+    /// How often the request is sent relative to the others. Finite and not negative. Default: 1.
     pub(crate) weight: f64,
-    /// The status codes that its answer may have.
+    /// The accepted status codes.
     pub(crate) expect_status: Option<StatusSet>,
 }
 
-/// What is wrong with a file of requests.
+/// A mistake in a file of requests.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}:{line}: {problem}\n  {remedy}", tame(file))]
 pub(crate) struct RequestFileError {
-    /// The file, as it was named.
+    /// The path of the file, as given.
     pub(crate) file: String,
-    /// From 1.
+    /// The line number, from 1.
     pub(crate) line: usize,
     /// What was found.
     pub(crate) problem: String,
@@ -46,7 +46,7 @@ pub(crate) struct RequestFileError {
     pub(crate) remedy: String,
 }
 
-/// What was found, and what to do.
+/// The problem and the remedy.
 type Mistake = (String, String);
 
 const JSON_REMEDY: &str =
@@ -54,12 +54,14 @@ const JSON_REMEDY: &str =
 
 /// Reads the requests of a file called `file` for a server at `origin`, such as `http://127.0.0.1:8080`.
 ///
-/// A line is empty, a comment that begins with `#`, a path (or a URL of `origin`) that a tab and a weight may follow, or
-/// a JSON object with `path` and perhaps `method`, `headers` (an object, or pairs in a list), `body` or `body_base64`,
-/// `weight` and `expect_status` (a code, or text such as `200,3xx`).
+/// Each line is one of these:
+/// - empty, or a comment that begins with `#`
+/// - a path (or a URL of `origin`), optionally followed by a tab and a weight
+/// - a JSON object with `path` and optionally `method`, `headers` (an object, or a list of pairs), `body` or `body_base64`, `weight` and
+///   `expect_status` (a code, or text such as `200,3xx`)
 ///
 /// # Errors
-/// Names the first line that is wrong, what was found and what to do.
+/// Names the first wrong line, the problem and the remedy.
 pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<RequestSpec>, RequestFileError> {
     let place = |line: usize, (problem, remedy): Mistake| {
         let file = file.to_owned();
@@ -91,7 +93,7 @@ pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<Reques
     Ok(requests)
 }
 
-/// The whole text, without what a terminal would obey.
+/// The whole text, with control characters replaced.
 fn tame(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
@@ -106,7 +108,7 @@ fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake
         [b'[', ..] => Err(wrong("found a list", format!("leave out the brackets and commas: {JSON_REMEDY}"))),
         _ => of_path(text, line, origin),
     }?;
-    // What the engine refuses is refused here, where the line is known.
+    // Run the engine's checks here, so that the error can name the line.
     let method = request.method.as_deref().unwrap_or("GET");
     let body = request.body.as_deref().unwrap_or_default();
     match request_bytes(method, &request.target, "host", &request.headers, body) {
@@ -153,7 +155,7 @@ fn target(url: &str, origin: &str) -> Result<String, Mistake> {
     Ok(if target.starts_with('/') { target.to_owned() } else { format!("/{target}") })
 }
 
-/// Scheme and authority in a form in which equal ones are the same text.
+/// Normalizes scheme and authority, so that equal ones have the same text.
 fn normal(scheme: &str, authority: &str) -> (String, String) {
     let (scheme, authority) = (scheme.to_ascii_lowercase(), authority.to_ascii_lowercase());
     let port = if scheme == "https" { ":443" } else { ":80" };
@@ -162,7 +164,7 @@ fn normal(scheme: &str, authority: &str) -> (String, String) {
     (scheme, authority)
 }
 
-/// A request as it is written.
+/// A JSON request before its checks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a request")]
 struct Written {
@@ -208,7 +210,7 @@ fn of_json(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake
     })
 }
 
-/// An object, or a list of pairs; either may name a header twice.
+/// An object, or a list of pairs. A name may occur twice in either.
 #[derive(Default)]
 struct Headers(Vec<(String, String)>);
 
@@ -242,7 +244,7 @@ impl<'de> Deserialize<'de> for Headers {
     }
 }
 
-/// A code, or text.
+/// A number, or text.
 struct Statuses(StatusSet);
 
 impl<'de> Deserialize<'de> for Statuses {

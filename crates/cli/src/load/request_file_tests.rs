@@ -1,4 +1,4 @@
-//! Tests of files of requests: what is read, and what is said of what cannot be.
+//! Tests of files of requests: valid files, and messages about mistakes.
 
 use proptest::prelude::*;
 

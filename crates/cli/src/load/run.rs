@@ -1,6 +1,6 @@
-//! The load itself: connections, warm-up, the load that counts, and Ctrl-C.
+//! Runs the load: connections, warm-up, measurement, and Ctrl-C.
 //!
-//! Owns: the engine's session while it lasts. Must not know: how its standing is drawn, what becomes of the tally.
+//! Owns: the engine's session. Must not know: how to draw progress, how the tally is used.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -22,19 +22,19 @@ use super::wire::Wire;
 use crate::interrupt::Interrupt;
 use deadheat_study::choices::UsageError;
 
-/// Ctrl-C is looked for this often, and the standing drawn anew every other time.
+/// The interval of checks for Ctrl-C. Progress is redrawn after every second check.
 const GLANCE: Duration = Duration::from_millis(100);
-/// Bodies asked for before the load may be this long.
+/// The longest body of an answer before the load.
 const MAX_BODY: usize = 16 << 20;
 
-/// Where the server is.
+/// The address of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Connected {
     pub(crate) address: Address,
     pub(crate) tls: Option<TlsSettings>,
 }
 
-/// Finds the address at which the server answers; none when `stopped` says so meanwhile.
+/// Finds the address at which the server answers. `None` if `stopped` becomes true before that.
 pub(crate) fn connect(plan: &LoadPlan, stopped: &dyn Fn() -> bool) -> Result<Option<Connected>, UsageError> {
     let plan = plan.clone();
     unless(stopped, move || find(&plan)).transpose()
@@ -43,10 +43,7 @@ pub(crate) fn connect(plan: &LoadPlan, stopped: &dyn Fn() -> bool) -> Result<Opt
 fn find(plan: &LoadPlan) -> Result<Connected, UsageError> {
     let tls = plan.target.tls.then(|| TlsSettings::new(&plan.target.host, plan.trust.clone())).transpose();
     let tls = tls.map_err(|error| {
-        UsageError::new(
-            chain(&error),
-            "see --ca FILE and --insecure for servers with certificates of their own",
-        )
+        UsageError::new(chain(&error), "for a self-signed certificate, use --ca FILE or --insecure")
     })?;
     let address = match &plan.unix_socket {
         Some(path) => Address::Unix(path.clone()),
@@ -60,7 +57,7 @@ fn find(plan: &LoadPlan) -> Result<Connected, UsageError> {
     Ok(Connected { address, tls })
 }
 
-/// The addresses of a name. `localhost` is both loopbacks, whatever the system's list of hosts has of it.
+/// The addresses of a name. `localhost` means both loopback addresses, whatever the hosts file says.
 fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let found = (host, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     if host != "localhost" {
@@ -77,8 +74,7 @@ fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 impl Connected {
-    /// One request, on a connection of its own. Nobody waits for the answer any more once `stopped` says so: it has timed
-    /// out then.
+    /// Sends one request on a separate connection. If `stopped` becomes true, it no longer waits for the answer and reports a timeout.
     pub(crate) fn ask(
         &self,
         wire: &Wire,
@@ -92,14 +88,14 @@ impl Connected {
     }
 }
 
-/// What `work` gives, on a thread of its own; none as soon as `stopped` says so. The thread is then left to its own end, or to
-/// that of the program.
+/// Runs `work` on a separate thread and returns its result. `None` as soon as `stopped` is true. The thread then continues until it or the program
+/// ends.
 fn unless<T: Send + 'static>(
     stopped: &dyn Fn() -> bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
-    // Nobody receives what comes too late.
+    // A late result has no receiver.
     std::thread::spawn(move || drop(sender.send(work())));
     loop {
         match receiver.recv_timeout(GLANCE) {
@@ -110,20 +106,20 @@ fn unless<T: Send + 'static>(
     }
 }
 
-/// What came of a load.
+/// The results of a load.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    /// Of the load that counts.
+    /// The tally of the measured load, without the warm-up.
     pub(crate) tally: Tally,
     /// io_uring or epoll.
     pub(crate) backend: Backend,
     /// Worker threads.
     pub(crate) workers: usize,
-    /// Whether a person ended it.
+    /// Whether the user interrupted it.
     pub(crate) interrupted: bool,
 }
 
-/// Opens the connections, warms up, loads. None if it was ended before anything counted.
+/// Opens the connections, warms up and loads. `None` if it was interrupted before the measurement.
 pub(crate) fn load(
     plan: &LoadPlan,
     server: &Connected,
@@ -171,7 +167,7 @@ pub(super) fn config(plan: &LoadPlan, server: &Connected, requests: Arc<Requests
     }
 }
 
-/// Runs one slice on a thread of its own, while this one watches it. It wakes rarely: it may share a CPU with the server.
+/// Runs one slice on a separate thread, while this thread watches it. This thread wakes rarely, because it may share a CPU with the server.
 fn watched(
     session: &mut Session,
     order: &SliceOrder,
@@ -200,15 +196,15 @@ fn watched(
                 std::thread::park_timeout(GLANCE);
             }
         }
-        // A panic of that thread is a lost worker to whoever waits for it.
+        // A panic of that thread is reported as a lost worker.
         slice.join().unwrap_or(Err(SessionError::WorkerLost))
     })
 }
 
-/// Why there was no load.
+/// Why the load failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
-    /// The connections could not be opened as they were asked for.
+    /// The connections could not be opened as requested.
     #[error(transparent)]
     Open(#[from] UsageError),
     /// The generator failed.
@@ -216,11 +212,11 @@ pub(crate) enum LoadError {
     Session(#[from] SessionError),
 }
 
-/// What to do about connections that cannot be opened.
+/// The remedy for connections that cannot be opened.
 fn opening(plan: &LoadPlan, error: &OpenError) -> UsageError {
     let remedy = match error {
         OpenError::Connect { opened: 0, .. } if plan.target.tls => {
-            "write http:// if there is no TLS; for certificates of its own see --ca FILE and --insecure"
+            "write http:// if there is no TLS; for a self-signed certificate, use --ca FILE or --insecure"
                 .into()
         }
         OpenError::Connect { opened: 0, .. } => "start the server first, or correct the address".into(),

@@ -1,7 +1,6 @@
-//! A load while it runs: two lines drawn over again on a terminal, a line every few seconds elsewhere.
+//! Shows a load while it runs: two lines redrawn in place on a terminal, otherwise a line every few seconds.
 //!
-//! Owns: what is kept of the engine's progress for showing, and when. Must not know: how lines are written (the report
-//! does).
+//! Owns: which progress of the engine is kept for display, and when to show it. Must not know: the format of the lines (the report does).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,13 +12,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::console::Console;
 
-/// How often it is drawn anew, or a line is written.
+/// The intervals of redrawing and of written lines.
 const DRAWN: Duration = Duration::from_millis(200);
 const WRITTEN: Duration = Duration::from_secs(3);
-/// Rate and percentiles are those of the last so much time, or since the last line that was written.
+/// The period of the rate and the percentiles on a terminal. Written lines use the time since the last line.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// What a stretch of load is, and when it ends.
+/// The kind of a stretch of load, and its end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Goal {
     pub(super) phase: Phase,
@@ -27,26 +26,26 @@ pub(super) struct Goal {
     pub(super) requests: Option<u64>,
 }
 
-/// Shows how a load stands.
+/// Shows the progress of a load.
 pub(crate) struct Show {
     style: Style,
     bar: Option<ProgressBar>,
     watch: Option<Watch>,
 }
 
-/// One stretch of load that is watched.
+/// A stretch of load that is being shown.
 struct Watch {
     goal: Goal,
     progress: ProgressHandle,
     begun: Instant,
     next: Instant,
     first: Progress,
-    /// The last readings, the oldest first; never empty.
+    /// The last readings, oldest first. Never empty.
     past: VecDeque<(Instant, Progress)>,
 }
 
 impl Show {
-    /// Draws over again if the console can.
+    /// Redraws in place if the console can.
     pub(crate) fn new(console: &Console) -> Self {
         let bar = console.live.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
@@ -58,7 +57,7 @@ impl Show {
         Self { style: console.progress, bar, watch: None }
     }
 
-    /// A stretch of load begins.
+    /// Starts a stretch of load.
     pub(super) fn begin(&mut self, goal: &Goal, progress: &ProgressHandle, now: Instant) {
         let first = progress.read();
         let past = VecDeque::from([(now, first.clone())]);
@@ -66,7 +65,7 @@ impl Show {
         self.watch = Some(Watch { goal: *goal, progress: progress.clone(), begun: now, next, first, past });
     }
 
-    /// Nothing more is begun.
+    /// Marks the end of the load: no further request starts.
     pub(super) fn ends(&mut self) {
         if let Some(watch) = &mut self.watch {
             watch.goal.phase = Phase::Drain;
@@ -74,7 +73,7 @@ impl Show {
         }
     }
 
-    /// Shows how it stands, if it is time for that.
+    /// Shows the progress if it is due.
     pub(super) fn glance(&mut self, now: Instant) {
         let interval = self.interval();
         let Some(watch) = self.watch.as_mut().filter(|watch| now >= watch.next) else { return };
@@ -82,7 +81,7 @@ impl Show {
         let state = watch.state(now);
         match &self.bar {
             Some(bar) => {
-                // The terminal's own ^C moves the cursor down by a line, and what is then left behind is the first one.
+                // The terminal's echo of ^C moves the cursor down by one line, so the first line stays behind. Therefore the first line is empty.
                 bar.set_message(format!("\n{}", lines(&state, &self.style).join("\n")));
                 bar.tick();
             }
@@ -90,7 +89,7 @@ impl Show {
         }
     }
 
-    /// Takes the drawing away, so that the result stands alone.
+    /// Removes the drawing, so that only the result remains.
     pub(crate) fn finish(self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -105,7 +104,7 @@ impl Show {
 impl Watch {
     fn state(&mut self, now: Instant) -> LoadState {
         let reading = self.progress.read();
-        // The oldest reading that is kept is the youngest from before the window.
+        // Keep as the oldest reading the latest one from before the window.
         while self.past.get(1).is_some_and(|(at, _)| now.duration_since(*at) >= WINDOW) {
             self.past.pop_front();
         }

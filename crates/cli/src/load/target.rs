@@ -1,6 +1,6 @@
-//! The server that is loaded: what the URL says, whether it may be loaded, and at which address it answers.
+//! The target server: what the URL says, whether load on it is allowed, and which address answers.
 //!
-//! Owns: how a URL of `load` is written, and the rule that load stays on the loopback. Must not know requests or time.
+//! Owns: the URL of `load`, and the rule that load stays on the loopback. Must not know: requests, time.
 
 use std::fmt;
 use std::io;
@@ -11,21 +11,21 @@ use deadheat_study::file::{path_problem, shown};
 
 const EXAMPLE: &str = "write it like http://127.0.0.1:8080/x";
 
-/// What a URL says.
+/// The parts of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Whether it is https.
     pub(crate) tls: bool,
-    /// Name or address; in small letters, without brackets.
+    /// A name or address, in lower case and without brackets.
     pub(crate) host: String,
-    /// As written, else 80 or 443.
+    /// The port as written. Default: 80 or 443.
     pub(crate) port: u16,
-    /// Path and query; begins with `/`.
+    /// Path and query. Begins with `/`.
     pub(crate) path: String,
 }
 
 impl Target {
-    /// Reads a URL; `http://` may be left out.
+    /// Parses a URL. `http://` is optional.
     pub(crate) fn parse(url: &str) -> Result<Self, UsageError> {
         let wrong = |problem: &str, remedy: &str| {
             Err(UsageError::new(format!("the URL {}: {problem}", shown(url)), remedy))
@@ -56,7 +56,7 @@ impl Target {
         }
     }
 
-    /// Host, and the port if it is not the scheme's own: what the `Host` header says.
+    /// The content of the `Host` header: the host, and the port unless it is the default of the scheme.
     pub(crate) fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let usual = if self.tls { 443 } else { 80 };
@@ -68,10 +68,10 @@ impl Target {
         format!("{}://{}", if self.tls { "https" } else { "http" }, self.authority())
     }
 
-    /// The addresses that may be loaded: those of the loopback, or all if the host was allowed by name.
+    /// The addresses that may be loaded: loopback addresses, or all addresses if the user allowed the host by name.
     ///
     /// # Errors
-    /// When the name cannot be resolved, or stands for another machine and was not allowed.
+    /// The name cannot be resolved, or it belongs to another machine that is not allowed.
     pub(crate) fn addresses(
         &self,
         allowed: &[String],
@@ -98,10 +98,10 @@ impl Target {
     }
 }
 
-/// The first of the addresses at which somebody answers.
+/// The first of the addresses that answers.
 ///
 /// # Errors
-/// With every address and why not.
+/// No address answers. The error gives the reason for each.
 pub(crate) fn first_that_answers(
     origin: &str,
     addresses: &[SocketAddr],
@@ -114,16 +114,16 @@ pub(crate) fn first_that_answers(
             Err(error) => failures.push(format!("{address}: {error}")),
         }
     }
-    let problem = format!("nobody answers at {}: {}", shown(origin), failures.join("; "));
+    let problem = format!("nothing answers at {}: {}", shown(origin), failures.join("; "));
     Err(UsageError::new(problem, "start the server first, or correct the URL's host and port"))
 }
 
-/// Whether an address leads back to this machine, also one that is IPv4 in the clothes of IPv6.
+/// Whether an address belongs to the loopback. This includes IPv4 addresses mapped to IPv6.
 fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Host without brackets, and port.
+/// The host without brackets, and the port.
 fn divide(authority: &str, usual: u16) -> Option<(String, u16)> {
     let (host, port) = match authority.rfind(':') {
         Some(colon) if !authority[colon..].contains(']') => {
@@ -133,7 +133,7 @@ fn divide(authority: &str, usual: u16) -> Option<(String, u16)> {
     };
     Some((host.to_owned(), port)).map(|(host, port)| {
         let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        // Brackets stay around what is no IPv6 address, and make it no host.
+        // Only an IPv6 address loses its brackets. Other text keeps them and is therefore not a valid host.
         let is_v6 = |inner: &&str| inner.parse::<Ipv6Addr>().is_ok();
         (inner.filter(is_v6).map_or(host.clone(), str::to_owned), port)
     })

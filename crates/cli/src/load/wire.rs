@@ -1,4 +1,4 @@
-//! The requests of a load, as they go on the wire, and their order.
+//! The requests of a load in wire format, and their order.
 //!
 //! Owns: how flags and a file of requests become bytes. Must not know: answers, connections, time.
 
@@ -15,40 +15,39 @@ use deadheat_study::choices::UsageError;
 use deadheat_study::file::shown;
 use deadheat_study::values::Header;
 
-/// Positions of a drawn order; the order is repeated after them. 1 MiB, and every weight down to 1 in 10,000 is kept
-/// within a few per cent.
+/// The length of a random order, which then repeats. It takes 1 MiB, and it keeps every weight down to 1 in 10,000 accurate within a few per cent.
 const POSITIONS: usize = 1 << 18;
 
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wire {
-    /// A token.
+    /// The method, which is a token.
     pub(crate) method: String,
     /// Path and query.
     pub(crate) path: String,
     /// Head and body.
     pub(crate) bytes: Vec<u8>,
-    /// Status codes that are right.
+    /// The accepted status codes.
     pub(crate) status: StatusSet,
-    /// How often it is sent in proportion to the others.
+    /// How often it is sent relative to the others.
     pub(crate) weight: f64,
 }
 
-/// In which order requests are sent.
+/// The order in which requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Order {
     /// There is only one.
     One,
-    /// One after the other, again and again.
+    /// One after the other, repeatedly.
     Sequential,
-    /// Drawn by weight.
+    /// At random, by weight.
     Random,
-    /// Drawn by Zipf's law with this exponent.
+    /// At random, by Zipf's law with this exponent.
     Zipf(f64),
 }
 
 impl Order {
-    /// In words, as the record has it.
+    /// The words for the record.
     pub(crate) fn words(self) -> String {
         match self {
             Self::One => "one".into(),
@@ -62,15 +61,15 @@ impl Order {
 /// The requests of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wires {
-    /// At least one.
+    /// At least one request.
     pub(crate) all: Vec<Wire>,
     pub(crate) order: Order,
-    /// The method unless a request of a file has its own.
+    /// The default method for requests of the file.
     pub(crate) method: String,
 }
 
 impl Wires {
-    /// Puts the requests together; reads their file and that of the body.
+    /// Builds the requests. Reads the file of requests and the file of the body.
     pub(crate) fn of(flags: &RequestFlags, target: &Target, status: StatusSet) -> Result<Self, UsageError> {
         let method = flags.method.clone().unwrap_or_else(|| "GET".into());
         let body = match flags.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
@@ -103,7 +102,7 @@ impl Wires {
         Ok(Self { all, order, method })
     }
 
-    /// What the engine sends: each request with what its body must be, in order.
+    /// The requests for the engine: each with the rule for its body, in order.
     pub(crate) fn requests(&self, bodies: &[BodyRule], seed: u64) -> Result<Requests, UsageError> {
         let prepared = self.all.iter().zip(bodies).map(|(wire, body)| Prepared {
             bytes: wire.bytes.clone(),
@@ -126,7 +125,7 @@ impl Wires {
     }
 }
 
-/// What the requests of a file have in common unless they say otherwise.
+/// Default settings for requests of a file.
 struct Common<'a> {
     method: &'a str,
     headers: &'a [Header],

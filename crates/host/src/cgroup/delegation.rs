@@ -1,7 +1,7 @@
-//! Version 2 alone: where groups can be made that have controllers. A group that holds processes gives its controllers to no group
-//! in it, and deadheat's own holds deadheat: so it goes aside, into a group beside those of contenders.
+//! Version 2 only: finding a place where groups can have controllers. A group that holds processes cannot pass its controllers on to
+//! groups in it, and deadheat's own group holds deadheat. So deadheat moves into a group beside those of the contenders.
 //!
-//! Owns: finding that place, and that everything is as before in the end. Must not know: what is limited, and why.
+//! Owns: finding that place, and restoring everything at the end. Must not know: what is limited, and why.
 
 use std::fs;
 use std::io;
@@ -12,36 +12,36 @@ use deadheat_record::{Limits, Pinning};
 use crate::cgroup::limits;
 use crate::cgroup::{Cgroup, Hierarchy};
 
-/// Which controllers are enabled for the groups in a folder.
+/// The file with the controllers that are enabled for the groups in a folder.
 const ENABLED: &str = "cgroup.subtree_control";
-/// Which processes are in a group; who is written there goes into it.
+/// The file with the processes of a group; writing a process number moves that process into the group.
 const PROCESSES: &str = "cgroup.procs";
 
-/// A folder in which groups with controllers can be made. What was done for that is undone when it is dropped.
+/// A folder in which groups with controllers can be made. Dropping it undoes the changes that this took.
 #[derive(Debug)]
 pub struct DelegatedGroup {
     base: PathBuf,
     _aside: Option<Aside>,
 }
 
-/// A process that has gone aside, until this is dropped.
+/// A process that was moved aside; dropping this moves it back.
 #[derive(Debug)]
 struct Aside {
-    /// The group in which it was.
+    /// The group that the process came from.
     own: PathBuf,
-    /// The group in that one in which it is.
+    /// The group inside `own` that it is in now.
     group: PathBuf,
-    /// Its number.
+    /// Its process number.
     who: String,
-    /// Controllers that were enabled for it.
+    /// Controllers that were enabled because it moved.
     enabled: Vec<String>,
 }
 
 impl DelegatedGroup {
-    /// Finds room for groups with these controllers, each named by `next_name`; none where groups are of version 1, or cannot be made at all.
+    /// Finds a place for groups with these controllers. `next_name` names each trial group. None with version 1, or if no group can be made.
     ///
     /// # Errors
-    /// Why there is no room.
+    /// Why there is no such place.
     pub fn find(
         hierarchy: &Hierarchy,
         next_name: &dyn Fn() -> String,
@@ -53,13 +53,13 @@ impl DelegatedGroup {
         Self::near((own, mount), &who.to_string(), &format!("{name}-self"), controllers, &works).map(Some)
     }
 
-    /// The folder.
+    /// The folder in which to make groups.
     pub fn base(&self) -> &Path {
         &self.base
     }
 
-    /// DelegatedGroup near the group `own` of the process `who`, in the tree that is mounted at `mount`; `name` is free for a group, and
-    /// `works` tries a place.
+    /// A [`DelegatedGroup`] near the group `own` of the process `who`, in the tree that is mounted at `mount`. `name` is an unused name for
+    /// a group, and `works` tries a place.
     fn near(
         (own, mount): (&Path, &Path),
         who: &str,
@@ -68,7 +68,7 @@ impl DelegatedGroup {
         works: &dyn Fn(&Path) -> io::Result<()>,
     ) -> io::Result<Self> {
         let at_root = |root: &Path| {
-            // Others may rely on what is enabled there by the time that this race is over: it stays.
+            // This setting stays: by the end of this race other programs may rely on it.
             enable(root, controllers)?;
             works(root)?;
             Ok(Self { base: root.into(), _aside: None })
@@ -91,7 +91,7 @@ impl DelegatedGroup {
     ) -> io::Result<Self> {
         let group = own.join(name);
         fs::create_dir(&group).map_err(|error| limits::at(&group, error))?;
-        // Whatever fails from here on, dropping it takes back what was done before.
+        // If anything fails from here on, dropping `aside` undoes what was done before.
         let mut aside = Aside { own: own.into(), group, who: who.into(), enabled: Vec::new() };
         limits::write(&aside.group.join(PROCESSES), who)?;
         aside.enabled = enable(own, controllers)?;
@@ -102,7 +102,7 @@ impl DelegatedGroup {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // A group takes no process as long as it gives controllers to others.
+        // A group accepts no process while it passes controllers on.
         if !self.enabled.is_empty() {
             let _ = fs::write(self.own.join(ENABLED), signed('-', &self.enabled));
         }
@@ -111,12 +111,12 @@ impl Drop for Aside {
     }
 }
 
-/// Only the root of the whole tree has no type: it alone may hold processes and give controllers all the same.
+/// Only the root of the whole tree has no type: only it may hold processes and still pass controllers on.
 fn is_root(folder: &Path) -> bool {
     folder.join(ENABLED).exists() && !folder.join("cgroup.type").exists()
 }
 
-/// Enables controllers for the groups in a folder. Gives those that were not enabled before.
+/// Enables controllers for the groups in a folder. Returns those that were not enabled before.
 fn enable(base: &Path, controllers: &[&str]) -> io::Result<Vec<String>> {
     let words = |file: &str| -> Vec<String> {
         let text = fs::read_to_string(base.join(file)).unwrap_or_default();
@@ -142,12 +142,12 @@ fn enable(base: &Path, controllers: &[&str]) -> io::Result<Vec<String>> {
     }
 }
 
-/// As the kernel reads it: `+cpu +memory`.
+/// In the kernel's format: `+cpu +memory`.
 fn signed(sign: char, controllers: &[String]) -> String {
     controllers.iter().map(|one| format!("{sign}{one}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a group in `folder` takes a process.
+/// Whether a group in `folder` accepts a process.
 fn try_out(folder: PathBuf) -> io::Result<()> {
     fs::create_dir(&folder).map_err(|error| limits::at(&folder, error))?;
     let group = Cgroup::V2 { folder };
@@ -156,10 +156,10 @@ fn try_out(folder: PathBuf) -> io::Result<()> {
     tried
 }
 
-/// Whether contenders can be held to `limits`, tried with a group of that name and a process in it.
+/// Checks that contenders can be held to `limits`, by making a group of that name with a process in it.
 ///
 /// # Errors
-/// In words, with what to do.
+/// The reason, with what to do.
 pub fn check(hierarchy: &Hierarchy, name: &str, limits: &Limits, pinning: &Pinning) -> Result<(), String> {
     if let Some(cpu) = limits.cpuset.iter().find(|cpu| pinning.load_cpus.contains(cpu)) {
         return Err(format!(
@@ -229,7 +229,7 @@ mod tests {
         );
         drop(room);
         assert_eq!(read(&mount, ENABLED), "+cpu +memory", "others may rely on it");
-        // Nor is the root of a container the root of the whole tree.
+        // The root of a container is not the root of the whole tree either.
         fs::write(mount.join("cgroup.type"), "domain").unwrap();
         let refused = DelegatedGroup::near((&own, &mount), "7", "again", &BOTH, &works).unwrap_err();
         assert_eq!(refused.to_string(), "refused");
@@ -248,7 +248,7 @@ mod tests {
         assert!(refused.to_string().contains("the hugetlb controller"), "{refused}");
     }
 
-    /// A real group with a process in it, below the root of the real tree; all is removed when it is dropped.
+    /// A real group with a process in it, below the root of the real tree; dropping it removes everything.
     struct Real {
         root: PathBuf,
         own: PathBuf,
@@ -256,11 +256,11 @@ mod tests {
         enabled: bool,
     }
 
-    /// A controller that nobody misses, and that takes no part in the schedule.
+    /// A rarely used controller that does not affect scheduling.
     const SPARE: &str = "hugetlb";
 
     impl Real {
-        /// None where this process may not make such groups.
+        /// None if this process may not make such groups.
         fn make() -> Option<Self> {
             let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
             let root = mounts.lines().find_map(|line| {
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// The kernel's own word that a group with processes gives no controllers, and that going aside is what it takes.
+    /// Checks with the kernel that a group with processes passes no controllers on, and that moving the process aside is enough.
     #[test]
     fn the_kernel_agrees() {
         let Some(real) = Real::make() else {
@@ -298,7 +298,7 @@ mod tests {
         let (own, who) = (&real.own, real.idle.id().to_string());
         let busy = enable(own, &[SPARE]).unwrap_err();
         assert!(busy.to_string().contains("holds other processes"), "{busy}");
-        // As it were a container: the root is not to be had.
+        // As in a container: the root is not available.
         let near = (own.as_path(), own.as_path());
         let room =
             DelegatedGroup::near(near, &who, "aside", &[SPARE], &|base| try_out(base.join("trial"))).unwrap();
@@ -307,7 +307,7 @@ mod tests {
         drop(room);
         assert_eq!((read(own, PROCESSES).trim(), read(own, ENABLED).trim()), (who.as_str(), ""));
         assert!(!own.join("aside").exists() && !own.join("trial").exists());
-        // With somebody else in the group it is of no use, and undone.
+        // If the group holds another process too, moving aside does not help, and is undone.
         let mut other = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         fs::write(own.join(PROCESSES), other.id().to_string()).unwrap();
         let refused = DelegatedGroup::near(near, &who, "aside", &[SPARE], &|_| Ok(())).unwrap_err();
@@ -317,7 +317,7 @@ mod tests {
         other.wait().unwrap();
     }
 
-    /// A group in which no process can be is none, however well its limits were set: there is no file here that takes one.
+    /// A group that accepts no process is useless even if its limits were set: here no file accepts one.
     #[test]
     fn a_group_is_tried_with_a_process() {
         let root = tempfile::tempdir().unwrap();

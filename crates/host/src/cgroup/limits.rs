@@ -1,6 +1,6 @@
-//! What a scenario holds its contenders to, as files of control groups: CPU quota and memory, version 1 and 2.
+//! The limits that a scenario sets on its contenders, as files of control groups: CPU quota and memory, version 1 and 2.
 //!
-//! Owns: those files, and the check that limits can be set at all. Must not know: who is limited, and why.
+//! Owns: those files, and the check that limits can be set at all. Must not know: which contender is limited, and why.
 
 use std::fs;
 use std::io;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use deadheat_record::Limits;
 
-/// A quota counts over so many microseconds: short, so that a slice holds many periods, and not a share of one.
+/// The period of a quota, in microseconds: short, so that a slice holds many whole periods.
 const PERIOD_US: u64 = 10_000;
-/// The kernel takes no quota below a millisecond; smaller shares get a longer period.
+/// The kernel accepts no quota below a millisecond; smaller shares get a longer period.
 const LEAST_QUOTA_US: u64 = 1_000;
 
-/// Sets limits on a group of version 1: in the trees of this process's own folders, below which groups called `name` are
-/// made and added to `more`. Where cpu and cpuacct are one tree, the group is there already.
+/// Sets limits on a group of version 1: makes groups called `name` in this process's own folders of the trees, and adds them to `more`.
+/// If cpu and cpuacct are one tree, the group already exists.
 ///
 /// # Errors
 /// When a tree is missing, or a file cannot be written.
@@ -37,7 +37,7 @@ pub fn set_v1(
     };
     if let Some(cpus) = limits.cpus {
         let (folder, (quota_us, period_us)) = (folder_in(cpu, "cpu")?, quota(cpus));
-        // The period first: a quota is refused that is out of proportion to the period before.
+        // The period comes first: the kernel refuses a quota that is out of proportion to the current period.
         write(&folder.join("cpu.cfs_period_us"), &period_us.to_string())?;
         write(&folder.join("cpu.cfs_quota_us"), &quota_us.to_string())?;
     }
@@ -83,17 +83,17 @@ fn quota(cpus: f64) -> (u64, u64) {
 /// Writes a file of a group.
 ///
 /// # Errors
-/// With the path.
+/// The error with the path of the file.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text).map_err(|error| at(path, error))
 }
 
-/// An error with the path that it is about.
+/// Adds the path to an error.
 pub fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// That a controller of version 2 is not to be had in a group.
+/// The error for a controller of version 2 that a group does not have.
 pub fn missing(controller: &str, group: &Path) -> io::Error {
     io::Error::other(format!(
         "the {controller} controller is not to be had in control group {}",
@@ -101,8 +101,8 @@ pub fn missing(controller: &str, group: &Path) -> io::Error {
     ))
 }
 
-/// Why limits cannot be set here, with what to do. A user's own manager has the cpu controller only where systemd, or a setting
-/// of `user@.service`, delegates it; the system's has all.
+/// Why limits cannot be set here, with what to do. A user's own systemd manager has the cpu controller only if systemd, or a setting
+/// of `user@.service`, delegates it; the system's manager has all controllers.
 pub fn not_here(reason: &str) -> String {
     format!(
         "`cpus` and `memory` cannot be set on contenders ({reason}); run deadheat as root in a control group of its own: \

@@ -1,6 +1,6 @@
-//! Throttling by CPU quotas, as the control groups count it that a process runs in.
+//! Throttling by CPU quotas, as counted by the control groups of a process.
 //!
-//! Owns: which groups count, and their `cpu.stat`, in version 1 and 2. Must not know: who set a quota, and why.
+//! Owns: which groups count, and their `cpu.stat`, in version 1 and 2. Must not know: where a quota comes from.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use rustix::process::Pid;
 
 use crate::cgroup::Hierarchy;
 
-/// Control groups whose throttling is read together.
+/// Control groups whose throttling is added up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Groups(Vec<PathBuf>);
 
@@ -22,12 +22,12 @@ impl Groups {
         Self(folders)
     }
 
-    /// The groups that this process runs in, up to the root of the tree.
+    /// The groups of this process, up to the root of the tree.
     pub fn own(hierarchy: &Hierarchy) -> Self {
         Self(hierarchy.quota_groups(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default()))
     }
 
-    /// The groups that any of `processes` runs in, without those that this process runs in as well.
+    /// The groups of any of `processes`, without the groups of this process.
     pub fn of_others(hierarchy: &Hierarchy, processes: &[Pid]) -> Self {
         let own: BTreeSet<PathBuf> = Self::own(hierarchy).0.into_iter().collect();
         let membership =
@@ -37,7 +37,7 @@ impl Groups {
         Self(all.difference(&own).cloned().collect())
     }
 
-    /// What all of them have counted so far; none where none of them counts.
+    /// The sum over all groups; none if no group counts throttling.
     pub fn read(&self) -> Option<Throttling> {
         let each =
             self.0.iter().filter_map(|folder| parse(&fs::read_to_string(folder.join("cpu.stat")).ok()?));
@@ -45,7 +45,7 @@ impl Groups {
     }
 }
 
-/// Version 1 has `throttled_time` in nanoseconds, version 2 `throttled_usec`; a group without a quota's counters has neither.
+/// Version 1 has `throttled_time` in nanoseconds, version 2 `throttled_usec`; a group without a quota has neither.
 fn parse(text: &str) -> Option<Throttling> {
     let value = |name: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())

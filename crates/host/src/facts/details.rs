@@ -1,6 +1,6 @@
-//! What else a measurement can hang on: frequency, heat, memory, control groups, limits.
+//! Other facts that can affect a measurement: frequency, heat, memory, control groups, limits.
 //!
-//! Owns: where each fact is read. Must not know: which of them is a fault (the report does).
+//! Owns: where each fact is read. Must not know: which of them is a fault (the report decides that).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::tree::{Tree, cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// Everything that there is of it.
+/// All details that can be read.
 pub(super) fn details(tree: &Tree<'_>) -> MachineDetails {
     let status = |name| tree.field("proc/self/status", name);
     let (turbo, turbo_switch) = turbo(tree).unzip();
@@ -59,14 +59,14 @@ pub(super) fn details(tree: &Tree<'_>) -> MachineDetails {
     }
 }
 
-/// The word in brackets of a file that lists all that there are: `always [madvise] never`.
+/// The bracketed word in a file that lists all choices: `always [madvise] never`.
 fn chosen(tree: &Tree<'_>, path: &str) -> Option<String> {
     let text = tree.text(path)?;
     let word = |word: &str| Some(word.strip_prefix('[')?.strip_suffix(']')?.to_owned());
     text.split_whitespace().find_map(word)
 }
 
-/// One file for each vulnerability that the kernel knows.
+/// The mitigation of each vulnerability that the kernel knows, one file for each.
 fn mitigations(tree: &Tree<'_>) -> Option<BTreeMap<String, String>> {
     let folder = format!("{CPU}/vulnerabilities");
     let names = fs::read_dir(tree.path(&folder)).ok()?.flatten();
@@ -86,7 +86,7 @@ fn governors(tree: &Tree<'_>) -> Option<BTreeMap<String, Vec<usize>>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// Whether turbo is on, and the file that says so: the two drivers say it the other way round.
+/// Whether turbo is on, and the file with its switch: the two drivers use opposite values.
 fn turbo(tree: &Tree<'_>) -> Option<(bool, String)> {
     let switch = |name: &str, on: &str| {
         let path = format!("{CPU}/{name}");
@@ -101,13 +101,13 @@ pub(super) fn throttle_events(tree: &Tree<'_>) -> Option<u64> {
         let one = |name| {
             fs::read_to_string(folder.join("thermal_throttle").join(name)).ok()?.trim().parse::<u64>().ok()
         };
-        // A package's count stands with each of its processors: the highest one is it, more or less.
+        // Each processor of a package repeats the package's count, so that the maximum is about right.
         Some(one("core_throttle_count")?.max(one("package_throttle_count").unwrap_or(0)))
     };
     tree.numbered(CPU, "cpu").into_iter().filter_map(|(_, folder)| count(folder)).max()
 }
 
-/// None where there is no battery that could feed the machine: one of a mouse feeds none.
+/// None if no battery could power the machine; that of a mouse does not count.
 fn on_battery(tree: &Tree<'_>) -> Option<bool> {
     let supplies: Vec<PathBuf> =
         fs::read_dir(tree.path("sys/class/power_supply")).ok()?.flatten().map(|entry| entry.path()).collect();
@@ -132,7 +132,7 @@ fn memory_nodes(tree: &Tree<'_>) -> Option<Vec<Vec<usize>>> {
     (!nodes.is_empty()).then_some(nodes)
 }
 
-/// The processor's own counters are a source of events called after it.
+/// True if the kernel lists the processor's own counters as a source of events.
 fn hardware_counters(tree: &Tree<'_>) -> Option<bool> {
     let sources: Vec<String> = fs::read_dir(tree.path("sys/bus/event_source/devices"))
         .ok()?
@@ -158,10 +158,10 @@ fn ports(tree: &Tree<'_>) -> Option<(u16, u16)> {
     Some((words.next()?.ok()?, words.next()?.ok()?))
 }
 
-/// This process's own folders in the trees of control groups.
+/// This process's own folders in the control group trees.
 struct Groups<'a> {
     tree: &'a Tree<'a>,
-    /// Version, the controllers of that tree as it is mounted, and the folder.
+    /// Version, the controllers of the mounted tree, and the folder.
     own: Vec<(u8, Vec<String>, PathBuf)>,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Groups<'a> {
                     .then(|| path.trim_start_matches('/').to_owned())
             };
             let own = tree.path(mount).join(membership.lines().find_map(path).unwrap_or_default());
-            // In a container the membership may name a folder that is not mounted here.
+            // In a container, the membership may name a folder that is not mounted here.
             if own.is_dir() { own } else { tree.path(mount) }
         };
         let own = mounts.lines().filter_map(|line| {
@@ -206,7 +206,7 @@ impl<'a> Groups<'a> {
         self.tree.exists("proc/self/mounts").then_some(versions)
     }
 
-    /// In version 2 those that the own folder has; its groups can always be frozen.
+    /// In version 2, the controllers of the process's own folder, and freezing, which is always available.
     fn controllers(&self) -> Option<Vec<String>> {
         let writable = self.own.iter().filter(|(_, _, folder)| (self.tree.writable)(folder));
         let mut all: Vec<String> = writable
@@ -223,17 +223,17 @@ impl<'a> Groups<'a> {
         self.tree.exists("proc/self/mounts").then_some(all)
     }
 
-    /// The least that the own group or one above it may use, in cores.
+    /// The lowest CPU quota of the process's own group and those above it, in cores.
     fn cpu_quota(&self) -> Option<f64> {
         self.upwards("cpu", quota).into_iter().reduce(f64::min)
     }
 
-    /// The least memory that the own group or one above it may have, in bytes; a number beyond all memory where there is no limit.
+    /// The lowest memory limit of the process's own group and those above it, in bytes; more than all memory if there is no limit.
     fn memory_limit(&self) -> Option<u64> {
         self.upwards("memory", memory_limit).into_iter().min()
     }
 
-    /// What there is to be read in the own group of a controller and in those above it.
+    /// The values of one controller in the process's own group and in those above it.
     fn upwards<N>(&self, controller: &str, read: impl Fn(u8, &Path) -> Option<N>) -> Vec<N> {
         let mut found = Vec::new();
         for (version, controllers, folder) in &self.own {
@@ -249,7 +249,7 @@ impl<'a> Groups<'a> {
 /// The limit of one folder, in bytes.
 fn memory_limit(version: u8, folder: &Path) -> Option<u64> {
     let name = if version == 2 { "memory.max" } else { "memory.limit_in_bytes" };
-    // Version 2 says `max` where there is none.
+    // Version 2 writes `max` if there is no limit.
     fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
 }
 

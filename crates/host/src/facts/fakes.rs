@@ -1,4 +1,4 @@
-//! Machines unlike this one, as fake trees, and what is read of them.
+//! Fake file trees of other kinds of machines, and what is read from them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -161,12 +161,12 @@ fn a_container_that_may_write_to_no_group_and_has_a_quota() {
     assert_eq!((found.cgroup_versions, found.cgroup_controllers), (Some(vec![1, 2]), Some(vec![])));
     assert_eq!((found.cpu_quota, found.allowed_cpus), (Some(1.5), Some(vec![1])));
     assert_eq!((found.hardware_counters, found.governors), (Some(false), None));
-    // The same one, but as somebody who may.
+    // The same machine, with permission to write.
     let found = read(root.path(), &|folder| folder.ends_with("freezer")).details;
     assert_eq!(found.cgroup_controllers.unwrap(), ["freezer"]);
 }
 
-/// Processors that are not x86 have neither a name nor a flag for a hypervisor.
+/// On processors other than x86, `/proc/cpuinfo` has neither a name nor a hypervisor flag.
 #[test]
 fn an_arm_machine_says_by_its_firmware_whether_it_is_virtual() {
     let cpu = "processor : 0|Features : fp asimd|CPU implementer : 0x41|CPU part : 0xd0c";

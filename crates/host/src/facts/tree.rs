@@ -1,31 +1,31 @@
 //! The files of a machine below a root folder, which tests replace by a fake tree.
 //!
-//! Owns: reading them as text, numbers and lists. Must not know: which files there are.
+//! Owns: reading files as text, numbers and lists. Must not know: which files there are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of one machine.
 pub(super) struct Tree<'a> {
-    /// `/`, or a fake one.
+    /// `/`, or the root of a fake tree.
     pub(super) root: &'a Path,
     /// Whether this process may make folders in a folder.
     pub(super) writable: &'a dyn Fn(&Path) -> bool,
 }
 
 impl Tree<'_> {
-    /// A file's text without the spaces around it; none where it cannot be read or is empty.
+    /// A file's text without surrounding white space; none if the file cannot be read or is empty.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let text = fs::read_to_string(self.path(path)).ok()?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// A file that holds one number.
+    /// The number in a file that holds one number.
     pub(super) fn number<N: std::str::FromStr>(&self, path: &str) -> Option<N> {
         self.text(path)?.parse().ok()
     }
 
-    /// The value behind a name in a file of such lines, such as `MemTotal: 5 kB`.
+    /// The value after a name in a file with lines such as `MemTotal: 5 kB`.
     pub(super) fn field(&self, path: &str, name: &str) -> Option<String> {
         let text = self.text(path)?;
         let value =
@@ -33,13 +33,13 @@ impl Tree<'_> {
         text.lines().find_map(value)
     }
 
-    /// A size in kB behind a name, in bytes.
+    /// A size in kB after a name, converted to bytes.
     pub(super) fn kib(&self, path: &str, name: &str) -> Option<u64> {
         let value = self.field(path, name)?;
         Some(value.strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
     }
 
-    /// A folder's entries of this form, a name and a number, in the order of their numbers.
+    /// A folder's entries whose names are `name` and a number, sorted by number.
     pub(super) fn numbered(&self, folder: &str, name: &str) -> Vec<(usize, PathBuf)> {
         let Ok(entries) = fs::read_dir(self.path(folder)) else { return Vec::new() };
         let number = |entry: &fs::DirEntry| entry.file_name().to_str()?.strip_prefix(name)?.parse().ok();
@@ -49,18 +49,18 @@ impl Tree<'_> {
         found
     }
 
-    /// Whether there is such a file or folder.
+    /// Whether this file or folder exists.
     pub(super) fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
-    /// The place below the root.
+    /// The path below the root.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 }
 
-/// Processors of a list such as `0,2-3`.
+/// The processors in a list such as `0,2-3`.
 pub(super) fn cpu_list(text: &str) -> Vec<usize> {
     text.split(',')
         .filter_map(|part| {

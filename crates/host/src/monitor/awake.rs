@@ -1,15 +1,15 @@
-//! Cores that stay awake: how long waking up an idle processor may take while contenders are measured.
+//! Keeping cores awake: how long it may take to wake an idle processor while contenders are measured.
 //!
-//! Owns: the request, the default, and its end. Must not know: what is measured meanwhile.
+//! Owns: the request, the default, and the end of the request. Must not know: what is measured.
 //!
-//! A processor without work goes to sleep, and waking it up takes time. On bare metal the deep states cost tens to hundreds of
-//! microseconds at the next request. In a virtual machine sleeping gives the processor back to the host, and waking it up takes an
-//! interrupt from one virtual processor to another, which whoever sends or receives a request pays for. How much depends on the host.
+//! A processor without work goes to sleep, and waking it up takes time. On bare metal the deep states add tens to hundreds of
+//! microseconds to the next request. In a virtual machine, sleeping gives the processor back to the host, and waking it takes an
+//! interrupt from one virtual processor to another, which delays the sender or the receiver of a request. The cost depends on the host.
 //!
-//! A limit of 0 is kept by threads at idle priority (`SCHED_IDLE`, sched(7)), one for each core: the kernel lets them run only while
+//! Threads at idle priority (`SCHED_IDLE`, sched(7)), one for each core, enforce a limit of 0: the kernel runs them only while
 //! the core has nothing else to do, and any other thread takes their place at once. They need no rights and no driver for idle states,
-//! so the result is the same for root, for an ordinary user and on every virtual machine. A longer limit is given to the kernel's power
-//! management ("PM Quality Of Service Interface"): a program that holds `/dev/cpu_dma_latency` open says how long waking up may take.
+//! so the result is the same for root, for an ordinary user and on every virtual machine. A longer limit goes to the kernel's power
+//! management ("PM Quality Of Service Interface"): a program that holds `/dev/cpu_dma_latency` open sets how long waking up may take.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -28,21 +28,21 @@ use crate::affinity::{allowed, pin, schedule};
 use crate::cgroup::Hierarchy;
 use crate::facts::virtual_here;
 
-/// Where a limit above 0 is given.
+/// The device file for a limit above 0.
 pub const CPU_LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
-/// Virtual processors do not sleep at all.
+/// The default limit in a virtual machine: processors do not sleep at all.
 const VIRTUAL_US: u32 = 0;
-/// Others may use their shallow states, from which they are back in a few microseconds: a core that spins takes turbo from its
-/// neighbours and room from its sibling.
+/// The default limit on bare metal: it permits shallow states, from which a core wakes up in a few microseconds. A spinning core takes
+/// turbo from its neighbours and resources from its sibling.
 const BARE_US: u32 = 10;
-/// How long an idle thread spins before it offers its core to others. It runs beside a busy contender for 0.3 % of the time, the
-/// least that the kernel gives any thread, and this is how long it then holds the contender up.
+/// How long an idle thread spins before it yields its core. Beside a busy contender it runs for 0.3 % of the time, the least that the
+/// kernel gives any thread, and delays the contender by this long each time.
 const TURN: Duration = Duration::from_micros(10);
 
 /// Idle processors wake up within the limit for as long as this value lives.
 #[derive(Debug)]
 pub struct Awake {
-    /// The kernel forgets the limit once this is closed, also when the program is killed.
+    /// The kernel drops the limit when this file is closed, also when the program is killed.
     _held: Option<File>,
     idle: Vec<(usize, Arc<AtomicU64>)>,
     over: Arc<AtomicBool>,
@@ -50,11 +50,11 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Sees to it that waking up takes at most so many microseconds: 0 on these cores (with none given, on those that the calling
-    /// thread may use), a longer limit on all processors.
+    /// Keeps wake-up times at or below `latency_us` microseconds. 0 applies to `cpus` (if empty, to all that the calling thread may use); a
+    /// longer limit applies to all processors.
     ///
     /// # Errors
-    /// When one of the cores may not be used, or for a limit above 0 when the device is not there or may not be written.
+    /// When one of the cores may not be used, or for a limit above 0 when the device is missing or not writable.
     pub fn hold(latency_us: u32, cpus: &[usize]) -> io::Result<Self> {
         match latency_us {
             0 if cpus.is_empty() => Self::spin(&allowed()),
@@ -79,25 +79,25 @@ impl Awake {
             awake.threads.push(thread.spawn(move || stay_awake(cpu, &own, &over, ready))?);
             awake.idle.push((cpu, used_ns));
         }
-        // The loop below ends once every thread has dropped its sender.
+        // The collection below ends once every thread has dropped its sender.
         drop(ready);
         readies.into_iter().collect::<io::Result<Vec<()>>>().map(|_| awake)
     }
 
-    /// CPU time that the idle threads have used so far on those of their cores that are asked for, in nanoseconds, to 10 us.
+    /// CPU time that the idle threads have used so far on the cores selected by `of`, in nanoseconds, to 10 us.
     pub fn used_ns(&self, of: impl Fn(usize) -> bool) -> u64 {
         let there = self.idle.iter().filter(|(cpu, _)| of(*cpu));
         there.map(|(_, used_ns)| used_ns.load(Ordering::Relaxed)).sum()
     }
 
-    /// Whether the idle threads give way to all of these processes. The kernel divides a core among control groups and sessions
-    /// first, and only inside one of them by priority: a process that is in another one than deadheat, and not below it, would
-    /// have to share its core with an idle thread.
+    /// Whether the idle threads give way to all of these processes. The kernel first divides a core among control groups and sessions, and
+    /// applies priorities only within each of them. A process in another group or session than deadheat, and not below it, would have to
+    /// share its core with an idle thread.
     pub fn gives_way_to(&self, processes: &[Pid], hierarchy: &Hierarchy) -> bool {
         self.idle.is_empty() || processes.iter().all(|process| is_beside_us(*process, hierarchy))
     }
 
-    /// Lets the cores sleep from now on, although this value lives.
+    /// Lets the cores sleep from now on, while this value still exists.
     pub fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -107,7 +107,7 @@ impl Drop for Awake {
     fn drop(&mut self) {
         self.end();
         for thread in self.threads.drain(..) {
-            // One that panicked has nothing more to say.
+            // A thread that panicked has nothing more to report.
             let _ = thread.join();
         }
     }
@@ -118,16 +118,16 @@ pub fn usual_cpu_latency_us() -> Option<u32> {
     if virtual_here() {
         return Some(VIRTUAL_US);
     }
-    // Opened and closed, it gives the kernel's own default, which no state breaks.
+    // Opening and closing it sets the kernel's default for an instant, which restricts no state.
     OpenOptions::new().write(true).open(CPU_LATENCY_DEVICE).ok().map(|_| BARE_US)
 }
 
-/// Spins on one core at idle priority until it is over.
+/// Spins on one core at idle priority until `over` is set.
 fn stay_awake(cpu: usize, used_ns: &AtomicU64, over: &AtomicBool, ready: Sender<io::Result<()>>) {
     let begun =
         pin(&[cpu]).and_then(|()| schedule(ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle)));
     let may = begun.is_ok();
-    // Nobody listens where another thread could not begin.
+    // The receiver is gone if another thread failed to start.
     let _ = ready.send(begun);
     drop(ready);
     while may && !over.load(Ordering::Relaxed) {
@@ -144,7 +144,7 @@ fn stay_awake(cpu: usize, used_ns: &AtomicU64, over: &AtomicBool, ready: Sender<
 fn is_beside_us(process: Pid, hierarchy: &Hierarchy) -> bool {
     let read = |of: &str, file: &str| std::fs::read_to_string(format!("/proc/{of}/{file}")).ok();
     let process = process.as_raw_nonzero().to_string();
-    // One that is gone takes no time.
+    // A process that is gone takes no time.
     let (Some(ours), Some(its)) = (read("self", "cgroup"), read(&process, "cgroup")) else { return true };
     let below = match (hierarchy.scheduled_in(&ours), hierarchy.scheduled_in(&its)) {
         (Some(ours), Some(its)) => its.starts_with(ours),
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(held.used_ns(|_| true), 0);
     }
 
-    /// What the kernel holds is read from the device itself, as four bytes.
+    /// Reads the kernel's current limit from the device, as four bytes.
     #[test]
     fn the_kernel_holds_it_for_as_long_as_it_is_asked() {
         use std::io::Read;
@@ -202,7 +202,7 @@ mod tests {
         let asked = read().unwrap();
         assert!(asked <= 7, "{asked}");
         drop(held);
-        // Other programs may ask for the same.
+        // Other programs may have requested the same limit.
         assert!(before <= 7 || read() != Some(7), "given back");
     }
 
@@ -223,7 +223,7 @@ mod tests {
         assert!(Awake::hold(0, &[100_000]).is_err());
     }
 
-    /// As a contender that calls `setsid`, where the kernel divides processors among sessions.
+    /// Imitates a contender that calls `setsid`, on a kernel that divides processors among sessions.
     #[test]
     fn idle_threads_do_not_give_way_to_another_session() {
         let other = std::process::Command::new("setsid").args(["--wait", "sleep", "60"]).spawn();
@@ -244,14 +244,14 @@ mod tests {
                 .ok()
                 .and_then(Pid::from_raw)
         };
-        // proc_pid_stat(5): the session is field 6; what follows the name in brackets begins with field 3. It is 0 where the
-        // session's leader is outside our namespace of processes, which getsid(2) does not expect.
+        // proc_pid_stat(5): the session is field 6; the text after the name in brackets begins with field 3. It is 0 if the
+        // session's leader is outside our process namespace, which getsid(2) does not expect.
         let session_of = |process: &str| {
             let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
             stat.rsplit_once(") ")?.1.split(' ').nth(6 - 3)?.parse::<u32>().ok()
         };
         let ours = session_of("self");
-        // `setsid` leads no group here, so that it may call setsid itself; then it is in a session of its own.
+        // `setsid` leads no group here, so that it can call setsid itself; then it is in a new session.
         let process = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(5));
             let elsewhere = |pid: &Pid| {
@@ -270,7 +270,7 @@ mod tests {
     fn idle_threads_run_at_idle_priority() {
         let policy_of = |thread: &std::path::Path| {
             let stat = std::fs::read_to_string(thread.join("stat")).ok()?;
-            // proc_pid_stat(5): the policy is field 41; what follows the name in brackets begins with field 3.
+            // proc_pid_stat(5): the policy is field 41; the text after the name in brackets begins with field 3.
             let after = stat.rsplit_once(") ")?.1;
             after.split(' ').nth(41 - 3)?.parse::<u32>().ok()
         };

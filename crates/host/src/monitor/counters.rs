@@ -1,4 +1,4 @@
-//! What the kernel counts for the whole machine: full listeners, TCP segments sent again, swapping, pressure, throttling.
+//! Counters of the kernel for the whole machine: full listen queues, retransmitted TCP segments, swapping, pressure, throttling.
 //!
 //! Owns: the files below `/proc` and how they are read. Must not know: slices, and what follows from the readings.
 
@@ -17,12 +17,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Reads below `proc`; `own` are the groups that this process runs in.
+    /// Reads below `proc`; `own` are the groups of this process.
     pub fn new(proc: &Path, own: Groups) -> Self {
         Self { proc: proc.into(), own }
     }
 
-    /// What has been counted so far. What the machine does not count, or may not be read, is absent.
+    /// The counts so far. Counters that the machine lacks, or that may not be read, are absent.
     pub fn read(&self) -> HostReading {
         let text = |name: &str| fs::read_to_string(self.proc.join(name)).ok();
         let (netstat, snmp, vmstat) = (text("net/netstat"), text("net/snmp"), text("vmstat"));
@@ -43,7 +43,7 @@ impl Counters {
     }
 }
 
-/// A counter of `/proc/net/netstat` or `/proc/net/snmp`: a line of names and a line of values, both after the table's name.
+/// A counter of `/proc/net/netstat` or `/proc/net/snmp`: a line of names and a line of values, both starting with the table's name.
 fn table_value(text: &str, table: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -53,12 +53,12 @@ fn table_value(text: &str, table: &str, name: &str) -> Option<u64> {
     lines.next()?.nth(place)?.parse().ok()
 }
 
-/// A counter of a file that has a name and a value in each line.
+/// A counter in a file with a name and a value on each line.
 fn line_value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-/// Time in which some task was held up, of a file in `/proc/pressure`.
+/// The time during which some task was delayed, from a file in `/proc/pressure`.
 fn stalled_ns(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let micros: u64 = line.split(' ').find_map(|word| word.strip_prefix("total="))?.parse().ok()?;

@@ -1,6 +1,6 @@
-//! What disturbs the machine now: steal, the CPU time of others, and who they are.
+//! What disturbs the machine now: steal, the CPU time of other programs, and which programs these are.
 //!
-//! Owns: watching for a while, the processes' shares. Must not know: how much is too much.
+//! Owns: watching for a while, and the shares of processes. Must not know: how much is too much.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,17 +15,17 @@ use crate::cgroup::Hierarchy;
 use crate::monitor::Monitor;
 use crate::monitor::stall::Stalls;
 
-/// Whether a person asked for the end is looked at this often.
+/// How often to check whether the user asked to stop.
 const GLANCE: Duration = Duration::from_millis(50);
-/// More processes are not named.
+/// The most processes that are named.
 const MOST_NAMED: usize = 5;
-/// Processes under this many cores are not named.
+/// A process that uses less than this many cores is not named.
 const LEAST_CORES: f64 = 0.01;
-/// Readings of the clock whose mean is its price.
+/// How many clock readings are averaged to find the cost of one.
 const CLOCK_READS: u32 = 20_000;
 
-/// Watches `cpus` for so long, or until `stopped` says so: all CPU time but that of this process is somebody else's. Then keeps each
-/// of them busy for as long again: from a processor that sleeps nothing can be stolen, however full the host is.
+/// Watches `cpus` for the given time, or until `stopped` returns true: all CPU time but that of this process belongs to other programs.
+/// Then keeps each processor busy for the same time: the hypervisor cannot steal from a sleeping processor, however full the host is.
 pub fn watch_noise(
     cpus: &[usize],
     hierarchy: &Hierarchy,
@@ -57,23 +57,23 @@ pub fn watch_noise(
     }
 }
 
-/// What the hypervisor took from busy processors.
+/// What the hypervisor took from processors while they were busy.
 struct Taken {
-    /// The share of their time that it gave to others.
+    /// The share of their time that it gave away.
     steal_share: f64,
-    /// The share for which the one of them stood still that did so longest, and the longest time at once in nanoseconds; none where that
-    /// cannot be seen.
+    /// The share of the time during which the most stalled processor stood still, and the longest single stall in nanoseconds; none if
+    /// stalls cannot be measured.
     stalled: Option<(f64, u64)>,
 }
 
-/// Keeps a thread of ours busy on each processor and sees what is taken from it.
+/// Keeps a thread busy on each processor and measures how much the hypervisor takes from it.
 fn taken_while_busy(watch: &Monitor, cpus: &[usize], time: Duration, stopped: &dyn Fn() -> bool) -> Taken {
     let (before, over, start) = (watch.moment(0), AtomicBool::new(false), Instant::now());
     let stalls = Stalls::watch(cpus).ok().map(|stalls| (stalls.read(), stalls));
     std::thread::scope(|scope| {
         for cpu in cpus {
             scope.spawn(|| {
-                // Where it may not run there it is busy elsewhere.
+                // If the thread may not run there, it keeps another processor busy.
                 let _ = pin(&[*cpu]);
                 while !over.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
@@ -113,7 +113,7 @@ struct Process {
     name: String,
     /// CPU time in clock ticks.
     ticks: u64,
-    /// When it started, in ticks: tells it from a later one of the same number. Its name does not, for that may change.
+    /// When it started, in ticks: distinguishes it from a later process with the same number. Its name may change.
     started: u64,
 }
 
@@ -128,7 +128,7 @@ impl Processes {
         Self(entries.flatten().filter_map(process).collect())
     }
 
-    /// Who used most since `before`, in cores. One that is new since then has used all of its time since then.
+    /// The processes that used most since `before`, in cores. For a new process, all its CPU time counts.
     fn busiest(&self, before: &Self, own: i32, seconds: f64) -> Vec<BusyProcess> {
         let per_second = rustix::param::clock_ticks_per_second().max(1) as f64;
         let cores = |(pid, now): (&i32, &Process)| {
@@ -146,7 +146,7 @@ impl Processes {
 }
 
 impl Process {
-    /// From `/proc/PID/stat`. The name in parentheses may hold anything; what counts begins after the last one.
+    /// From `/proc/PID/stat`. The name in parentheses may contain anything; the fields begin after the last parenthesis.
     fn parse(stat: &str) -> Option<Self> {
         let (front, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,10 +1,10 @@
-//! Stalls: how long processors of ours stood still, whoever had taken them.
+//! Stalls: how long the watched processors stood still, whatever took them.
 //!
-//! Owns: threads that ask to be woken again and again, and how late they were. Must not know: how much is too much.
+//! Owns: threads that ask to be woken at regular intervals, and how late they were woken. Must not know: how much is too much.
 //!
-//! A hypervisor that rations a virtual machine lets its processors stand still for milliseconds at a time, and need not count that as
-//! steal. From inside, a real-time thread is then woken late, as `cyclictest` (rt-tests) and jHiccup measure it. Where it was woken in
-//! time and waited for another thread or for the kernel, the kernel counts that wait (`/proc/thread-self/schedstat`): that is no stall.
+//! A hypervisor that rations a virtual machine stops its processors for milliseconds at a time, and need not report that as steal. From
+//! inside, a real-time thread is then woken late: `cyclictest` (rt-tests) and jHiccup measure the same. If the thread was woken in time
+//! but waited for another thread or for the kernel, the kernel counts that wait (`/proc/thread-self/schedstat`): that is no stall.
 
 use std::io;
 use std::path::Path;
@@ -19,12 +19,12 @@ use thread_priority::{RealtimeThreadSchedulePolicy, ThreadSchedulePolicy};
 use crate::affinity::{pin, schedule};
 use crate::process::tree::schedstat_of;
 
-/// A thread asks to be woken this often: a stall is seen as shorter than it was by up to so much. Waking it takes some 16 us in a virtual
-/// machine, most of it the timer's, so that more often would cost the contenders more than it shows.
+/// The interval between wake-ups: a stall may be measured as shorter than it was by up to this much. A wake-up takes about 16 us in a
+/// virtual machine, mostly for the timer, so that a shorter interval would cost the contenders more than it shows.
 const PERIOD: Duration = Duration::from_millis(4);
-/// So often woken, a thread reads anew how long it has waited and run: each time it is a microsecond or so, and reading costs more.
+/// A thread reads its wait and run times again after this many wake-ups: it runs for about a microsecond each time, and reading costs more.
 const FRESH: u64 = 25;
-/// A thread that is woken later than this found its processor standing still; timers themselves are late by less.
+/// A thread that is woken later than this found its processor standing still; timers alone are late by less.
 const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Watches processors for as long as it lives.
@@ -47,16 +47,16 @@ pub struct Stalled {
 struct Disturbance {
     stalled_ns: AtomicU64,
     longest_ns: AtomicU64,
-    /// CPU time of the thread that looks.
+    /// CPU time of the watching thread.
     used_ns: AtomicU64,
 }
 
 impl Stalls {
-    /// Begins to watch these processors.
+    /// Starts to watch these processors.
     ///
     /// # Errors
-    /// When real-time threads are not allowed here (`CAP_SYS_NICE`), or one may not run on one of the processors, or the kernel does not
-    /// count for how long it waits.
+    /// When real-time threads are not allowed here (`CAP_SYS_NICE`), a thread may not run on one of the processors, or the kernel does not
+    /// count waiting times.
     pub fn watch(cpus: &[usize]) -> io::Result<Self> {
         let (tell, told) = channel();
         let mut stalls = Self { watched: Vec::new(), over: Arc::default(), threads: Vec::new() };
@@ -67,24 +67,24 @@ impl Stalls {
             stalls.threads.push(thread.spawn(move || watch(cpu, &own, &over, tell))?);
             stalls.watched.push((cpu, seen));
         }
-        // Else whoever listens would wait for one more.
+        // Otherwise the receiver below would wait for one more message.
         drop(tell);
         told.into_iter().collect::<io::Result<Vec<()>>>().map(|_| stalls)
     }
 
-    /// How long each has stood still so far.
+    /// How long each processor has stood still so far.
     pub fn read(&self) -> Stalled {
         let stalled_ns =
             self.watched.iter().map(|(_, seen)| seen.stalled_ns.load(Ordering::Relaxed)).collect();
         Stalled { at: Instant::now(), stalled_ns }
     }
 
-    /// The longest time for which one of them stood still, in nanoseconds.
+    /// The longest single stall, in nanoseconds.
     pub fn longest_ns(&self) -> u64 {
         self.watched.iter().map(|(_, seen)| seen.longest_ns.load(Ordering::Relaxed)).max().unwrap_or(0)
     }
 
-    /// CPU time that looking has taken so far on those of the processors that are among `cpus`, in nanoseconds; known anew ten times a
+    /// CPU time that watching has used so far on those of the watched processors that are in `cpus`, in nanoseconds; updated ten times a
     /// second.
     pub fn used_ns(&self, cpus: &[usize]) -> u64 {
         let there = self.watched.iter().filter(|(cpu, _)| cpus.contains(cpu));
@@ -96,19 +96,19 @@ impl Drop for Stalls {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // One that panicked has nothing more to tell.
+            // A thread that panicked has nothing to return.
             let _ = thread.join();
         }
     }
 }
 
 impl Stalled {
-    /// The share of the time since `before` for which the processor stood still that did so longest, 0 to 1.
+    /// The share of the time since `before` during which the most stalled processor stood still, 0 to 1.
     pub fn share_since(&self, before: &Self) -> f64 {
         let since =
             self.stalled_ns.iter().zip(&before.stalled_ns).map(|(now, then)| now.saturating_sub(*then));
         let elapsed_ns = self.at.duration_since(before.at).as_nanos().max(1);
-        // A stall that began before may be longer than the time since.
+        // A stall that began before `before` may be longer than the elapsed time.
         (since.max().unwrap_or(0) as f64 / elapsed_ns as f64).min(1.0)
     }
 }
@@ -116,7 +116,7 @@ impl Stalled {
 fn watch(cpu: usize, seen: &Disturbance, over: &AtomicBool, tell: Sender<io::Result<()>>) {
     let ready = pin(&[cpu]).and_then(|()| go_first()).and_then(|()| ran_and_waited());
     let begun = ready.as_ref().ok().copied();
-    // Nobody hears it where another one could not begin.
+    // The receiver is gone if another thread failed to start.
     let _ = tell.send(ready.map(drop));
     drop(tell);
     let Some(mut before) = begun else { return };
@@ -143,7 +143,7 @@ fn watch(cpu: usize, seen: &Disturbance, over: &AtomicBool, tell: Sender<io::Res
     }
 }
 
-/// For how long the calling thread has run, in nanoseconds, and has waited for a processor after it was woken.
+/// How long the calling thread has run, in nanoseconds, and how long it has waited for a processor after wake-ups.
 fn ran_and_waited() -> io::Result<(u64, Duration)> {
     let counted = schedstat_of(Path::new("/proc/thread-self"));
     let counted =
@@ -151,12 +151,12 @@ fn ran_and_waited() -> io::Result<(u64, Duration)> {
     counted.map(|(used_ns, waited_ns)| (used_ns, Duration::from_nanos(waited_ns)))
 }
 
-/// For how long the processor of a thread stood still that was so late and had waited for others for so long, if it did.
+/// How long the processor stood still, given how late the thread was and how long it waited for others; none if it did not.
 fn stood_still(late: Duration, waited: Duration) -> Option<Duration> {
     Some(late.saturating_sub(waited)).filter(|stall| *stall > TOLERANCE)
 }
 
-/// Makes the calling thread a real-time one: no usual thread keeps it waiting.
+/// Makes the calling thread a real-time thread, so that no ordinary thread delays it.
 fn go_first() -> io::Result<()> {
     schedule(ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo))
 }
@@ -165,7 +165,7 @@ fn go_first() -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Whoever tests may not run on all processors there are.
+    /// None if the tests may not watch this processor.
     fn watched() -> Option<Stalls> {
         match Stalls::watch(&[0]) {
             Ok(stalls) => Some(stalls),
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(stalls.used_ns(&[1]), 0, "{stalls:?}");
     }
 
-    /// What lateness is held against: the kernel counts for how long a thread waited for another on its processor.
+    /// Stalls are lateness minus this wait: the kernel counts how long a thread waited for another one on its processor.
     #[test]
     fn what_a_thread_waits_for_others_is_counted() {
         let over = Arc::new(AtomicBool::new(false));

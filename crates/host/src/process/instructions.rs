@@ -1,6 +1,6 @@
-//! Instructions that a process and everybody who descends from it have retired, where the processor counts them.
+//! Instructions that a process and its descendants have retired, if the processor counts them.
 //!
-//! Owns: the counter, and how many instructions a request takes. Must not know: whose they are.
+//! Owns: the counter, and how many instructions a request takes. Must not know: which contender they belong to.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,15 +8,15 @@ use perf_event::events::{Event, Hardware};
 use perf_event::{Builder, Counter};
 use rustix::process::{Pid, getpid};
 
-/// Counts from when it is opened, for a process and for all threads and processes that it, or one of those, starts from then on.
+/// Counts for a process and for all threads and processes that it or its descendants start after the counter was opened.
 #[derive(Debug)]
 pub struct Instructions {
     counter: Mutex<Counter>,
     source: &'static str,
 }
 
-/// What had been counted at one moment, and for how much of the time (in nanoseconds) the counter was at work: a processor has few,
-/// which are shared out in turn.
+/// A reading of the counter, with the time (in nanoseconds) for which it was enabled and for which it ran: a processor has few counters
+/// and the kernel lets them take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
     count: u64,
@@ -25,7 +25,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// What was counted since then; what was not counted is taken to be like what was. None where nothing was.
+    /// The count since `then`, scaled up to the time in which the counter did not run. None if it did not run at all.
     fn since(self, then: Self) -> Option<f64> {
         let of = |part: fn(&Self) -> u64| part(&self).saturating_sub(part(&then)) as f64;
         let (count, enabled, running) =
@@ -34,14 +34,14 @@ impl Reading {
     }
 }
 
-/// Whether this process may count instructions here, its own at least.
+/// Whether this process may count instructions here, at least its own.
 pub fn can_be_counted() -> bool {
     Instructions::of(getpid()).is_some()
 }
 
 impl Instructions {
-    /// None where no processor counts them (that of most virtual machines does not), or where `kernel.perf_event_paranoid` keeps us
-    /// from it. Those of the kernel are counted as well, unless it allows the ones in user mode only.
+    /// None if the processor does not count instructions (in most virtual machines), or if `kernel.perf_event_paranoid` forbids it. Includes
+    /// the kernel's instructions, unless only those in user mode are permitted.
     pub fn of(pid: Pid) -> Option<Self> {
         let of = |with_kernel| open(pid, Hardware::INSTRUCTIONS, with_kernel).ok();
         let all = of(true).map(|counter| (counter, "instructions"));
@@ -77,19 +77,20 @@ pub struct PerRequest {
 }
 
 impl PerRequest {
-    /// From now on, unless another mark is set.
+    /// Counts from now, until another mark is set.
     pub fn of(counter: Option<Arc<Instructions>>) -> Self {
         let mut own = Self { counter, from: None };
         own.mark(0);
         own
     }
 
-    /// From now on, with so many requests completed so far.
+    /// Starts to count from now, when `completions` requests are complete.
     pub fn mark(&mut self, completions: u64) {
         self.from = self.counter.as_ref().and_then(|counter| Some((counter.read()?, completions)));
     }
 
-    /// How many until now, with so many requests completed, and what was counted, as `perf` names it; none where they were not.
+    /// Instructions per request from the mark until now, when `completions` requests are complete, and the event's name in `perf`; none if
+    /// they were not counted.
     pub fn until(&self, completions: u64) -> Option<(f64, &'static str)> {
         let (counter, (then, before)) = (self.counter.as_ref()?, self.from?);
         let requests = completions.checked_sub(before).filter(|requests| *requests > 0)?;
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
     use crate::process::tree;
 
-    /// A shell that waits for a word before it does this, and for another one before it ends.
+    /// A shell that waits for a line before it runs the command, and for another line before it ends.
     fn waiting(command: &str) -> Child {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("read go; {command}; echo done; read end")]).stdin(Stdio::piped());
@@ -127,7 +128,7 @@ mod tests {
         shell.wait().unwrap();
     }
 
-    /// What every kernel counts by the same means: nanoseconds on a processor.
+    /// An event that every kernel counts in the same way: nanoseconds on a processor.
     fn clock(pid: Pid) -> Counter {
         open(pid, Software::TASK_CLOCK, true).or_else(|_| open(pid, Software::TASK_CLOCK, false)).unwrap()
     }
@@ -140,7 +141,7 @@ mod tests {
     fn what_was_not_counted_is_taken_to_be_like_what_was() {
         let at = |count, enabled_ns, running_ns| Reading { count, enabled_ns, running_ns };
         assert_eq!(at(70, 9, 9).since(at(20, 4, 4)), Some(50.0));
-        // Only what was shared out in between counts: half of the time before is no half of the time after.
+        // Only the sharing between the two readings counts: half of the time before is not half of the time after.
         assert_eq!(at(21, 12, 11).since(at(1, 2, 1)), Some(20.0));
         assert_eq!(at(21, 22, 11).since(at(1, 2, 1)), Some(40.0));
         assert_eq!([at(1, 9, 1).since(at(1, 2, 1)), at(1, 2, 1).since(at(5, 9, 9))], [None; 2]);
@@ -165,7 +166,7 @@ mod tests {
         end(shell);
     }
 
-    /// Nearly all of it is of a child and of a grandchild.
+    /// A child and a grandchild use nearly all of the CPU time.
     #[test]
     fn descendants_are_counted_also_once_they_have_ended() {
         if !may_count() {
@@ -178,7 +179,7 @@ mod tests {
         let before = reading(&mut counter).unwrap();
         go_on(&mut shell);
         let counted = reading(&mut counter).unwrap().since(before).unwrap();
-        // The shell has waited for both by now: what they used is in its own times.
+        // The shell has waited for both by now, so that its own times include theirs.
         let used = tree::cpu_split(Path::new(tree::PROC), pid).unwrap();
         end(shell);
         let used_ns = (used.0 + used.1) as f64;

@@ -1,9 +1,9 @@
-//! The keeper: a small process between deadheat and each contender, so that a contender's whole tree ends with
-//! deadheat however deadheat ends.
+//! The keeper: a small process between deadheat and each contender. It ends the contender's whole tree when deadheat ends, in whatever
+//! way deadheat ends.
 //!
-//! It adopts every orphan of the contender (child subreaper), sees deadheat's end as the end of its standard input,
-//! ends the tree (thaw, TERM, then KILL until nothing is left) and removes the control group. The contender itself
-//! carries a parent-death signal, so that it also ends with its keeper.
+//! It adopts every orphan of the contender (child subreaper). It notices deadheat's end by the end of its standard input, ends the tree
+//! (thaw, TERM, then KILL until nothing is left) and removes the control group. The contender has a parent-death signal, so that it
+//! also ends with its keeper.
 //! Must not know: what the contender is measured for.
 
 use std::ffi::OsString;
@@ -28,80 +28,80 @@ use crate::affinity;
 use crate::cgroup::{Cgroup, Hierarchy};
 use crate::process::tree;
 
-/// The hidden subcommand under which the program is its own keeper.
+/// The hidden subcommand that runs this program as a keeper.
 pub const KEEPER_COMMAND: &str = "__keeper";
 /// The hidden subcommand that prepares a process and then becomes the contender.
 pub const STAGE_COMMAND: &str = "__stage";
-/// Names the run in the environment of everything that it starts: `PID:START_TICKS` of deadheat.
+/// The environment variable that marks every process of a run: `PID:START_TICKS` of deadheat.
 pub const RUN_VARIABLE: &str = "DEADHEAT_RUN";
-/// What the names of control groups begin with.
+/// The prefix of control group names.
 pub const CGROUP_PREFIX: &str = "deadheat-";
 
 /// How long a killed tree may take to disappear.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a keeper keeps, given as one line of JSON on its standard input.
+/// What a keeper runs, as one line of JSON on its standard input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeeperOrder {
     /// The shell command.
     pub command: String,
-    /// Where it runs.
+    /// The working folder.
     pub folder: PathBuf,
-    /// Added to the environment.
+    /// Variables added to the environment.
     pub env: Vec<(String, String)>,
-    /// Its standard output and error.
+    /// The file for its standard output and error.
     pub log: PathBuf,
     /// Cores that it may run on; empty for all.
     pub cpus: Vec<usize>,
-    /// Name of its control group.
+    /// The name of its control group.
     pub group: String,
-    /// Where groups of version 2 are made, unless in this program's own.
+    /// The folder in which groups of version 2 are made. Default: this program's own group.
     pub room: Option<PathBuf>,
-    /// What the group is held to.
+    /// The limits of the group.
     pub limits: Limits,
-    /// How it is asked to end; a signal that is not known is TERM.
+    /// How to ask it to end; an unknown signal means TERM.
     pub ending: Ending,
-    /// How long it may then take to end by itself.
+    /// How long it may then take to end, in milliseconds.
     pub grace_ms: u64,
 }
 
-/// What a keeper says on its standard output, one line of JSON each.
+/// What a keeper reports on its standard output, one line of JSON for each message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Message {
-    /// The process that will be the contender is there, and waits for a line on the keeper's standard input to begin: whoever
-    /// wants to watch it from its first moment can.
+    /// The process that will become the contender exists, and waits for a line on the keeper's standard input. deadheat can set up its
+    /// counters before the contender begins.
     Staged {
-        /// It.
+        /// Its process number.
         pid: i32,
     },
     /// The contender runs.
     Started {
         /// Its first process.
         pid: i32,
-        /// When the shell with its command began, as [`now_ns`] tells it: the start of a contender, and nothing of what is ours.
+        /// When the shell with the command began, in the time of [`now_ns`]: the start of the contender, without deadheat's own work.
         at_ns: u64,
-        /// Its control group, where one could be made.
+        /// Its control group, if one could be made.
         group: Option<Cgroup>,
     },
-    /// It could not be started.
+    /// The contender could not be started.
     Failed {
-        /// What the system said.
+        /// The system's error message.
         reason: String,
     },
     /// Its first process ended.
     Exited {
-        /// As the kernel gives it: see [`ExitStatus`].
+        /// The kernel's wait status: see [`ExitStatus`].
         raw: i32,
     },
-    /// Nothing is left of it.
+    /// The contender's tree has ended.
     Gone {
-        /// Processes that could not be ended, which should never be.
+        /// Processes that could not be ended; normally empty.
         left: Vec<i32>,
     },
 }
 
-/// The keeper's whole life. Returns its exit status.
+/// Runs the keeper from start to end. Returns its exit status.
 pub fn keep() -> u8 {
     match keep_one() {
         Ok(()) => 0,
@@ -135,7 +135,7 @@ fn keep_one() -> io::Result<()> {
         say(&Message::Started { pid, at_ns, group: group.clone() });
         wait_for_the_end(&child, signals)?;
     } else {
-        // What never began need not be asked to end.
+        // A contender that never began need not be asked to end.
         order.ending = Ending::default();
     }
     let left = end_tree(group.as_ref(), &order);
@@ -149,11 +149,11 @@ fn keep_one() -> io::Result<()> {
 fn say(message: &Message) {
     let Ok(mut text) = serde_json::to_string(message) else { return };
     text.push('\n');
-    // Nobody may be listening any more; the work goes on all the same.
+    // deadheat may have ended and closed the pipe; the keeper carries on regardless.
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Two sockets that become readable: one when the end is asked for (TERM, INT, HUP), one when a child ended.
+/// Two sockets that become readable: one on a signal to end (TERM, INT, HUP), one when a child ended.
 struct Signals {
     end: UnixStream,
     child: UnixStream,
@@ -174,8 +174,8 @@ fn signals() -> io::Result<Signals> {
     })
 }
 
-/// Starts the contender through the stage, and lets it begin when we are told to. Also gives the moment at which it did; none
-/// where nobody is there any more who would tell: then the stage ends.
+/// Starts the contender through the stage, and lets it begin on deadheat's line. Also returns the moment at which it began; none if
+/// deadheat ended before: then the stage ends too.
 fn begin(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Option<u64>)> {
     let spawned_ns = now_ns();
     let (child, mut stage) = spawn(order, group)?;
@@ -183,13 +183,13 @@ fn begin(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Opti
     if io::stdin().lock().read_line(&mut String::new()).unwrap_or(0) == 0 {
         return Ok((child, None));
     }
-    // A stage that has failed before does not hear it.
+    // A stage that has already failed does not read this.
     let _ = stage.write_all(b"\n");
     Ok((child, Some(begun_ns(stage).unwrap_or(spawned_ns))))
 }
 
-/// Starts the stage, which enters the group and pins itself. Also gives the socket by which it is let begin, and by which it tells
-/// when it did.
+/// Starts the stage, which enters the group and pins itself. Also returns the socket for the go signal, on which the stage reports the
+/// time at which it began.
 fn spawn(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, UnixStream)> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
     let stage =
@@ -206,11 +206,11 @@ fn spawn(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Unix
         .stdout(log.try_clone()?)
         .stderr(log)
         .process_group(0);
-    // With the command goes our copy of the stage's end: the other one is closed when the stage becomes the contender, or fails to.
+    // Dropping the command closes our copy of the stage's end; the other copy closes when the stage becomes the contender or fails.
     Ok((command.spawn()?, ours))
 }
 
-/// The moment that the stage tells before it becomes the contender; none where it did not come to that. It hears no more.
+/// The time that the stage reports before it becomes the contender; none if it failed first. Closes the sending side.
 fn begun_ns(mut stage: UnixStream) -> Option<u64> {
     stage.shutdown(Shutdown::Write).ok()?;
     let mut told = String::new();
@@ -218,13 +218,13 @@ fn begun_ns(mut stage: UnixStream) -> Option<u64> {
     told.parse().ok()
 }
 
-/// This moment on the clock that all processes share and nobody sets, in nanoseconds.
+/// The current time in nanoseconds, on a clock that all processes share and that cannot be set.
 pub fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Returns when standard input ends or a signal asks for the end; says when the contender exits before.
+/// Returns when standard input ends or a signal arrives. Reports it if the contender exits before.
 fn wait_for_the_end(child: &Child, mut signals: Signals) -> io::Result<()> {
     let pid = Pid::from_child(child);
     let stdin = io::stdin();
@@ -260,7 +260,7 @@ fn reap() -> Vec<(Pid, ExitStatus)> {
     ended
 }
 
-/// An exit status as a person says it.
+/// An exit status in words.
 pub fn in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -269,7 +269,7 @@ pub fn in_words(status: ExitStatus) -> String {
     }
 }
 
-/// The command that asks for the end, in the contender's folder and environment; none where it cannot be run.
+/// Runs the command that asks for the end, in the contender's folder and environment; none if it cannot be run.
 fn ask_to_end(order: &KeeperOrder) -> Option<Child> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log).ok()?;
     let mut shell = Command::new("/bin/sh");
@@ -289,18 +289,18 @@ fn signal_of(ending: &Ending) -> Signal {
     }
 }
 
-/// Ends everything that is in the group or descends from the keeper. Returns what could not be ended.
+/// Ends everything that is in the group or descends from the keeper. Returns the processes that could not be ended.
 fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Vec<Pid> {
     let members = || {
         let mut all = tree::descendants(getpid());
         all.extend(group.map(Cgroup::processes).unwrap_or_default());
-        // Who is in both is asked once: to many programs a second request means: at once.
+        // A process in both lists gets one signal: many programs take a second one as a request to end at once.
         all.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
         all.dedup();
         all
     };
     let _ = group.map(Cgroup::thaw);
-    // Whoever has a command for its end may take a signal amiss.
+    // A contender with its own stop command may not handle a signal well.
     if ask_to_end(order).is_none() {
         tree::signal(&members(), signal_of(&order.ending));
     }
@@ -313,7 +313,7 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Vec<Pid> {
         if left.is_empty() || start.elapsed() > KILL_PATIENCE {
             return left;
         }
-        // Frozen first, so that nothing forks away from under the signals.
+        // Freeze first, so that no process can fork while the signals are sent.
         let _ = group.map(Cgroup::freeze);
         tree::signal(&members(), Signal::KILL);
         let _ = group.map(Cgroup::kill);
@@ -343,14 +343,14 @@ struct Stage {
     keeper: i32,
 }
 
-/// Enters the group, pins itself, asks to die with the keeper, waits for its word on its standard input, tells it there what time it
-/// is, and becomes the contender, which has no standard input. Only returns on failure, with what went wrong.
+/// Enters the group, pins itself, asks to die with the keeper, waits for the go signal on its standard input, and answers there with the
+/// current time. Then becomes the contender, which has no standard input. Returns only on failure, with the error.
 pub fn stage(arguments: &[OsString]) -> io::Error {
     match prepare(arguments).and_then(|command| wait_for_a_word().map(|()| command)) {
         Ok(command) => {
             let mut shell = Command::new("/bin/sh");
             shell.arg("-c").arg(command).stdin(Stdio::null());
-            // The keeper knows another moment, a little before, should it not hear of this one.
+            // If the keeper does not receive this time, it uses a slightly earlier one.
             let _ = rustix::io::write(io::stdin().as_fd(), now_ns().to_string().as_bytes());
             shell.exec()
         }

@@ -1,4 +1,4 @@
-//! Ports of the loopback: a free one, whether one is free, who holds one.
+//! Ports of the loopback: finding a free one, checking one, and finding the process that holds one.
 
 use std::fs;
 use std::io;
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::process::tree;
 
-/// Ports are taken from below the range from which the kernel gives ports to outgoing connections, so that no
-/// connection of the load generator can take one between the choice and the contender's listening.
+/// Ports come from below the range that the kernel uses for outgoing connections, so that no connection of the load generator can take
+/// a port before the contender listens on it.
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 10_000;
 
-/// A port on which nobody listens. Consecutive calls give different ports.
+/// A free port. Consecutive calls give different ports.
 ///
 /// # Errors
-/// When none of the ten thousand is free.
+/// When none of the ten thousand ports is free.
 pub fn free() -> io::Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Two runs whose numbers are near each other are far from each other here.
+    // Two runs with close process numbers start far apart here.
     let offset = (u64::from(std::process::id()) * 7_919 % u64::from(COUNT)) as u16;
     for _ in 0..COUNT {
         let step = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
-        // A stride that shares no factor with the count visits every port; the process number keeps runs apart.
+        // A stride that shares no factor with the count visits every port; the offset keeps runs apart.
         let port = FIRST + (u32::from(offset) + u32::from(step) * 37).rem_euclid(u32::from(COUNT)) as u16;
         if is_free(port) {
             return Ok(port);
@@ -34,13 +34,13 @@ pub fn free() -> io::Result<u16> {
     ))
 }
 
-/// Whether a listener could be bound on the loopback and on all addresses.
+/// Whether a listener can bind this port on the loopback and on all addresses.
 pub fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
         && TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
 }
 
-/// The process that listens on a port, with its command line; none where it cannot be told.
+/// The process that listens on a port, with its command line; none if unknown.
 pub fn holder(port: u16) -> Option<(i32, String)> {
     let inodes: Vec<String> =
         ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| listener(table, port)).collect();

@@ -1,6 +1,6 @@
-//! A shell command that tells by its exit status whether a service is ready.
+//! A shell command whose exit status says whether a service is ready.
 //!
-//! Owns: running it for no longer than it may take. Must not know: what it asks, and whom.
+//! Owns: running it within its time limit. Must not know: what it checks, and on which service.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt as _;
@@ -12,9 +12,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::process::fill;
 
-/// How often it is looked whether the command has ended.
+/// How often to check whether the command has ended.
 const GLANCE: Duration = Duration::from_millis(2);
-/// A command that takes longer is ended, and asked again.
+/// A command that takes longer is killed and run again.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The command, ready to run.
@@ -26,7 +26,7 @@ pub struct ReadyCommand {
 }
 
 impl ReadyCommand {
-    /// A command whose placeholders are replaced already; `values` reach it as variables too, in capitals.
+    /// A command whose placeholders are already replaced; it also gets `values` as variables in capitals.
     pub fn new(
         shell: &str,
         folder: &Path,
@@ -39,11 +39,11 @@ impl ReadyCommand {
         Self { shell: shell.into(), folder: folder.into(), env: own.chain(given).collect() }
     }
 
-    /// Runs it once, in a process group of its own, for `patience` at the most and no longer than until `stopped` says so. What it
-    /// leaves behind is ended: it would wait, or work, beside the race.
+    /// Runs it once, in a separate process group, for at most `patience` and only until `stopped` returns true. Kills what it leaves behind,
+    /// which would otherwise run beside the race.
     ///
     /// # Errors
-    /// Why it is not ready, in words.
+    /// Why the service is not ready, in words.
     pub fn succeeds(&self, patience: Duration, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(&self.shell).current_dir(&self.folder).envs(self.env.iter().cloned());
@@ -68,7 +68,7 @@ impl ReadyCommand {
     }
 }
 
-/// Kills all that is left of a process group, and waits for its first process.
+/// Kills what is left of a process group, and waits for its first process.
 fn end_group(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
@@ -91,11 +91,11 @@ mod tests {
         assert!(asked("sleep 60", 20).unwrap_err().contains("does not end"));
     }
 
-    /// Whether a process lives whose number a command has left in a file.
+    /// Whether the process is alive whose number a command left in a file.
     fn lives(file: &Path) -> bool {
         let text = std::fs::read_to_string(file).unwrap();
         let pid = Pid::from_raw(text.trim().parse().unwrap()).unwrap();
-        // One that has ended and that nobody has waited for is no more than a number.
+        // A zombie, which has ended but has not been waited for, does not count as alive.
         let state =
             std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
         state.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
@@ -111,7 +111,7 @@ mod tests {
         };
         let left = folder.path().join("pid");
         let begun = || left.exists();
-        // The shell waits for the last one of a pipeline, and that one for the first.
+        // The shell waits for the last command of a pipeline, and that one waits for the first.
         let pipeline = "sh -c 'echo $$ > new; mv new pid; exec sleep 600' | cat";
         assert!(asked(pipeline, &begun).unwrap_err().contains("does not end"));
         let gone = (0..5_000).any(|_| {

@@ -1,4 +1,4 @@
-//! This run of deadheat among all processes, and what earlier runs left behind.
+//! How to recognize the processes of this run of deadheat, and the leftovers of earlier runs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::cgroup::Hierarchy;
 use crate::process::keeper::{CGROUP_PREFIX, RUN_VARIABLE};
 use crate::process::tree;
 
-/// How long a group that was left frozen gets to die of what waits for it.
+/// How long the processes of a group that was left frozen get to die of their pending signals.
 const THAW_PATIENCE: Duration = Duration::from_millis(200);
 
-/// One run of deadheat: its process and when that started, so that a reused process number is not taken for it.
+/// One run of deadheat: its process number and start time, so that a reused process number is not mistaken for it.
 #[derive(Debug)]
 pub struct RunId {
     pid: i32,
@@ -25,12 +25,12 @@ pub struct RunId {
     room: Mutex<Option<PathBuf>>,
 }
 
-/// What could not be ended, noted by whoever was told so.
+/// Findings about processes that could not be ended.
 #[derive(Debug, Clone, Default)]
 pub struct LeftBehind(Arc<Mutex<Vec<Finding>>>);
 
 impl LeftBehind {
-    /// Notes that processes of a contender or service live on.
+    /// Notes that processes of a contender or service are still alive.
     pub fn note(&self, name: &str, pids: &[i32]) {
         let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
         let pids = pids.join(" ");
@@ -62,24 +62,24 @@ impl RunId {
         }
     }
 
-    /// Lets control groups of version 2 be made in this folder from now on, instead of this process's own.
+    /// From now on, makes control groups of version 2 in this folder instead of this process's own group.
     pub fn make_groups_in(&self, folder: Option<&Path>) {
         if let Ok(mut room) = self.room.lock() {
             *room = folder.map(Path::to_path_buf);
         }
     }
 
-    /// Where control groups of version 2 are made, unless it is this process's own.
+    /// Where control groups of version 2 are made; none means this process's own group.
     pub fn groups_in(&self) -> Option<PathBuf> {
         self.room.lock().ok().and_then(|room| room.clone())
     }
 
-    /// Where those are noted that could not be ended.
+    /// Where processes that could not be ended are noted.
     pub fn left_behind(&self) -> &LeftBehind {
         &self.immortal
     }
 
-    /// What could not be ended since this was last asked.
+    /// The processes that could not be ended, as far as they were noted since the last call.
     pub fn take_left_behind(&self) -> Vec<Finding> {
         self.immortal.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
     }
@@ -89,8 +89,8 @@ impl RunId {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A name for a unix socket that no run of this moment has used yet: runs of the same study share a folder. Short, as
-    /// a socket's path may have no more than some hundred bytes.
+    /// A name for a unix socket that no current run has used, because runs of the same study share a folder. It is short, because a
+    /// socket's path is limited to about a hundred bytes.
     pub fn next_socket(&self) -> String {
         format!("{}-{}.sock", self.pid, self.next_number())
     }
@@ -107,7 +107,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Whether the run that is written as `PID:START_TICKS` (or `PID-START_TICKS-...`) still lives.
+/// Whether the run written as `PID:START_TICKS` (or `PID-START_TICKS-...`) is still alive.
 pub fn lives(run: &str) -> bool {
     let mut words = run.split([':', '-']);
     let pid = words.next().and_then(|word| word.parse::<i32>().ok());
@@ -115,14 +115,14 @@ pub fn lives(run: &str) -> bool {
     pid.is_some_and(|pid| tree::start_ticks(pid).is_some_and(|now| Some(now) == ticks))
 }
 
-/// Processes and control groups of runs that are over: each is named, empty groups are removed.
+/// Reports the processes and control groups of runs that have ended, and removes empty groups.
 pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
     let abandoned = |folder: &std::path::PathBuf| {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         !lives(name.trim_start_matches(CGROUP_PREFIX))
     };
     let groups: Vec<_> = hierarchy.folders_named(CGROUP_PREFIX).into_iter().filter(abandoned).collect();
-    // A frozen process cannot die: what was left frozen is let run, so that what was to die with its keeper does.
+    // A frozen process cannot die: thaw it, so that a process that should have died with its keeper does.
     groups.iter().for_each(|folder| Hierarchy::thaw_abandoned(folder));
     if !groups.is_empty() {
         std::thread::sleep(THAW_PATIENCE);
@@ -186,7 +186,7 @@ mod tests {
         let mut child =
             std::process::Command::new("sleep").arg("31").env(RUN_VARIABLE, "999999999:5").spawn().unwrap();
         let nowhere = Hierarchy::parse("", "", std::path::Path::new("/nowhere"));
-        // A process that was just made shows its words a moment later.
+        // A new process shows its arguments only a moment later.
         let named = (0..10_000)
             .any(|_| leftovers(&nowhere).iter().any(|finding| finding.message.contains("sleep 31")));
         child.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Owns: tests of single starts, on keepers that do nothing. Must not know the schedule.
+//! Owns: tests of single starts, with keepers that do nothing. Must not know: the schedule.
 
 use super::*;
 use crate::clock::SystemClock;
@@ -23,7 +23,7 @@ fn what_a_keeper_could_not_end_is_told() {
     assert_eq!(run.take_left_behind(), []);
 }
 
-/// What has begun so long ago and lives on, with a keeper that does nothing.
+/// A process that began this long ago and still runs, with a keeper that does nothing.
 fn begun(ago: Duration) -> LocalProcess {
     let mut keeper = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     LocalProcess {
@@ -80,7 +80,7 @@ fn a_wrong_answer_is_none_yet() {
     assert!(never.starts_with("bun gave no right answer within 5 s: status 404 instead of 200"), "{never}");
 }
 
-/// From 20 ms on a start is known to 1 %, and in the first half of a minute there are some thousand tries at the most.
+/// A start of 20 ms or more is measured to 1 %, and the first half minute takes at most a few thousand attempts.
 #[test]
 fn tries_are_dense_where_starts_are_fast_and_few_where_they_are_slow() {
     let (mut age, mut tries) = (Duration::from_millis(1), 0);

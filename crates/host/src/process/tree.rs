@@ -1,4 +1,4 @@
-//! A process tree as `/proc` shows it: members, CPU time, context switches, memory, signals.
+//! A process tree as seen in `/proc`: members, CPU time, context switches, memory, signals.
 //!
 //! Owns: reading `/proc`. Must not know: contenders and control groups.
 
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Where processes are found.
+/// The folder of the processes.
 pub const PROC: &str = "/proc";
 
-/// Every process with its parent, as `proc` lists them at this moment.
+/// Every process with its parent, as `proc` lists them now.
 fn parents(proc: &Path) -> BTreeMap<i32, i32> {
     let Ok(entries) = fs::read_dir(proc) else { return BTreeMap::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -23,9 +23,9 @@ fn parents(proc: &Path) -> BTreeMap<i32, i32> {
 struct Stat {
     state: char,
     parent: i32,
-    /// CPU time of all its threads, ended ones too.
+    /// CPU time of all its threads, including ended ones.
     own: Ticks,
-    /// CPU time of its children that have ended and been waited for.
+    /// CPU time of its children that have ended and that it has waited for.
     children: Ticks,
 }
 
@@ -44,7 +44,7 @@ impl Ticks {
 
 fn stat(proc: &Path, pid: i32) -> Option<Stat> {
     let text = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
-    // The name in parentheses may hold anything; what counts begins after the last one.
+    // The name in parentheses may contain anything; the fields begin after the last parenthesis.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
     Some(Stat {
@@ -55,14 +55,14 @@ fn stat(proc: &Path, pid: i32) -> Option<Stat> {
     })
 }
 
-/// All living descendants of `ancestor`, without itself; zombies are left out.
+/// All living descendants of `ancestor`, without `ancestor` itself and without zombies.
 pub fn descendants(ancestor: Pid) -> Vec<Pid> {
     let proc = Path::new(PROC);
     let living = |pid: &i32| stat(proc, *pid).is_some_and(|stat| stat.state != 'Z');
     below(proc, ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
 }
 
-/// All descendants of `ancestor`, without itself, zombies among them.
+/// All descendants of `ancestor`, without `ancestor` itself but with zombies.
 fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
     let parents = parents(proc);
     let mut inside: BTreeSet<i32> = BTreeSet::from([ancestor.as_raw_nonzero().get()]);
@@ -81,7 +81,7 @@ fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
     inside.into_iter().collect()
 }
 
-/// Sends a signal to each; those that are gone are passed over.
+/// Sends a signal to each process, ignoring those that are gone.
 pub fn signal(pids: &[Pid], signal: Signal) {
     for pid in pids {
         let _ = kill_process(*pid, signal);
@@ -95,17 +95,17 @@ pub fn all_stopped(pids: &[Pid]) -> bool {
         .all(|stat| matches!(stat.state, 'T' | 't' | 'Z'))
 }
 
-/// CPU time of everything below `ancestor`, in nanoseconds. What lives is read precisely, from `schedstat`; what threads
-/// and processes have used that have ended, in clock ticks, so that a later reading may be lower by a few of them.
+/// CPU time of everything below `ancestor`, in nanoseconds. The part of living threads is precise, from `schedstat`. The part of ended
+/// threads and processes is in clock ticks, so that a later reading may be lower by a few ticks.
 pub fn cpu_ns(ancestor: Pid) -> u64 {
     let proc = Path::new(PROC);
-    // Whoever is adopted and waited for by the ancestor itself is counted there.
+    // This includes every process that `ancestor` adopted and waited for.
     let ended = stat(proc, ancestor.as_raw_nonzero().get()).map_or(0, |stat| stat.children.ns());
     ended + below(proc, ancestor).into_iter().filter_map(used_ns).sum::<u64>()
 }
 
-/// CPU time of everything below `ancestor` in user mode and in the kernel, in nanoseconds; in clock ticks, so that a later
-/// reading may be lower by a few of them. `proc` is `/proc`.
+/// CPU time of everything below `ancestor` in user mode and in the kernel, in nanoseconds. The source counts in clock ticks, so that a
+/// later reading may be lower by a few ticks. `proc` is `/proc`.
 pub fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
     let ended = stat(proc, ancestor.as_raw_nonzero().get())?.children;
     let each = below(proc, ancestor).into_iter().filter_map(|pid| stat(proc, pid));
@@ -115,7 +115,7 @@ pub fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
     Some((all.user * tick_ns(), all.system * tick_ns()))
 }
 
-/// Context switches of every living thread of `pids`, voluntary and involuntary, by thread. `proc` is `/proc`.
+/// Voluntary and involuntary context switches of every living thread of `pids`, by thread. `proc` is `/proc`.
 pub fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
     let tasks = |pid: &Pid| fs::read_dir(proc.join(format!("{}/task", pid.as_raw_nonzero()))).ok();
     let tasks = pids.iter().filter_map(tasks).flatten().flatten();
@@ -130,15 +130,15 @@ pub fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
         .collect()
 }
 
-/// CPU time of this process's children that have ended, with all of theirs, in nanoseconds; in clock ticks.
+/// CPU time of this process's ended children and all their descendants, in nanoseconds, with the resolution of clock ticks.
 pub fn ended_ns() -> u64 {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     stat(Path::new(PROC), own).map_or(0, |stat| stat.children.ns())
 }
 
-/// CPU time of a process with its ended threads and the children that it has waited for, in nanoseconds.
+/// CPU time of a process, including its ended threads and the children that it has waited for, in nanoseconds.
 fn used_ns(pid: i32) -> Option<u64> {
-    // The coarse reading first: what is used between the two is not taken for an ended thread's.
+    // The coarse reading comes first, so that time used between the two readings does not count as an ended thread's.
     let stat = stat(Path::new(PROC), pid)?;
     Some(schedstat(pid).0.max(stat.own.ns()) + stat.children.ns())
 }
@@ -184,13 +184,13 @@ pub fn command_line(pid: i32) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// When a process started, in clock ticks since boot: tells a process from a later one with the same number.
+/// When a process started, in clock ticks since boot: distinguishes it from a later process with the same number.
 pub fn start_ticks(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Processes whose environment holds `NAME=...`, with the value.
+/// Processes that have the environment variable `name`, with its value.
 pub fn with_environment(name: &str) -> Vec<(i32, String)> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -233,7 +233,7 @@ mod tests {
         assert!(start_ticks(pid).unwrap() > 0);
     }
 
-    /// A keeper (7) that has waited for one that it adopted, its child (8), that one's child (9), and a stranger (10).
+    /// A keeper (7) that has adopted a process and waited for it, its child (8), that child's child (9), and an unrelated process (10).
     fn imitated() -> tempfile::TempDir {
         let proc = tempfile::tempdir().unwrap();
         let stat = |pid: i32, parent: i32, ticks: &str| {
@@ -277,7 +277,7 @@ mod tests {
         thread("8/task/11", &told(400, 0));
         thread("9/task/9", &told(1, 70));
         thread("10/task/10", &told(5, 5));
-        // Ended between the listing and the reading, as far as anybody can tell.
+        // As if it ended between the listing and the reading.
         thread("9/task/12", "");
         let seen = switches(proc.path(), &[pid(8), pid(9), pid(99)]);
         assert_eq!(seen, BTreeMap::from([(8, (12, 3)), (9, (1, 70)), (11, (400, 0))]));
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn what_an_ended_child_used_stays_counted() {
         let before = cpu_ns(getpid());
-        // Until it has used 0.3 s in user mode.
+        // Runs until it has used 0.3 s in user mode.
         let burn = "while read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user _ < /proc/self/stat; do test $user -ge 30 && exit; done";
         let status = std::process::Command::new("sh").args(["-c", burn]).status().unwrap();
         assert!(status.success());
@@ -310,7 +310,7 @@ mod tests {
         let mut child =
             std::process::Command::new("sleep").arg("30").env("DEADHEAT_TREE_TEST", "x y").spawn().unwrap();
         let pid = Pid::from_child(&child).as_raw_nonzero().get();
-        // A process that was just made shows its words a moment later.
+        // A new process shows its environment only a moment later.
         assert!((0..10_000).any(|_| with_environment("DEADHEAT_TREE_TEST").contains(&(pid, "x y".into()))));
         child.kill().unwrap();
         child.wait().unwrap();

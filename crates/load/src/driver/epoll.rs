@@ -1,5 +1,5 @@
-//! Owns: the driver over epoll: edge-triggered readiness, one call for each send and receive. Must not know what the bytes
-//! mean.
+//! Owns: the driver over epoll: edge-triggered readiness, one call for each send and receive. Must not know what the
+//! bytes mean.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use super::{Driver, Event, MAX_DATA, Target, Wake, os, token};
 const TIMER: u64 = u64::MAX;
 const BATCH: usize = 256;
 
-/// Readiness of many sockets, and one timer.
+/// An epoll instance over many sockets, with one timer.
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     timer: OwnedFd,
     armed_ns: Option<u64>,
     slots: Vec<Slot>,
     events: Vec<epoll::Event>,
-    /// How many of the events are ready, and which is next.
+    /// How many events are ready, and the index of the next one.
     ready: usize,
     at: usize,
-    /// The slot that is being read, and whether to its end.
+    /// The slot that is being read, and whether to read it to its end.
     reading: Option<(usize, bool)>,
     buffer: Vec<u8>,
     length: usize,
@@ -35,16 +35,17 @@ struct Slot {
     socket: Option<OwnedFd>,
     generation: u32,
     connecting: bool,
-    /// Whether there was no room for the last send, and has not been since.
+    /// Whether the last send found no room, and the socket has not become writable since.
     full: bool,
-    /// Whether the last send took less than it was given, so that the next one goes on with it.
+    /// Whether the last send took fewer bytes than it was given, so that the next one continues it.
     partial: bool,
-    /// Whether the other side had ended the connection before the last send, which was a whole one.
+    /// Whether the other side had ended the connection before the last send, and that send took all its bytes.
     overtaken: bool,
 }
 
 impl Epoll {
-    /// Has the next wait end `in_ns` from now, without the millisecond grain of its timeout.
+    /// Sets the timer to end the next wait `in_ns` from now. The timeout of the wait itself has a resolution of a
+    /// millisecond.
     fn ring(&mut self, due_ns: u64, in_ns: u64) -> Result<(), Errno> {
         if self.armed_ns == Some(due_ns) {
             return Ok(());
@@ -56,7 +57,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Reads on where there is something to be read.
+    /// Reads more if there may be something to read.
     #[inline]
     fn read(&mut self) -> Option<(usize, Event)> {
         let (slot, to_the_end) = self.reading?;
@@ -87,7 +88,7 @@ impl Epoll {
         }
     }
 
-    /// What a readiness means for a slot.
+    /// Translates a readiness into an event of its slot.
     #[inline]
     fn readiness(&mut self, data: u64, flags: EventFlags) -> Option<(usize, Event)> {
         let index = (data & 0xffff_ffff) as usize;
@@ -128,7 +129,7 @@ impl Driver for Epoll {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // Edge-triggered: a timer that rang needs not be read before it can ring again.
+        // Edge-triggered: the timer can fire again without being read.
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)?;
         let none = epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         Ok(Epoll {
@@ -151,7 +152,7 @@ impl Driver for Epoll {
         entry.generation = entry.generation.wrapping_add(1);
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &socket, EventData::new_u64(token(slot, entry.generation)), flags)?;
-        // Also where it is connected at once: that it can be written to is an event.
+        // Also if the connection is made at once: it then becomes writable, which is an event.
         let generation = entry.generation;
         *entry = Slot { socket: Some(socket), generation, connecting: true, ..Slot::default() };
         Ok(())
@@ -189,7 +190,7 @@ impl Driver for Epoll {
     }
 
     fn hand_over(&mut self) -> Result<(), Errno> {
-        // It was sent when it was taken.
+        // Each `send` has already sent its bytes.
         Ok(())
     }
 

@@ -1,5 +1,6 @@
-//! Owns: what a worker asks of the operating system, and which of the two ways of asking is used. A worker names its
-//! connections by slot; what happens on them comes back as events. Must not know requests, answers or tallies.
+//! Owns: what a worker needs from the operating system, and the choice between two backends. A worker names its
+//! connections by slot, and the driver reports what happens on them as events. Must not know requests, answers or
+//! tallies.
 
 pub(crate) mod buffers;
 mod epoll;
@@ -14,13 +15,13 @@ pub(crate) use epoll::Epoll;
 pub(crate) use os::{Clock, Target};
 pub(crate) use uring::Uring;
 
-/// Most bytes that one [`Event::Data`] brings.
+/// Largest number of bytes in one [`Event::Data`].
 pub(crate) const MAX_DATA: usize = 64 * 1024;
 
-/// How the load generator speaks to the operating system.
+/// How the load generator communicates with the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backend {
-    /// io_uring where the kernel allows all that is needed of it (Linux 6.1 or newer, not forbidden), else epoll.
+    /// io_uring where the kernel allows everything needed (Linux 6.1 or newer, not forbidden), otherwise epoll.
     #[default]
     Auto,
     /// One call for many sends and receives.
@@ -30,7 +31,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The name as a user types and reads it: `auto`, `io_uring` or `epoll`.
+    /// The name as users type and read it: `auto`, `io_uring` or `epoll`.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Auto => "auto",
@@ -43,64 +44,64 @@ impl Backend {
 /// What happened on a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The connection that was begun is made.
+    /// The connection attempt has succeeded.
     Connected,
-    /// The connection that was begun could not be made; its slot is empty again.
+    /// The connection attempt has failed; its slot is empty again.
     Refused(Errno),
-    /// Bytes came; they stand in [`Driver::data`] until the next event is asked for.
+    /// Bytes came. They are in [`Driver::data`] until the next call of [`Driver::next`].
     Data,
-    /// The other side sends no more.
+    /// The other side sends nothing more.
     Ended,
     /// The connection failed while receiving.
     Broken(Errno),
-    /// More can be sent, after [`Driver::send`] took less than it was given.
+    /// There is room to send again, after [`Driver::send`] took fewer bytes than it was given.
     Writable,
-    /// What was taken for sending could not be sent. What the other side sent before may still come.
+    /// Bytes taken for sending could not be sent. Bytes that the other side sent before may still come.
     Unsendable,
 }
 
 /// How long to wait for events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// Not at all: only look.
+    /// Do not wait: only look.
     Now,
     /// At most about this many nanoseconds.
     Within(u64),
-    /// Until `due_ns` on the worker's clock, which is `in_ns` nanoseconds from now, to the microsecond.
+    /// Until `due_ns` on the worker's clock, which is `in_ns` nanoseconds from now. Precise to a microsecond.
     At { due_ns: u64, in_ns: u64 },
 }
 
-/// Slots with connections, of which events are told in the order in which they happened on each slot. An event of a
-/// connection that was closed meanwhile is never told.
+/// Slots with connections. The driver reports the events of each slot in the order in which they happened, and never
+/// reports an event of a connection that is closed by then.
 pub(crate) trait Driver: Sized {
-    /// What users know this driver as.
+    /// The name of this driver for users.
     const NAME: &'static str;
-    /// After how many events the time of day should be looked at again: received bytes are as old as the last wait
-    /// where one wait receives for all, and new where each event is a receive of its own.
+    /// After how many events the caller should read the clock again. Where one wait receives for all slots, received
+    /// bytes are as old as that wait. Where each event is a separate receive, they are new.
     const FRESH: u32;
 
-    /// As many empty slots. To be called in the thread that will use it.
+    /// Makes this many empty slots. Call it in the thread that will use the driver.
     fn new(slots: usize) -> Result<Self, Errno>;
 
     /// Begins to connect an empty slot; [`Event::Connected`] or [`Event::Refused`] follows. After an error the slot is
     /// still empty.
     fn connect(&mut self, slot: usize, target: &Target) -> Result<(), Errno>;
 
-    /// Takes bytes for sending on a connected slot: how many it took. If not all, [`Event::Writable`] follows.
+    /// Takes bytes for sending on a connected slot; returns how many it took. If not all, [`Event::Writable`] follows.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno>;
 
-    /// Whether it is known that all that has come on a connection, its end included, was on its way before the bytes that
-    /// were taken last could reach the other side: that had ended the connection before, or none of them was handed over
-    /// yet. Never of bytes that were taken in more than one piece.
+    /// Whether everything received on the connection, its end included, was certainly sent before the last bytes taken
+    /// could reach the other side. That is so if the other side had ended the connection before, or if none of these
+    /// bytes was handed to the kernel yet. Always false for bytes taken in more than one piece.
     fn overtaken(&mut self, slot: usize) -> bool;
 
-    /// Empties a slot.
+    /// Closes the connection of a slot, which is empty then.
     fn close(&mut self, slot: usize);
 
-    /// Sends what was taken, without looking for events.
+    /// Sends the bytes taken, without looking for events.
     fn hand_over(&mut self) -> Result<(), Errno>;
 
-    /// Sends what was taken, and waits for events as long as `wake` says unless there are some.
+    /// Sends the bytes taken. Then, if there are no events, waits for some as `wake` says.
     fn wait(&mut self, wake: Wake) -> Result<(), Errno>;
 
     /// The next event, without waiting.
@@ -110,7 +111,7 @@ pub(crate) trait Driver: Sized {
     fn data(&self) -> &[u8];
 }
 
-/// Counts the connections that a slot has had, so that a late event of an old one is known as such.
+/// Combines a slot with the count of its connections, so that a late event of an old connection can be recognised.
 #[inline]
 pub(crate) fn token(slot: usize, generation: u32) -> u64 {
     (u64::from(generation & 0x00ff_ffff) << 32) | slot as u64

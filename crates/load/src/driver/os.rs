@@ -1,4 +1,4 @@
-//! Owns: sockets, clock, affinity, CPU time: what both drivers need of the operating system. Must not know slots.
+//! Owns: sockets, clock, affinity and CPU time: what both drivers need from the operating system. Must not know slots.
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use rustix::time::{self, ClockId};
 
 use crate::address::Address;
 
-/// A clock that counts nanoseconds from its making and never goes back.
+/// A monotonic clock in nanoseconds since its creation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock(Instant);
 
@@ -26,7 +26,7 @@ impl Clock {
     }
 }
 
-/// An address in the form that the operating system wants.
+/// An address in the form that the operating system needs.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     Tcp(std::net::SocketAddr),
@@ -41,7 +41,7 @@ impl Target {
         }
     }
 
-    /// Begins to connect without waiting: the socket, and whether it is connected already.
+    /// Begins to connect without waiting. Returns the socket, and whether it is connected already.
     pub(crate) fn connect(&self) -> Result<(OwnedFd, bool), Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let family = match self {
@@ -53,8 +53,8 @@ impl Target {
         let begun = match self {
             Target::Tcp(address) => {
                 sockopt::set_tcp_nodelay(&socket, true)?;
-                // A congestion control that paces (bbr) would hold sends back and cost CPU. Where reno may not be
-                // chosen, the system's own stays.
+                // A congestion control that paces (bbr) would delay sends and cost CPU time. Where the system does not
+                // allow reno, its default stays.
                 let _ = sockopt::set_tcp_congestion(&socket, "reno");
                 net::connect(&socket, address)
             }
@@ -68,7 +68,7 @@ impl Target {
     }
 }
 
-/// Whether a connection that was begun has been made.
+/// Whether a connection attempt has succeeded.
 pub(super) fn connected(socket: &OwnedFd) -> Result<(), Errno> {
     sockopt::socket_error(socket)?
 }
@@ -78,7 +78,7 @@ pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     net::send(socket, bytes, SendFlags::NOSIGNAL)
 }
 
-/// Ties the calling thread to one CPU.
+/// Pins the calling thread to one CPU.
 pub(crate) fn pin(cpu: usize) -> Result<(), Errno> {
     if cpu >= CpuSet::MAX_CPU {
         return Err(Errno::INVAL);
@@ -88,9 +88,9 @@ pub(crate) fn pin(cpu: usize) -> Result<(), Errno> {
     thread::sched_setaffinity(None, &set)
 }
 
-/// Lets the calling thread's timers ring when they are due, not up to 50 us later.
+/// Makes the calling thread's timers fire when they are due, not up to 50 us later.
 pub(crate) fn sharpen_timers() {
-    // Where it is refused, the thread wakes up later: the send lag shows it.
+    // If the system refuses, the thread wakes up later, and the send lag shows it.
     let _ = thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
@@ -100,8 +100,8 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
 }
 
-/// How long the calling thread has waited for a CPU while it could have run, in nanoseconds, and how often it came to run;
-/// `None` where the kernel does not say.
+/// How long the calling thread has waited, runnable, for a CPU, in nanoseconds, and how often it was scheduled; `None`
+/// where the kernel does not report it.
 pub(crate) fn thread_run_delay() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut numbers = text.split_ascii_whitespace().skip(1).map(|word| word.parse().ok());

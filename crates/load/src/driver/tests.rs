@@ -1,4 +1,4 @@
-//! Both drivers against a socket whose other end the test holds.
+//! Both drivers against sockets whose other end belongs to the test.
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::address::Address;
 
-/// A driver with its slots connected, and their other ends.
+/// A driver with all slots connected, and the other ends.
 fn connected<D: Driver>(slots: usize) -> (D, Vec<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target::new(&Address::Tcp(listener.local_addr().unwrap())).unwrap();
@@ -23,7 +23,7 @@ fn connected<D: Driver>(slots: usize) -> (D, Vec<TcpStream>) {
     (driver, ends)
 }
 
-/// The next event, waited for.
+/// Waits for the next event.
 fn event<D: Driver>(driver: &mut D) -> (usize, Event) {
     for _ in 0..500 {
         if let Some(event) = driver.next() {
@@ -34,7 +34,7 @@ fn event<D: Driver>(driver: &mut D) -> (usize, Event) {
     panic!("nothing happened");
 }
 
-/// Takes all events until nothing is queued any more.
+/// Takes all events until none is queued.
 fn settle<D: Driver>(driver: &mut D) {
     for _ in 0..3 {
         driver.wait(Wake::Now).unwrap();
@@ -58,14 +58,14 @@ fn two_sends_arrive_one_after_the_other<D: Driver>(fill: impl Fn(&mut D)) {
 fn two_sends_in_a_batch_keep_their_bytes() {
     two_sends_arrive_one_after_the_other::<Epoll>(|_| {});
     two_sends_arrive_one_after_the_other::<Uring>(|_| {});
-    // Queuing the first one hands over what is before it.
+    // Filling the queue makes the driver hand over what was queued before.
     two_sends_arrive_one_after_the_other::<Uring>(Uring::fill);
 }
 
 fn nothing_is_lost_where_there_is_no_room<D: Driver>() {
     let (mut driver, mut ends) = connected::<D>(1);
     let (mut sent, mut room, mut pieces) = (Vec::new(), true, 0);
-    // Sends pieces of different bytes as long as there is room, or, where there is none, until there is again.
+    // Sends pieces of different bytes while there is room; otherwise waits until there is room again.
     let mut send = |sent: &mut Vec<u8>, room: &mut bool, driver: &mut D| {
         if *room {
             let piece = [pieces as u8; 3_800];
@@ -96,7 +96,7 @@ fn nothing_is_lost_where_there_is_no_room<D: Driver>() {
     for _ in 0..100 {
         send(&mut sent, &mut room, &mut driver);
     }
-    // A send that waits for room is over when there is room again.
+    // A send that waits for room ends when there is room again.
     while !room {
         send(&mut sent, &mut room, &mut driver);
     }

@@ -1,6 +1,6 @@
-//! Owns: the driver over io_uring: sends gathered and handed over in one call, receives that go on by themselves into
-//! buffers that the kernel picks. The kernel reads memory that it is given here, which is owned by the driver and lives
-//! until nothing is in flight any more. Must not know what bytes mean.
+//! Owns: the driver over io_uring. One call hands over many sends, and a receive stays active and puts data into
+//! buffers that the kernel picks. The driver owns the memory that the kernel reads and keeps it until nothing is in
+//! flight. Must not know what bytes mean.
 #![allow(
     unsafe_code,
     reason = "what is handed to the kernel must be vouched for; each use says why it holds"
@@ -17,32 +17,32 @@ use rustix::net::{self, Shutdown};
 use super::buffers::Buffers;
 use super::{Driver, Event, Target, Wake, os, token};
 
-/// Entries of the queue of submissions; a full one is handed over early.
+/// Entries of the submission queue. When it is full, it is handed over early.
 const SUBMISSIONS: u32 = 512;
-/// Entries of the queue of completions; the kernel keeps what does not fit.
+/// Entries of the completion queue. The kernel keeps completions that do not fit.
 const COMPLETIONS: u32 = 4096;
-/// Buffers to receive into, and their size. Together they fit a core's cache.
+/// Number and size of the receive buffers. Together they fit a core's cache.
 const BUFFERS: u16 = 128;
 const BUFFER_SIZE: usize = 8 * 1024;
-/// The group that the buffers are registered as.
+/// The ID of the registered group of buffers.
 const GROUP: u16 = 0;
 /// Most bytes taken for sending at once.
 const MAX_SEND: usize = 64 * 1024;
-/// Up to so many bytes a send gives up where there is too little room, and is not told of when it went well.
+/// Sends up to this many bytes give up where there is too little room, and report nothing on success.
 const SMALL_SEND: usize = 4 * 1024;
 
-/// So often handing over is tried where the kernel has no room or memory for it; mostly the next time it has.
+/// Attempts to hand over operations while the kernel has no room or memory for them. Usually the second one succeeds.
 const TRIES: u32 = 100_000;
 
-/// Kinds of operations, in the lower half of the highest byte of their mark.
+/// Kinds of operations, in the lower half of the highest byte of `user_data`.
 const CONNECT: u64 = 1 << 56;
 const RECEIVE: u64 = 2 << 56;
 const SEND: u64 = 3 << 56;
 const SEND_ALL: u64 = 4 << 56;
 const KIND: u64 = 0x0f << 56;
-/// Above the kind: which of the connection's small sends it is.
+/// The shift of the number of a connection's small send, above the kind.
 const NUMBER: u32 = 60;
-/// What both leave of a mark.
+/// The bits that remain: slot and generation.
 const TOKEN: u64 = (1 << 56) - 1;
 
 /// One ring with its slots and buffers.
@@ -52,42 +52,44 @@ pub(crate) struct Uring {
     slots: Vec<Slot>,
     /// How many slots can have a socket.
     files: usize,
-    /// Slots, with their generations, that found no buffer to receive into: armed again when some were given back.
+    /// Slots, with their generations, that found no buffer to receive into. They receive again after buffers are given
+    /// back.
     starved: Vec<(usize, u32)>,
-    /// The buffer that the last data stand in, and their length.
+    /// The buffer that holds the last data, and the length of the data.
     held: Option<u16>,
     length: usize,
-    /// Operations queued so far, and how many of them had been handed over for sure when the last wait was over.
+    /// Operations queued so far, and how many of them were certainly handed over when the last wait ended.
     queued: u64,
     handed_over: u64,
-    /// Why an operation could not be queued: what it was to bring will never come, so that the next wait fails.
+    /// Why an operation could not be queued. Its completion will never come, so the next wait fails.
     failed: Option<Errno>,
 }
 
 struct Slot {
     socket: Option<OwnedFd>,
     generation: u32,
-    /// What is being sent, and how much of it. It is never moved or freed while the ring lives, and not written to while
-    /// `sending` or while a send of it still waits to be handed over.
+    /// The bytes being sent, and their number. They are never moved or freed while the ring lives. Nothing writes to
+    /// them during `sending` or while a send of them waits to be handed over.
     out: Option<Box<[u8]>>,
     length: usize,
-    /// Counts its small sends, up to 15 and again from 0.
+    /// Number of the last small send: up to 15, then again from 0.
     number: u8,
-    /// A send is under way whose end will be told.
+    /// A send is in flight that will report its completion.
     sending: bool,
-    /// The place of its last send among all operations that were queued: until that is handed over, `out` must not change.
+    /// The place of the last send among all queued operations. Until that send is handed over, `out` must not change.
     last_send: u64,
-    /// The place of its last operation of any kind.
+    /// The place of the last operation of any kind.
     last: u64,
 }
 
 impl Uring {
-    /// Queues an operation, handing over what is queued if there is no more room.
+    /// Queues an operation. When the queue is full, hands it over first.
     fn push(&mut self, slot: usize, entry: &Entry) {
-        // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers, both of which live
-        // until `drop` has cancelled everything. `out` is only read, and not written to meanwhile: a send that waits for
-        // room holds `sending`; any other one gives up at once and is done with as soon as it was handed over, before
-        // which `send` does not write; and those of a connection that was closed find its socket shut, and read nothing.
+        // SAFETY: the operations made here use no memory but `Slot::out` and the registered buffers. Both live until
+        // `drop` has cancelled all operations. The kernel only reads `out`, and nothing writes to it during that time:
+        // a send that waits for room sets `sending`; any other send gives up at once and is complete when it was handed
+        // over, and `send` does not write before that; sends of a closed connection find the socket shut, and read
+        // nothing.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             if let Err(error) = self.hand_over() {
                 self.failed = Some(error);
@@ -98,7 +100,7 @@ impl Uring {
         self.slots[slot].last = self.queued;
     }
 
-    /// Whether the operation with this place among all that were queued still waits to be handed over.
+    /// Whether the queued operation with this place still waits to be handed over.
     #[inline]
     fn waits(&mut self, place: u64) -> bool {
         place > self.handed_over && place > self.queued - self.ring.submission().len() as u64
@@ -109,7 +111,7 @@ impl Uring {
         self.push(slot, &opcode::RecvMulti::new(Fixed(slot as u32), GROUP).build().user_data(mark));
     }
 
-    /// What a completion means for its slot.
+    /// Translates a completion into an event of its slot.
     #[inline]
     fn completion(&mut self, entry: &cqueue::Entry) -> Option<(usize, Event)> {
         let (mark, result) = (entry.user_data(), entry.result());
@@ -182,8 +184,8 @@ impl Uring {
         if result >= 0 { Event::Writable } else { Event::Unsendable }
     }
 
-    /// A small send found too little room, or failed. It was given up as soon as it was handed over; what is left of it is
-    /// sent by one that waits for room.
+    /// Handles a small send that found too little room, or failed. It ended when it was handed over. A send that waits
+    /// for room sends the rest.
     fn cut_short(&mut self, slot: usize, mark: u64, result: i32) -> Option<Event> {
         let taken = match result {
             0.. => result as usize,
@@ -192,15 +194,15 @@ impl Uring {
         };
         let entry = &self.slots[slot];
         if entry.sending || (mark >> NUMBER) != u64::from(entry.number) {
-            // Its bytes have made room for the next ones, and cannot be sent any more.
+            // The next bytes have replaced the rest, which can no longer be sent.
             return Some(Event::Broken(Errno::AGAIN));
         }
         self.send_out(slot, taken, true);
         None
     }
 
-    /// Queues a send of what stands in `out`, without the first `taken` bytes. One that is `told` of goes on until all is
-    /// sent or the connection fails.
+    /// Queues a send of `out` without its first `taken` bytes. A `told` send continues until everything is sent or the
+    /// connection fails, and reports its completion.
     #[inline]
     fn send_out(&mut self, slot: usize, taken: usize, told: bool) {
         let entry = &mut self.slots[slot];
@@ -252,11 +254,12 @@ impl Driver for Uring {
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)
             .map_err(to_errno)?;
-        // The kernel allows no more than there may be files; a slot beyond could have none anyway.
+        // The kernel does not allow more than the limit of open files. A slot beyond that could not have a socket
+        // anyway.
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
         let count = u32::try_from(files.min(slots as u64)).map_err(|_| Errno::INVAL)?;
         ring.submitter().register_files_sparse(count).map_err(to_errno)?;
-        // Saves a look-up per call; where it is refused, nothing else changes.
+        // Saves a lookup per call. If the kernel refuses, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
         let buffers = Buffers::new(&mut ring, GROUP, BUFFERS, BUFFER_SIZE).map_err(to_errno)?;
         let empty = || Slot {
@@ -331,10 +334,11 @@ impl Driver for Uring {
 
     fn close(&mut self, slot: usize) {
         if let Some(socket) = self.slots[slot].socket.take() {
-            // Ends the receive that goes on by itself, which holds the socket open otherwise.
+            // Ends the active receive, which would keep the socket open.
             let _ = net::shutdown(&socket, Shutdown::Both);
-            // An operation names a slot, and the kernel looks up its file when it is handed over: what is still queued for
-            // this connection must not find the next one there. Handed over now, it finds one that is shut.
+            // An operation names a slot, and the kernel looks up the slot's file when the operation is handed over. An
+            // operation still queued for this connection must not find the next connection there, so hand it over now,
+            // while it finds a socket that is shut.
             if self.waits(self.slots[slot].last) {
                 self.failed = self.hand_over().err().or(self.failed);
             }
@@ -396,7 +400,7 @@ impl Drop for Uring {
         for slot in 0..self.slots.len() {
             self.close(slot);
         }
-        // What is queued is handed over, then cancelled with all that is in flight; only then may the memory go.
+        // Hand over what is queued, then cancel everything in flight. Only after that may the memory be freed.
         let _ = self.ring.submit();
         let limit = Timespec::new().sec(5);
         let cancelled = self.ring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
@@ -406,14 +410,15 @@ impl Drop for Uring {
         };
         let unregistered = self.ring.submitter().unregister_buf_ring(GROUP).is_ok();
         if !(nothing_left && unregistered) {
-            // The kernel may still write: better lost than overwritten.
+            // The kernel may still use this memory: leak it rather than let it be reused.
             std::mem::forget(std::mem::take(&mut self.buffers));
             self.slots.drain(..).for_each(|slot| std::mem::forget(slot.out));
         }
     }
 }
 
-/// `MSG_WAITALL`: a send that does not send all has failed; unless it gives up at once, it waits for room before.
+/// `MSG_WAITALL`: a send of less than everything counts as failed. The kernel waits for room first, unless the send
+/// must give up at once.
 const MSG_WAITALL: u32 = 0x100;
 
 fn errno(result: i32) -> Errno {
@@ -424,7 +429,7 @@ fn errno_of(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// Submits until that says that nothing is left, also where the kernel has no time, no room or no memory for the moment.
+/// Calls `submit` until it reports that nothing is left, also while the kernel temporarily lacks time, room or memory.
 fn persist(mut submit: impl FnMut() -> std::io::Result<bool>) -> Result<(), Errno> {
     let mut error = Errno::AGAIN;
     for _ in 0..TRIES {
@@ -443,7 +448,7 @@ fn persist(mut submit: impl FnMut() -> std::io::Result<bool>) -> Result<(), Errn
 
 #[cfg(test)]
 impl Uring {
-    /// Queues harmless operations for slot 1 until there is no more room.
+    /// Queues harmless operations for slot 1 until the queue is full.
     pub(super) fn fill(&mut self) {
         while !self.ring.submission().is_full() {
             self.receive(1);
@@ -477,7 +482,7 @@ mod tests {
     fn an_operation_that_could_not_be_queued_fails_the_wait() {
         let mut driver = Uring::new(2).unwrap();
         driver.fill();
-        // The kernel takes submissions from the thread alone that made the ring.
+        // The kernel accepts submissions only from the thread that made the ring.
         std::thread::scope(|scope| scope.spawn(|| driver.receive(1)).join()).unwrap();
         assert!(matches!(driver.wait(Wake::Now), Err(Errno::EXIST | Errno::BADF)));
         assert_eq!(driver.wait(Wake::Now), Ok(()));

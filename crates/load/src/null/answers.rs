@@ -1,23 +1,23 @@
-//! Owns: the bytes of every answer, made once and shared by all threads, and the work that each costs. Must not know
+//! Owns: the bytes of every answer, made once and shared by all threads, and the work of each answer. Must not know
 //! requests or sockets.
 
 use std::ops::Range;
 
 use super::spin::Spin;
 
-/// What a 13-byte answer says, and longer ones again and again.
+/// The text of a 13-byte body. Longer bodies repeat it.
 const TEXT: &[u8] = b"Hello, world!\n";
-/// Answers to pipelined requests are sent together, up to about so many bytes.
+/// Answers to pipelined requests are sent together, up to about this many bytes.
 const TOGETHER: usize = 16 * 1024;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const MALFORMED: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 const TOO_LARGE: &[u8] =
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// A part of what is sent.
+/// A part of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Head and body of an answer after which the connection stays.
+    /// Head and body of an answer after which the connection stays open.
     Full,
     /// The head alone of such an answer.
     Head,
@@ -25,18 +25,19 @@ pub(super) enum Piece {
     LastHead,
     /// The body alone.
     Body,
-    /// What a client waits for that asked whether it may send its body.
+    /// The interim answer to a client that waits before it sends its body.
     Continue,
-    /// That a request is not understood; the connection is closed.
+    /// The answer to a malformed request; the connection is closed.
     Malformed,
-    /// That a request's head is too long; the connection is closed.
+    /// The answer to a request whose head is too long; the connection is closed.
     TooLarge,
 }
 
 /// All answers, in one block of memory.
 pub(super) struct Answers {
     bytes: Box<[u8]>,
-    /// Length of a head, and of head and body, of an answer after which the connection stays. Copies of it stand first.
+    /// Lengths of the head, and of head and body, of an answer after which the connection stays open. `bytes` begins
+    /// with copies of it.
     head: usize,
     full: usize,
     copies: u32,
@@ -48,7 +49,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Answers with bodies of so many bytes, each after so much work.
+    /// Answers with bodies of `body_bytes` bytes, each after the work `spin`.
     pub(super) fn new(body_bytes: usize, spin: Spin) -> Answers {
         let head = |more: &str| {
             format!(
@@ -74,7 +75,7 @@ impl Answers {
         Answers { bytes, head: stays.len(), full, copies, last_head, go_on, malformed, too_large, spin }
     }
 
-    /// Where `count` of a piece stand, or as many of them as are sent at once: how many these are.
+    /// The bytes of `count` times a piece, or of as many as are sent at once, and how many these are.
     #[inline]
     pub(super) fn find(&self, piece: Piece, count: u32) -> (Range<usize>, u32) {
         let range = match piece {
@@ -92,7 +93,8 @@ impl Answers {
         (range, 1)
     }
 
-    /// Does the work of `count` of a piece: a head is an answer's, a body alone is part of one.
+    /// Does the work of `count` times a piece. Only a head costs work: a body alone is part of an answer already worked
+    /// for.
     #[inline]
     pub(super) fn work(&self, piece: Piece, count: u32) {
         match piece {

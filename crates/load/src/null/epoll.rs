@@ -1,5 +1,5 @@
-//! Owns: the null server over epoll: one call for each receive and each send. Must not know what the bytes mean, nor whether they
-//! are encrypted (`layer`).
+//! Owns: the null server over epoll, with one call for each receive and each send. Must not know what the bytes mean,
+//! nor whether they are encrypted (`layer`).
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -25,13 +25,13 @@ pub(super) struct Server<L> {
     post: Post,
     epoll: OwnedFd,
     connections: Vec<Option<Connection<L>>>,
-    /// Places in `connections` that are empty.
+    /// Empty places in `connections`.
     empty: Vec<usize>,
     generation: u32,
     known: Known,
-    /// Connections whose clients have so long to end them, in order.
+    /// Deadlines by which clients must close their connections, in order.
     lingering: VecDeque<(Instant, u64)>,
-    /// When to listen again, if the listener is left alone for want of something.
+    /// When to watch the listener again, after accepting failed for lack of a resource.
     paused: Option<Instant>,
     buffer: Vec<u8>,
 }
@@ -41,11 +41,11 @@ struct Connection<L> {
     generation: u32,
     layer: L,
     peer: Peer,
-    /// Whether it is also watched for room to send.
+    /// Whether epoll also watches for room to send.
     full: bool,
-    /// The client sends no more.
+    /// The client sends nothing more.
     ended: bool,
-    /// We send no more.
+    /// The server sends nothing more.
     lingers: bool,
 }
 
@@ -67,7 +67,7 @@ impl<L: Layer> Server<L> {
         })
     }
 
-    /// Serves until it is stopped.
+    /// Serves until the stop signal.
     pub(super) fn run(&mut self) -> Result<(), Errno> {
         let none = epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let mut events = vec![none; BATCH];
@@ -93,7 +93,7 @@ impl<L: Layer> Server<L> {
         }
     }
 
-    /// How long to wait for events at most.
+    /// The longest time to wait for events.
     fn limit(&self) -> Option<Timespec> {
         let next = [self.paused, self.lingering.front().map(|(due, _)| *due)].into_iter().flatten().min()?;
         let left = next.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
@@ -121,8 +121,8 @@ impl<L: Layer> Server<L> {
         Ok(())
     }
 
-    /// Accepts what waits. Where a descriptor or memory is wanting, the listener is left alone for a while: its readiness
-    /// would keep the thread awake for nothing.
+    /// Accepts waiting connections. If descriptors or memory run out, the server ignores the listener for a while,
+    /// because its readiness would keep waking the thread.
     fn accept(&mut self) -> Result<(), Errno> {
         for _ in 0..BATCH {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -163,7 +163,7 @@ impl<L: Layer> Server<L> {
         self.connections[index] = Some(connection);
     }
 
-    /// The connection that a mark was made for, if it is still there.
+    /// The connection that `mark` belongs to, if it still exists.
     fn find(&self, mark: u64) -> Option<usize> {
         let index = (mark & 0xffff_ffff) as usize;
         let connection = self.connections.get(index)?.as_ref()?;
@@ -175,7 +175,7 @@ impl<L: Layer> Server<L> {
         self.empty.push(index);
     }
 
-    /// Serves one connection for which something is ready.
+    /// Serves one connection that is ready.
     #[inline]
     fn attend(&mut self, mark: u64, flags: EventFlags) {
         let Some(index) = self.find(mark) else { return };
@@ -213,18 +213,18 @@ impl<L: Layer> Connection<L> {
         }
     }
 
-    /// Sends what is owed, as far as there is room; false when the connection is over.
+    /// Sends as much of what is owed as the socket has room for; false when the connection is over.
     #[inline]
     fn send(&mut self, post: &Post, epoll: &OwnedFd, mark: u64) -> bool {
         match self.layer.send(&self.socket, &mut self.peer, &post.answers) {
-            // A client that sends no more has now got all that it asked for.
+            // A client that sends nothing more has now received all its answers.
             Sent::All => !self.ended && self.watch(epoll, mark, false),
             Sent::Part => self.watch(epoll, mark, true),
             Sent::Failed => false,
         }
     }
 
-    /// Is told of room to send if that is wanting, and of bytes as long as some may come; false when that fails.
+    /// Watches for room to send if `full`, and for bytes until the client has ended; false when epoll fails.
     #[inline]
     fn watch(&mut self, epoll: &OwnedFd, mark: u64, full: bool) -> bool {
         if full == self.full && !self.ended {

@@ -1,5 +1,5 @@
-//! Owns: what stands between a connection's socket and what its client asked and is owed: nothing, or TLS. Must not know which
-//! connections there are, or when anything happens on them.
+//! Owns: the layer between a connection's socket and its requests and answers: plain or TLS. Must not know which
+//! connections exist, or when anything happens on them.
 
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -17,36 +17,36 @@ use super::answers::Answers;
 use super::peer::{Flood, Known, Peer};
 use crate::driver::os;
 
-/// Plain bytes become records of at most this size: the largest that TLS has.
+/// Largest plain text of one record: the largest that TLS allows.
 const RECORD: usize = 16 * 1024;
 
-/// How far sending came.
+/// The result of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// Nothing is owed any more.
+    /// Everything owed is sent.
     All,
-    /// There is no more room.
+    /// The socket has no more room.
     Part,
     /// The connection is over.
     Failed,
 }
 
-/// What stands between a socket and its peer.
+/// The layer between a socket and its peer.
 pub(super) trait Layer: Sized {
-    /// That of a new connection.
+    /// The layer of a new connection.
     fn new(post: &Post) -> Self;
 
-    /// Takes in bytes that came.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// When the client is to be cut off.
+    /// When the connection must be closed.
     fn take(&mut self, bytes: &[u8], peer: &mut Peer, known: &mut Known) -> Result<(), Flood>;
 
-    /// Sends what is owed, as far as there is room.
+    /// Sends as much of what is owed as the socket has room for.
     fn send(&mut self, socket: &OwnedFd, peer: &mut Peer, answers: &Answers) -> Sent;
 }
 
-/// Nothing: plain HTTP.
+/// No layer: plain HTTP.
 pub(super) struct Plain;
 
 impl Layer for Plain {
@@ -75,17 +75,18 @@ impl Layer for Plain {
     }
 }
 
-/// The files that a server proves with who it is, both in PEM.
+/// The files with which a server proves its identity, both in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// Its certificate, and those between that and the authority's.
+    /// Its certificate, followed by any intermediate certificates.
     pub certificate: PathBuf,
-    /// The certificate's key.
+    /// The private key of the certificate.
     pub key: PathBuf,
 }
 
 impl ServerIdentity {
-    /// How the null server speaks TLS: versions 1.2 and 1.3, and no session is resumed, so that it writes no tickets.
+    /// The TLS configuration of the null server: versions 1.2 and 1.3, without session resumption, so that it writes no
+    /// tickets.
     pub(super) fn config(&self) -> Result<Arc<ServerConfig>, String> {
         let unread = |path: &PathBuf, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let chain: Result<Vec<CertificateDer<'static>>, _> =
@@ -107,12 +108,12 @@ impl ServerIdentity {
 pub(super) struct Secured {
     conn: Option<Box<ServerConnection>>,
     plain: Vec<u8>,
-    /// Encrypted bytes, of which the first `sent` have been sent.
+    /// Encrypted bytes. The first `sent` bytes are sent.
     wire: Vec<u8>,
     sent: usize,
-    /// Nothing more comes that makes sense.
+    /// Ignore further input.
     over: bool,
-    /// The client was told that nothing more comes.
+    /// The server has sent `close_notify`.
     said_the_end: bool,
 }
 
@@ -120,7 +121,7 @@ impl Layer for Secured {
     fn new(post: &Post) -> Secured {
         let conn = post.tls.as_ref().and_then(|config| ServerConnection::new(config.clone()).ok());
         let conn = conn.map(|mut conn| {
-            // What is sealed is sent at once, or nothing more is sealed.
+            // Encrypted bytes are sent at once, or nothing more is encrypted. So the buffer needs no limit.
             conn.set_buffer_limit(None);
             Box::new(conn)
         });
@@ -167,7 +168,7 @@ impl Layer for Secured {
 }
 
 impl Secured {
-    /// Makes a record of what is owed next, and takes what TLS itself has to say.
+    /// Makes the next record of what is owed, and takes the bytes that TLS itself must send.
     fn seal(&mut self, peer: &mut Peer, answers: &Answers) -> std::io::Result<()> {
         let Some(conn) = &mut self.conn else { return Ok(()) };
         self.plain.clear();

@@ -1,4 +1,4 @@
-//! Owns: sockets that listen, and what all accepted connections inherit from them. Must not know what is said on them.
+//! Owns: listening sockets, and the options that accepted connections inherit from them. Must not know what they carry.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,14 +9,15 @@ use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, 
 
 use crate::address::Address;
 
-/// Connections that may wait to be accepted; the system's own limit holds, too.
+/// Connections that may wait to be accepted. The system's own limit applies too.
 const BACKLOG: i32 = 4096;
 
-/// One listening socket for each thread, at the same address, which is told with the port that was free.
+/// One listening socket for each thread, all at the same address. Returns that address with the actual port.
 pub(super) fn listen(address: &Address, threads: usize) -> Result<(Vec<OwnedFd>, Address), Errno> {
     match address {
         Address::Tcp(address) => {
-            // Sockets that share a port would also share it with a stranger's: the first alone finds out that it is free.
+            // Sockets that share a port would also share it with another program's. The first, unshared socket makes
+            // sure that the port is free.
             let alone = tcp(*address, false)?;
             let bound = local(&alone)?;
             if threads == 1 {
@@ -55,8 +56,8 @@ fn tcp(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
     if shared {
         sockopt::set_socket_reuseport(&socket, true)?;
     }
-    // Connections inherit both. A congestion control that paces would hold answers back and cost CPU; where reno may not
-    // be chosen, the system's own stays.
+    // Connections inherit both options. A congestion control that paces would delay answers and cost CPU time. Where
+    // the system does not allow reno, its default stays.
     sockopt::set_tcp_nodelay(&socket, true)?;
     let _ = sockopt::set_tcp_congestion(&socket, "reno");
     net::bind(&socket, &address)?;

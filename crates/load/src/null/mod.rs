@@ -1,8 +1,8 @@
-//! The built-in null server: it answers every request alike, as fast as this machine can. What a generator reaches against
-//! it is the generator's own limit.
+//! The built-in null server. It gives every request the same answer, as fast as this machine can. The rate that a
+//! generator reaches against it is the generator's own limit.
 //!
-//! Owns: the server's threads, their start and their end. Must not know what a request is (`request`), what is owed to
-//! whom (`peer`), what an answer is (`answers`), how bytes come and go (`epoll`, `uring`), or what TLS makes of them (`layer`).
+//! Owns: the server's threads, from start to end. Must not know requests (`request`), what a client is owed (`peer`),
+//! the answers' bytes (`answers`), how bytes are sent and received (`epoll`, `uring`), or TLS (`layer`).
 
 mod answers;
 mod epoll;
@@ -32,9 +32,9 @@ pub use layer::ServerIdentity;
 use layer::{Plain, Secured};
 pub use spin::{Spin, step_ns};
 
-/// A client that was told that its connection ends has so long to end it as well.
+/// After the server has announced the end of a connection, the client has this long to close its side.
 const LINGER: Duration = Duration::from_secs(2);
-/// After a connection could not be accepted for want of something, it is tried again after so long.
+/// If accepting a connection fails for lack of a resource, the server tries again after this pause.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The largest body.
 const MAX_BODY: usize = 1 << 30;
@@ -47,20 +47,20 @@ pub struct NullConfig {
     pub address: Address,
     /// Bytes in the body of each answer, at most 1 GiB.
     pub body_bytes: usize,
-    /// Threads, 1 to 1,024. Each serves connections of its own.
+    /// Number of threads, 1 to 1,024. Each thread serves separate connections.
     pub threads: usize,
-    /// CPUs to which the threads are tied, by turns; none: they are not.
+    /// CPUs to which the threads are pinned, in turn. If empty, threads are not pinned.
     pub cpus: Vec<usize>,
-    /// Work before each answer.
+    /// Work done before each answer.
     pub spin: Spin,
     /// How to speak to the operating system.
     pub backend: Backend,
-    /// With which certificate to speak TLS; none: plain HTTP. TLS is spoken over epoll, whatever the backend.
+    /// The certificate to use for TLS. `None`: plain HTTP. TLS always uses epoll, whatever the backend.
     pub tls: Option<ServerIdentity>,
 }
 
 impl Default for NullConfig {
-    /// One thread on any CPU, at any free port of 127.0.0.1, with 13 bytes, no work and no TLS.
+    /// One thread on any CPU, any free port of 127.0.0.1, 13-byte bodies, no work, no TLS.
     fn default() -> NullConfig {
         NullConfig {
             address: Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
@@ -74,34 +74,34 @@ impl Default for NullConfig {
     }
 }
 
-/// Why a [`NullServer`] could not be started.
+/// Why a [`NullServer`] could not start.
 #[derive(Debug, Error)]
 pub enum NullError {
-    /// Threads or bytes beyond what is possible.
+    /// The number of threads or of bytes is out of range.
     #[error("a null server has 1 to {MAX_THREADS} threads and answers with at most {MAX_BODY} bytes")]
     Config,
-    /// It cannot listen there.
+    /// The server cannot listen on this address.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where.
+        /// The address.
         address: Address,
-        /// What the system said; `AddrInUse` when somebody else listens there.
+        /// The system's error; `AddrInUse` when another process listens there.
         source: std::io::Error,
     },
-    /// The system does not allow what the backend needs.
+    /// The system does not allow an operation that the backend needs.
     #[error("{} cannot be used here", backend.name())]
     Backend {
-        /// What was asked for.
+        /// The backend that the caller asked for.
         backend: Backend,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A thread cannot be tied to its CPU.
+    /// A thread cannot be pinned to its CPU.
     #[error("cannot run on CPU {cpu}")]
     Pin {
         /// The CPU.
         cpu: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The certificate or its key cannot be used; with the reason.
@@ -112,36 +112,37 @@ pub enum NullError {
     Thread(#[source] std::io::Error),
 }
 
-/// A server that answers every HTTP/1.1 request with `200 OK` and the same bytes, whatever the request's method, path, headers
-/// and body are; HEAD without the body. Connections stay open, but for HTTP/1.0 and where the client wants them closed. What
-/// is not HTTP is answered by 400, a head over 64 KiB by 431, and the connection is closed.
+/// A server that answers every HTTP/1.1 request with `200 OK` and the same bytes, whatever its method, path, headers
+/// and body. A HEAD request gets the head only. Connections stay open, except with HTTP/1.0 and where the client asks
+/// to close. Input that is not HTTP gets a 400, a head over 64 KiB gets a 431, and in both cases the server closes the
+/// connection.
 ///
-/// It keeps nothing of a request but a line that is not complete yet (at most 8 KiB for each connection), and has as many
-/// connections as the process may have open files. Dropping it closes all connections and ends its threads.
+/// Of a request, the server keeps only a line that is not yet complete (at most 8 KiB for each connection). It accepts
+/// as many connections as the process may have open files. Dropping it closes all connections and ends its threads.
 #[derive(Debug)]
 pub struct NullServer {
     address: Address,
     backend: Backend,
     stop: Arc<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
-    /// The threads as the operating system calls them.
+    /// The threads' IDs in the operating system.
     known_as: Vec<i32>,
 }
 
-/// What a thread serves with.
+/// What a thread needs to serve.
 struct Post {
     listener: OwnedFd,
-    /// Can be read from when the end has come.
+    /// Becomes readable when the server must stop.
     stop: Arc<OwnedFd>,
     answers: Arc<Answers>,
     tls: Option<Arc<ServerConfig>>,
 }
 
 impl NullServer {
-    /// Starts the threads; returns when all of them accept connections.
+    /// Starts the threads, and returns when all of them accept connections.
     ///
     /// # Errors
-    /// See [`NullError`]. Nothing is left running then.
+    /// See [`NullError`]. After an error nothing is left running.
     pub fn start(config: NullConfig) -> Result<NullServer, NullError> {
         let NullConfig { address, body_bytes, threads, cpus, spin, backend, tls } = config;
         if !(1..=MAX_THREADS).contains(&threads) || body_bytes > MAX_BODY {
@@ -173,18 +174,18 @@ impl NullServer {
         Ok(server)
     }
 
-    /// Where it listens, with its port.
+    /// The address that it listens on, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// How it speaks to the operating system: never [`Backend::Auto`].
+    /// The backend in use: never [`Backend::Auto`].
     pub fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// CPU time of all its threads so far, in nanoseconds; none where the kernel does not say. Where it grows by the time of all cores
-    /// that they have, it is the server that is the limit, and not who asks it.
+    /// CPU time of all its threads so far, in nanoseconds; `None` where the kernel does not report it. If it grows as
+    /// fast as all the cores allow, then the server is the limit and not the generator.
     pub fn cpu_ns(&self) -> Option<u64> {
         let spent = |thread: &i32| {
             let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
@@ -193,7 +194,7 @@ impl NullServer {
         self.known_as.iter().map(spent).sum()
     }
 
-    /// Whether all threads still serve: false when the operating system has failed one of them.
+    /// Whether all threads still serve: false after the operating system has failed one of them.
     pub fn is_running(&self) -> bool {
         self.threads.iter().all(|thread| !thread.is_finished())
     }
@@ -201,10 +202,10 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // A counter that has no room for another end has told it already.
+        // The write fails only when the counter is full, and then the threads have the signal already.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
         for thread in self.threads.drain(..) {
-            // A panic of a thread has ended it, too.
+            // A thread that panicked has ended too.
             let _ = thread.join();
         }
         if let Address::Unix(path) = &self.address {
@@ -213,7 +214,7 @@ impl Drop for NullServer {
     }
 }
 
-/// The life of a thread.
+/// Runs one thread.
 fn serve(backend: Backend, post: Post, cpu: Option<usize>, ready: &Sender<Result<i32, NullError>>) {
     if let Some((cpu, error)) = cpu.and_then(|cpu| os::pin(cpu).err().map(|error| (cpu, error))) {
         let _ = ready.send(Err(NullError::Pin { cpu, source: error.into() }));
@@ -225,7 +226,7 @@ fn serve(backend: Backend, post: Post, cpu: Option<usize>, ready: &Sender<Result
             made.map(|()| known_as).map_err(|error| NullError::Backend { backend, source: error.into() }),
         );
     };
-    // What ends a server while it serves is seen by `is_running`.
+    // `is_running` reports a server that ends while it serves.
     let made = match backend {
         Backend::Epoll if post.tls.is_some() => epoll::Server::<Secured>::new(post).map(|mut server| {
             tell(Ok(()));
@@ -245,7 +246,7 @@ fn serve(backend: Backend, post: Post, cpu: Option<usize>, ready: &Sender<Result
     }
 }
 
-/// The backend to use: io_uring if a ring with all that is needed can be made, which is found out by making one.
+/// The backend to use. Makes a ring to find out whether io_uring has all that the server needs.
 fn choose(asked: Backend) -> Result<Backend, NullError> {
     match (asked, uring::possible()) {
         (Backend::Epoll, _) | (Backend::Auto, Err(_)) => Ok(Backend::Epoll),

@@ -1,5 +1,6 @@
-//! Owns: one connection's state apart from its socket: what it was asked and what it is still owed. A client may ask as
-//! often as it likes without reading: what it is owed is counted, not kept. Must not know sockets.
+//! Owns: one connection's state apart from its socket: its requests, and what it is still owed. A client may send any
+//! number of requests without reading: the server counts the owed answers and does not store them. Must not know
+//! sockets.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,17 +8,16 @@ use std::ops::Range;
 use super::answers::{Answers, Piece};
 use super::request::{Read, Reader, Request};
 
-/// A client that asks in turns for different things without reading is cut off when it is owed so many changes.
+/// A client that does not read is disconnected when its owed answers form this many runs of different pieces.
 const MOST_RUNS: usize = 1024;
-/// Requests up to this length are known again.
+/// Longest request that is recognised by its bytes.
 const LONGEST_KNOWN: usize = 4 * 1024;
 
-/// The last plain request, of whatever connection: load consists of the same bytes again and again, which then need not be
-/// read again.
+/// The last plain request of any connection. Load repeats the same bytes, which then need no parsing.
 #[derive(Debug, Default)]
 pub(super) struct Known(Vec<u8>);
 
-/// A client that is cut off.
+/// The client must be disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flood;
 
@@ -25,9 +25,9 @@ pub(super) struct Flood;
 #[derive(Debug)]
 pub(super) struct Peer {
     reader: Reader,
-    /// Pieces to be sent, and how often each.
+    /// Pieces to send, and how often each.
     owed: VecDeque<(Piece, u32)>,
-    /// What is being sent and is not known to be sent: a range of the answers' bytes.
+    /// The part that is being sent and may be incomplete: a range of the answers' bytes.
     pub(super) sending: Range<usize>,
 }
 
@@ -36,10 +36,10 @@ impl Peer {
         Peer { reader: Reader::new(), owed: VecDeque::new(), sending: 0..0 }
     }
 
-    /// Reads what came.
+    /// Processes received bytes.
     ///
     /// # Errors
-    /// When the client is to be cut off.
+    /// When the client must be disconnected.
     #[inline]
     pub(super) fn take(&mut self, mut data: &[u8], known: &mut Known) -> Result<(), Flood> {
         loop {
@@ -99,13 +99,13 @@ impl Peer {
         Ok(())
     }
 
-    /// Whether anything is to be sent that [`Peer::sending`] does not hold.
+    /// Whether there is anything to send beyond [`Peer::sending`].
     #[inline]
     pub(super) fn is_owed(&self) -> bool {
         !self.owed.is_empty()
     }
 
-    /// Does the work of the next thing to be sent and makes it [`Peer::sending`]; false when nothing is owed.
+    /// Does the work of the next piece and puts it in [`Peer::sending`]; false when nothing is owed.
     #[inline]
     pub(super) fn advance(&mut self, answers: &Answers) -> bool {
         let Some((piece, owed)) = self.owed.front_mut() else { return false };
@@ -119,13 +119,13 @@ impl Peer {
         true
     }
 
-    /// Whether the connection is to be closed once everything is sent.
+    /// Whether to close the connection once everything is sent.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.reader.is_over()
     }
 
-    /// Owes nothing any more.
+    /// Drops everything owed.
     pub(super) fn forget(&mut self) {
         self.owed = VecDeque::new();
         self.sending = 0..0;
@@ -152,7 +152,7 @@ mod tests {
         let mut peer = Peer::new();
         let post = b"POST / HTTP/1.1\r\nContent-Length: 28\r\n\r\n";
         let mut one = String::new();
-        // The body looks like the known request and must not be taken for one.
+        // The body has the same bytes as the known request, and must not count as one.
         for (data, count) in
             [(GET.to_vec(), 1), (GET.repeat(3), 3), ([&post[..], GET, &GET[..9]].concat(), 1)]
         {

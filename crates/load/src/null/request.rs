@@ -1,32 +1,32 @@
-//! Owns: where requests end and what of them an answer depends on, from bytes in whatever pieces they come. It keeps a line
-//! that is not yet complete, and nothing else of a request. Must not know answers or sockets.
+//! Owns: where requests end and what their answers depend on, from bytes in pieces of any size. It keeps only a line
+//! that is not yet complete. Must not know answers or sockets.
 
-/// No line of a head may be longer.
+/// Longest line of a head, in bytes.
 const LONGEST_LINE: usize = 8 * 1024;
-/// Nor the whole head.
+/// Longest head, in bytes.
 const LONGEST_HEAD: usize = 64 * 1024;
 
-/// What was read.
+/// What the reader found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
     /// A whole request.
     Request(Request),
-    /// A head whose client waits before it sends the body.
+    /// A head whose client waits for permission to send the body.
     Waits,
-    /// Not HTTP/1.x; nothing is read any more.
+    /// Not HTTP/1.x; the reader stops.
     Malformed,
-    /// A head that is too long; nothing is read any more.
+    /// A head that is too long; the reader stops.
     TooLarge,
 }
 
 /// What an answer depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Request {
-    /// Whether it is answered without a body.
+    /// Whether the answer has no body.
     pub(super) head: bool,
-    /// Whether the connection is closed afterwards; nothing is read any more.
+    /// Whether the connection is closed afterwards; the reader stops.
     pub(super) close: bool,
-    /// Whether it had a body of its own.
+    /// Whether the request has a body.
     pub(super) body: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Request {
 enum Stage {
     FirstLine,
     Headers,
-    /// So many bytes are left of a body, or of a chunk.
+    /// Bytes left of a body, or of a chunk.
     Body(u64),
     Chunk(u64),
     ChunkEnd,
@@ -43,11 +43,11 @@ enum Stage {
     Over,
 }
 
-/// One connection's reader.
+/// Reads the requests of one connection.
 #[derive(Debug)]
 pub(super) struct Reader {
     stage: Stage,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line that is not yet complete.
     line: Vec<u8>,
     /// Bytes of complete lines of this head, or of its trailers.
     head_bytes: usize,
@@ -78,12 +78,12 @@ impl Reader {
         self.stage == Stage::FirstLine && self.head_bytes == 0 && self.line.is_empty()
     }
 
-    /// Whether nothing is read any more.
+    /// Whether the reader has stopped.
     pub(super) fn is_over(&self) -> bool {
         self.stage == Stage::Over
     }
 
-    /// Reads up to the next thing worth telling and moves `data` on past it; none when more bytes are needed.
+    /// Reads up to the next event and advances `data` past it; `None` when it needs more bytes.
     pub(super) fn next(&mut self, data: &mut &[u8]) -> Option<Read> {
         while !data.is_empty() {
             let read = match self.stage {
@@ -133,12 +133,12 @@ impl Reader {
         self.line(&line)
     }
 
-    /// A line with its end.
+    /// Takes one line, with its line end.
     fn line(&mut self, line: &[u8]) -> Option<Read> {
         let line = &line[..line.len() - 1];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let understood = match self.stage {
-            // Empty lines before a request are to be overlooked (RFC 9112, section 2.2).
+            // A server should ignore empty lines before a request (RFC 9112, section 2.2).
             Stage::FirstLine if line.is_empty() => {
                 self.head_bytes = 0;
                 Some(())
@@ -187,7 +187,7 @@ impl Reader {
             }
             self.length = Some(length);
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            // No other coding is understood.
+            // The reader understands no other coding.
             if self.old || self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                 return None;
             }
@@ -204,7 +204,7 @@ impl Reader {
     fn head_ends(&mut self) -> Option<Read> {
         self.head_bytes = 0;
         self.stage = match (self.chunked, self.length) {
-            // Such a request could be read in two ways (RFC 9112, section 6.3).
+            // Such a request is ambiguous (RFC 9112, section 6.3).
             (true, Some(_)) => return Some(self.end(Read::Malformed)),
             (true, None) => Stage::ChunkSize,
             (false, None | Some(0)) => return Some(self.complete()),
@@ -237,7 +237,7 @@ impl Reader {
     }
 }
 
-/// Moves `data` on by at most `left` bytes; how many are left then.
+/// Advances `data` by at most `left` bytes; returns how many are left then.
 fn skip(data: &mut &[u8], left: u64) -> u64 {
     let count = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
     *data = &data[count..];
@@ -249,7 +249,7 @@ fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(fits)
 }
 
-/// Digits alone, without a sign.
+/// Parses digits only, without a sign.
 fn number(bytes: &[u8], radix: u32) -> Option<u64> {
     let digits = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_hexdigit);
     let text = std::str::from_utf8(bytes).ok().filter(|_| digits)?;

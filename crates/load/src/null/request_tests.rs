@@ -1,10 +1,10 @@
-//! Owns: the tests of the reader of requests: each holds for bytes in whatever pieces they come.
+//! Owns: the tests of the request reader: each must hold for bytes in pieces of any size.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What is read when the bytes come in pieces of these lengths, by turns.
+/// What the reader finds when the bytes come in pieces of these lengths, cycled.
 fn read(bytes: &[u8], pieces: &[usize]) -> Vec<Read> {
     let (mut reader, mut found, mut rest) = (Reader::new(), Vec::new(), bytes);
     for length in pieces.iter().cycle() {
@@ -121,7 +121,7 @@ fn heads_have_an_end() {
     let trailers = "a: b\r\n".repeat(LONGEST_HEAD / 6 + 1);
     let chunked = format!("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{trailers}");
     check(chunked.as_bytes(), &[Read::TooLarge]);
-    // Many requests are no long head.
+    // Many short requests must not count as one long head.
     let many = "GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(3_000);
     check(many.as_bytes(), &vec![request(false, false, false); 3_000]);
 }

@@ -1,19 +1,21 @@
-//! Owns: work that costs CPU time and nothing else, and how long a step of it takes here. Must not know requests or servers.
+//! Owns: work that costs only CPU time, and the measured length of a step on this machine. Must not know requests or
+//! servers.
 //!
-//! The work of an answer is a fixed number of steps and not a time. A clock on the wall goes on while a process is frozen or
-//! waits for its CPU, so that work by that clock would be done by doing nothing. The CPU clock of the thread stands still
-//! then, but asking it is a call into the kernel whose price is a good part of the microseconds that are to be spent, and
-//! the work would end at one of its readings only. Steps are the same for every answer, in every process that is told the
-//! same number, and their ratio between two servers is exact. The CPU clock serves once, to find the length of a step.
+//! The work of an answer is a fixed number of steps, not a time. A wall clock keeps running while a process is frozen
+//! or waits for its CPU, so that a process would complete work measured by that clock without doing any. The thread's
+//! CPU clock stops then, but reading it is a call into the kernel, which costs a good part of the few microseconds to
+//! spend, and work could end only at one of its readings. A number of steps is the same for every answer and in every
+//! process with the same setting, and the ratio of the work of two servers is exact. The CPU clock serves once, to
+//! measure the length of a step.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Steps of one measurement: about a millisecond, a thousand times what it costs to ask the clock.
+/// Steps of one measurement: about a millisecond, a thousand times the cost of reading the clock.
 const BATCH: u64 = 500_000;
-/// The shortest of so many batches counts: what lengthens one is somebody else's.
+/// Number of measurements. The shortest counts, because only interference makes one longer.
 const BATCHES: usize = 25;
 
 /// CPU work of a fixed size.
@@ -23,22 +25,22 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// So many steps, each of some nanoseconds; 0 is no work.
+    /// This number of steps, each of some nanoseconds; 0 is no work.
     pub fn steps(steps: u64) -> Spin {
         Spin { steps }
     }
 
-    /// As many steps as take so long on the CPU that this runs on, at its present frequency; measures it for some 25 ms.
+    /// As many steps as take `time` on the current CPU at its present frequency. Measures for about 25 ms.
     pub fn lasting(time: Duration) -> Spin {
         Spin { steps: (time.as_nanos() as f64 / step_ns()).round() as u64 }
     }
 
-    /// How many steps it has.
+    /// The number of steps.
     pub fn count(self) -> u64 {
         self.steps
     }
 
-    /// Does the work so many times over.
+    /// Does the work `times` times.
     #[inline]
     pub(super) fn run(self, times: u32) {
         if self.steps > 0 {
@@ -47,7 +49,7 @@ impl Spin {
     }
 }
 
-/// CPU time of one step on the CPU that this runs on, in nanoseconds.
+/// CPU time of one step on the current CPU, in nanoseconds.
 pub fn step_ns() -> f64 {
     let mut shortest = f64::INFINITY;
     for _ in 0..BATCHES {
@@ -58,7 +60,7 @@ pub fn step_ns() -> f64 {
     (shortest / BATCH as f64).max(f64::MIN_POSITIVE)
 }
 
-/// Steps each of which needs the result of the one before, so that no CPU does two at once.
+/// Each step needs the result of the one before, so that a CPU cannot overlap them.
 #[inline(never)]
 fn walk(steps: u64) -> u64 {
     let mut state = black_box(0x9e37_79b9_7f4a_7c15_u64);

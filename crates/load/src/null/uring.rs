@@ -1,6 +1,6 @@
-//! Owns: the null server over io_uring: connections that are accepted and received from by themselves, and all answers of a
-//! turn handed over in one call. The kernel reads and writes memory that it is given here: the answers, which all threads
-//! share and nobody changes, and the buffers; both live until nothing is in flight any more. Must not know what bytes mean.
+//! Owns: the null server over io_uring. The kernel accepts connections and receives without a new request for each, and
+//! one call hands over all answers of a turn. The kernel reads the answers, which all threads share and which never
+//! change, and writes the buffers. Both live until nothing is in flight. Must not know what bytes mean.
 #![allow(
     unsafe_code,
     reason = "what is handed to the kernel must be vouched for; each use says why it holds"
@@ -23,34 +23,34 @@ use super::{LINGER, PAUSE, Post, capacity};
 use crate::driver::buffers::Buffers;
 use crate::driver::token;
 
-/// Entries of the queue of submissions; a full one is handed over early.
+/// Entries of the submission queue. When it is full, it is handed over early.
 const SUBMISSIONS: u32 = 512;
-/// Entries of the queue of completions; the kernel keeps what does not fit.
+/// Entries of the completion queue. The kernel keeps completions that do not fit.
 const COMPLETIONS: u32 = 4096;
-/// Buffers to receive into, and their size. Together they fit a core's cache.
+/// Number and size of the receive buffers. Together they fit a core's cache.
 const BUFFERS: u16 = 256;
 const BUFFER_SIZE: usize = 4 * 1024;
-/// The group that the buffers are registered as.
+/// The ID of the registered group of buffers.
 const GROUP: u16 = 0;
 
-/// Kinds of operations, in the highest byte of their mark.
+/// Kinds of operations, in the highest byte of `user_data`.
 const ACCEPT: u64 = 1 << 56;
 const RECEIVE: u64 = 2 << 56;
-/// A send that is told of only if it did not send everything at once.
+/// A send that completes visibly only if it did not send everything at once.
 const SEND: u64 = 3 << 56;
-/// A send that goes on until everything is sent, and is told of.
+/// A send that continues until everything is sent, and then reports its completion.
 const SEND_ALL: u64 = 4 << 56;
 const STOP: u64 = 5 << 56;
-/// What is told of only if it fails, and then does not matter.
+/// An operation that reports only failure, and whose failure does not matter.
 const QUIET: u64 = 6 << 56;
 const KIND: u64 = 0xff << 56;
 
-/// `MSG_WAITALL`: the kernel sends on until all is sent or the connection fails.
+/// `MSG_WAITALL`: the kernel continues until everything is sent or the connection fails.
 const WAITALL: u32 = 0x100;
 const SHUT_WR: i32 = 1;
 const SHUT_RDWR: i32 = 2;
 
-/// One thread's connections, by their place in the ring's table of files.
+/// One thread's connections, indexed by their place in the ring's file table.
 pub(super) struct Server {
     ring: IoUring,
     buffers: Buffers,
@@ -61,41 +61,41 @@ pub(super) struct Server {
     capacity: usize,
     generation: u32,
     known: Known,
-    /// Connections on which something has happened in this turn.
+    /// Connections on which something happened in this turn.
     touched: Vec<usize>,
-    /// Connections whose clients have so long to end them, in order.
+    /// Deadlines by which clients must close their connections, in order.
     lingering: VecDeque<(Instant, u64)>,
     accepting: bool,
-    /// When to accept again, if it could not go on for want of something.
+    /// When to accept again, after accepting failed for lack of a resource.
     paused: Option<Instant>,
 }
 
-/// Completions that were taken and are being looked at.
+/// Completions that were taken from the ring and are being processed.
 type Turn = Vec<(u64, i32, u32)>;
 
 struct Connection {
     generation: u32,
     peer: Peer,
     touched: bool,
-    /// A send is under way whose end will be told.
+    /// A send is in flight that will report its completion.
     sending: bool,
-    /// A send was cut short: what is left goes before everything else.
+    /// A send was cut short: its rest must be sent before everything else.
     short: bool,
-    /// The connection failed: nothing is sent any more.
+    /// The connection failed: send nothing more.
     broken: bool,
-    /// Nothing is received any more, and nothing that receives is in flight.
+    /// The connection receives nothing more, and no receive is in flight.
     ended: bool,
-    /// We send no more, and what is received does not matter.
+    /// The server sends nothing more, and ignores what it receives.
     lingers: bool,
 }
 
-/// Whether this kernel allows all that is needed.
+/// Whether this kernel allows everything that the server needs.
 pub(super) fn possible() -> Result<(), Errno> {
     let mut ring = make_ring()?;
     ring.submitter().register_files_sparse(1).map_err(|error| errno_of(&error))?;
     let buffers = Buffers::new(&mut ring, GROUP, 1, BUFFER_SIZE).map_err(|error| errno_of(&error))?;
     if ring.submitter().unregister_buf_ring(GROUP).is_err() {
-        // Better lost than overwritten.
+        // If the buffers are still registered, leak them: the kernel could write to freed memory.
         std::mem::forget(buffers);
     }
     Ok(())
@@ -108,12 +108,12 @@ fn make_ring() -> Result<IoUring, Errno> {
 }
 
 impl Server {
-    /// To be called in the thread that will use it.
+    /// Call this in the thread that will use the server.
     pub(super) fn new(post: Post) -> Result<Server, Errno> {
         let mut ring = make_ring()?;
         let capacity = capacity();
         ring.submitter().register_files_sparse(capacity as u32).map_err(|error| errno_of(&error))?;
-        // Saves a look-up per call; where it is refused, nothing else changes.
+        // Saves a lookup per call. If the kernel refuses, nothing else changes.
         let _ = ring.submitter().register_ring_fd();
         let buffers =
             Buffers::new(&mut ring, GROUP, BUFFERS, BUFFER_SIZE).map_err(|error| errno_of(&error))?;
@@ -134,7 +134,7 @@ impl Server {
         })
     }
 
-    /// Serves until it is stopped.
+    /// Serves until the stop signal.
     pub(super) fn run(&mut self) -> Result<(), Errno> {
         let stop = Fd(self.post.stop.as_raw_fd());
         let readable = rustix::event::PollFlags::IN.bits().into();
@@ -162,7 +162,8 @@ impl Server {
             let mut touched = std::mem::take(&mut self.touched);
             for &slot in &touched {
                 self.attend(slot)?;
-                // Who has worked for an answer does not keep it until it has worked for all others.
+                // If answers cost work, send each one as soon as its work is done, and not after the work for all
+                // others.
                 if self.post.answers.cost_work() {
                     self.hand_over()?;
                 }
@@ -172,11 +173,11 @@ impl Server {
         }
     }
 
-    /// Queues an operation, handing over what is queued if there is no more room.
+    /// Queues an operation. When the queue is full, hands it over first.
     #[inline]
     fn push(&mut self, entry: &Entry) -> Result<(), Errno> {
-        // SAFETY: the operations made here use no memory but the answers and the registered buffers, both of which live
-        // until `drop` has cancelled everything.
+        // SAFETY: the operations made here use no memory but the answers and the registered buffers. Both live until
+        // `drop` has cancelled all operations.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             match self.ring.submit() {
                 Ok(_) => {}
@@ -189,7 +190,7 @@ impl Server {
         Ok(())
     }
 
-    /// Hands over what is queued.
+    /// Hands the queued operations to the kernel.
     fn hand_over(&mut self) -> Result<(), Errno> {
         match self.ring.submit().map_err(|error| errno_of(&error)) {
             Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
@@ -197,7 +198,7 @@ impl Server {
         }
     }
 
-    /// Hands over what is queued and waits for something to happen.
+    /// Hands the queued operations to the kernel and waits for a completion.
     #[inline]
     fn enter(&mut self) -> Result<(), Errno> {
         let next = self.lingering.front().map(|(due, _)| *due).into_iter().chain(self.paused).min();
@@ -215,7 +216,7 @@ impl Server {
         }
     }
 
-    /// Accepts again when there is room for one more, and ends connections whose clients took too long to.
+    /// Accepts again when the pause is over, and ends connections whose clients did not close in time.
     fn look_at_the_clock(&mut self) -> Result<(), Errno> {
         if self.accepting && self.lingering.is_empty() {
             return Ok(());
@@ -229,7 +230,7 @@ impl Server {
         }
         while let Some((due, mark)) = self.lingering.front().copied() {
             match self.find(mark) {
-                // What receives ends then, and with it the connection.
+                // This also ends the receive, and with it the connection.
                 Some(slot) if due <= now => self.shut(slot, SHUT_RDWR)?,
                 Some(_) => break,
                 None => {}
@@ -273,7 +274,7 @@ impl Server {
         self.push(&receive.user_data(RECEIVE | token(slot, generation)))
     }
 
-    /// The connection that a mark was made for, if it is still there.
+    /// The connection that `mark` belongs to, if it still exists.
     #[inline]
     fn find(&self, mark: u64) -> Option<usize> {
         let slot = (mark & 0xffff_ffff) as usize;
@@ -281,7 +282,7 @@ impl Server {
         (token(slot, connection.generation) == mark & !KIND).then_some(slot)
     }
 
-    /// Sees to it that a connection is attended to before the turn is over.
+    /// Makes sure that the connection is attended to before the turn ends.
     #[inline]
     fn touch(touched: &mut Vec<usize>, slot: usize, connection: &mut Connection) {
         if !connection.touched {
@@ -327,7 +328,7 @@ impl Server {
         }
     }
 
-    /// A send that was to be told of only if it did not send everything at once did not.
+    /// Handles a [`SEND`] that did not send everything at once.
     fn cut_short(&mut self, mark: u64, result: i32) {
         let Some(slot) = self.find(mark) else { return };
         let Some(connection) = &mut self.connections[slot] else { return };
@@ -347,7 +348,7 @@ impl Server {
         Server::touch(&mut self.touched, slot, connection);
     }
 
-    /// Decides what is to be done on a connection after a turn.
+    /// Decides what to do on a connection after a turn.
     #[inline]
     fn attend(&mut self, slot: usize) -> Result<(), Errno> {
         let Some(connection) = &mut self.connections[slot] else { return Ok(()) };
@@ -381,8 +382,9 @@ impl Server {
         Ok(())
     }
 
-    /// Sends a part of the answers. Mostly there is room for all of it, and then nothing is told: it is a send that gives up
-    /// where there is none. It is told of at the latest with the next turn, before anything else is sent on the connection.
+    /// Sends a part of the answers. Usually there is room for all of it, and then the send reports nothing: it gives up
+    /// where there is no room. In that case it reports by the next turn, before anything else is sent on the
+    /// connection.
     #[inline]
     fn send(&mut self, slot: usize, generation: u32, range: &Range<usize>, all: bool) -> Result<(), Errno> {
         let bytes = self.post.answers.bytes(range);
@@ -414,7 +416,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // What is queued is handed over, then cancelled with all that is in flight; only then may the memory go.
+        // Hand over what is queued, then cancel everything in flight. Only after that may the memory be freed.
         let _ = self.ring.submit();
         let limit = Timespec::new().sec(5);
         let cancelled = self.ring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
@@ -424,11 +426,11 @@ impl Drop for Server {
         };
         let unregistered = self.ring.submitter().unregister_buf_ring(GROUP).is_ok();
         if !(nothing_left && unregistered) {
-            // The kernel may still read and write: better lost than overwritten.
+            // The kernel may still read and write this memory: leak it rather than let it be reused.
             std::mem::forget(std::mem::take(&mut self.buffers));
             std::mem::forget(Arc::clone(&self.post.answers));
         }
-        // The ring itself goes when the kernel finds time; its connections and the port are to be free at once.
+        // The kernel frees the ring later. Free its connections and the port at once.
         let _ = net::shutdown(&self.post.listener, net::Shutdown::Both);
         let _ = self.ring.submitter().unregister_files();
     }

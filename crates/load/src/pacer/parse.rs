@@ -1,7 +1,7 @@
-//! Owns: how a rate is written. Must not know what it is used for.
+//! Owns: the text form of a rate. Must not know what the rate is used for.
 //!
-//! Stages with commas between them: `RATE[..RATE][:DURATION]`, such as `2000`, `100..5000:30s`, `1k:10s,2k`. Only the
-//! last may lack its duration.
+//! A rate consists of stages separated by commas: `RATE[..RATE][:DURATION]`, such as `2000`, `100..5000:30s`,
+//! `1k:10s,2k`. Only the last stage may have no duration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use super::rate::{HIGHEST_PER_S, Rate, RateError, Stage};
 
 impl Rate {
-    /// Reads a rate. If the last stage is a ramp without a duration, it lasts for what the other stages leave of `run`,
-    /// the time over which requests will be offered.
+    /// Parses a rate. A last stage that is a ramp without a duration lasts for the part of `run` that the other stages
+    /// leave. `run` is the time over which requests will be offered.
     ///
     /// # Errors
-    /// [`RateError::Syntax`] names the place, what was found there and what is allowed; others as [`Rate::stages`].
+    /// [`RateError::Syntax`] gives the position, what was found there and what is allowed; others as [`Rate::stages`].
     pub fn parse(text: &str, run: Option<Duration>) -> Result<Rate, RateError> {
         let mut reader = Reader { text, at: 0 };
         let mut stages = Vec::new();
@@ -34,13 +34,13 @@ impl Rate {
 impl FromStr for Rate {
     type Err = RateError;
 
-    /// As [`Rate::parse`], with the length of the run unknown.
+    /// As [`Rate::parse`], for a run of unknown length.
     fn from_str(text: &str) -> Result<Rate, RateError> {
         Rate::parse(text, None)
     }
 }
 
-/// The form that [`Rate::parse`] reads, with every duration in the largest unit that needs no fraction.
+/// Writes the form that [`Rate::parse`] reads, with every duration in the largest unit that needs no fraction.
 impl fmt::Display for Rate {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, stage) in self.as_stages().iter().enumerate() {
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
-    /// What stands at `at` is not what is `allowed` there.
+    /// The error for text at `at` that is not what is `allowed` there.
     fn wrong(&self, at: usize, allowed: &'static str) -> RateError {
         let found = match self.text[at..].split(',').next() {
             Some("") if at == self.text.len() => "the end".to_owned(),
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         if self.takes(word) { Ok(()) } else { Err(self.wrong(self.at, allowed)) }
     }
 
-    /// `left` is what the run leaves for a ramp without a duration.
+    /// Parses one stage. `left` is the time that the run leaves for a ramp without a duration.
     fn stage(&mut self, left: Option<Duration>) -> Result<Stage, RateError> {
         let start = self.at;
         let from_per_s = self.rate()?;
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let number = self.number();
         let exponent = if self.takes("k") { 3 } else { 0 };
-        // Read with its exponent, so that 1.1k is 1100 to the last bit.
+        // Parsed together with the exponent, so that 1.1k is exactly 1100.
         let rate = number.and_then(|number| format!("{number}e{exponent}").parse::<f64>().ok());
         rate.filter(|rate| *rate <= HIGHEST_PER_S).ok_or_else(|| self.wrong(start, RATE))
     }
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Digits, and perhaps a point with more digits.
+    /// Digits, optionally with a point and more digits.
     fn number(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -1,21 +1,22 @@
-//! Owns: a rate as a function of time, and how many requests it offers. Must not know how it is written, nor clocks.
+//! Owns: a rate as a function of time, and the number of requests that it offers. Must not know its text form, nor
+//! clocks.
 
 use std::time::Duration;
 
-/// The highest rate there can be, in requests per second: due times are whole nanoseconds.
+/// The highest rate, in requests per second, because due times are whole nanoseconds.
 pub(super) const HIGHEST_PER_S: f64 = 1e9;
 
-/// Requests per second as a function of the time since the start: stages, one after the other. What the last stage ends
-/// with goes on for ever; if that is 0, nothing more is offered.
+/// Requests per second as a function of the time since the start, given as consecutive stages. The final rate of the
+/// last stage continues without end; if it is 0, no more requests are offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rate {
     stages: Vec<Stage>,
 }
 
-/// A stretch in which the rate changes evenly, or not at all.
+/// A period in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stage {
-    /// How long it lasts. Only the last stage may last no time, if it is steady: it goes on for ever all the same.
+    /// Length of the stage. It may be 0 only for a steady last stage, which continues without end anyway.
     pub duration: Duration,
     /// Requests per second at its beginning, from 0 to 10^9.
     pub from_per_s: f64,
@@ -23,55 +24,55 @@ pub struct Stage {
     pub to_per_s: f64,
 }
 
-/// Why there is no such rate.
+/// Why a rate is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RateError {
     /// There is no stage.
     #[error("a rate needs at least one stage, such as 2000 or 100..5000:10s")]
     NoStage,
-    /// A stage begins or ends with something that is no rate.
+    /// A stage begins or ends with a value that is not a rate.
     #[error("stage {stage}: {found} is not a rate: allowed are 0 to 1000000000 requests per second")]
     Value {
-        /// The stage's place, from 1.
+        /// Number of the stage, from 1.
         stage: usize,
-        /// What it begins or ends with.
+        /// The value.
         found: f64,
     },
-    /// A stage lasts no time and is not the last, or is a ramp.
+    /// A stage has no duration and is not the last, or is a ramp.
     #[error("stage {stage} lasts no time: give it a duration above 0; only a steady last stage may lack it")]
     NoDuration {
-        /// The stage's place, from 1.
+        /// Number of the stage, from 1.
         stage: usize,
     },
-    /// All stages are at 0.
+    /// All stages have rate 0.
     #[error("the rate is 0 all the time: at least one stage must offer requests")]
     Nothing,
-    /// A text is not in the form of a rate.
+    /// A text does not have the form of a rate.
     #[error("at character {position} of the rate: found {found}; allowed is {allowed}")]
     Syntax {
-        /// Where, counted in characters from 1.
+        /// Position in characters, from 1.
         position: usize,
-        /// What stands there.
+        /// The text found there.
         found: String,
-        /// What could stand there.
+        /// The text allowed there.
         allowed: &'static str,
     },
 }
 
 impl Rate {
-    /// The same rate for ever, in requests per second.
+    /// A constant rate, in requests per second.
     ///
     /// # Errors
-    /// [`RateError`] unless it is above 0 and at most 10^9.
+    /// [`RateError`] unless the rate is above 0 and at most 10^9.
     pub fn constant(rate_per_s: f64) -> Result<Rate, RateError> {
         Rate::stages(vec![Stage { duration: Duration::ZERO, from_per_s: rate_per_s, to_per_s: rate_per_s }])
     }
 
-    /// These stages, one after the other.
+    /// A rate of consecutive stages.
     ///
     /// # Errors
-    /// [`RateError`] unless all rates are from 0 to 10^9 and one is above 0, and all stages last some time; a steady
-    /// last stage need not.
+    /// [`RateError`] unless all rates are from 0 to 10^9, at least one is above 0, and all stages have a duration. A
+    /// steady last stage needs none.
     pub fn stages(stages: Vec<Stage>) -> Result<Rate, RateError> {
         if stages.is_empty() {
             return Err(RateError::NoStage);
@@ -97,18 +98,18 @@ impl Rate {
         &self.stages
     }
 
-    /// Requests per second at `t_s` seconds after the start; where one stage meets the next, what the next begins with.
+    /// Requests per second at `t_s` seconds after the start; between two stages, the initial rate of the later one.
     pub fn at(&self, t_s: f64) -> f64 {
         self.piece_at(t_s).map_or(0.0, |piece| piece.rate_per_s(t_s.max(0.0)))
     }
 
-    /// How many requests are offered until `t_s` seconds after the start.
+    /// Number of requests offered until `t_s` seconds after the start.
     pub fn expected(&self, t_s: f64) -> f64 {
         let all = || self.pieces().last().map_or(0.0, |piece| piece.end_count);
         self.piece_at(t_s).map_or_else(all, |piece| piece.count(t_s.max(0.0)))
     }
 
-    /// Requests offered per second over a run of this length; what it begins with, if it has none.
+    /// Mean requests per second over a run of this length; for a run of length 0, the initial rate.
     pub fn mean_over(&self, duration: Duration) -> f64 {
         let duration_s = duration.as_secs_f64();
         if duration_s > 0.0 { self.expected(duration_s) / duration_s } else { self.at(0.0) }
@@ -118,10 +119,10 @@ impl Rate {
         self.pieces().find(|piece| t_s < piece.end_s)
     }
 
-    /// The stages with what was offered before them, and last, if the rate does not end at 0, the rest of time.
+    /// The stages as pieces. If the rate does not end at 0, a last piece covers the rest of time.
     pub(super) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
         let last = self.stages.last();
-        // A steady last stage goes on as it is, so that one rate is one piece.
+        // The final piece replaces a steady last stage, so that a constant rate is a single piece.
         let steady = last.is_some_and(Stage::is_steady);
         let staged = &self.stages[..self.stages.len() - usize::from(steady)];
         let (mut at_s, mut count) = (0.0, 0.0);
@@ -145,22 +146,22 @@ impl Rate {
 }
 
 impl Stage {
-    /// Whether the rate is the same from beginning to end.
+    /// Whether the rate is constant during the stage.
     pub(super) fn is_steady(&self) -> bool {
         self.from_per_s == self.to_per_s
     }
 }
 
-/// A stage in its place.
+/// A stage with its position in time and in the count of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Piece {
     start_s: f64,
     end_s: f64,
     start_count: f64,
-    /// Requests offered until its end.
+    /// Requests offered until the end of this piece.
     pub(super) end_count: f64,
     from_per_s: f64,
-    /// In requests per second, per second.
+    /// Requests per second, per second.
     slope: f64,
 }
 
@@ -174,17 +175,17 @@ impl Piece {
         self.start_count + since_s * (self.from_per_s + self.slope / 2.0 * since_s)
     }
 
-    /// When `count` have been offered, which must be in this piece.
+    /// When `count` requests are offered. That must happen within this piece.
     #[inline]
     pub(super) fn time_s(&self, count: f64) -> f64 {
         let more = count - self.start_count;
         if self.slope == 0.0 {
             return self.start_s + more / self.from_per_s;
         }
-        // The root of slope / 2 t^2 + from t = more, in the form that loses no digits when the slope is small.
+        // The root of slope / 2 t^2 + from t = more, in the form that stays precise when the slope is small.
         let root = (self.from_per_s * self.from_per_s + 2.0 * self.slope * more).max(0.0).sqrt();
         let sum = self.from_per_s + root;
-        // Both are 0 only where a ramp from 0 begins.
+        // Both are 0 only at the beginning of a ramp from 0.
         if sum > 0.0 { (self.start_s + 2.0 * more / sum).min(self.end_s) } else { self.start_s }
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of rates, of how they are written, and of due times: tables, and properties of any rate.
+//! Tests of rates, their text form, and due times: tables, and properties that hold for any rate.
 
 use std::time::Duration;
 
@@ -51,14 +51,15 @@ fn a_steady_rate_does_not_drift() {
 fn staged_due_times() {
     let ms = 1_000_000;
     for (text, wanted) in [
-        // Steps: two a second, then four.
+        // Steps: two per second, then four.
         ("2:1s,4", vec![0, 500 * ms, 1000 * ms, 1250 * ms, 1500 * ms]),
-        // What would be due when a pause begins is due when it ends.
+        // A request that would be due during a pause is due when the pause ends.
         ("2:1s,0:5s,2", vec![0, 500 * ms, 6000 * ms, 6500 * ms, 7000 * ms]),
         ("0:2s,1", vec![2000 * ms, 3000 * ms, 4000 * ms, 5000 * ms, 6000 * ms]),
-        // A ramp from 0 offers slope / 2 t^2 = t^2 / 2, and then goes on with 2 per second.
+        // A ramp from 0 offers slope / 2 t^2 = t^2 / 2, and then 2 per second.
         ("0..2:2s", vec![0, 1_414_213_562, 2000 * ms, 2500 * ms, 3000 * ms]),
-        // Down to 0: 2 t - t^2 / 2 reaches 1 at 2 - sqrt 2, and 2 at the very end, after which nothing is offered.
+        // Down to 0: 2 t - t^2 / 2 reaches 1 at 2 - sqrt 2, and 2 exactly at the end, after which no request is
+        // offered.
         ("2..0:2s", vec![0, 585_786_438]),
         ("4:1s,0", vec![0, 250 * ms, 500 * ms, 750 * ms]),
     ] {
@@ -175,7 +176,8 @@ fn what_is_not_written_as_a_rate_is_refused() {
     );
 }
 
-/// The Kolmogorov-Smirnov distance of `gaps` from the exponential distribution of mean 1, times the root of their number.
+/// The Kolmogorov-Smirnov distance of `gaps` from the exponential distribution of mean 1, times the square root of
+/// their number.
 fn distance_from_exponential(mut gaps: Vec<f64>) -> f64 {
     gaps.sort_unstable_by(f64::total_cmp);
     let n = gaps.len() as f64;
@@ -194,12 +196,12 @@ fn poisson_arrivals_have_exponential_gaps_in_the_requests_offered() {
             let offered: Vec<f64> =
                 poisson(text, seed).take(50_000).map(|due_ns| rate.expected(due_ns as f64 / 1e9)).collect();
             let gaps = offered.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            // Beyond 1.95 lie 0.1 % of samples of that distribution.
+            // 0.1 % of samples of that distribution are above 1.95.
             let distance = distance_from_exponential(gaps);
             assert!(distance < 1.95, "{text} {seed}: {distance}");
         }
     }
-    // The measure tells a ramp from a steady rate.
+    // The measure distinguishes a ramp from a steady rate.
     let due: Vec<f64> = poisson("100..20000:8s", 1).take(50_000).map(|due_ns| due_ns as f64 / 1e5).collect();
     let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -212,7 +214,7 @@ fn the_seed_decides() {
     let draw = |seed| -> Vec<u64> { poisson("100..200:1s", seed).take(50).collect() };
     assert_eq!(draw(1), draw(1));
     assert_ne!(draw(1), draw(2));
-    // Pinned: a change of these times would make old and new records incomparable.
+    // Pinned: if these times changed, old and new records would not be comparable.
     assert_eq!(poisson("1000", 7).take(4).collect::<Vec<_>>(), [158_321, 632_677, 2_781_346, 3_187_667]);
 }
 
@@ -278,7 +280,7 @@ proptest! {
 
     #[test]
     fn counting_and_its_rate_agree(rate in rates(), t_s in 0.0..3.0f64) {
-        // The derivative from the right, within a stage.
+        // The right-hand derivative, within a stage.
         let step_s = 1e-7;
         let slope = (rate.expected(t_s + step_s) - rate.expected(t_s)) / step_s;
         let ends: Vec<f64> = rate.as_stages().iter().scan(0.0, |sum, stage| {

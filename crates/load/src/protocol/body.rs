@@ -1,5 +1,5 @@
-//! Owns: the check of one answer's body while it passes by: length, digest, and a copy where one is wanted. Must not
-//! know framing or sockets.
+//! Owns: the check of an answer's body as it arrives: length, digest, and a copy if needed. Must not know framing or
+//! sockets.
 
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -7,13 +7,13 @@ use crate::outcome::Outcome;
 use crate::request::{BodyRule, Expectation};
 use crate::tally::MAX_SAMPLE_BODY;
 
-/// The check of one answer after another.
+/// Checks one answer after another.
 pub(crate) struct BodyCheck {
     length: u64,
     hashing: bool,
     hasher: Box<Xxh3Default>,
     copy: Option<Vec<u8>>,
-    /// Where the last piece stood when it passed by, and its length.
+    /// Address and length of the last piece in the input.
     last: (usize, usize),
 }
 
@@ -28,7 +28,7 @@ impl BodyCheck {
         }
     }
 
-    /// Forgets the last body; the next one is checked against `rule`, and copied if it is a sample.
+    /// Starts a new body, to be checked against `rule` and copied if it is a sample.
     #[inline]
     pub(crate) fn begin(&mut self, rule: &BodyRule, sample: bool) {
         self.length = 0;
@@ -40,7 +40,7 @@ impl BodyCheck {
         self.last = (0, 0);
     }
 
-    /// How a complete answer with this status ends.
+    /// The outcome of a complete answer with this status.
     #[inline]
     pub(crate) fn judge(&self, expect: &Expectation, status: u16) -> Outcome {
         if !expect.status.admits(status) {
@@ -54,17 +54,17 @@ impl BodyCheck {
         if right { Outcome::Ok } else { Outcome::Mismatch }
     }
 
-    /// Bytes of the body so far.
+    /// Length of the body so far, in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Digest of the body, if the rule made it known.
+    /// Digest of the body, if the rule requires computing it.
     pub(crate) fn digest(&self) -> Option<u64> {
         self.hashing.then(|| self.hasher.digest())
     }
 
-    /// Where the last piece of the body lies in `input`, which must be what was last looked through.
+    /// The last piece of the body within `input`, which must be the input processed last.
     pub(crate) fn last_piece<'a>(&self, input: &'a [u8]) -> &'a [u8] {
         let (address, length) = self.last;
         let start = address.wrapping_sub(input.as_ptr() as usize);
@@ -76,7 +76,7 @@ impl BodyCheck {
         self.copy.take()
     }
 
-    /// The next piece of the body.
+    /// Adds the next piece of the body.
     #[inline]
     pub(crate) fn take(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;

@@ -1,4 +1,4 @@
-//! Owns: what a worker needs to know of a protocol: how a request becomes bytes, and what bytes say of its answer. Must not
+//! Owns: what a worker needs from a protocol: how a request becomes bytes, and how bytes become its answer. Must not
 //! know transports, sockets, time or tallies.
 
 pub(crate) mod body;
@@ -8,31 +8,31 @@ use crate::outcome::Outcome;
 use crate::request::Prepared;
 use http1::Wrong;
 
-/// One end of a connection: bytes in, answers out. It does no I/O, and does not allocate for each request. One request at
-/// most is under way; [`Protocol::start`] begins it, and a complete or wrong answer, or a new connection, ends it.
+/// The client's end of a connection: bytes in, answers out. It does no I/O and allocates nothing per request. At most
+/// one request is under way. [`Protocol::start`] begins it. A complete answer, an error or a new connection ends it.
 pub(crate) trait Protocol: Sized {
-    /// What the connections of one worker share, such as answers that are known already.
+    /// State shared by the connections of one worker, such as known answers.
     type Shared;
 
-    /// What the connections of a worker that sends these requests share.
+    /// The shared state for a worker that sends these requests.
     fn shared(requests: &[Prepared]) -> Self::Shared;
 
-    /// That of a connection to be.
+    /// The state of a new connection.
     fn new() -> Self;
 
     /// Begins a request.
     fn start(&mut self, request: &Prepared);
 
-    /// What is still to be sent, of `request` if one is under way.
+    /// The bytes still to be sent; `request` is the one under way, if any.
     fn unsent<'a>(&'a self, request: Option<&'a Prepared>) -> &'a [u8];
 
-    /// The first `count` bytes of [`Protocol::unsent`] need not be offered again.
+    /// Marks the first `count` bytes of [`Protocol::unsent`] as taken.
     fn took(&mut self, count: usize);
 
-    /// Takes in bytes that came while a request is under way; returns its answer once it is complete.
+    /// Processes bytes that came while a request is under way; returns the answer once it is complete.
     ///
     /// # Errors
-    /// When the bytes are not, or not only, an answer to the request.
+    /// When the bytes are not an answer to the request, or more than that.
     fn receive(
         &mut self,
         shared: &mut Self::Shared,
@@ -40,17 +40,16 @@ pub(crate) trait Protocol: Sized {
         bytes: &[u8],
     ) -> Result<Option<Answered>, Wrong>;
 
-    /// Whether bytes that came while no request was under way only say why the server closes the connection.
+    /// Whether bytes that came while no request was under way only explain why the server closes the connection.
     fn is_farewell(&self, bytes: &[u8]) -> bool;
 
-    /// What becomes of the request under way when the server sends no more.
+    /// The state of the answer under way when the server sends nothing more.
     fn ended(&mut self, shared: &Self::Shared, asked: Asked<'_>) -> Ended;
 
-    /// Whether the request under way may be sent again: nothing of its answer has come, and the server may be asked twice as
-    /// well as once.
+    /// Whether the request under way may be sent again: no byte of its answer has come, and a repetition does no harm.
     fn may_repeat(&self, request: &Prepared) -> bool;
 
-    /// The body of the answer that was completed last; `bytes` is what came last.
+    /// The body of the last complete answer; `bytes` is the input received last.
     fn body<'a>(&'a mut self, bytes: &'a [u8]) -> Body<'a>;
 }
 
@@ -60,9 +59,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) request: &'a Prepared,
     /// Its index among all requests.
     pub(crate) index: u32,
-    /// Whether the body of its answer is to be copied.
+    /// Whether to copy the body of its answer.
     pub(crate) sample: bool,
-    /// Whether what comes now was sent before the server can have read it.
+    /// Whether the bytes received now were sent before the server can have read it.
     pub(crate) early: bool,
 }
 
@@ -70,16 +69,16 @@ pub(crate) struct Asked<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answered {
     pub(crate) status: u16,
-    /// What the check of the answer found.
+    /// The result of checking the answer.
     pub(crate) outcome: Outcome,
     /// Whether the connection can carry another request.
     pub(crate) reusable: bool,
 }
 
-/// How far an answer had come when the server ended the connection.
+/// How much of an answer had come when the server ended the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The end completes it.
+    /// The end of the connection completes it.
     Complete(Answered),
     /// A part of it has come.
     Partial,
@@ -87,15 +86,15 @@ pub(crate) enum Ended {
     Nothing,
 }
 
-/// What is known of the body of an answer.
+/// The body of an answer, as far as it was kept.
 #[derive(Debug)]
 pub(crate) struct Body<'a> {
-    /// Its bytes.
+    /// Its length in bytes.
     pub(crate) length: u64,
-    /// Its digest, if the check needed it.
+    /// Its digest, if the check required computing it.
     pub(crate) digest: Option<u64>,
-    /// Its last piece, as far as it is still there.
+    /// Its last piece, as far as it is still available.
     pub(crate) last: &'a [u8],
-    /// Its beginning, if it was to be copied.
+    /// Its beginning, if it was copied.
     pub(crate) copy: Option<Vec<u8>>,
 }

@@ -1,4 +1,4 @@
-//! Owns: what stands between a protocol's bytes and the bytes of the wire, without any socket. Must not know protocols,
+//! Owns: the layer between a protocol's bytes and the bytes on the wire, without a socket. Must not know protocols,
 //! sockets or clocks.
 
 mod tls;
@@ -8,16 +8,16 @@ pub use tls::{TlsError, TlsFailure, TlsSettings, TlsTrust};
 
 use tls::Tls;
 
-/// What one connection puts its bytes through. It belongs to one socket and ends with it.
+/// The layer of one connection. It belongs to one socket and ends with it.
 pub(crate) enum Transport {
-    /// Nothing: the bytes are those of the wire, and are never copied.
+    /// No layer: the wire carries the protocol's bytes, which are never copied.
     Plain,
     /// TLS.
     Tls(Box<Tls>),
 }
 
 impl Transport {
-    /// That of a new connection, with TLS if there are settings for it.
+    /// The layer of a new connection: TLS if there are settings for it.
     pub(crate) fn new(tls: Option<&TlsSettings>) -> Result<Transport, TlsFailure> {
         Ok(match tls {
             None => Transport::Plain,
@@ -25,27 +25,28 @@ impl Transport {
         })
     }
 
-    /// Whether bytes pass as they are.
+    /// Whether bytes pass unchanged.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Transport::Plain)
     }
 
-    /// Whether no bytes of a protocol can pass yet.
+    /// Whether the handshake is still under way, so that no protocol bytes can pass.
     pub(crate) fn is_handshaking(&self) -> bool {
         matches!(self, Transport::Tls(tls) if tls.is_handshaking())
     }
 
-    /// Whether an end of the connection now can have cut off what the server had to say. TCP alone does not tell.
+    /// Whether the server may have had more to send if the connection ends now. Plain TCP cannot show that, and gives
+    /// false.
     pub(crate) fn can_be_cut_off(&self) -> bool {
         matches!(self, Transport::Tls(tls) if !tls.is_closed())
     }
 
-    /// Gives `hand_over` the bytes for the wire, those of `bytes` and others that are waiting; it says how many it took,
-    /// and is not called if there are none. Returns how many of `bytes` need not be offered again.
+    /// Calls `hand_over` with the bytes for the wire: those of `bytes` and any that wait. `hand_over` returns how many
+    /// it took. It is not called if there are no bytes. Returns how many of `bytes` need not be passed again.
     ///
     /// # Errors
-    /// When there can be no more bytes for the wire, except some that tell the server so.
+    /// If no more bytes can be sent, except an alert that reports the failure to the server.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -66,11 +67,11 @@ impl Transport {
         }
     }
 
-    /// Takes in what came on the wire; what it says is appended to `plain`, unless it passes as it is. There may be bytes
-    /// to send afterwards, also after a failure.
+    /// Processes bytes received on the wire and appends the decrypted bytes to `plain`, unless the transport is plain.
+    /// Afterwards there may be bytes to send, also after an error.
     ///
     /// # Errors
-    /// When it makes no sense. What came before may have made some, and is in `plain`.
+    /// If the bytes are not valid. Bytes decrypted before the error are in `plain`.
     pub(crate) fn receive(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<Received, TlsFailure> {
         match self {
             Transport::Plain => Ok(Received { established: true, closed: false }),
@@ -78,7 +79,7 @@ impl Transport {
         }
     }
 
-    /// What the bytes that came last say: themselves, or what [`Transport::receive`] made of them.
+    /// The plain form of the bytes received last: `wire` itself, or what [`Transport::receive`] decrypted.
     #[inline]
     pub(crate) fn received<'a>(&self, wire: &'a [u8], plain: &'a [u8]) -> &'a [u8] {
         if self.is_plain() { wire } else { plain }

@@ -1,8 +1,8 @@
-//! Owns: TLS of one connection, without any socket: bytes of the wire go in and come out, plain bytes likewise. Must not
-//! know HTTP, sockets or clocks.
+//! Owns: TLS of one connection, without a socket: it takes and gives wire bytes and plain bytes. Must not know HTTP,
+//! sockets or clocks.
 //!
-//! It stands on rustls' unbuffered interface: that decrypts in a buffer of ours and costs one allocation for each record
-//! either way, where the buffered one costs two to five for each answer.
+//! It uses rustls' unbuffered interface, which decrypts in the caller's buffer and costs one allocation per record each
+//! way. The buffered interface costs two to five for each answer.
 
 mod failure;
 mod sessions;
@@ -21,38 +21,38 @@ use rustls::unbuffered::{
 pub use failure::TlsFailure;
 pub use settings::{TlsError, TlsSettings, TlsTrust};
 
-/// Bytes of the wire are taken up in pieces of this size. With what waits for its other half, a record of 16 KiB or a
-/// handshake message of 64 KiB, it bounds what one connection keeps.
+/// Wire bytes are processed in pieces of this size. Together with an incomplete record (16 KiB) or handshake message
+/// (64 KiB), this limits the memory of one connection.
 const PIECE: usize = 16 * 1024;
 
-/// Room for what TLS adds to a record, with something to spare; where it does not do, rustls says what does.
+/// Room for what TLS adds to a record, with some to spare. If it is too small, rustls reports the size needed.
 const OVERHEAD: usize = 64;
 
-/// How things stand after bytes were received.
+/// The state of the connection after bytes were received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Received {
     /// The handshake is complete.
     pub(crate) established: bool,
-    /// The server has said that nothing more will come (close_notify). A connection that ends without that was cut off.
+    /// The server has sent close_notify: nothing more will come. A connection that ends without it was cut off.
     pub(crate) closed: bool,
 }
 
-/// The TLS state of one connection, which belongs to one socket and ends with it.
+/// The TLS state of one connection. It belongs to one socket and ends with it.
 pub(crate) struct Tls {
     conn: UnbufferedClientConnection,
-    /// Bytes that came and do not make a whole record yet.
+    /// Received bytes that do not make a whole record yet.
     incoming: Vec<u8>,
-    /// Bytes for the wire, of which the first `taken` were taken.
+    /// Bytes for the wire. The first `taken` bytes are already taken.
     outgoing: Vec<u8>,
     taken: usize,
-    /// Plain bytes that wait for the handshake.
+    /// Plain bytes that wait for the handshake to complete.
     waiting: Vec<u8>,
     closed: bool,
     failed: Option<TlsFailure>,
 }
 
 impl Tls {
-    /// A connection to be; the first bytes of its handshake are ready to be taken.
+    /// A new connection. The first bytes of its handshake are ready to be taken.
     pub(crate) fn new(settings: &TlsSettings) -> Result<Tls, TlsFailure> {
         let conn = settings.connection().map_err(|error| TlsFailure::new(&error, true))?;
         let (incoming, outgoing, waiting) = (Vec::new(), Vec::new(), Vec::new());
@@ -61,9 +61,9 @@ impl Tls {
         Ok(tls)
     }
 
-    /// Takes all of `wire`, in pieces as they came, and appends what they say to `plain`. Afterwards there may be
-    /// bytes for the wire, be it of the handshake or an alert that tells the server of the failure. A connection that
-    /// has failed stays so.
+    /// Takes all of `wire`, in pieces as they came, and appends the decrypted bytes to `plain`. Afterwards there may be
+    /// bytes for the wire: of the handshake, or an alert that reports a failure to the server. A connection that has
+    /// failed stays failed.
     pub(crate) fn receive(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<Received, TlsFailure> {
         for piece in wire.chunks(PIECE) {
             self.incoming.extend_from_slice(piece);
@@ -72,7 +72,7 @@ impl Tls {
         Ok(Received { established: !self.is_handshaking(), closed: self.closed })
     }
 
-    /// Encrypts `plain` for the wire, as soon as the handshake is complete.
+    /// Encrypts `plain` for the wire, once the handshake is complete.
     pub(crate) fn send(&mut self, plain: &[u8]) -> Result<(), TlsFailure> {
         if self.is_handshaking() {
             self.waiting.extend_from_slice(plain);
@@ -84,12 +84,12 @@ impl Tls {
         Ok(())
     }
 
-    /// The bytes for the wire that were not taken yet.
+    /// The bytes for the wire that are not taken yet.
     pub(crate) fn unsent(&self) -> &[u8] {
         &self.outgoing[self.taken..]
     }
 
-    /// The first `count` bytes of [`Tls::unsent`] were taken.
+    /// Marks the first `count` bytes of [`Tls::unsent`] as taken.
     pub(crate) fn took(&mut self, count: usize) {
         self.taken += count;
         if self.taken == self.outgoing.len() {
@@ -103,12 +103,12 @@ impl Tls {
         self.conn.is_handshaking()
     }
 
-    /// Whether the server has said that nothing more will come.
+    /// Whether the server has sent close_notify.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Goes on as far as the bytes at hand allow, and sends `to_send`.
+    /// Processes as many of the received bytes as possible, and encrypts `to_send`.
     fn advance(&mut self, plain: &mut Vec<u8>, to_send: &[u8]) -> Result<(), TlsFailure> {
         if let Some(failure) = &self.failed {
             return Err(failure.clone());
@@ -120,7 +120,7 @@ impl Tls {
             self.take_alerts();
             self.incoming = Vec::new();
         } else if self.closed || used == self.incoming.len() {
-            // What comes after the end has no meaning.
+            // Bytes after the end have no meaning.
             self.incoming.clear();
         } else {
             self.incoming.drain(..used);
@@ -128,7 +128,7 @@ impl Tls {
         result
     }
 
-    /// `used` counts the bytes at the front of `incoming` that are done with.
+    /// `used` counts the processed bytes at the front of `incoming`.
     fn step(&mut self, used: &mut usize, plain: &mut Vec<u8>, to_send: &[u8]) -> Result<(), TlsFailure> {
         loop {
             let UnbufferedStatus { discard, state, .. } =
@@ -138,7 +138,7 @@ impl Tls {
                 Ok(state) => state,
                 Err(error) => {
                     *used += done;
-                    // Before its ServerHello nothing that the server said was sound TLS.
+                    // Before its ServerHello the server has sent no valid TLS.
                     return Err(TlsFailure::new(&error, self.conn.protocol_version().is_some()));
                 }
             };
@@ -169,8 +169,8 @@ impl Tls {
         }
     }
 
-    /// Makes ready what rustls wants to tell the server about a failure. It must not read on: it gets no bytes, and is
-    /// asked only while there is something to tell.
+    /// Prepares the bytes with which rustls reports a failure to the server. rustls must not read further: it gets no
+    /// bytes, and is called only while it has something to write.
     fn take_alerts(&mut self) {
         while self.conn.wants_write() {
             match self.conn.process_tls_records(&mut []).state {
@@ -209,7 +209,7 @@ fn encrypt(
     })
 }
 
-/// Appends what `write` writes into the room it gets, and gives it more where it wants more.
+/// Appends what `write` writes to `out`, and enlarges the room if `write` needs more.
 fn append(
     out: &mut Vec<u8>,
     mut room: usize,

@@ -1,4 +1,4 @@
-//! A worker with a protocol and a driver that are nothing like the real ones.
+//! A worker with a protocol and a driver that are very different from the real ones.
 
 use super::*;
 use crate::address::Address;
@@ -11,7 +11,7 @@ use crate::protocol::http1::Wrong;
 use crate::protocol::{Answered, Asked, Body, Ended, Protocol};
 use crate::request::{BodyRule, Expectation, Prepared, StatusRule};
 
-/// What the server asks before it answers, and what it wants to hear then.
+/// What the server asks before it answers, and the reply that it expects.
 const ENQUIRY: u8 = 5;
 const ACKNOWLEDGEMENT: u8 = 6;
 
@@ -23,7 +23,7 @@ struct Lines {
 }
 
 impl Protocol for Lines {
-    /// How many answers there were.
+    /// The number of answers so far.
     type Shared = u16;
 
     fn shared(_: &[Prepared]) -> u16 {
@@ -85,7 +85,7 @@ impl Protocol for Lines {
     }
 }
 
-/// A server in memory, which takes three bytes at a time.
+/// A server in memory that takes three bytes at a time.
 struct Memory {
     events: VecDeque<(usize, Event, &'static [u8])>,
     last: (Event, &'static [u8]),
@@ -144,7 +144,7 @@ impl Driver for Memory {
         Ok(count)
     }
 
-    /// The end of a connection never has to do with the last request.
+    /// Every end of a connection counts as sent before the last request arrived.
     fn overtaken(&mut self, _: usize) -> bool {
         self.last.0 == Event::Ended
     }
@@ -209,6 +209,6 @@ fn any_protocol_runs_on_any_driver() {
     assert_eq!(statuses, (1..=7).map(|count| (count, 1)).collect::<Vec<_>>());
     assert_eq!((tally.mismatches.len(), tally.mismatches[0].body.as_slice()), (1, b"hullo".as_slice()));
     assert_eq!((tally.retried, tally.closed_by_server, tally.reconnects), (1, 1, 4));
-    // Ten lines, one of them a repetition, and an acknowledgement.
+    // Ten lines, one of them repeated, and an acknowledgement.
     assert_eq!((tally.bytes_written, worker.driver.lines), (10 * 13 + 1, 10));
 }

@@ -1,6 +1,6 @@
-//! An audit as a Markdown page for the docs.
+//! An audit as a Markdown page for documentation.
 //!
-//! Owns the headings and the tables' columns. Must not know how anything came about.
+//! Owns: the headings and the tables' columns. Must not know: how any figure was computed.
 
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ fn here(audit: &AuditRecord) -> String {
     format!("\n## On this machine\n\n{}", claims(audit))
 }
 
-/// The claims as this machine has them: a table, then those that cannot be tested; nothing where none was held against it.
+/// The claims compared with this machine: a table, then the claims that cannot be tested. Empty if no claim was compared.
 pub(crate) fn claims(audit: &AuditRecord) -> String {
     if audit.here.is_empty() {
         return String::new();
@@ -113,7 +113,7 @@ pub(crate) fn claims(audit: &AuditRecord) -> String {
     out
 }
 
-/// What is said beside some of the claims, as a list.
+/// The notes on some of the claims, as a list.
 fn notes(audit: &AuditRecord, title: &str, of: &dyn Fn(&ClaimHere) -> bool) -> String {
     let some = audit.here.iter().filter(|one| of(one));
     let lines: Vec<String> = some

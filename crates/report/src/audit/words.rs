@@ -1,6 +1,6 @@
 //! The words of an audit: outcomes, verdicts, figures and where they belong.
 //!
-//! Owns wording that the terminal and Markdown share. Must not know either; what comes from outside is not escaped here.
+//! Owns: the wording that the terminal and Markdown share. Must not know: either of them. It does not escape text from outside.
 
 use deadheat_analysis::number::{exact, interval, percent, three_digits};
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
@@ -36,12 +36,12 @@ pub(crate) fn verdict_word(verdict: ClaimVerdict) -> &'static str {
     }
 }
 
-/// `500 connections, node`; `shown` makes what comes from outside harmless.
+/// `500 connections, node`; `shown` escapes text from outside.
 pub(crate) fn place(row: Option<&str>, contender: Option<&str>, shown: &dyn Fn(&str) -> String) -> String {
     [row, contender].into_iter().flatten().map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// What follows from the figures, with its unit.
+/// The value derived from the figures, with its unit.
 pub(crate) fn found(check: &PublishedCheck) -> String {
     let shown = |value| match check.kind {
         CheckKind::Spread => percent(value),
@@ -50,7 +50,7 @@ pub(crate) fn found(check: &PublishedCheck) -> String {
     check.found.map_or_else(String::new, shown)
 }
 
-/// What it should have been, with its unit.
+/// The expected value, with its unit.
 pub(crate) fn expected(check: &PublishedCheck) -> String {
     let shown = |value| match check.kind {
         CheckKind::Spread => percent(value),
@@ -59,7 +59,7 @@ pub(crate) fn expected(check: &PublishedCheck) -> String {
     check.expected.map_or_else(String::new, shown)
 }
 
-/// What was stated is shown as it was, what was computed is rounded.
+/// A stated value is shown as published; a computed one is rounded.
 fn expected_digits(value: f64) -> String {
     if value.fract() == 0.0 { exact(value) } else { three_digits(value) }
 }
@@ -78,7 +78,7 @@ fn with_unit(kind: CheckKind, number: String, counted: &str) -> String {
     }
 }
 
-/// How many figures came to what, in one sentence.
+/// The number of figures by outcome, in one sentence.
 pub(crate) fn headline(audit: &AuditRecord) -> String {
     let checks = |outcome| audit.checks.iter().filter(|one| one.outcome == outcome).count();
     let mut parts = vec![format!(
@@ -111,7 +111,7 @@ fn counted(all: &[(usize, &str)]) -> String {
     if some.is_empty() { "none".into() } else { some.join(", ") }
 }
 
-/// In which scenario; of a ratio of two scenarios both: `prepare-per-request / lookup`. `shown` makes what comes from outside harmless.
+/// The scenario. For a ratio of two scenarios, both: `prepare-per-request / lookup`. `shown` escapes text from outside.
 pub(crate) fn scenarios(one: &ClaimHere, shown: &dyn Fn(&str) -> String) -> String {
     let both = [&one.scenario, &one.baseline_scenario];
     both.into_iter().flatten().map(|name| shown(name)).collect::<Vec<_>>().join(" / ")
@@ -120,7 +120,7 @@ pub(crate) fn scenarios(one: &ClaimHere, shown: &dyn Fn(&str) -> String) -> Stri
 /// The published ratio: `1.39`, `0.55 to 0.60`.
 pub(crate) fn published(one: &ClaimHere) -> String {
     let Some((low, high)) = one.published else { return String::new() };
-    // What rounding alone leaves open is one figure.
+    // A range that rounding alone explains is shown as one figure.
     if high - low < 0.03 * high {
         three_digits(f64::midpoint(low, high))
     } else {

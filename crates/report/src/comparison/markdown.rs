@@ -1,7 +1,7 @@
-//! A comparison as Markdown, fit for a comment on a pull request.
+//! A comparison as Markdown, suitable for a comment on a pull request.
 //!
-//! Owns the table's columns and the escaping: names, versions and messages come from outside and must stay what they are,
-//! text. Must not know how numbers come about.
+//! Owns: the table's columns and the escaping: names, versions and messages come from outside and must remain plain text. Must not know: how numbers
+//! are computed.
 
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ fn places(all: &[ConditionPlace]) -> String {
     all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// One sentence for everything that was asked for; of many, only a count.
+/// One sentence for each requested comparison; if there are many, only a count.
 fn headlines(document: &CompareDocument) -> Vec<String> {
     if document.kind == ComparedKind::Loads {
         return vec!["one run each: no interval, no verdict".into()];
@@ -80,7 +80,7 @@ fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
     out +=
         &format!("\n| contender | metric | old | new | new/old{by} | verdict |\n|---|---|--:|--:|---|---|\n");
     for (at, one) in scenario.changes.iter().enumerate() {
-        // A name is said once for all its metrics.
+        // Show a name once for all its metrics.
         let first = at == 0 || scenario.changes[at - 1].contender != one.contender;
         let row = [
             if first { contender(one) } else { String::new() },
@@ -100,7 +100,7 @@ fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
     out
 }
 
-/// The name, with its version where that changed.
+/// The name, with its versions if they differ.
 fn contender(one: &Change) -> String {
     let name = if one.contender == one.old_contender {
         code(&one.contender)
@@ -135,14 +135,14 @@ fn foot(document: &CompareDocument) -> String {
     )
 }
 
-/// A name as code: nothing in it is a link, a mention, a cell's end or HTML.
+/// A name as code, so that nothing in it becomes a link, a mention, the end of a cell or HTML.
 pub(crate) fn code(name: &str) -> String {
     let name = plain(name);
     let harmless = |one: char| one.is_ascii_alphanumeric() || " ._/:@#+=,~%()'\"-?&!*;".contains(one);
     if !name.is_empty() && name.chars().all(harmless) && name.trim() == name {
         return format!("`{name}`");
     }
-    // A code span cannot hold every text inside a table; HTML with every sign spelt out can.
+    // Inside a table, a code span cannot hold every text. HTML with numeric character references can.
     let mut out = String::from("<code>");
     for one in name.chars() {
         if one.is_ascii() && !one.is_ascii_alphanumeric() && one != ' ' {
@@ -155,14 +155,14 @@ pub(crate) fn code(name: &str) -> String {
     out + "</code>"
 }
 
-/// Prose with names in it: whatever Markdown would act on is spelt out.
+/// Prose that contains names, with every character escaped that Markdown interprets.
 pub(crate) fn text(prose: &str) -> String {
     let mut out = String::new();
     for one in plain(prose).replace("://", ":\u{0}//").replace("www.", "www\u{0}.").chars() {
         match one {
-            // A mark that keeps a link from becoming one.
+            // A zero-width space keeps the text from becoming a link.
             '\u{0}' => out.push_str("&#8203;"),
-            // What becomes a mention or a link to an issue does so after the signs were read.
+            // Mentions and issue links are recognized after character references are decoded.
             '@' | '#' => {
                 let _ = write!(out, "&#{};&#8203;", one as u32);
             }

@@ -1,6 +1,6 @@
 //! The words of a comparison that its renderings share.
 //!
-//! Owns sentences, labels and units. Must not know terminals or Markdown: names stand in sentences as `name` writes them.
+//! Owns: sentences, labels and units. Must not know: terminals or Markdown. `name` formats the names in sentences.
 
 use deadheat_analysis::compare::Change;
 use deadheat_analysis::number::{amount, interval, percent, ratio, ratio_decimals};
@@ -8,7 +8,7 @@ use deadheat_record::{Experiment, Metric, Unit, VerdictWord};
 
 use crate::text::plain;
 
-/// A load in words, made harmless.
+/// A load in words, with text from outside escaped.
 pub(crate) fn shape(of: &Experiment) -> String {
     plain(&deadheat_analysis::experiment::sentence(of))
 }
@@ -45,7 +45,7 @@ pub(crate) fn verdict(word: VerdictWord) -> &'static str {
     }
 }
 
-/// What is said of one contender in one metric. `name` writes a name.
+/// The sentence about one contender in one metric. `name` formats a name.
 pub(crate) fn sentence(
     one: &Change,
     margin: f64,

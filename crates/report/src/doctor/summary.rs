@@ -1,6 +1,6 @@
-//! An examination on a terminal: what the machine is, what it can do, what is wrong with it.
+//! An examination on a terminal: facts about the machine, its performance, its problems.
 //!
-//! Owns the order and the wording. Must not know how numbers come about; what comes from outside is escaped here.
+//! Owns: the order and the wording, and the escaping of text from outside. Must not know: how numbers are computed.
 
 use deadheat_analysis::doctor::{is_invalid, listed, named, virtual_machine};
 use deadheat_analysis::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
@@ -16,7 +16,7 @@ use crate::text::{left, plain, right};
 /// Columns of the labels at the left.
 const LABEL: usize = 13;
 
-/// All of it in lines of at most the style's width.
+/// The whole summary, in lines of at most the style's width.
 pub fn summary(record: &DoctorRecord, style: &Style) -> String {
     let mut lines = heading(record, style);
     lines.push(String::new());
@@ -83,7 +83,7 @@ fn heading(record: &DoctorRecord, style: &Style) -> Vec<String> {
     lines
 }
 
-/// Labels and texts; what the machine lacks is said.
+/// Labels and texts. Features that the machine lacks are named too.
 fn facts(machine: &Machine, record: &DoctorRecord) -> Vec<(&'static str, String)> {
     let details = &machine.details;
     let mut all = vec![
@@ -259,7 +259,7 @@ fn limits(details: &MachineDetails) -> String {
     format!("{files}; {ports}; {backlog}")
 }
 
-/// What the kernel does against attacks, as far as it costs time; none where nothing is known of it.
+/// The kernel's mitigations of processor vulnerabilities, if they cost time; none if they are unknown.
 fn protection(details: &MachineDetails) -> Option<String> {
     let addresses = details.address_randomization.map(|level| match level {
         0 => "addresses the same at each start",
@@ -392,7 +392,7 @@ fn proof_table(proof: &Proof, style: &Style) -> Vec<String> {
     lines
 }
 
-/// What was asked for and what was true of a row with a plant.
+/// The requested and the actual ratio of a row with added work.
 fn planted(row: &ProofRow) -> Option<String> {
     let plant = row.plant.as_ref()?;
     let more = |ratio: f64| percent(ratio - 1.0);
@@ -409,7 +409,7 @@ fn planted(row: &ProofRow) -> Option<String> {
     ))
 }
 
-/// What will be done, and how long that takes at the most.
+/// Announces the races and the longest time that they can take.
 pub fn announcement(proof: &Proof) -> String {
     let names: Vec<String> = proof.rows.iter().map(|row| plain(&row.name)).collect();
     format!(
@@ -420,7 +420,7 @@ pub fn announcement(proof: &Proof) -> String {
     )
 }
 
-/// One race of the proof in a line, as it ends.
+/// One line for a finished race of the proof.
 pub fn race_line(proof: &Proof, race: &ProofRace, done: usize, style: &Style) -> String {
     let name = proof.rows.get(race.row).map_or_else(String::new, |row| plain(&row.name));
     let (word, tone) = verdict(race.verdict);

@@ -1,13 +1,13 @@
 //! Axes: their ends and round ticks.
 //!
-//! Owns which numbers are round. Must not know what is measured, nor how wide a drawing is.
+//! Owns: which numbers are round. Must not know: what is measured, or how wide a drawing is.
 
 use deadheat_analysis::number::time_ns;
 
 use super::model::Axis;
 
 impl Axis {
-    /// From 0 to a little more than the highest value, with about `most` ticks that are round in a unit of that size.
+    /// An axis from 0 to slightly above the highest value, with about `most` ticks at round multiples of the unit.
     pub(super) fn from_zero(
         values: impl IntoIterator<Item = f64>,
         (unit, most): (f64, f64),
@@ -20,7 +20,7 @@ impl Axis {
         Self { label: label.into(), log: false, domain: (0.0, high), ticks: labelled(ticks, format) }
     }
 
-    /// Times on a logarithmic axis, so much wider than they are at each end.
+    /// A logarithmic axis of times, extended by the factor `room` at each end.
     pub(super) fn of_times(values: impl IntoIterator<Item = f64>, room: f64, label: &str) -> Self {
         let (low, high) = ends(values).unwrap_or((1.0, 10.0));
         let room = room.max((high / low).powf(0.05));
@@ -30,7 +30,7 @@ impl Axis {
     }
 }
 
-/// The ends of all positive numbers; none where there are none.
+/// The smallest and the largest of the positive numbers; none if there are none.
 pub(super) fn ends(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let positive = values.into_iter().filter(|one| *one > 0.0 && one.is_finite());
     positive.fold(None, |found, one| {
@@ -47,7 +47,7 @@ pub(super) fn labelled(
     ticks.into_iter().map(label).collect()
 }
 
-/// As ticks have it: `20 ms` for `20.0 ms`.
+/// The text of a tick: `20 ms` for `20.0 ms`.
 pub(super) fn tick(text: &str) -> String {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let short =
@@ -55,14 +55,14 @@ pub(super) fn tick(text: &str) -> String {
     format!("{short} {unit}").trim_end().to_owned()
 }
 
-/// The least round step that cuts a length into at most so many parts.
+/// The smallest round step that divides a length into at most `most` parts.
 fn round_step(length: f64, most: f64) -> f64 {
     let power = 10_f64.powf(length.log10().floor());
     let steps = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|step| step * power);
     steps.into_iter().find(|step| length / step <= most).unwrap_or(power * 10.0)
 }
 
-/// Round numbers from 0 to at most `high`, at most about `most` of them.
+/// Round numbers from 0 to at most `high`. There are at most about `most` of them.
 fn zero_ticks(high: f64, most: f64) -> Vec<f64> {
     if !(high > 0.0 && high.is_finite()) {
         return vec![0.0];
@@ -71,7 +71,7 @@ fn zero_ticks(high: f64, most: f64) -> Vec<f64> {
     (0..).map(|at| f64::from(at) * step).take_while(|tick| *tick <= high * 1.0001).collect()
 }
 
-/// Round numbers between two, at most about `most` of them and at least a third as many.
+/// Round numbers between two numbers. There are at most about `most` of them, and at least a third as many.
 pub(super) fn between(low: f64, high: f64, most: f64) -> Vec<f64> {
     let step = round_step(high - low, most);
     let first = (low / step).ceil() as i64;
@@ -85,13 +85,13 @@ fn of_powers(low: f64, high: f64, multiples: &[f64]) -> Vec<f64> {
     all.filter(|one| (low..=high).contains(one)).collect()
 }
 
-/// What stands at a power of ten, and evenly between two on a logarithmic axis.
+/// The multiples of a power of ten that are nearly evenly spaced on a logarithmic axis.
 const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 const ALL: [f64; 9] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
 
-/// Round numbers between two on a logarithmic axis: 1, 2 and 5 of each power of ten, or the powers alone where those are too many; where
-/// they are fewer than three, all of 1 to 9; and where those are, too, round steps. Both ends are positive, the higher one at least 1.16
-/// times the lower one.
+/// Round numbers between two numbers on a logarithmic axis: 1, 2 and 5 of each power of ten. If these are too many, only the powers. If there are
+/// fewer than three, 1 to 9 of each power. If there are still fewer than three, round steps. Both ends are positive, and the higher is at least 1.16
+/// times the lower.
 fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     let powers = of_powers(low, high, &[1.0]);
     let mut finer = [&ROUND[..], &ALL[..]].into_iter().map(|multiples| of_powers(low, high, multiples));
@@ -102,7 +102,7 @@ fn log_ticks(low: f64, high: f64) -> Vec<f64> {
     }
 }
 
-/// Round ratios between two, some eight of them.
+/// About eight round ratios between two ratios.
 pub(super) fn ratio_ticks(low: f64, high: f64) -> Vec<f64> {
     if high / low > 4.0 {
         return log_ticks(low, high);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a figure leaves free around its times makes the higher end at least 1.16 times the lower one.
+        /// The room that a figure leaves around its times makes the higher end at least 1.16 times the lower one.
         #[test]
         fn a_logarithmic_axis_has_labels(low in 0.9..1e11_f64, decades in 0.066..9.0_f64) {
             let high = low * 10_f64.powf(decades);

@@ -1,6 +1,6 @@
 //! How long garbage collectors stopped each contender.
 //!
-//! Owns that figure. Must not know how a log is read.
+//! Owns: this figure. Must not know: how a log is read.
 
 use deadheat_analysis::CollectorResult;
 use deadheat_analysis::number::{three_digits, time_ns, whole};
@@ -10,7 +10,7 @@ use super::axis::ends;
 use super::model::{Axis, Cell, Dot, Drawing, Figure, Row, Rows, Section, Table};
 use super::{Scope, Set};
 
-/// The pauses of each scenario: one by one, as far as they were logged so; where there was none, a table is enough.
+/// The pauses of each scenario, one dot for each pause that was logged individually. If there were no pauses, only a table.
 pub(super) fn pauses(scope: &Scope<'_>) -> Vec<Figure> {
     scope.each(|one| one.collectors.len()).iter().map(|set| figure(scope, set)).collect()
 }
@@ -39,7 +39,7 @@ fn figure(scope: &Scope<'_>, set: &Set<'_>) -> Figure {
     };
     let groups = set.groups(|_| all().map(|(one, pauses)| row(scope, one, pauses)).collect());
     let drawing = ends(super::values(&groups)).map(|(low, high)| {
-        // Wide enough for round ticks, however alike the pauses are.
+        // Make the axis wide enough for round ticks even if all pauses are nearly equal.
         let middle = (low * high).sqrt();
         let x = Axis::of_times(
             [low.min(middle / 2.5), high.max(middle * 2.5)],

@@ -1,6 +1,6 @@
-//! What a request and a contender cost: CPU time, memory, size; one dot for each epoch.
+//! The cost of a request and of a contender: CPU time, memory, size. One dot for each epoch.
 //!
-//! Owns which values go into these figures. Must not know how usage is read.
+//! Owns: which values go into these figures. Must not know: how usage is read.
 
 use deadheat_analysis::number::{bytes, seldom, three_digits, time_ns};
 use deadheat_analysis::{ContenderResult, EpochFigures, ScenarioResult};
@@ -22,10 +22,10 @@ fn size(size: f64) -> String {
     bytes(size as u64)
 }
 
-/// What an epoch has of a cost: the value's name, the title of its column, whether its dots are hollow.
+/// One value of a cost in an epoch: its name, the title of its column, whether its dots are hollow.
 type Part = (&'static str, &'static str, bool, fn(&EpochFigures) -> Option<f64>);
 
-/// A cost that every epoch has.
+/// A cost that is measured in every epoch.
 pub(super) struct Cost {
     pub(super) kind: &'static str,
     pub(super) section: Section,
@@ -33,15 +33,15 @@ pub(super) struct Cost {
     pub(super) note: &'static str,
     pub(super) label: &'static str,
     pub(super) parts: &'static [Part],
-    /// What all epochs come to.
+    /// The value over all epochs.
     pub(super) whole: fn(&ContenderResult) -> Option<f64>,
     pub(super) show: fn(f64) -> String,
-    /// The size of what its ticks are round in.
+    /// The unit in which its ticks are round.
     pub(super) unit: f64,
 }
 
 impl Cost {
-    /// Those of all scenarios that are wanted.
+    /// The figures of all selected scenarios.
     pub(super) fn figures(&self, scope: &Scope<'_>, wanted: impl Fn(&ScenarioResult) -> bool) -> Vec<Figure> {
         let rows = |one: &ScenarioResult| one.results.iter().filter(|result| self.has(result)).count();
         let sets = scope.sets(|one| if wanted(one) { rows(one) } else { 0 });
@@ -137,12 +137,12 @@ pub(super) fn memory(scope: &Scope<'_>) -> Vec<Figure> {
     cost.figures(scope, |_| true)
 }
 
-/// CPU time per request in user mode and in the kernel, where it is told apart.
+/// CPU time per request in user mode and in the kernel, if the two were measured separately.
 fn parts(one: &ContenderResult) -> Option<(f64, f64)> {
     one.user_us_per_request.zip(one.system_us_per_request)
 }
 
-/// What CPU time is made of.
+/// The parts of CPU time.
 pub(super) fn cpu_parts(scope: &Scope<'_>) -> Vec<Figure> {
     let sets = scope.each(|scenario| scenario.results.iter().filter_map(parts).count());
     sets.iter().map(|set| of_parts(scope, set)).collect()
@@ -161,7 +161,7 @@ fn of_parts(scope: &Scope<'_>, set: &Set<'_>) -> Figure {
         Row { bars, ..Row::new(&one.contender, color) }
     };
     let groups = set.groups(|_| divided().map(row).collect());
-    // Few virtual machines have a processor that counts them.
+    // Few virtual machines have a processor that counts instructions.
     let counted = divided().find(|(one, _)| one.instructions_per_request.is_some());
     let source = counted.map(|(one, _)| match one.instructions_source.as_deref() {
         Some("instructions:u") => "#user-mode instructions",
@@ -232,7 +232,7 @@ fn from_round_to_round(scope: &Scope<'_>, set: &Set<'_>) -> Option<Figure> {
     Some(Figure { note: note.into(), says, ..figure })
 }
 
-/// What the study says that each contender is deployed as: a table is enough.
+/// The size of each contender's deployment, as the study states it. Only a table.
 pub(super) fn artefacts(scope: &Scope<'_>) -> Vec<Figure> {
     let results = || scope.report.scenarios.iter().flat_map(|one| &one.results);
     let size_of = |(_, name): (usize, &str)| {

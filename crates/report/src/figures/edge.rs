@@ -1,6 +1,7 @@
-//! What users see behind an edge cache: a model.
+//! Figures of the latency that users see behind an edge cache, according to a model.
 //!
-//! Owns those figures. Must not know the users' numbers: they are the report's. The page moves the curves to other hit rates.
+//! Owns: these figures. Must not know: how the users' numbers are computed; the report contains them. The page can move the curves to other hit
+//! rates.
 
 use deadheat_analysis::number::{percent, quantile, time_ns};
 use deadheat_analysis::{EdgeCache, EdgeUser, ScenarioResult};
@@ -13,7 +14,7 @@ fn cache(scenario: &ScenarioResult) -> Option<&EdgeCache> {
     scenario.edge_cache.as_ref().filter(|cache| !cache.users.is_empty())
 }
 
-/// For each scenario the users' curves, and beside them their percentiles and those of the origin alone.
+/// For each scenario, the users' curves, and their percentiles next to those of the origin alone.
 pub(super) fn behind(scope: &Scope<'_>) -> Vec<Figure> {
     let sets = scope.each(|scenario| cache(scenario).map_or(0, |cache| cache.users.len()));
     let figures = |set: &Set<'_>| {
@@ -23,7 +24,7 @@ pub(super) fn behind(scope: &Scope<'_>) -> Vec<Figure> {
     sets.iter().filter_map(figures).flatten().collect()
 }
 
-/// The quantiles of a user behind a cache: a hit takes the edge's time, a miss the edge's and the origin's.
+/// The quantiles of a user behind a cache. A hit takes the edge's time; a miss takes the edge's and the origin's.
 fn of_user(cache: &EdgeCache, origin: &Curve) -> Curve {
     let (hits, edge_ns) = (cache.hit_rate, cache.edge_latency_ns as f64);
     let hit = if hits > 0.0 { vec![(0.0, edge_ns), (hits, edge_ns)] } else { Vec::new() };
@@ -31,7 +32,7 @@ fn of_user(cache: &EdgeCache, origin: &Curve) -> Curve {
     hit.into_iter().chain(miss).collect()
 }
 
-/// Latency of users at the hit rate that the study names.
+/// Latency of users at the hit rate of the study.
 fn curves(scope: &Scope<'_>, set: &Set<'_>, cache: &EdgeCache) -> Option<Figure> {
     let scenario = set.scenarios[0];
     let is_user = |name: &str| cache.users.iter().any(|user| user.contender == name);
@@ -66,7 +67,7 @@ fn says(user: &EdgeUser) -> String {
     format!("{}: {}", user.contender, times.join(", "))
 }
 
-/// A quantile, that of a user, and that of the origin alone.
+/// A quantile, the user's value, and the origin's value.
 type Told = (f64, fn(&EdgeUser) -> u64, fn(&EdgeUser) -> u64);
 const TOLD: [Told; 3] = [
     (0.5, |one| one.p50_ns, |one| one.origin_p50_ns),
@@ -74,7 +75,7 @@ const TOLD: [Told; 3] = [
     (0.99, |one| one.p99_ns, |one| one.origin_p99_ns),
 ];
 
-/// What users see at the hit rate that the study names, beside the origin alone.
+/// Latency of users at the hit rate of the study, next to that of the origin alone.
 fn users(scope: &Scope<'_>, set: &Set<'_>, cache: &EdgeCache) -> Figure {
     let groups: Vec<Group> = TOLD.iter().map(|told| group(scope, cache, told)).collect();
     let x = Axis::of_times(values(&groups), 1.2, "time until the answer; shorter is better");

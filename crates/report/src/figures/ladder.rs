@@ -1,6 +1,6 @@
-//! A ladder: what each part of the work adds to a request, one part behind the other.
+//! A ladder: the time that each part of the work adds to a request, with the parts placed end to end.
 //!
-//! Owns that figure. Must not know how the parts come about.
+//! Owns: this figure. Must not know: how the parts are computed.
 
 use deadheat_analysis::number::time_ns;
 use deadheat_analysis::{Climb, LadderResult, LadderStep};
@@ -9,7 +9,7 @@ use super::axis::tick;
 use super::model::{Axis, Bar, Cell, Color, Drawing, Figure, Group, Key, Row, Section, Table};
 use super::{Scope, values};
 
-/// The parts of each contender's request, of each ladder.
+/// For each ladder, the parts of each contender's request.
 pub(super) fn parts(scope: &Scope<'_>) -> Vec<Figure> {
     scope.report.ladders.iter().filter(|one| !one.contenders.is_empty()).map(figure).collect()
 }
@@ -50,7 +50,7 @@ fn figure(ladder: &LadderResult) -> Figure {
     }
 }
 
-/// The steps of a climb, each from where the one before ends.
+/// The steps of a climb. Each starts where the one before ends.
 fn row(ladder: &LadderResult, climb: &Climb) -> Row {
     let mut end_us = 0.0;
     let bar = |step: &LadderStep| {
@@ -68,7 +68,7 @@ fn row(ladder: &LadderResult, climb: &Climb) -> Row {
     }
 }
 
-/// What is said of rungs that are faster than the one before, though it asks less of a server.
+/// A note on rungs that are faster than the one before, although that one asks less of a server.
 fn falling(ladder: &LadderResult) -> String {
     let (mut all, mut some) = (String::new(), Vec::new());
     for rung in &ladder.rungs {
@@ -96,7 +96,7 @@ fn falling(ladder: &LadderResult) -> String {
 mod tests {
     use super::*;
 
-    /// A ladder of three rungs; `faster` says of each contender on which of them it is faster than before.
+    /// A ladder of three rungs. `faster` says for each contender on which rungs it is faster than on the one before.
     fn ladder(faster: [[bool; 3]; 3]) -> LadderResult {
         let rungs = ["nothing", "json", "steady"].map(str::to_owned).to_vec();
         let step = |(scenario, faster): (&String, bool)| LadderStep {

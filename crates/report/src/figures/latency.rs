@@ -1,6 +1,6 @@
 //! Latency by percentile, on an axis of nines: the tail has as much room as the rest.
 //!
-//! Owns that axis. Must not know where latencies come from.
+//! Owns: this axis. Must not know: where latencies come from.
 
 use deadheat_analysis::ContenderResult;
 use deadheat_analysis::number::{quantile, time_ns};
@@ -10,7 +10,7 @@ use super::model::{
 };
 use super::{Scope, Set};
 
-/// Quantiles with a dot and a column of their own.
+/// Quantiles that have a dot and a column.
 const NAMED: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 const COLUMNS: [&str; 10] =
     ["contender", "#p50", "#p75", "#p90", "#p95", "#p99", "#p99.9", "#p99.99", "#p99.999", "#max"];
@@ -29,10 +29,10 @@ const TICKS: [(f64, &str); 10] = [
 
 pub(super) const LABEL: &str = "share of requests answered within the time";
 
-/// A share of requests, and the nanoseconds within which they were answered.
+/// Pairs of a share of requests and the nanoseconds within which they were answered.
 pub(super) type Curve = Vec<(f64, f64)>;
 
-/// One nine is one step.
+/// Position on the axis of nines: each nine is one step.
 pub(super) fn nines(at: f64) -> f64 {
     -(1.0 - at).log10()
 }
@@ -98,7 +98,7 @@ pub(super) fn says(one: &ContenderResult) -> String {
     format!("{}: {}", one.contender, known.collect::<Vec<_>>().join(", "))
 }
 
-/// Curves on an axis of nines, which has ticks beyond its end for whoever moves it; on the other axis there is also room for a time.
+/// Curves on an axis of nines. This axis has ticks beyond its end, because readers can move it. The other axis also has room for the time `also`.
 pub(super) fn plot(curves: Vec<(&str, Color, &Curve)>, also: Option<f64>, label: &str) -> Plot {
     let all = || curves.iter().flat_map(|(_, _, curve)| curve.iter());
     let last = all().map(|(at, _)| nines(*at)).fold(1.0, f64::max) * 1.02;

@@ -1,11 +1,11 @@
-//! What a figure is: plain data that the page and the SVG files draw alike.
+//! The model of a figure: plain data that the page and the SVG files draw in the same way.
 //!
-//! Owns: how a figure is written for the page. Values stand where they are on an axis; texts that are read are made already. Names are as
-//! the record has them: whoever draws makes what acts on a reader visible. Must not know what is shown, nor pixels.
+//! Owns: how a figure is written for the page. Values are positions on an axis. Texts are ready to display. Names are as in the record, and the code
+//! that draws them makes control characters visible. Must not know: what is shown, or pixels.
 
 use serde::{Serialize, Serializer};
 
-/// The section of the page that a figure stands in.
+/// The section of the page that contains the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Section {
@@ -25,19 +25,19 @@ pub(crate) enum Section {
 /// One figure.
 #[derive(Serialize)]
 pub(crate) struct Figure {
-    /// What kind of figure: the beginning of a file's name, and a handle for styles and tests.
+    /// Kind of the figure: the beginning of a file's name, and an identifier for styles and tests.
     pub(crate) kind: &'static str,
     pub(crate) section: Section,
-    /// What it is of: the scenario's name, for example. The end of a file's name.
+    /// Subject, for example the scenario's name: the end of a file's name.
     pub(crate) subject: String,
     pub(crate) title: String,
-    /// How it is read, and what to look at.
+    /// How to read it, and what to look at.
     pub(crate) note: String,
-    /// What has which colour, where nothing else says it.
+    /// Meaning of the colours, if nothing else explains it.
     pub(crate) legend: Vec<Key>,
-    /// None where a table is enough.
+    /// None if a table is enough.
     pub(crate) drawing: Option<Drawing>,
-    /// What a plot shows in words, for those who do not see it; rows speak for themselves.
+    /// A description of a plot for screen readers. Rows need none.
     #[serde(skip)]
     pub(crate) says: Vec<String>,
     /// The numbers behind it.
@@ -45,7 +45,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// One without a note and a legend.
+    /// A figure without a note and a legend.
     pub(crate) fn new(
         (kind, section): (&'static str, Section),
         subject: impl Into<String>,
@@ -66,18 +66,18 @@ pub(crate) struct Key {
     pub(crate) color: Color,
 }
 
-/// What a colour stands for.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Color {
-    /// A contender by its place in the plan, or a part by its place among the parts.
+    /// A contender by its index in the plan, or a part by its index among the parts.
     Series(usize),
     Good,
     Bad,
     Neutral,
 }
 
-/// The two ways in which figures are laid out.
+/// The two layouts of figures.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Drawing {
@@ -91,22 +91,22 @@ impl Drawing {
     }
 }
 
-/// An axis: its ends, its ticks with their labels, what is measured along it.
+/// An axis: its ends, its ticks with their labels, and its label.
 #[derive(Debug, Serialize)]
 pub(crate) struct Axis {
     pub(crate) label: String,
-    /// Whether equal ratios are equal lengths.
+    /// Whether the axis is logarithmic.
     pub(crate) log: bool,
     pub(crate) domain: (f64, f64),
-    /// In ascending order; where there is little room, not all of them are labelled.
+    /// Ticks in ascending order. If there is little room, not all of them get a label.
     pub(crate) ticks: Vec<(f64, String)>,
 }
 
-/// One row for each contender or pair, values from left to right, groups under headings.
+/// Rows, one for each contender or pair, with values from left to right, in groups under headings.
 #[derive(Serialize)]
 pub(crate) struct Rows {
     pub(crate) x: Axis,
-    /// Shaded: values that count as alike.
+    /// Shaded range: values that count as equal.
     pub(crate) band: Option<(f64, f64)>,
     /// A line through all rows.
     pub(crate) rule: Option<f64>,
@@ -119,19 +119,19 @@ pub(crate) struct Group {
     pub(crate) rows: Vec<Row>,
 }
 
-/// One row: bars, or an interval, or dots with what they come to.
+/// One row: bars, or an interval, or dots with their summary.
 #[derive(Serialize)]
 pub(crate) struct Row {
     pub(crate) label: String,
-    /// At its right: the figure in words.
+    /// Text at the right: the figure in words.
     pub(crate) aside: String,
     pub(crate) color: Color,
     pub(crate) interval: Option<(f64, f64)>,
-    /// What the dots come to: a line across the row; without dots a large dot.
+    /// The value that summarizes the dots, drawn as a line across the row; without dots, a large dot.
     pub(crate) mark: Option<Dot>,
-    /// What each dot is: it is read with the dot's number. Empty where dots say it themselves.
+    /// Meaning of a dot. Screen readers read it with the number of the dot. Empty if the dots describe themselves.
     pub(crate) each: &'static str,
-    /// In time order: earlier ones stand higher.
+    /// Dots in time order: earlier ones are higher.
     pub(crate) dots: Vec<Dot>,
     pub(crate) bars: Vec<Bar>,
 }
@@ -146,7 +146,7 @@ impl Row {
 /// One value of a row.
 pub(crate) struct Dot {
     pub(crate) value: f64,
-    /// What is read there, after the row's label and a comma.
+    /// Text that screen readers read, after the row's label and a comma.
     pub(crate) said: String,
     pub(crate) hollow: bool,
 }
@@ -171,11 +171,11 @@ pub(crate) struct Bar {
     pub(crate) to: f64,
     pub(crate) color: Color,
     pub(crate) hollow: bool,
-    /// What is read there, after the row's label and a comma.
+    /// Text that screen readers read, after the row's label and a comma.
     pub(crate) said: String,
 }
 
-/// Lines and dots over something else. One panel is high; several stand one under the other, on the same axes.
+/// Lines and dots over a shared axis. A single panel is high; several are stacked, with the same axes.
 #[derive(Serialize)]
 pub(crate) struct Plot {
     pub(crate) x: Axis,
@@ -186,15 +186,15 @@ pub(crate) struct Plot {
 #[derive(Serialize)]
 pub(crate) struct Panel {
     pub(crate) title: Option<String>,
-    /// Shaded from the one to the other, from left to right.
+    /// Ranges to shade, from left to right.
     pub(crate) shaded: Vec<(f64, f64)>,
     pub(crate) lines: Vec<Line>,
 }
 
-/// Points that belong together.
+/// Points of one line.
 #[derive(Serialize)]
 pub(crate) struct Line {
-    /// Read before what is read at each point; a line without a name is not read at all.
+    /// Text that screen readers read before that of each point. A line without a name is not read.
     pub(crate) name: String,
     pub(crate) color: Color,
     pub(crate) stroke: Stroke,
@@ -202,29 +202,29 @@ pub(crate) struct Line {
     pub(crate) points: Vec<Point>,
 }
 
-/// What joins the points of a line.
+/// The style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Stroke {
     None,
-    /// The figure's main lines: there is room for the line's name at its end.
+    /// A main line of the figure, with room for its name at its end.
     Bold,
     Thin,
-    /// Behind the dots, which are what is to be seen.
+    /// A line behind the dots, which matter more.
     Faint,
-    /// Not measured.
+    /// Values that were not measured.
     Dashed,
 }
 
-/// Which points of a line have a dot.
+/// The points of a line that have a dot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Dots {
     None,
     Each,
-    /// Each has a small one: there are very many.
+    /// Every point has a small dot, because there are many points.
     Fine,
-    /// Those at these places.
+    /// The points with these indices.
     At(Vec<usize>),
 }
 
@@ -242,12 +242,12 @@ impl Point {
     }
 }
 
-/// What a point has beside its place.
+/// An addition to a point.
 pub(crate) enum More {
     Nothing,
-    /// A bar from the one to the other through it.
+    /// A vertical bar between two values, through the point.
     Ends(f64, f64),
-    /// It does not count: a cross, and the line passes it by.
+    /// The point does not count. It is drawn as a cross, and the line skips it.
     LeftOut,
 }
 
@@ -262,7 +262,7 @@ impl Serialize for Point {
     }
 }
 
-/// A place in a drawing: no screen shows more than five digits of it.
+/// A position in a drawing, with at most five digits, which is enough for any screen.
 struct Short(f64);
 
 impl Serialize for Short {
@@ -271,7 +271,7 @@ impl Serialize for Short {
     }
 }
 
-/// A number as it is, without `.0` where it is whole.
+/// A number in full, without `.0` if it is whole.
 struct Exact(f64);
 
 impl Serialize for Exact {
@@ -289,9 +289,9 @@ impl Serialize for Exact {
 #[derive(Serialize)]
 pub(crate) struct Table {
     pub(crate) caption: String,
-    /// Titles; `#` before one says that its column holds numbers.
+    /// Titles. A `#` at the start marks a column of numbers.
     pub(crate) columns: Vec<String>,
-    /// None where they only repeat the record, from which the page makes them: they would double its size.
+    /// None if they only repeat the record. The page then makes them from the record, because including them would double its size.
     pub(crate) rows: Option<Vec<Vec<Cell>>>,
 }
 
@@ -310,7 +310,7 @@ impl Table {
     }
 }
 
-/// What a cell shows; a number's text has its value beside it.
+/// The content of a cell; a number has a text and a value.
 pub(crate) enum Cell {
     Text(String),
     Number(String, Option<f64>),
@@ -321,7 +321,7 @@ impl Cell {
         Self::Text(text.into())
     }
 
-    /// A dash where there is none.
+    /// A number, or a dash if there is none.
     pub(crate) fn number(value: Option<f64>, show: impl Fn(f64) -> String) -> Self {
         Self::Number(value.map_or_else(|| "–".into(), show), value)
     }

@@ -1,6 +1,6 @@
-//! Ratios around 1: with their intervals, and epoch by epoch.
+//! Ratios around 1, with their intervals and epoch by epoch.
 //!
-//! Owns how a comparison is shown. Must not know how it came about.
+//! Owns: how a comparison is shown. Must not know: how it was computed.
 
 use deadheat_analysis::number::{ends_nearby, interval, percent, ratio, ratio_decimals};
 use deadheat_analysis::{Comparison, ScenarioResult};
@@ -28,7 +28,7 @@ pub(super) fn epochs(scope: &Scope<'_>) -> Vec<Figure> {
     pairs(scope).iter().filter(some).map(Pairs::epochs).collect()
 }
 
-/// Metric by metric, in the order in which scenarios compare them.
+/// One entry for each metric, in the order in which scenarios compare them.
 fn pairs<'r>(scope: &Scope<'r>) -> Vec<Pairs<'r>> {
     let mut metrics: Vec<Metric> = Vec::new();
     for one in scope.measured().flat_map(|one| &one.comparisons) {
@@ -53,7 +53,7 @@ fn of(scenario: &ScenarioResult, metric: Metric) -> impl Iterator<Item = &Compar
 }
 
 impl<'r> Pairs<'r> {
-    /// Each with its scenario.
+    /// All comparisons with their scenario.
     fn all(&self) -> impl Iterator<Item = (&'r ScenarioResult, &'r Comparison)> {
         let scenarios = self.set.scenarios.iter().copied();
         scenarios.flat_map(|scenario| of(scenario, self.metric).map(move |one| (scenario, one)))
@@ -73,7 +73,7 @@ impl<'r> Pairs<'r> {
                 word(one.verdict).1,
                 one.epochs
             );
-            // An end that has no room reaches the edge.
+            // Cut off an interval that exceeds the axis at its edge.
             let ends = one.low.zip(one.high).map(|(from, to)| (from.clamp(low, high), to.clamp(low, high)));
             let mark = one.ratio.map(|value| Dot { value, said: about, hollow });
             let of_epochs =
@@ -149,12 +149,12 @@ impl<'r> Pairs<'r> {
         Figure { note: note.into(), ..Figure::new(kind, subject, self.set.title(title), drawing, table) }
     }
 
-    /// Ratios that count as equivalent.
+    /// The range of ratios that count as equivalent.
     fn band(&self) -> (f64, f64) {
         (1.0 / (1.0 + self.margin), 1.0 + self.margin)
     }
 
-    /// An axis on which all these ratios and the band can be seen.
+    /// An axis that includes all these ratios and the band.
     fn axis(&self, ratios: impl Iterator<Item = f64>) -> Axis {
         let band = self.band();
         let (low, high) = ends(ratios.chain([band.0 / 1.02, band.1 * 1.02])).unwrap_or(band);
@@ -180,7 +180,7 @@ fn color(one: &Comparison) -> Color {
     }
 }
 
-/// Whether nothing can be said of it.
+/// Whether the comparison has no conclusion.
 fn hollow(one: &Comparison) -> bool {
     matches!(one.verdict, VerdictWord::Inconclusive | VerdictWord::Invalid)
 }
@@ -213,7 +213,7 @@ fn said(one: &Comparison) -> String {
     format!("{mark} {word}{negligible}{provisional}")
 }
 
-/// An error rate in at most three digits.
+/// An error rate with at most three digits.
 fn alpha(value: f64) -> String {
     format!("{value:.2e}").parse::<f64>().unwrap_or(value).to_string()
 }

@@ -1,6 +1,6 @@
-//! A sweep: the rate over what is varied, with intervals, and the law that was fitted to it.
+//! A sweep: the rate over the varied setting, with intervals, and the law that was fitted to it.
 //!
-//! Owns that figure. Must not know how rates and laws come about.
+//! Owns: this figure. Must not know: how rates and laws are computed.
 
 use deadheat_analysis::number::{exact, interval_of, three_digits};
 use deadheat_analysis::{Fit, SweepResult};
@@ -21,7 +21,7 @@ struct At<'r> {
 }
 
 impl At<'_> {
-    /// What is read of it, after its name.
+    /// Its description, which follows the contender's name.
     fn said(&self) -> String {
         let ends = self.ends.map_or_else(String::new, |(low, high)| format!(", {}", interval_of(low, high)));
         format!("at {}: {}/s{ends}", exact(self.n), three_digits(self.rate))

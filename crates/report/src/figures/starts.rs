@@ -1,6 +1,6 @@
-//! Cold starts: every fresh start, and the starts of epochs.
+//! Cold starts: every fresh start of scenarios that compare starts, and the starts of epochs.
 //!
-//! Owns which starts go into which figure. Must not know how readiness is found out.
+//! Owns: which starts go into which figure. Must not know: how readiness is determined.
 
 use deadheat_analysis::number::time_ns;
 use deadheat_analysis::{ContenderResult, ScenarioResult};
@@ -18,7 +18,7 @@ fn any(scenario: &ScenarioResult) -> bool {
     scenario.results.iter().any(|one| !one.cold_starts_ns.is_empty())
 }
 
-/// Every start of scenarios of fresh starts.
+/// Every start in scenarios that compare fresh starts.
 pub(super) fn fresh(scope: &Scope<'_>) -> Vec<Figure> {
     let sets = scope.each(|one| if any(one) { one.results.len() } else { 0 });
     let figure = |set: &super::Set<'_>| {
@@ -53,7 +53,7 @@ pub(super) fn fresh(scope: &Scope<'_>) -> Vec<Figure> {
     sets.iter().map(figure).collect()
 }
 
-/// The starts of all other scenarios' epochs.
+/// The starts of the epochs of all other scenarios.
 pub(super) fn of_epochs(scope: &Scope<'_>) -> Vec<Figure> {
     let cost = Cost {
         kind: "cold-start",

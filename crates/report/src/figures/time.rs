@@ -1,6 +1,6 @@
-//! Throughput over time: every slice of every round, with starts and warm-ups between them; and the pilot's warm-up.
+//! Throughput over time: every slice of every round, with starts and warm-ups between them. Also the pilot's warm-up.
 //!
-//! Owns where epochs stand one behind the other. Must not know what is derived from rates.
+//! Owns: the position of epochs on the time axis. Must not know: what is derived from rates.
 
 use deadheat_analysis::ScenarioResult;
 use deadheat_analysis::number::{three_digits, time_ns};
@@ -109,7 +109,7 @@ fn means(scenario: &ScenarioResult) -> Table {
     Table::new(caption, &["contender", "#epoch", "#requests/s"], rows)
 }
 
-/// The rates of each pilot's windows, and the warm-up that was found by them.
+/// The rates of each pilot's windows, and the warm-up that the pilot found.
 pub(super) fn warm_up(scope: &Scope<'_>) -> Vec<Figure> {
     let loaded = |pilot: &&Pilot| pilot.contenders.iter().any(|one| one.window_rates_per_s.len() > 1);
     scope.report.record.pilots.iter().filter(loaded).map(|pilot| of_pilot(scope, pilot)).collect()

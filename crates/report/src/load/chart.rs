@@ -1,25 +1,25 @@
-//! A distribution of times drawn as columns over a logarithmic axis.
+//! A distribution of times, drawn as columns over a logarithmic axis.
 //!
-//! Owns which time falls into which column and where the axis is marked. Must not know whose times they are.
+//! Owns: which time falls into which column, and where the axis has ticks. Must not know: what the times belong to.
 
 use deadheat_record::EncodedHistogram;
 
 use crate::style::{Style, Tone};
 use crate::text::columns;
 
-/// The axis spans at least this ratio, so that a tick of 1, 2 or 5 lies on it.
+/// Minimum ratio of the axis' ends, so that a tick of 1, 2 or 5 lies on it.
 const LEAST_RATIO: f64 = 6.0;
-/// The shortest time that can be drawn; the engine's histograms do not tell shorter ones apart.
+/// The shortest time that can be drawn; the engine's histograms do not distinguish shorter ones.
 const SHORTEST_NS: f64 = 256.0;
 /// Columns between two labels.
 const GAP: usize = 2;
 
-/// The place and scale of a drawing.
+/// The size and scale of a drawing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chart {
     /// Columns.
     pub(super) width: usize,
-    /// Lines for the columns; axis, labels and marks take three more.
+    /// Height of the columns in lines; axis, labels and marks take three more.
     pub(super) height: usize,
 }
 
@@ -31,8 +31,8 @@ struct Bins {
 }
 
 impl Chart {
-    /// The drawing in `height + 3` lines, none wider than `width`; nothing for a histogram that is empty or cannot be
-    /// read. `marks` are names and times that are pointed at.
+    /// The drawing in `height + 3` lines, none wider than `width`. Empty if the histogram is empty or cannot be read. `marks` are names and times to
+    /// point at.
     pub(super) fn lines(
         &self,
         histogram: &EncodedHistogram,
@@ -49,7 +49,7 @@ impl Chart {
         for (name, ns) in marks {
             let at = bins.place(*ns as f64);
             let left = format!("{name} {arrow}");
-            // At the right end the name stands before its arrow.
+            // At the right end, the name is to the left of its arrow.
             let _ = row.put(at, &format!("{arrow} {name}"), 0) || row.put(at, &left, columns(&left) - 1);
         }
         lines.push(row.text());
@@ -83,8 +83,8 @@ impl Bins {
         (self.position(ns) as usize).min(self.counts.len() - 1)
     }
 
-    /// What the histogram cannot tell apart is spread over the columns that it covers, or columns narrower than its steps
-    /// would make a comb of a smooth curve.
+    /// Spreads the count of one histogram step over all columns that the step covers. Otherwise columns narrower than a step would turn a smooth
+    /// curve into a comb.
     fn spread(&mut self, from: f64, to: f64, count: f64) {
         let (start, end) = (self.position(from), self.position(to));
         let (first, last) = (self.place(from), self.place(to));
@@ -98,7 +98,7 @@ impl Bins {
         }
     }
 
-    /// The axis with its ticks, and their labels: at 1, 2 and 5 of every decade where there is room, else at 1.
+    /// The axis with its ticks, and their labels: at 1, 2 and 5 of every decade if there is room, otherwise at 1.
     fn axis(&self, style: &Style) -> (String, String) {
         let [line, tick] = if style.unicode { ['─', '┬'] } else { ['-', '+'] };
         let draw = |steps: &[f64]| {
@@ -107,7 +107,7 @@ impl Bins {
             for ns in ticks(self.low_ns, self.high_ns, steps) {
                 let (at, label) = (self.place(ns), style.spell(&label(ns)));
                 let fits = row.put(at, &label, columns(&label) / 2);
-                // At either end there may be no room for a label, and none is missed.
+                // A label that has no room at either end is not required.
                 all &= fits || at < columns(&label) || at + columns(&label) > self.counts.len();
                 if fits {
                     axis[at] = tick;
@@ -120,7 +120,7 @@ impl Bins {
             return (axis, labels);
         }
         let (all, decades, labels_of_decades) = draw(&[1.0]);
-        // Within one decade there may be no 1 at all.
+        // Within one decade there may be no tick at 1.
         if all && decades.contains(tick) { (decades, labels_of_decades) } else { (axis, labels) }
     }
 }
@@ -138,7 +138,7 @@ fn label(ns: f64) -> String {
     format!("{:.0} {unit}", ns / size)
 }
 
-/// Lines from the top; a column that holds anything at all can be seen.
+/// Lines from the top. Every column that is not empty is visible.
 fn bars(counts: &[f64], height: usize, style: &Style) -> Vec<String> {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = counts.iter().copied().fold(0.0, f64::max);
@@ -159,7 +159,7 @@ fn bars(counts: &[f64], height: usize, style: &Style) -> Vec<String> {
     (0..height).rev().map(|floor| line(floor).trim_end().to_owned()).collect()
 }
 
-/// A line on which labels are put where there is room.
+/// A line for labels, each placed only if there is room.
 struct Row {
     cells: Vec<char>,
     used: usize,
@@ -170,8 +170,7 @@ impl Row {
         Self { cells: vec![' '; width], used: 0 }
     }
 
-    /// Puts a label so that its character number `anchor` stands at `at`. Labels come from left to right; says whether
-    /// there was room.
+    /// Places a label so that its character number `anchor` is at `at`. Call it for labels from left to right. Returns whether there was room.
     fn put(&mut self, at: usize, label: &str, anchor: usize) -> bool {
         let length = label.chars().count();
         let Some(start) = at.checked_sub(anchor) else { return false };

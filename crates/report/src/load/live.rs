@@ -1,26 +1,25 @@
-//! A load while it runs: two lines for a terminal that are drawn over again, or one line now and then.
+//! A load while it runs: two lines on a terminal that are redrawn, or one line at intervals.
 //!
-//! Owns how its standing is written. Must not know terminals' cursors, clocks or the engine: what there is to show
-//! comes in.
+//! Owns: how its state is written. Must not know: terminal cursors, clocks or the engine. The caller supplies the data.
 
 use deadheat_analysis::number::{clock, three_digits, time_ns, whole};
 
 use crate::style::{Style, Tone};
 use crate::text::{right, shorten_end};
 
-/// The bar is at most this long.
+/// Maximum length of the bar.
 const LONGEST_BAR: usize = 60;
 
-/// How a load stands.
+/// The state of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadState {
-    /// What is done now.
+    /// The current phase.
     pub phase: Phase,
     /// Seconds since this phase began.
     pub elapsed_s: f64,
-    /// Seconds that the phase lasts at the most; none if only the number of requests ends it.
+    /// Maximum length of the phase in seconds; none if only the number of requests ends it.
     pub total_s: Option<f64>,
-    /// Requests that ended so far, and how many it takes; none if only time ends it.
+    /// Requests that ended so far, and the total; none if only time ends the phase.
     pub requests: Option<(u64, u64)>,
     /// Complete answers per second just now.
     pub rate_per_s: f64,
@@ -28,32 +27,32 @@ pub struct LoadState {
     pub p50_ns: Option<u64>,
     /// 99th percentile of latency just now.
     pub p99_ns: Option<u64>,
-    /// Requests that did not end well, so far.
+    /// Requests so far that did not end as expected.
     pub errors: u64,
     /// Connections in use.
     pub connections: u64,
 }
 
-/// What is done.
+/// A phase of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Load that does not count.
     WarmUp,
     /// Load that counts.
     Load,
-    /// Nothing more is begun; answers are waited for.
+    /// No request starts any more; the generator waits for answers.
     Drain,
 }
 
 impl LoadState {
-    /// How much is done, 0 to 1, by whatever ends it first.
+    /// Progress from 0 to 1, by the limit that ends the phase first.
     fn share(&self) -> f64 {
         let of_time = self.total_s.map_or(0.0, |total_s| self.elapsed_s / total_s);
         let of_requests = self.requests.map_or(0.0, |(done, total)| done as f64 / total.max(1) as f64);
         of_time.max(of_requests).clamp(0.0, 1.0)
     }
 
-    /// Seconds left, by whatever ends it first at this pace; none when it cannot be told.
+    /// Seconds left at this pace, by the limit that ends the phase first; none if unknown.
     fn left_s(&self) -> Option<f64> {
         let of_time = self.total_s.map(|total_s| (total_s - self.elapsed_s).max(0.0));
         let of_requests = self
@@ -72,7 +71,7 @@ impl LoadState {
     }
 }
 
-/// The standing in two lines of at most the style's width.
+/// The state in two lines of at most the style's width.
 pub fn lines(state: &LoadState, style: &Style) -> Vec<String> {
     let left =
         state.left_s().map_or_else(String::new, |left_s| format!("{} left", clock(left_s.ceil() as u64)));
@@ -95,12 +94,12 @@ pub fn lines(state: &LoadState, style: &Style) -> Vec<String> {
     ]
 }
 
-/// The standing in one line, for a log: `0:03: 21,300/s, p50 1.20 ms, p99 3.40 ms, 0 errors, 64 connections`.
+/// The state in one line, for a log: `0:03: 21,300/s, p50 1.20 ms, p99 3.40 ms, 0 errors, 64 connections`.
 pub fn plain_line(state: &LoadState) -> String {
     format!("{}{}: {}", state.doing(), clock(state.elapsed_s as u64), numbers(state, false))
 }
 
-/// `fixed`: every number has its place, so that nothing jumps when it is drawn over again.
+/// `fixed`: every number has a fixed position, so that nothing moves when the line is redrawn.
 fn numbers(state: &LoadState, fixed: bool) -> String {
     let place = |text: String, width| if fixed { right(&text, width) } else { text };
     let time = |ns: Option<u64>| place(ns.map_or_else(|| "-".into(), |ns| time_ns(ns as f64)), 7);

@@ -1,6 +1,6 @@
-//! The end of a lone load: what was asked, what came of it, and what weakens the numbers.
+//! The result of a lone load: its options, its results, and what weakens the numbers.
 //!
-//! Owns the order and the wording. Must not know how numbers come about; what comes from outside is escaped here.
+//! Owns: the order and the wording, and the escaping of text from outside. Must not know: how numbers are computed.
 
 use deadheat_analysis::number::{bytes, percent, three_digits, time_ns, whole};
 use deadheat_record::{BEYOND, LoadRecord, LoadShape, LoadTimes, Outcomes, beyond};
@@ -14,17 +14,17 @@ use crate::text::{columns, left, plain, right, shorten_end, wrap};
 const LABEL: usize = 13;
 const NAME: usize = 8;
 const TIME: usize = 11;
-/// From this width on, the drawing stands beside the table.
+/// Minimum width at which the drawing is next to the table.
 const BESIDE_FROM: usize = 120;
 const WIDEST_CHART: usize = 90;
-/// More mismatching answers are counted, not shown.
+/// Maximum number of mismatching answers that are shown. The others are only counted.
 const SHOWN_MISMATCHES: usize = 2;
-/// More causes are counted, not shown.
+/// Maximum number of causes that are shown. The others are only counted.
 const SHOWN_FAULTS: usize = 5;
-/// A closed load's lag is shown from this share of the median latency on.
+/// Minimum share of the median latency at which the lag of a closed load is shown.
 const LAG_SHOWN: f64 = 0.01;
 
-/// All of it in lines of at most the style's width.
+/// The whole summary, in lines of at most the style's width.
 pub fn summary(record: &LoadRecord, style: &Style) -> String {
     let mut lines = heading(record, style);
     lines.push(String::new());
@@ -134,7 +134,7 @@ fn times(record: &LoadRecord, style: &Style) -> Vec<String> {
     lines
 }
 
-/// Each line as it is and as it is painted.
+/// Each line without and with colours.
 fn table(record: &LoadRecord, style: &Style) -> Vec<(String, String)> {
     let mut kinds = vec![("latency", &record.latency_ns)];
     let lag = record.send_lag_ns.max.unwrap_or(0) as f64;

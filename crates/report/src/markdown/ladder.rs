@@ -1,6 +1,6 @@
 //! A ladder in Markdown: what each rung adds to a request of each contender.
 //!
-//! Owns its table. Must not know how the parts come about.
+//! Owns: its table. Must not know: how the parts are computed.
 
 use std::iter::once;
 

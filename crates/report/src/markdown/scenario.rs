@@ -1,6 +1,6 @@
-//! One scenario in Markdown: its verdicts, what each contender did, every pair, what follows from them.
+//! One scenario in Markdown: its verdicts, each contender's figures, every pair, the findings.
 //!
-//! Owns which figures are shown of which kind of scenario. Must not know how numbers come about.
+//! Owns: which figures each kind of scenario shows. Must not know: how numbers are computed.
 
 use deadheat_analysis::number::{interval, ratio, ratio_decimals, time_ns};
 use deadheat_analysis::{Comparison, ContenderResult, EdgeCache, EdgeUser, Report, ScenarioResult};
@@ -47,7 +47,7 @@ pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
     out + &collectors(&seen, "") + &findings(&scenario.findings)
 }
 
-/// A line for each contender, with those of the figures that any of them has.
+/// A line for each contender, with the columns that have a figure for at least one of them.
 fn figures(results: &[&ContenderResult], columns: &[Told]) -> String {
     let known: Vec<&Told> =
         columns.iter().filter(|told| results.iter().any(|one| told.of(one).is_some())).collect();
@@ -65,7 +65,7 @@ fn figures(results: &[&ContenderResult], columns: &[Told]) -> String {
     table(&titles, &rules, results.iter().map(row))
 }
 
-/// From so many pairs on, only those with the baseline in the first metric stand open.
+/// With at least this number of pairs, only those with the baseline in the first metric are shown unfolded.
 const FOLDED_FROM: usize = 13;
 
 fn comparisons(scenario: &ScenarioResult) -> String {
@@ -98,7 +98,7 @@ fn pairs(comparisons: &[&Comparison]) -> String {
     table(&titles, "---|---|--:|---|---", comparisons.iter().map(row))
 }
 
-/// What users see behind the study's cache, and the origin alone.
+/// The latency that users see behind the study's cache, and that of the origin alone.
 fn edge(cache: &EdgeCache, baseline: Option<&str>, shape: &Experiment) -> String {
     let base = cache.users.iter().find(|one| Some(one.contender.as_str()) == baseline);
     let row = |one: &EdgeUser| {

@@ -1,6 +1,6 @@
-//! A sweep in Markdown: all of its points in one table for each metric, as the terminal has it.
+//! A sweep in Markdown: all of its points in one table for each metric, as on the terminal.
 //!
-//! Owns its columns. Must not know how a point's figures come about.
+//! Owns: its columns. Must not know: how a point's figures are computed.
 
 use deadheat_analysis::{Report, SweepResult};
 use deadheat_record::Metric;
@@ -34,7 +34,7 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
     out + &collectors(&seen, sweep.axis.word()) + &findings(&sweep::found(sweep, &points))
 }
 
-/// Every contender at every point, in one metric; a point's value stands beside its first contender.
+/// Every contender at every point, in one metric. Only the first contender of a point shows the point's value.
 fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Option<&str>) -> String {
     let lettered = points.iter().any(|(_, point)| point.results.len() > 2);
     let against: String = base.map_or_else(|| "ratio".into(), |base| format!("vs {}", code(base)));

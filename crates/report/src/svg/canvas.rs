@@ -1,6 +1,6 @@
-//! What all figures are drawn on: a white sheet of one width, the page's colours, places along an axis.
+//! The canvas of all figures: a white sheet of fixed width, the page's colours, positions along an axis.
 //!
-//! Owns the drawing library, and that no text in a figure acts on a reader. Must not know what is drawn.
+//! Owns: the drawing library, and the escaping of all text in figures. Must not know: what is drawn.
 
 use std::error::Error;
 
@@ -13,7 +13,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::figures::{Axis, Color};
 use crate::text::{columns, plain, shorten_end};
 
-/// Pixels from left to right.
+/// Width in pixels.
 pub(super) const WIDTH: i32 = 960;
 pub(super) const INK: Paint = RGBColor(0x1d, 0x1c, 0x1a);
 pub(super) const MUTED: Paint = RGBColor(0x5d, 0x5a, 0x54);
@@ -23,7 +23,7 @@ pub(super) const WARM: Paint = RGBColor(0xf3, 0xef, 0xe3);
 pub(super) const BAD: Paint = RGBColor(0xb3, 0x40, 0x0a);
 const GOOD: Paint = RGBColor(0x00, 0x69, 0x5c);
 const NEUTRAL: Paint = RGBColor(0x4d, 0x55, 0x63);
-/// Told apart by people with any kind of colour vision; those of the page.
+/// The colours of the page. People with any kind of colour vision can distinguish them.
 const SERIES: [Paint; 8] = [
     RGBColor(0x0b, 0x62, 0xa8),
     RGBColor(0xc2, 0x50, 0x0c),
@@ -51,12 +51,12 @@ pub(super) fn paint(color: Color) -> Paint {
     }
 }
 
-/// About how many pixels a text takes: letters are about half as wide as they are high.
+/// Approximate width of a text in pixels: letters are about half as wide as high.
 pub(super) fn wide(text: &str, size: f64) -> i32 {
     (columns(&plain(text)) as f64 * size * 0.52).ceil() as i32
 }
 
-/// Where the values of an axis stand, in pixels.
+/// The positions of an axis' values, in pixels.
 pub(super) struct Along<'f> {
     axis: &'f Axis,
     pub(super) from: i32,
@@ -83,7 +83,7 @@ impl<'f> Along<'f> {
         ticks.map(|(at, label)| (self.at(*at), label.as_str()))
     }
 
-    /// Labels under an axis that goes from left to right: as many as have room beside each other.
+    /// Labels under a horizontal axis: as many as fit next to each other.
     pub(super) fn labels(&self, canvas: &Canvas<'_>, y: i32) -> Drawn {
         let mut free = i32::MIN;
         for (x, label) in self.ticks() {
@@ -98,12 +98,12 @@ impl<'f> Along<'f> {
     }
 }
 
-/// A sheet while it is drawn on.
+/// A sheet to draw on.
 pub(super) struct Canvas<'a> {
     area: DrawingArea<SVGBackend<'a>, Shift>,
 }
 
-/// The SVG of what is drawn on a sheet of that height.
+/// The SVG of a drawing on a sheet of the given height.
 pub(super) fn drawn(height: i32, draw: impl Fn(&Canvas<'_>) -> Drawn) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     {
@@ -117,7 +117,7 @@ pub(super) fn drawn(height: i32, draw: impl Fn(&Canvas<'_>) -> Drawn) -> Result<
 }
 
 impl Canvas<'_> {
-    /// Writes a text, cut to so many columns. Whatever comes from outside goes through here.
+    /// Writes a text, shortened to the given number of columns. All text from outside passes through here.
     pub(super) fn write(
         &self,
         text: &str,
@@ -142,7 +142,7 @@ impl Canvas<'_> {
         Ok(())
     }
 
-    /// A line through all places, so opaque and so many pixels wide.
+    /// A line through all places, with the given opacity and width in pixels.
     pub(super) fn line(&self, places: Vec<Place>, paint: Paint, opaque: f64, width: u32) -> Drawn {
         self.area.draw(&PathElement::new(places, paint.mix(opaque).stroke_width(width)))?;
         Ok(())

@@ -1,6 +1,6 @@
-//! Plots: lines and dots over something else, in one panel or in several of the same scale, one under the other.
+//! Plots: lines and dots over a shared axis, in one panel or in several stacked ones of the same scale.
 //!
-//! Owns where panels stand on a sheet. Must not know what is plotted.
+//! Owns: the position of panels on a sheet. Must not know: what is plotted.
 
 use super::SIDE;
 use super::canvas::{Along, BAD, Canvas, Drawn, INK, LEFT, MUTED, RIGHT, RULE, WARM, WIDTH, paint, wide};
@@ -8,10 +8,10 @@ use crate::figures::{Dots, Line, More, Panel, Plot, Point, Stroke};
 
 const AXIS: i32 = 30;
 const FOOT: i32 = 34;
-/// More points than this have smaller dots.
+/// With more points than this, dots are smaller.
 const MANY: usize = 2000;
 
-/// What one panel takes: what stands above it, and itself.
+/// The height of one panel: the space above it, and the panel itself.
 fn panel_height(plot: &Plot) -> (i32, i32) {
     let above = if plot.panels.iter().any(|panel| panel.title.is_some()) { 28 } else { 8 };
     (above, if plot.panels.len() > 1 { 92 } else { 360 })

@@ -1,6 +1,6 @@
-//! Rows: one for each contender or pair, values along one axis, groups under headings.
+//! Rows, one for each contender or pair, with values along one axis, in groups under headings.
 //!
-//! Owns where rows stand on a sheet. Must not know what their values are.
+//! Owns: the position of rows on a sheet. Must not know: what their values mean.
 
 use super::canvas::{Along, BAND, Canvas, Drawn, INK, LEFT, MUTED, Paint, RIGHT, RULE, WIDTH, paint, wide};
 use super::{LINE, SIDE};
@@ -9,7 +9,7 @@ use crate::text::{plain, wrap};
 
 const SIZE: f64 = 16.0;
 const AXIS: i32 = 34;
-/// The most that names take at the left, and words at the right.
+/// Maximum width of names at the left and of words at the right, in pixels.
 const SIDES: (i32, i32) = (250, 340);
 const BAR: i32 = 24;
 
@@ -39,7 +39,7 @@ pub(super) fn height(rows: &Rows) -> i32 {
     rows_height(rows) + AXIS + LINE * label(rows).len() as i32 + 10
 }
 
-/// What the longest text takes, within limits.
+/// Width of the longest text, within limits.
 fn widest<'t>(texts: impl Iterator<Item = &'t str>, most: i32) -> i32 {
     texts.map(|text| wide(text, SIZE)).max().unwrap_or(0).min(most)
 }
@@ -103,7 +103,7 @@ fn draw_row(canvas: &Canvas<'_>, row: &Row, top: i32, x: &Along<'_>) -> Drawn {
     }
     let steps = row.dots.len().saturating_sub(1).max(1) as f64;
     for (at, dot) in row.dots.iter().enumerate() {
-        // The first dot of a row stands at its top, the last at its bottom; a few stand on one line.
+        // The first dot of a row is at its top, the last at its bottom; one or two dots are on the middle line.
         let share = if row.dots.len() > 2 { 0.2 + 0.6 * at as f64 / steps } else { 0.5 };
         let place = (x.at(dot.value), top + (f64::from(height) * share).round() as i32);
         if dot.hollow { canvas.ring(place, 3, color)? } else { canvas.dot(place, 3, color, 0.75)? }

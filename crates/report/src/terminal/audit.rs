@@ -1,6 +1,6 @@
-//! An audit on a terminal: what is not sound in sentences, then everything in tables.
+//! An audit on a terminal: sentences about what is not sound, then tables of everything.
 //!
-//! Owns the order and the columns. What comes from outside is escaped here, once.
+//! Owns: the order and the columns. It escapes text from outside once.
 
 use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
 

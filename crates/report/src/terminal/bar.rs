@@ -1,13 +1,13 @@
 //! A ratio's interval drawn as a small line around 1.
 //!
-//! Owns where a ratio falls on the line (log scale). Must not know who is compared.
+//! Owns: the position of a ratio on the line (log scale). Must not know: what is compared.
 
 use crate::style::Style;
 
-/// What the bars of one table have in common.
+/// The scale that all bars of one table share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bar {
-    /// Columns, odd so that 1 has a column of its own.
+    /// Width in columns: an odd number, so that 1 is exactly in the middle column.
     pub(crate) columns: usize,
     /// ln of the ratio at either end.
     pub(crate) reach: f64,
@@ -16,7 +16,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// A scale on which all these ratios and the margin can be seen.
+    /// A scale that includes all these ratios and the margin.
     pub(crate) fn around(ratios: impl Iterator<Item = f64>, margin: f64, columns: usize) -> Self {
         let margin = margin.ln_1p();
         let far = ratios.filter(|ratio| *ratio > 0.0 && ratio.is_finite()).map(|ratio| ratio.ln().abs());
@@ -29,7 +29,7 @@ impl Bar {
     }
 }
 
-/// The interval as `├──●──┤`, over a line that marks 1 and the margin. An end that is not known reaches the edge.
+/// The interval as `├──●──┤`, over a line that marks 1 and the margin. An unknown end reaches the edge.
 pub(crate) fn bar(
     scale: &Bar,
     low: Option<f64>,

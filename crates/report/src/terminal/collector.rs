@@ -1,6 +1,6 @@
 //! Pauses of garbage collectors on a terminal: one table below a scenario's or a sweep's own.
 //!
-//! Owns its columns and the sentence that says where its numbers are from.
+//! Owns: its columns, and the sentence that explains the source of its numbers.
 
 use deadheat_analysis::CollectorResult;
 use deadheat_analysis::number::{three_digits, time_ns, whole};
@@ -10,7 +10,7 @@ use super::table::{self, Cell, Column};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
-/// The table, an empty line before it; where there is an axis, its values stand beside the contenders.
+/// The table, with an empty line before it. With an axis, its values are next to the contenders.
 pub(super) fn lines(collectors: &[(String, &CollectorResult)], axis: &str, style: &Style) -> Vec<String> {
     let about = "pauses of garbage collectors, from a diagnostic pass of its own with their logging on: what was measured is \
                  without it";

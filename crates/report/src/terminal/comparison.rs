@@ -1,6 +1,6 @@
 //! A comparison of two records on a terminal.
 //!
-//! Owns the order, the columns and which of them matter most. What comes from outside is escaped here, once.
+//! Owns: the order, the columns, and which of them matter most. It escapes text from outside once.
 
 use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, ComparedScenario};
 use deadheat_analysis::number::percent;
@@ -14,7 +14,7 @@ use crate::comparison::{label, quotient, sentence, shape, value};
 use crate::style::{Style, Tone};
 use crate::text::{plain, shorten_end, wrap};
 
-/// So many changes are told in sentences; of more, the table says it.
+/// Maximum number of changes that get a sentence. With more, there is only the table.
 const MOST_SENTENCES: usize = 6;
 
 /// The whole comparison, each line at most as wide as the style says.
@@ -32,7 +32,7 @@ pub fn comparison(document: &CompareDocument, style: &Style) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// What the conditions came to, an empty line before them; nothing without any.
+/// The results of the conditions, with an empty line before them; empty without conditions.
 pub fn conditions(results: &[ConditionResult], style: &Style) -> String {
     condition_lines(results, style).iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
@@ -84,7 +84,7 @@ fn columns(document: &CompareDocument, scenario: &ComparedScenario, style: &Styl
         cells: scenario.changes.iter().enumerate().map(|(at, one)| cell(at, one)).collect(),
     };
     let said = |text: String| Cell { text: style.spell(&text), tone: Tone::Plain };
-    // A name is said once for all its metrics.
+    // Show a name once for all its metrics.
     let first = |at: usize, one: &Change| at == 0 || scenario.changes[at - 1].contender != one.contender;
     let versions = |one: &Change| match (&one.old_version, &one.new_version) {
         (Some(old), Some(new)) if old != new => format!("{} -> {}", plain(old), plain(new)),

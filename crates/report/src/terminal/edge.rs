@@ -1,6 +1,6 @@
 //! The model of an edge cache on a terminal: one table below a scenario's own.
 //!
-//! Owns its columns and the sentence that says what it assumes.
+//! Owns: its columns, and the sentence that states its assumptions.
 
 use deadheat_analysis::number::{percent, three_digits, time_ns};
 use deadheat_analysis::{EdgeCache, EdgeUser};
@@ -25,7 +25,7 @@ pub(crate) fn over(one: u64, other: u64) -> Option<String> {
     (other > 0).then(|| three_digits(one as f64 / other as f64))
 }
 
-/// The table, an empty line before it; `baseline` is whom ratios are to.
+/// The table, with an empty line before it. Ratios are relative to `baseline`.
 pub(super) fn lines(cache: &EdgeCache, baseline: Option<&str>, closed: bool, style: &Style) -> Vec<String> {
     let mut lines = vec![String::new()];
     lines.extend(indented(&behind(cache, closed), 2, Tone::Quiet, style));

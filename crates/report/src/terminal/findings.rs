@@ -1,6 +1,6 @@
 //! Findings on a terminal: one entry per code, however many contenders it is about.
 //!
-//! Owns how messages of several contenders stand on one line.
+//! Owns: how messages of several contenders are combined in one line.
 
 use deadheat_record::{Finding, Severity};
 
@@ -40,12 +40,12 @@ fn entry(group: &[&Finding], style: &Style) -> Vec<String> {
     lines
 }
 
-/// More words of its own than these, and a message is not said before what all of them end with.
+/// If any contender's part of the message has more words than this, the common ending is not shared.
 const MOST_OWN_WORDS: usize = 4;
-/// What stands behind a figure and belongs to it.
+/// Words after a figure that belong to it.
 const UNITS: [&str; 9] = ["%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB"];
 
-/// What is said of several contenders, with as little said twice as can be.
+/// The combined message of several contenders, with as little repetition as possible.
 fn said(group: &[&Finding]) -> String {
     let [first, rest @ ..] = group else { return String::new() };
     if rest.is_empty() {
@@ -67,13 +67,13 @@ fn who(one: &Finding) -> String {
     plain(one.contender.as_deref().unwrap_or_default())
 }
 
-/// `bun 71.2 %, node 84 % of its cores used`: what all messages end with is said once.
+/// `bun 71.2 %, node 84 % of its cores used`: the common ending of all messages appears once.
 fn ending_alike(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
     let shared = messages[1..].iter().fold(messages[0].len(), |shared, words| {
         let same = messages[0].iter().rev().zip(words.iter().rev()).take_while(|(a, b)| a == b).count();
         shared.min(same)
     });
-    // A figure keeps its unit.
+    // Keep a figure and its unit together.
     let unit = messages[0].get(messages[0].len() - shared).is_some_and(|word| UNITS.contains(word));
     let shared = shared - usize::from(unit && shared > 0);
     if messages.iter().any(|words| words.len() - shared > MOST_OWN_WORDS) {
@@ -87,8 +87,8 @@ fn ending_alike(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
     Some(format!("{} {end}", figures.join(", ")).trim_end().into())
 }
 
-/// `bun: 30.2 µs of lag, 14.7 % of 205 µs (go: 26.6 µs, 12.0 %, 222 µs)`: the first says it, of the others only their figures are
-/// told. None where they differ in more than figures.
+/// `bun: 30.2 µs of lag, 14.7 % of 205 µs (go: 26.6 µs, 12.0 %, 222 µs)`: the message of the first contender in full, and only the figures of the
+/// others. None if the messages differ in more than figures.
 fn figures_apart(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
     let first = messages[0].as_slice();
     if messages.iter().any(|words| words.len() != first.len()) {
@@ -99,7 +99,7 @@ fn figures_apart(group: &[&Finding], messages: &[Vec<&str>]) -> Option<String> {
         words.get(at).map(|word| bare(word)).filter(|word| UNITS.contains(&word.as_str()))
     };
     let differs = |at: usize| messages.iter().any(|words| words[at] != first[at]);
-    // A unit that differs is said with the figure before it.
+    // A unit that differs is shown with the figure before it.
     let of_unit = |at: usize| unit(first, at + 1).is_some() && differs(at + 1);
     let apart: Vec<usize> =
         (0..first.len()).filter(|at| (differs(*at) && unit(first, *at).is_none()) || of_unit(*at)).collect();

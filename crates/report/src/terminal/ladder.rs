@@ -1,6 +1,6 @@
 //! A ladder on a terminal: what each rung adds to a request of each contender.
 //!
-//! Owns the table and the sentence that says what its numbers are.
+//! Owns: the table, and the sentence that explains its numbers.
 
 use deadheat_analysis::number::time_ns;
 use deadheat_analysis::{Climb, LadderResult, LadderStep};

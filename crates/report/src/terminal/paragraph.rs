@@ -1,9 +1,9 @@
-//! Text in lines of the terminal's width, in one tone.
+//! Wraps text to the terminal's width, in one tone.
 
 use crate::style::{Style, Tone};
 use crate::text::wrap;
 
-/// Wrapped text, every line indented; lines after the first by two more.
+/// Wrapped text with every line indented; lines after the first are indented by two more.
 pub(crate) fn indented(text: &str, indent: usize, tone: Tone, style: &Style) -> Vec<String> {
     let lines = wrap(&style.spell(text), style.width.saturating_sub(indent + 2));
     let line = |(index, line): (usize, &String)| {

@@ -1,6 +1,6 @@
-//! The differences that a parity check found, all at once.
+//! The table of all differences that a parity check found.
 //!
-//! Owns the table of `check`. Must not know how answers are compared.
+//! Owns: the table of `check`. Must not know: how answers are compared.
 
 use deadheat_record::Difference;
 
@@ -21,7 +21,7 @@ pub fn parity(differences: &[Difference], style: &Style) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// In the order in which the names first appear.
+/// Groups in the order in which their names first appear.
 fn grouped(all: Vec<&Difference>, name: fn(&Difference) -> &String) -> Vec<(&str, Vec<&Difference>)> {
     let mut groups: Vec<(&str, Vec<&Difference>)> = Vec::new();
     for one in all {
@@ -33,7 +33,7 @@ fn grouped(all: Vec<&Difference>, name: fn(&Difference) -> &String) -> Vec<(&str
     groups
 }
 
-/// One line per difference where expected and got fit beside the path, else three.
+/// One line per difference if both values fit next to the path, otherwise three.
 fn of_one_probe(probe: &str, differences: &[&Difference], style: &Style) -> Vec<String> {
     let mark = style.spell("…");
     let inner = style.width.saturating_sub(4);
@@ -74,7 +74,7 @@ fn of_one_probe(probe: &str, differences: &[&Difference], style: &Style) -> Vec<
     lines
 }
 
-/// Both values around the place where they begin to differ, when shortening took it away.
+/// Both values around the position where they start to differ, if shortening removed it.
 fn hidden(expected: &str, got: &str, width: usize, mark: &str) -> [String; 2] {
     let same = expected.chars().zip(got.chars()).take_while(|(a, b)| a == b).count();
     let from = same.saturating_sub(12);
@@ -85,7 +85,7 @@ fn hidden(expected: &str, got: &str, width: usize, mark: &str) -> [String; 2] {
     [format!("      expected  {}", around(expected)), format!("      got       {}", around(got))]
 }
 
-/// What is worth saying of where and when; the contract before the race is not.
+/// The place and time of a difference, if worth showing. The contract before the race is not.
 fn source(against: &str, when: &str) -> Option<String> {
     let compared = (against != "contract").then(|| format!("compared with {against}"));
     let moment = (when != "before").then(|| plain(when));

@@ -1,6 +1,6 @@
-//! What a CPU quota did to contenders on a terminal: one table below a scenario's own.
+//! The effect of a CPU quota on contenders: one table on the terminal, below that of the scenario.
 //!
-//! Owns where it stands and which of its columns give way. Must not know which figures there are.
+//! Owns: its position, and which of its columns are dropped first. Must not know: which figures there are.
 
 use deadheat_analysis::{Report, ScenarioResult};
 
@@ -10,7 +10,7 @@ use crate::columns;
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
-/// The table, an empty line before it; none without a quota.
+/// The table, with an empty line before it; none without a quota.
 pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
     let Some(held) = report.limits(&scenario.name).and_then(columns::quota) else { return Vec::new() };
     let mut lines = vec![String::new()];

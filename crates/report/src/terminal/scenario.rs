@@ -1,6 +1,6 @@
 //! One scenario: its headline, its table, its findings.
 //!
-//! Owns which columns there are and which of them matter most.
+//! Owns: which columns there are, and which of them matter most.
 
 use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
 use deadheat_analysis::{Comparison, ContenderResult, Ended, Ranking, Report, ScenarioResult};
@@ -16,7 +16,7 @@ use crate::text::plain;
 use crate::transport;
 use deadheat_analysis::experiment::sentence;
 
-/// From this width on, the interval is drawn too.
+/// Minimum width at which the interval is also drawn.
 const DRAWN_FROM: usize = 100;
 
 pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
@@ -69,7 +69,7 @@ fn about(report: &Report, scenario: &ScenarioResult) -> String {
     )
 }
 
-/// How many epochs count, how many more were left out, and why it ended.
+/// The number of epochs that count, the number left out, and why the scenario ended.
 pub(super) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
     let end = match scenario.ended {
         Ended::Decided => "decided",
@@ -88,7 +88,7 @@ pub(super) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
     format!("{counted} {epochs}{left_out}, {end}")
 }
 
-/// One table with everything where one metric is compared; else one for each of them, and one with the other figures.
+/// One table with everything if one metric is compared; otherwise one for each metric, and one with the other figures.
 fn tables(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
     let shown: Vec<Metric> = scenario.rankings.iter().map(|one| one.metric).collect();
     let sheet = |ranking| Sheet::new(report, scenario, ranking, style);
@@ -107,7 +107,7 @@ fn tables(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<Stri
     tables.into_iter().flat_map(lines).collect()
 }
 
-/// What the columns of one metric's table are made from.
+/// The data for the columns of one metric's table.
 struct Sheet<'a> {
     report: &'a Report,
     scenario: &'a ScenarioResult,
@@ -137,7 +137,7 @@ impl<'a> Sheet<'a> {
         })
     }
 
-    /// Who, the figure that is compared, the comparison.
+    /// The columns for the contender, the compared figure and the comparison.
     fn compared(&self) -> Vec<Column> {
         let versus = self.report.baseline(&self.scenario.name).map_or_else(String::new, |name| {
             format!("vs {}", crate::text::shorten_end(&plain(name), 18, &self.style.spell("…")))
@@ -157,7 +157,7 @@ impl<'a> Sheet<'a> {
         all
     }
 
-    /// The other figures; `shown` are those that have a place of their own.
+    /// The columns for the other figures; `shown` lists metrics that are already in a table.
     fn figures(&self, shown: &[Metric]) -> Vec<Column> {
         let told = columns::of(&self.scenario.shape).into_iter();
         let told = told.filter(|one| one.metric.is_none_or(|metric| !shown.contains(&metric)));
@@ -173,13 +173,13 @@ impl<'a> Sheet<'a> {
         told.map(column).chain([version]).collect()
     }
 
-    /// Letters only help from three contenders on: of two, the verdict says it.
+    /// The letter of a contender. Letters help only with three contenders or more; with two, the verdict is enough.
     fn rank(&self, row: &Row<'_>) -> Cell {
         let text = if self.ranking.contenders.len() > 2 { row.letters.to_owned() } else { String::new() };
         Cell { text, tone: Tone::Plain }
     }
 
-    /// The intervals drawn around 1, all on one scale.
+    /// The intervals, drawn around 1 on one scale.
     fn drawn(&self) -> Column {
         let width = if self.style.width >= 140 { 31 } else { 17 };
         let comparisons = self.rows.iter().filter_map(|row| row.comparison);
@@ -197,10 +197,10 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// What one line of the table is made of.
+/// The data for one line of the table.
 struct Row<'a> {
     result: &'a ContenderResult,
-    /// Against the race's baseline; none for the baseline itself.
+    /// Comparison with the race's baseline; none for the baseline itself.
     comparison: Option<&'a Comparison>,
     is_baseline: bool,
     letters: &'a str,
@@ -238,7 +238,7 @@ pub(super) fn versus(comparison: Option<&Comparison>, is_baseline: bool) -> Cell
     Cell { text, tone }
 }
 
-/// The ratio with its interval, as far as there are any.
+/// The ratio with its interval, if they are available.
 pub(crate) fn quotient(one: &Comparison) -> Option<String> {
     let shown = ratio(one.ratio?, ratio_decimals(one.low, one.high));
     Some(if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) })
@@ -250,7 +250,7 @@ pub(super) fn verdict_cell(comparison: Option<&Comparison>) -> Cell {
     Cell { text: text.into(), tone: if one.negligible { Tone::Plain } else { tone } }
 }
 
-/// A verdict's word and what it is to the eye.
+/// A verdict's word and its tone.
 pub(crate) fn verdict(verdict: VerdictWord) -> (&'static str, Tone) {
     match verdict {
         VerdictWord::Faster => ("faster", Tone::Good),

@@ -1,6 +1,6 @@
-//! A sweep: all of its points in one table, what they say of each contender, their findings.
+//! A sweep: all of its points in one table, the summary for each contender, the findings.
 //!
-//! Owns which columns there are. Must not know how a point's figures come about.
+//! Owns: which columns there are. Must not know: how a point's figures are computed.
 
 use deadheat_analysis::{Comparison, ContenderResult, Figure, Ranking, Report, ScenarioResult, SweepResult};
 use deadheat_record::Metric;
@@ -51,12 +51,12 @@ pub(super) fn lines(report: &Report, sweep: &SweepResult, style: &Style) -> Vec<
 
 /// One line of the table.
 struct Row<'a> {
-    /// Empty but for the first line of a point.
+    /// Empty except in the first line of a point.
     value: String,
     point: &'a ScenarioResult,
     ranking: &'a Ranking,
     result: &'a ContenderResult,
-    /// Whom the others of the point are compared with.
+    /// The contender that the others at the point are compared with.
     baseline: Option<&'a str>,
 }
 
@@ -85,7 +85,7 @@ fn columns(
     for &(value, point) in points {
         let Some(ranking) = point.ranking(metric) else { continue };
         let baseline = report.baseline(&point.name);
-        // Plan order: from point to point each contender keeps its place.
+        // Plan order, so that each contender keeps its position from point to point.
         for (index, result) in point.results.iter().enumerate() {
             let value = if index == 0 { value.to_string() } else { String::new() };
             rows.push(Row { value, point, ranking, result, baseline });

@@ -1,22 +1,22 @@
-//! Columns that fit: the least important are left out, the names shortened, nothing wraps.
+//! Fits columns into a width: drops the least important ones and shortens names, and never wraps.
 //!
-//! Owns which columns give way. Must not know what they hold.
+//! Owns: which columns are dropped. Must not know: their content.
 
 use crate::style::{Style, Tone};
 use crate::text::{columns, left, right, shorten_end};
 
-/// Columns between columns.
+/// Width of the gap between columns.
 const GAP: usize = 2;
-/// Columns up to this `keep` are left out before names are shortened below `NAME_LONG`.
+/// Columns with at most this `keep` are dropped before names become shorter than `NAME_LONG`.
 const LITTLE: u8 = 2;
 const NAME_MOST: usize = 40;
 const NAME_LONG: usize = 32;
-/// The other columns are left out before names are shortened below this.
+/// The other columns are dropped before names become shorter than this.
 const NAME_SHORT: usize = 14;
-/// Names are never shortened further.
+/// Names never become shorter than this.
 const NAME_LEAST: usize = 6;
 
-/// One cell: its text, already escaped, and what it is.
+/// One cell: its text, already escaped, and its tone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cell {
     pub(super) text: String,
@@ -26,12 +26,12 @@ pub(super) struct Cell {
 /// One column.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
-    /// Stands above the title, right-aligned with the last column of the same group.
+    /// Heading above the title, right-aligned with the last column of the same group.
     pub(super) group: &'static str,
     pub(super) title: String,
-    /// Whether texts start at the left.
+    /// Whether texts are left-aligned.
     pub(super) left: bool,
-    /// Columns with a lower one are left out first; `None` is never left out.
+    /// Columns with a lower value are dropped first; `None` is never dropped.
     pub(super) keep: Option<u8>,
     pub(super) cells: Vec<Cell>,
 }
@@ -41,7 +41,7 @@ impl Column {
         self.cells.iter().map(|cell| columns(&cell.text)).fold(columns(&self.title), usize::max)
     }
 
-    /// Whether it says nothing in any row.
+    /// Whether the column is empty in every row.
     fn is_empty(&self) -> bool {
         self.cells.iter().all(|cell| cell.text.is_empty())
     }
@@ -51,7 +51,7 @@ impl Column {
     }
 }
 
-/// The table in lines, indented by `indent`. The column at `name` is the one that is shortened; it is never left out.
+/// The table in lines, indented by `indent`. The column with index `name` is shortened if needed, and never dropped.
 pub(super) fn lines(mut table: Vec<Column>, name: usize, indent: usize, style: &Style) -> Vec<String> {
     let natural = table[name].width().min(NAME_MOST);
     let others = |table: &[Column], name: usize| {
@@ -64,7 +64,7 @@ pub(super) fn lines(mut table: Vec<Column>, name: usize, indent: usize, style: &
         }
     }
     while let Some((at, keep)) = least(&table) {
-        // What matters least goes before names are shortened much, the rest after.
+        // Drop the least important columns before names are shortened much, and the others afterwards.
         let wanted = natural.min(if keep <= LITTLE { NAME_LONG } else { NAME_SHORT });
         if others(&table, name) + wanted <= style.width {
             break;
@@ -80,10 +80,10 @@ fn total(table: &[Column]) -> usize {
     widths(table).iter().sum::<usize>() + GAP * table.len().saturating_sub(1)
 }
 
-/// As wide as each column must be, those of a group also wide enough to keep its name away from the name before it.
+/// The width of each column. The columns of a group are wide enough to separate its heading from the heading before it.
 fn widths(table: &[Column]) -> Vec<usize> {
     let mut widths: Vec<usize> = table.iter().map(Column::width).collect();
-    // What lies free above the columns since the last name, and whether there is one.
+    // The free width above the columns since the last heading, and whether there is one.
     let (mut free, mut named, mut from) = (0, false, 0);
     while from < table.len() {
         let group = table[from].group;
@@ -101,7 +101,7 @@ fn widths(table: &[Column]) -> Vec<usize> {
     widths
 }
 
-/// The column that is left out first, and how much it matters.
+/// The column to drop first, and its importance.
 fn least(table: &[Column]) -> Option<(usize, u8)> {
     let kept = table.iter().enumerate().filter_map(|(at, column)| Some((at, column.keep?)));
     kept.min_by_key(|(_, keep)| *keep)
@@ -133,7 +133,7 @@ fn draw(table: &[Column], indent: usize, style: &Style) -> Vec<String> {
         let cells = table.iter().zip(&widths).map(|(column, width)| {
             let cell = &column.cells[row];
             let padded = column.pad(&cell.text, *width);
-            // Only the text is painted: trailing spaces can then be cut off.
+            // Paint only the text, so that trailing spaces can be removed.
             padded.replacen(
                 &cell.text,
                 &style.paint(cell.tone, &cell.text),
@@ -145,7 +145,7 @@ fn draw(table: &[Column], indent: usize, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The groups' names, each ending where its last column ends; none when no column has one.
+/// The headings of groups, each ending where the last column of the group ends; none if no column has one.
 fn group_line(table: &[Column], widths: &[usize]) -> Option<String> {
     let mut line = String::new();
     let mut end = 0;
@@ -179,7 +179,7 @@ mod tests {
         let close =
             [("", 9), ("user", 4), ("ratio of users", 4), ("ratio of users", 4), ("ratio of origins", 4)];
         assert_eq!(table(&close).0, "           user  ratio of users  ratio of origins");
-        // Above columns without a group there is room.
+        // There is room above columns without a group.
         let wide = [("", 12), ("at saturation", 4), ("", 4), ("CPU time", 4)];
         assert_eq!(table(&wide), ("     at saturation    CPU time".into(), 12 + 4 + 4 + 4 + 6));
         let narrow = [("", 12), ("at saturation", 4), ("", 1), ("CPU time", 4)];

@@ -8,14 +8,14 @@
 //! gc 5 @0.456s 0%: 0.38+1.7+0.004 ms clock, 0.77+0.022/1.6/0.058+0.008 ms cpu, 3->3->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P
 //! ```
 //!
-//! The three clock times are those of its phases: sweep termination and, at the end, mark termination, in which the world is stopped,
-//! and between them concurrent mark and scan, in which it is not. So each line tells of two pauses.
+//! The three clock times are those of its phases: sweep termination, concurrent mark and scan, and mark termination. The first and the
+//! last stop the world, so each line reports two pauses.
 
 use deadheat_record::Pauses;
 
 use super::ns_of_ms;
 
-/// Takes in a line; whether it is one of a collection.
+/// Reads a line. Returns whether it reports a collection.
 pub(super) fn line(text: &str, pauses: &mut Pauses) -> bool {
     let Some(both) = collection(text) else { return false };
     both.into_iter().for_each(|ns| pauses.add(ns));

@@ -1,25 +1,25 @@
-//! JavaScriptCore's log of collections, `logGC`, as Bun has it.
+//! JavaScriptCore's log of collections, `logGC`, as in Bun.
 //!
 //! Owns its format. Must not know files, processes, or what follows from pauses.
 //!
-//! A collection is written piece by piece (`Source/JavaScriptCore/heap/Heap.cpp` in WebKit):
+//! A collection is written in parts (`Source/JavaScriptCore/heap/Heap.cpp` in WebKit):
 //!
 //! ```text
 //! [GC<0x5a3ae79c118>: START M 1840kb => EdenCollection, ... v=416kb (C:416 M:0 P1:0) o=1 b=0 78+0 p=7.096129ms (max 7.096129)...]
 //! [GC<0x5a3ae79c118>: M ... => 1271kb, p=3.701093ms (max 7.096129), cycle 11.889872ms END]
 //! ```
 //!
-//! Each `p=` is the time from a stop of JavaScript to its resumption. A collection that lets it run in between has several.
-//! Several processes write into each other's lines, so that pauses are looked for wherever they stand in one.
+//! Each `p=` is the time from when JavaScript stops until it resumes. A collection that lets JavaScript run in between has several.
+//! Several processes may write into the same line, so the reader looks for pauses anywhere in a line.
 
 use deadheat_record::Pauses;
 
 use super::ns_of_ms;
 
-/// What every collection begins with.
+/// The start of every collection.
 const HEAD: &str = "[GC<";
 
-/// Takes in a line; whether a collector wrote in it.
+/// Reads a line. Returns whether a collector wrote in it.
 pub(super) fn line(text: &str, pauses: &mut Pauses) -> bool {
     let mut known = text.contains(HEAD);
     for (at, _) in text.match_indices("p=") {

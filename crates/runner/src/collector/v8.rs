@@ -10,15 +10,15 @@
 //!     (+ 7.4 ms in 24 steps since start of marking, biggest step 5.8 ms, walltime since start of marking 64 ms) ...;
 //! ```
 //!
-//! The figure before ` / ` is what V8 calls the observable pause: JavaScript stands still for so long. The one behind it is the part
-//! of it in the embedder's callbacks. Marking that was done in steps beforehand stopped JavaScript at each step; only the steps'
-//! number, sum and longest are told. Marking and sweeping on other threads beside JavaScript are no pauses.
+//! The figure before ` / ` is what V8 calls the observable pause: the time for which JavaScript stops. The figure after it is the part
+//! spent in the embedder's callbacks. Marking in earlier steps stopped JavaScript at each step; the log reports only the number of steps,
+//! their sum and the longest. Marking and sweeping on other threads beside JavaScript are not pauses.
 
 use deadheat_record::Pauses;
 
 use super::ns_of_ms;
 
-/// Takes in a line; whether it is one of V8's collections.
+/// Reads a line. Returns whether it reports one of V8's collections.
 pub(super) fn line(text: &str, pauses: &mut Pauses) -> bool {
     let Some((pause_ns, rest)) = collection(text) else { return false };
     pauses.add(pause_ns);
@@ -28,13 +28,13 @@ pub(super) fn line(text: &str, pauses: &mut Pauses) -> bool {
     true
 }
 
-/// The pause, and what stands behind it.
+/// The pause, and the text after it.
 fn collection(text: &str) -> Option<(u64, &str)> {
     let (head, rest) = text.split_once(" ms: ")?;
     let (process, since) = head.strip_prefix('[')?.split_once(']')?;
     let (pid, _) = process.split_once(':')?;
     let is_head = pid.parse::<u32>().is_ok() && since.trim_start().parse::<f64>().is_ok();
-    // Sizes stand before the pause in every version, what is pooled only in some.
+    // Every version prints sizes before the pause; only some print the pooled size.
     let (_, rest) = rest.split_once(" -> ").filter(|_| is_head)?;
     let (before, rest) = rest.split_once(" / ")?;
     let (external, rest) = rest.split_once(" ms")?;
@@ -49,7 +49,7 @@ fn steps(rest: &str) -> Option<(u64, u64, u64)> {
     let (count, rest) = rest.split_once(" steps")?;
     let (longest, _) = rest.split_once("biggest step ")?.1.split_once(" ms")?;
     let (total_ns, longest_ns) = (ns_of_ms(total)?, ns_of_ms(longest)?);
-    // What is rounded may be longer than a sum that is rounded, too.
+    // After rounding, the longest step may exceed the sum.
     Some((count.parse().ok()?, total_ns.max(longest_ns), longest_ns))
 }
 
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_line_tells_its_pause_in_every_version() {
         for text in [
-            // Node.js 26.10 and 20.20, Deno 2.9, and others before them.
+            // Node.js 26.10 and 20.20, Deno 2.9, and older versions.
             "[19283:0x2b018000]      213 ms: Scavenge 5.8 (6.6) -> 5.3 (7.4) MB, pooled: 0.0 MB, 1.30 / 0.00 ms (average mu = 1.000, current mu = 1.000) allocation failure; ",
             "[31667:0x36840c40]     2600 ms: Scavenge 6.7 (9.5) -> 4.9 (9.5) MB, 1.30 / 0.00 ms  (average mu = 1.000, current mu = 1.000) task; ",
             "[19520:0x557cd1dba000]     2659 ms: Scavenge 8.7 (11.4) -> 7.0 (11.4) MB, pooled: 0.0 MB, 1.30 / 0.00 ms (average mu = 1.000, current mu = 1.000) allocation failure; ",

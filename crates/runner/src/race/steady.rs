@@ -1,6 +1,6 @@
-//! Whether contenders are as fast at the end of an epoch as at its beginning, and what the race does if not.
+//! Checks whether contenders are as fast at the end of an epoch as at its beginning, and what the race does if not.
 //!
-//! Owns: when that is asked, and the longer warm-up. Must not know the test itself.
+//! Owns: the time of the check, and the longer warm-up. Must not know the test itself.
 
 use deadheat_analysis::judge::climbing;
 use deadheat_record::{Finding, Line, ScenarioPlan};
@@ -9,15 +9,15 @@ use deadheat_stats::FEWEST_SLOPES;
 use super::{Race, ScenarioError, ScenarioRun};
 use crate::events::Event;
 
-/// After so many epochs it is asked whether the warm-up was long enough. Rounds are no measure, since the machine itself is faster and
-/// slower for seconds, and everybody with it.
+/// The race checks the warm-up after this many epochs. It does not count rounds: the speed of the machine itself varies over seconds, for
+/// all contenders alike.
 const WARMUP_CHECK: usize = FEWEST_SLOPES;
 
 impl Race<'_> {
-    /// Whether what is decided would be taken back because a contender seems to climb still, while more epochs may come that show
-    /// whether it does: four epochs on a noisy machine can look like a climb. It goes on to its next look, and not only until the
-    /// contender seems steady: who asks after every epoch hears it sooner or later. Verdicts stand as they were taken at their looks, so
-    /// that going on costs time and no certainty.
+    /// Whether the race must continue after a decision, because a contender still seems to climb and later epochs can show whether it
+    /// does. Four epochs on a noisy machine can look like a climb. The race continues to its next look, and does not stop as soon as the
+    /// contender seems steady: a check after every epoch finds a contender steady sooner or later by chance. Verdicts stay as they were
+    /// at their looks, so continuing costs time but no certainty.
     pub(super) fn is_unsettled(&self, run: &ScenarioRun<'_>) -> bool {
         let epochs = self.record.epochs_of(&run.scenario.name).count();
         let last = run.launcher.plan.method_of(run.scenario).looks.last().copied().unwrap_or(0);
@@ -26,7 +26,7 @@ impl Race<'_> {
             && !climbing(&self.record, &run.scenario.name).is_empty()
     }
 
-    /// Once, after the first epochs: if a contender still climbs, the warm-up doubles and the scenario begins anew.
+    /// Checks the warm-up once, after the first epochs. If a contender still climbs, the warm-up doubles and the scenario starts again.
     pub(super) fn check_warmup(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let name = &run.scenario.name;
         let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
@@ -60,7 +60,8 @@ impl Race<'_> {
     }
 }
 
-/// Trials at all kinds of rates say nothing of a climb, starts and measures have no rounds, and who is cold is meant to climb.
+/// Whether a climb means anything in this scenario. Trials run at many different rates, starts and measures have no rounds, and a cold
+/// contender is expected to climb.
 fn may_climb(scenario: &ScenarioPlan) -> bool {
     scenario.shape.is_steady() && !scenario.traffic.cold
 }

@@ -1,4 +1,4 @@
-//! Owns: whole races on fakes, with the order of everything that is asked of the machine. Must not know: real processes.
+//! Owns: whole races on fakes, with the order of all calls to the machine. Must not know: real processes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
 
 const MS: u64 = 1_000_000;
 
-/// A closed race of these contenders: slices of 100 ms, two rounds, at least three epochs and at most six.
+/// A race of these contenders with closed load: slices of 100 ms, two rounds, at least three epochs and at most six.
 fn plan(folder: &Path, names: &[&str]) -> Plan {
     let contender = |name: &&str| Contender {
         name: (*name).into(),
@@ -104,7 +104,7 @@ impl Observer for Silence {
     fn event(&mut self, _: &Event<'_>) {}
 }
 
-/// Races what a record says, in a world.
+/// Runs the race of a record in a world.
 fn race(
     world: &Rc<World>,
     record: Record,
@@ -126,7 +126,7 @@ fn race(
     (finish, race.record)
 }
 
-/// Races a plan from its beginning.
+/// Runs a plan from the beginning.
 fn raced(world: &Rc<World>, plan: Plan, folder: &Path) -> (Finish, Record) {
     let mut journal = Journal::create(&folder.join("race.jsonl")).unwrap();
     let record = Record::new("0.0.0".into(), 1_700_000_000_000, plan, machine());
@@ -161,20 +161,20 @@ fn an_epoch_has_its_order() {
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(100.0))]);
     raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
     let calls = world.calls.borrow();
-    // The second start of any contender after the pilot's begins the first epoch.
+    // The first start of a contender after the pilot's begins the first epoch.
     let starts: Vec<usize> = (0..calls.len())
         .filter(|at| calls[*at].starts_with("start a") || calls[*at].starts_with("start b"))
         .collect();
     let epoch: Vec<&str> = calls[starts[2]..starts[4]].iter().map(String::as_str).collect();
     let kinds: Vec<&str> = epoch.iter().map(|call| call.split(' ').next().unwrap()).collect();
     let names = |kind: &str| epoch.iter().filter(|call| call.starts_with(kind)).count();
-    // Each starts, answers and is frozen; then all are compared, twice, since they are loaded with that.
+    // Each contender starts, answers and is frozen. Then all are compared twice, because the probe is used under load.
     assert_eq!(kinds[..6], ["start", "ask", "freeze", "start", "ask", "freeze"], "{epoch:?}");
     assert_eq!(kinds[6..12], ["thaw", "thaw", "ask", "ask", "freeze", "freeze"], "{epoch:?}");
     assert_eq!((epoch[8], epoch[9]), ("ask a b", "ask a b"));
-    // Connections, in plan order; each contender runs only while its own are opened.
+    // Connections open in plan order. Each contender runs only while its own open.
     assert_eq!(epoch[12..18], ["thaw a", "open a", "freeze a", "thaw b", "open b", "freeze b"]);
-    // Warm-ups of two slices each, then two rounds in mirrored order.
+    // Two slices of warm-up each, then two rounds in mirrored order.
     assert_eq!(kinds[18..26], ["thaw", "slice", "slice", "freeze", "thaw", "slice", "slice", "freeze"]);
     let rounds: Vec<&str> = epoch[26..].iter().copied().filter(|call| call.starts_with("slice")).collect();
     assert_eq!(rounds.len(), 4, "{epoch:?}");
@@ -243,7 +243,7 @@ fn a_budget_ends_a_race_that_is_not_decided() {
     let folder = tempfile::tempdir().unwrap();
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(103.0))]);
     let mut plan = plan(folder.path(), &["a", "b"]);
-    // The pilot's handicaps take 2 s of each; an epoch takes 0.8 s: two warm-ups of 0.2 s, and four slices.
+    // The pilot's handicaps take 2 s for each contender. An epoch takes 0.8 s: two warm-ups of 0.2 s, and four slices.
     plan.method.budget_ns = Some((2 * 2_000 + 2_000) * MS);
     let (finish, record) = raced(&world, plan, folder.path());
     assert_eq!(finish, Finish::Done);
@@ -256,7 +256,8 @@ fn a_budget_ends_a_race_that_is_not_decided() {
 fn an_interrupted_round_counts_for_nothing_and_the_race_goes_on_later() {
     let folder = tempfile::tempdir().unwrap();
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
-    // Before: the ceiling's 2 slices, the pilot's 21 of each contender, and 8 of the first epoch. The second has 4 of warm-up.
+    // Slices before that: 2 of the ceiling, 21 of the pilot for each contender, and 8 of the first epoch. The second epoch has 4 of
+    // warm-up.
     world.interrupted_in_slice.set(Some(2 + 2 * 21 + 8 + 4 + 2));
     let (finish, record) = raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
     assert_eq!(finish, Finish::Interrupted);
@@ -265,7 +266,7 @@ fn an_interrupted_round_counts_for_nothing_and_the_race_goes_on_later() {
     let calls = world.calls.borrow().clone();
     let count = |calls: &[String], kind: &str| calls.iter().filter(|call| call.starts_with(kind)).count();
     assert_eq!(count(&calls, "start "), count(&calls, "stop "), "nothing lives on");
-    // What is on disk is what was held, and the race goes on from there.
+    // The file has the same contents as the record, and the race continues from there.
     let path = folder.path().join("race.jsonl");
     let mut again = read(&path).unwrap();
     assert_eq!(again.epochs_of("steady").count(), held);
@@ -314,7 +315,7 @@ fn starts_are_timed_until_the_first_answer() {
     for epoch in record.epochs_of("steady") {
         for (part, ms) in epoch.contenders.iter().zip([50.0, 80.0]) {
             let took = part.cold_start_ns as f64 / 1e6;
-            // ProbeTarget for every half percent of the time so far.
+            // The launcher polls for readiness at intervals of 0.5 % of the time elapsed.
             assert!((1.0..1.02).contains(&(took / ms)), "{took} ms");
         }
     }

@@ -1,21 +1,21 @@
-//! Where the peak lies, from trials that passed and failed.
+//! An estimate of the peak from trials that passed and failed.
 //!
 //! Owns the model of a trial, its prior and the posterior's median and interval. It must not know how the rates were
-//! chosen: the likelihood is the same however they were.
+//! chosen: the likelihood does not depend on that.
 
-/// A trial passes at least with this chance and fails at least with it, however far it is from the peak: a passing
-/// disturbance of the machine is not to drag the estimate along (Wichmann and Hill, "The psychometric function: I",
+/// A trial passes and fails each with at least this chance, however far it is from the peak, so that a passing
+/// disturbance of the machine does not shift the estimate much (Wichmann and Hill, "The psychometric function: I",
 /// Perception & Psychophysics 63, 2001).
 const LAPSE: f64 = 0.01;
 
-/// The spreads of the logistic, in ln(rate), that are held possible: from SHARPEST, each sqrt(2) times the one before.
+/// The smallest spread of the logistic in the prior, in ln(rate); each further spread is sqrt(2) times the one before.
 const SHARPEST: f64 = 0.005;
-/// How many there are: up to 0.11.
+/// The number of spreads: up to 0.11.
 const SPREADS: usize = 10;
 
-/// The peak is held possible as far as this, in ln(rate), on either side of the middle: a factor of 1.65.
+/// The prior for the peak extends this far, in ln(rate), on either side of the middle: a factor of 1.65.
 const REACH: f64 = 0.5;
-/// Cells of the grid over ln(rate), each 0.2 % wide; within a cell the posterior is taken as even.
+/// Cells of the grid over ln(rate), each 0.2 % wide; the posterior is constant within a cell.
 const CELLS: usize = 500;
 
 /// A trial that counts.
@@ -27,7 +27,7 @@ pub struct Tried {
     pub pass: bool,
 }
 
-/// Where the peak lies: the rate at which half of all trials pass. Rates in requests per second.
+/// The estimate of the peak: the rate at which half of all trials pass. Rates in requests per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakEstimate {
     /// The posterior's median.
@@ -36,20 +36,20 @@ pub struct PeakEstimate {
     pub low_per_s: f64,
     /// Upper end.
     pub high_per_s: f64,
-    /// How many trials it is made of.
+    /// The number of trials used.
     pub trials: usize,
 }
 
 /// The posterior median and credible interval of the peak's rate, from all trials.
 ///
 /// A trial at rate r passes with chance LAPSE + (1 - 2 LAPSE) / (1 + exp((ln r - m) / s)), independently of others. The
-/// prior is flat in m = ln(peak) within a factor of 1.65 of `around_per_s`, where the staircase ended, and even over
-/// ten spreads s from 0.005 to 0.113 at equal ratios (Jeffreys' choice for a scale, cut off: at 0.005 rates 5 % apart
-/// never answer in the wrong order, at 0.113 a trial 25 % off still errs one time in ten). s is summed over. `alpha` is
-/// the two-sided level of the interval. The curve and its use are those of Watson and Pelli, "QUEST: a Bayesian
-/// adaptive psychometric method", Perception & Psychophysics 33 (1983).
+/// prior is flat in m = ln(peak) within a factor of 1.65 of `around_per_s`, where the staircase ended, and uniform over
+/// ten spreads s from 0.005 to 0.113 at equal ratios (Jeffreys' choice for a scale, cut off: at 0.005, rates 5 % apart
+/// never give answers in the wrong order; at 0.113, a trial 25 % off still gives the wrong answer one time in ten). The posterior is
+/// summed over s. `alpha` is the two-sided level of the interval. The curve and its use are those of Watson and Pelli, "QUEST: a
+/// Bayesian adaptive psychometric method", Perception & Psychophysics 33 (1983).
 pub fn posterior(tried: &[Tried], around_per_s: f64, alpha: f64) -> PeakEstimate {
-    // As distances from the middle, so that no digits are lost.
+    // Distances from the middle keep more digits.
     let trials: Vec<(f64, bool)> =
         tried.iter().map(|one| ((one.rate_per_s / around_per_s).ln(), one.pass)).collect();
     let width = 2.0 * REACH / CELLS as f64;
@@ -82,7 +82,7 @@ fn log_likelihood(trials: &[(f64, bool)], middle: f64, spread: f64) -> f64 {
     trials.iter().map(chance).sum()
 }
 
-/// Where a share of all mass has been passed, in cells from the left.
+/// The place, in cells from the left, below which this share of all mass lies.
 fn quantile(masses: &[f64], share: f64) -> f64 {
     let mut left = share * masses.iter().sum::<f64>();
     for (cell, &mass) in masses.iter().enumerate() {

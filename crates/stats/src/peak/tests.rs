@@ -1,6 +1,6 @@
-//! What a search does with each answer, and what it comes to when answers are made by chance.
+//! How a search reacts to each answer, and what it finds when answers are random.
 //!
-//! Owns the tests of the search and of the posterior. It must not know their insides.
+//! Owns the tests of the search and of the posterior. It must not know their internals.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn cold() -> PeakSettings {
     PeakSettings::cold(10.0, 1e6, 1_000.0)
 }
 
-/// Runs a search to its end; the answers, and how many rates were asked.
+/// Runs a search to its end; returns the result and the trials.
 fn run(settings: PeakSettings, mut answer: impl FnMut(&Trial) -> Outcome) -> (Peak, Vec<Trial>) {
     let mut search = PeakSearch::new(settings).unwrap();
     let mut asked = Vec::new();
@@ -54,7 +54,7 @@ fn the_way_to_a_sharp_peak() {
     assert_eq!(estimate.trials, asked.len());
 }
 
-/// A hiccup in the first trial sends the bisection far below the peak, or a lucky one far above it.
+/// A wrong fail in the first trial sends the bisection far below the peak, and a wrong pass far above it.
 #[test]
 fn one_slip_on_the_way_does_not_decide() {
     for (peak, wrong) in [(5_000.0, 0), (700.0, 0), (5_000.0, 2)] {
@@ -72,7 +72,7 @@ fn one_slip_on_the_way_does_not_decide() {
         assert!(estimate.low_per_s < peak && peak < estimate.high_per_s, "{peak}: {estimate:?}");
         assert!(asked.len() <= 50, "{}", asked.len());
     }
-    // Whoever answers yes to everything but the first ends at the bound.
+    // If every trial but the first passes, the search ends at the bound.
     let mut first = true;
     let always = |_: &Trial| if std::mem::take(&mut first) { Outcome::Fail } else { Outcome::Pass };
     assert_eq!(run(PeakSettings::cold(10.0, 2_000.0, 1_000.0), always).0, Peak::AtLeast(2_000.0));
@@ -86,7 +86,7 @@ fn a_warm_start_takes_fewer_trials() {
         assert!(asked.len() <= 13 && asked.len() + 4 < from_afar.len(), "{asked:?}");
         assert!((found(peak).rate_per_s / 5_000.0 - 1.0).abs() < 0.015);
     }
-    // A peak that has moved is still found, in growing steps.
+    // The search still finds a peak that has moved, in growing steps.
     let (peak, asked) = run(PeakSettings::warm(10.0, 1e6, 1_000.0), sharp(5_000.0));
     let bracket = rates(&asked, Phase::Bracket);
     let expected = [1_000.0, 1_100.0, 1_331.0, 1_948.7, 3_897.0, 7_794.0];
@@ -103,7 +103,7 @@ fn bounds_end_the_search() {
     let (peak, asked) = run(settings, |_| Outcome::Fail);
     assert_eq!(peak, Peak::Below(500.0));
     assert_eq!(rates(&asked, Phase::Bracket), [1_000.0, 500.0, 500.0]);
-    // A guess beyond a bound begins at it.
+    // A guess beyond a bound starts at that bound.
     let (_, asked) = run(PeakSettings { start_per_s: 1e9, ..settings }, |_| Outcome::Pass);
     assert_eq!(rates(&asked, Phase::Bracket), [3_000.0; 2]);
 }
@@ -117,7 +117,7 @@ fn a_bound_that_answers_both_ways_is_sampled() {
         run(settings, |trial| if std::mem::take(&mut lucky) { Outcome::Pass } else { sharp(2_800.0)(trial) });
     assert_eq!(rates(&asked, Phase::Bracket), [3_000.0; 2]);
     assert!((found(peak).rate_per_s / 2_800.0 - 1.0).abs() < 0.03, "{peak:?}");
-    // One unlucky fail at the highest rate, and the staircase that follows says otherwise.
+    // One unlucky fail at the highest rate, which the staircase then contradicts.
     let mut unlucky = true;
     let (peak, _) =
         run(settings, |_| if std::mem::take(&mut unlucky) { Outcome::Fail } else { Outcome::Pass });
@@ -174,7 +174,7 @@ fn settings_without_meaning_are_named() {
 
 #[test]
 fn one_disturbed_trial_does_not_drag_the_estimate_along() {
-    // A trial far below fails for a reason that passes, and stays in the likelihood.
+    // A trial far below fails because of a passing disturbance, and stays in the likelihood.
     let clean: Vec<Tried> = [4_700.0, 4_850.0, 5_000.0, 5_150.0, 5_300.0]
         .map(|r| Tried { rate_per_s: r, pass: r < 5_050.0 })
         .to_vec();
@@ -187,7 +187,7 @@ fn one_disturbed_trial_does_not_drag_the_estimate_along() {
 
 #[test]
 fn the_error_of_the_method_is_reached() {
-    // Trials pass with the chance of a logistic of spread 0.03; the peak and with it the grid of rates is anywhere.
+    // Trials pass with the chance of a logistic of spread 0.03; the peak, and the grid of rates with it, is at a random place.
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let (runs, spread) = (400, 0.03);
     let (mut squares, mut covered, mut bisection) = (0.0, 0, 0.0);
@@ -242,7 +242,7 @@ proptest! {
             _ if rng.random::<f64>() < chance => Outcome::Pass,
             _ => Outcome::Fail,
         });
-        // At most 17 doublings, 14 halvings of ln 2 or of the whole range, the staircase, and each repeated.
+        // At most 17 doublings, 14 halvings of ln 2 or of the whole range, and the staircase, each of them repeated.
         prop_assert!(asked.len() <= (60 + settings.steps) * (settings.most_repeats + 1), "{}", asked.len());
         for trial in &asked {
             prop_assert!(trial.rate_per_s >= settings.lowest_per_s && trial.rate_per_s <= settings.highest_per_s);

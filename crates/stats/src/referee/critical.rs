@@ -1,6 +1,6 @@
-//! The critical values that a referee asks for, each computed once.
+//! The critical values for a referee, each computed once.
 //!
-//! Owns the simulated paths of the planned looks and of unplanned last ones. It must not know what is compared with the
+//! Owns the simulated paths of the planned looks and of unplanned last looks. It must not know what is compared with the
 //! values.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::StoppingRules;
 use crate::boundary::{Paths, quadratic_spend, spent_by};
 use crate::student::two_sided_quantile;
 
-/// Critical values of |t| at planned looks, at a last look that was not planned, and between looks.
+/// Critical values of |t| at planned looks, at an unplanned last look, and between looks.
 #[derive(Debug)]
 pub(super) struct Critical {
     alpha: f64,
@@ -22,19 +22,19 @@ pub(super) struct Critical {
     known: Mutex<Known>,
 }
 
-/// What has been computed so far. It only saves time: the same question always has the same answer.
+/// A cache of computed values: the same question always has the same answer.
 #[derive(Debug, Default)]
 struct Known {
     /// By the number of pairs that share alpha.
     planned: BTreeMap<usize, Vec<f64>>,
-    /// Paths of the last unplanned look that was asked for, by its epochs.
+    /// Paths of the most recent unplanned last look, by its epochs.
     last_paths: Option<(usize, Paths)>,
     /// By epochs and the number of pairs that share alpha.
     last: BTreeMap<(usize, usize), f64>,
 }
 
 impl Critical {
-    /// `rules` are already checked; `count` is the number of simulated paths.
+    /// `rules` must be checked already; `count` is the number of simulated paths.
     pub(super) fn new(rules: &StoppingRules, count: usize) -> Self {
         Self {
             alpha: rules.alpha,
@@ -47,12 +47,12 @@ impl Critical {
         }
     }
 
-    /// At the planned look with this index, where alpha is shared by `sharing` pairs.
+    /// The value at the planned look with this index, if `sharing` pairs share alpha.
     pub(super) fn planned(&self, look: usize, sharing: usize) -> f64 {
         self.planned_in(&mut self.lock(), sharing)[look]
     }
 
-    /// At a last look after `n` epochs, which spends all that the planned looks before it have left.
+    /// The value at a last look after `n` epochs, which spends all alpha that the planned looks before it left.
     pub(super) fn last(&self, n: usize, sharing: usize) -> f64 {
         let known = &mut *self.lock();
         if let Some(&value) = known.last.get(&(n, sharing)) {
@@ -71,7 +71,7 @@ impl Critical {
         value
     }
 
-    /// Between looks: the t quantile at what would have been spent by `n` epochs. No verdict may rest on it.
+    /// The value between looks: the t quantile at the alpha that would be spent by `n` epochs. No verdict may depend on it.
     pub(super) fn provisional(&self, n: usize, sharing: usize) -> f64 {
         two_sided_quantile(self.alpha / sharing as f64 * spent_by(n, self.max_epochs), n - 1)
     }
@@ -94,7 +94,7 @@ impl Critical {
         &known.last_paths.get_or_insert_with(draw).1
     }
 
-    /// A panic elsewhere cannot have left a wrong value behind: entries are inserted whole.
+    /// Ignores poisoning: entries are inserted whole, so that a panic elsewhere cannot have left a wrong value.
     fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

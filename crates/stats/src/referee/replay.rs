@@ -1,7 +1,7 @@
-//! The looks of a race, taken in order over epochs that are all there already.
+//! Repeats the looks of a race, in order, over epochs that are all available already.
 //!
-//! Owns how verdicts are taken at a look and what is said between looks. It must not know how critical values come
-//! about.
+//! Owns how verdicts are taken at a look and what is reported between looks. It must not know how critical values are
+//! computed.
 
 use super::critical::Critical;
 use super::{Hypothesis, Judgement, Next, PairJudgement, Progress, StoppingRules, TooNoisy};
@@ -10,16 +10,16 @@ use crate::interval::{Sample, detectable_ratio, epochs_needed};
 use crate::serial::Serial;
 use crate::verdict::{Verdict, rule_on};
 
-/// Estimates closer than this on the log scale differ by the rounding of sums and not by slow slices.
+/// Estimates closer than this on the log scale differ because of rounding and not because of slow slices.
 const ROUNDING: f64 = 1e-9;
 
-/// Standard errors by which trimmed and total ratio must differ to be called intermittent.
+/// A pair is intermittent if trimmed and total ratio differ by more than this many standard errors.
 const INTERMITTENT: f64 = 2.0;
 
-/// A first look is too noisy if the margin would take over so many times the most epochs.
+/// A first look is too noisy if the margin would need more than this multiple of the most epochs.
 const TOO_MANY_TIMES: usize = 2;
 
-/// Judges a family of hypotheses, which are at least one and equally long, at most the most epochs.
+/// Judges a family of hypotheses. There is at least one, all have the same number of epochs, and at most the most epochs.
 pub(super) fn judge(
     rules: &StoppingRules,
     critical: &Critical,
@@ -34,7 +34,7 @@ pub(super) fn judge(
             race.weigh_noise(n);
         }
     }
-    // Also where all is decided, and the race went on since: what is said of a pair rests on the interval that is shown.
+    // Also if all pairs were decided and the race continued: the verdict of a pair must agree with the interval shown.
     let open = !race.all_decided() || race.look != Some(epochs);
     if progress == Progress::Ended && epochs >= 2 && epochs < rules.max_epochs && open {
         race.take_look(epochs, |sharing| critical.last(epochs, sharing));
@@ -47,7 +47,7 @@ pub(super) fn judge(
     }
 }
 
-/// What the looks so far have said of a pair.
+/// The result of the looks so far for a pair.
 #[derive(Clone)]
 struct Standing {
     verdict: Verdict,
@@ -55,7 +55,7 @@ struct Standing {
     decided_at: Option<usize>,
     /// Factor of the standard error at the last look.
     critical: f64,
-    /// Standard deviation at the first look, if it was too noisy there.
+    /// Standard deviation at the first look, if the pair was too noisy there.
     noisy_sd: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ struct Replay<'a> {
     family: &'a [Hypothesis<'a>],
     /// `[hypothesis][epoch]`: the trimmed log ratios.
     trimmed: Vec<Vec<f64>>,
-    /// How much all of a hypothesis' values may be off together: the finest of its epochs.
+    /// How far all values of a hypothesis may be off in the same direction: the finest resolution of its epochs.
     resolution: Vec<f64>,
     holm: Holm,
     standings: Vec<Standing>,
@@ -90,7 +90,7 @@ impl<'a> Replay<'a> {
         Self { rules, critical, family, trimmed, resolution, holm, standings, look: None }
     }
 
-    /// One look after `n` epochs; `boundary` is the critical value where alpha is shared by so many pairs.
+    /// One look after `n` epochs; `boundary` gives the critical value for the number of pairs that share alpha.
     fn take_look(&mut self, n: usize, boundary: impl Fn(usize) -> f64) {
         let samples: Vec<Option<Sample>> = self.trimmed.iter().map(|x| Sample::of(&x[..n])).collect();
         let against = |(sample, resolution): (&Option<Sample>, &f64)| {
@@ -108,8 +108,8 @@ impl<'a> Replay<'a> {
         self.look = Some(n);
     }
 
-    /// The verdict on one pair at a look. A pair that was told apart stays so; an equivalent one stays so unless it is
-    /// told apart now, or its interval does not lie within the margin any more, which takes a verdict back and costs no alpha.
+    /// The verdict on one pair at a look. Faster and slower are final. Equivalent stays unless this look finds a difference, or the interval
+    /// no longer lies within the margin, which withdraws the verdict and costs no alpha.
     fn stand(&mut self, pair: usize, sample: &Sample, critical: f64) {
         let Some(interval) = sample.interval(critical) else { return };
         let interval = interval.widened(self.resolution[pair]);
@@ -128,7 +128,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// At the first look: which pairs will not get to the margin.
+    /// At the first look: finds the pairs that will not reach the margin.
     fn weigh_noise(&mut self, n: usize) {
         let most = TOO_MANY_TIMES * self.rules.max_epochs;
         for pair in 0..self.standings.len() {
@@ -138,18 +138,18 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Epochs for the margin at this spread; `None` for too many, and where the values' steps alone fill the margin.
+    /// Epochs needed to reach the margin at this spread; `None` if there are too many, or if the values' resolution alone fills the margin.
     fn needed(&self, pair: usize, sd: f64) -> Option<usize> {
         epochs_needed(sd, self.alpha(pair), self.rules.margin_ln() - self.resolution[pair])
     }
 
-    /// What so many epochs tell from 1, beyond what the values' steps hide.
+    /// The smallest ratio that `n` epochs detect, including what the values' resolution hides.
     fn detectable(&self, pair: usize, sd: f64, n: usize) -> Option<f64> {
         let ratio = detectable_ratio(sd, n, self.alpha(pair))? * self.resolution[pair].exp();
         Some(ratio).filter(|ratio| ratio.is_finite())
     }
 
-    /// The noisiest of the pairs that were too noisy at the first look and are open.
+    /// The noisiest of the open pairs that were too noisy at the first look.
     fn too_noisy(&self) -> Option<TooNoisy> {
         let open = self.standings.iter().enumerate().filter(|(_, s)| !s.verdict.is_decided());
         let (pair, sd) =

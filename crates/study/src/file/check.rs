@@ -1,4 +1,4 @@
-//! What must hold between the parts of a study: names are unique, references lead somewhere, nothing is unused.
+//! Checks across the parts of a study: names are unique, references resolve, nothing is unused.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -33,11 +33,11 @@ fn unique<'s>(reading: &StudyReader<'_>, kind: &str, names: impl Iterator<Item =
         };
         let title = format!("two {kind}s are called `{}`", shown(name.get_ref()));
         let complaint = Complaint::new(name.span(), title, "the second").also(first.clone(), "the first");
-        reading.complain(complaint.help(format!("give each {kind} a `name` of its own")));
+        reading.complain(complaint.help(format!("give each {kind} a different `name`")));
     }
 }
 
-/// All contenders and services are alive at the same time, so that no two can have the same port.
+/// Checks that no two contenders or services use the same port, because all of them run at the same time.
 fn fixed_ports(study: &Study, reading: &StudyReader<'_>) {
     let mut seen: HashMap<u16, Range<usize>> = HashMap::new();
     let services = study.services.iter().map(|service| &service.listen);
@@ -80,7 +80,7 @@ fn refers(reading: &StudyReader<'_>, name: &Spanned<String>, kind: &str, known: 
     reading.complain(complaint.help(format!("the study's {kind}s: {}", one_of(known.iter().copied()))));
 }
 
-/// Scenarios load with probes that exist and may be loaded; every such probe is used.
+/// Checks that scenarios use only probes that exist and may be loaded, and that each such probe is used.
 fn loads(study: &Study, reading: &StudyReader<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
@@ -108,7 +108,7 @@ fn loads(study: &Study, reading: &StudyReader<'_>) {
     }
 }
 
-/// A scenario's measure is offered by two contenders and more.
+/// Checks that at least two contenders offer a scenario's measure.
 fn measures(study: &Study, reading: &StudyReader<'_>) {
     for scenario in &study.scenarios {
         let Some(measure) = scenario.shape.measure() else { continue };
@@ -125,7 +125,7 @@ fn measures(study: &Study, reading: &StudyReader<'_>) {
     }
 }
 
-/// Two contenders and more can be raced over TLS where a scenario is.
+/// Checks that at least two contenders can use TLS if a scenario does.
 fn over_tls(study: &Study, reading: &StudyReader<'_>) {
     let able = study.contenders.iter().filter(|one| !one.plain_http_only).count();
     let one = study.scenarios.iter().find(|scenario| scenario.traffic.tls);

@@ -1,6 +1,6 @@
-//! Reads whose garbage collector a contender has, and how it is made to log what it does.
+//! Reads which garbage collector a contender has, and how to turn its log on.
 //!
-//! Owns the usual way of each kind. Must not know when logging is on, or how a log is read.
+//! Owns: the default way for each kind. Must not know: when the log is on, or how to read it.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use super::model::Collector;
 use super::parts::env;
 use super::words::{nearest, one_of, shown};
 
-/// Keys of `collector` where it is a table.
+/// Keys of `collector` if it is a table.
 pub(super) const COLLECTOR: &[&str] = &["kind", "env"];
 
-/// Node.js takes few of V8's options from its environment, and `--trace-gc` is none of them: so a module that needs no file sets it
-/// before the server's own are read. Deno takes them from a variable of its own.
+/// Node.js accepts few V8 options from its environment, and `--trace-gc` is not among them. Therefore a module that needs no file sets the option
+/// before the server's own modules load. Deno has a separate variable for V8 options.
 const V8: &[(&str, &str)] = &[
     (
         "NODE_OPTIONS",
@@ -26,11 +26,11 @@ const V8: &[(&str, &str)] = &[
     ),
     ("DENO_V8_FLAGS", "--trace-gc"),
 ];
-/// Bun hands variables of this name on to JavaScriptCore as options.
+/// Bun passes variables with this prefix to JavaScriptCore as options.
 const JAVASCRIPTCORE: &[(&str, &str)] = &[("BUN_JSC_logGC", "1")];
 const GO: &[(&str, &str)] = &[("GODEBUG", "gctrace=1")];
 
-/// `collector = "v8"`, or `{ kind = "v8", env = { NODE_OPTIONS = "..." } }`.
+/// Reads `collector = "v8"`, or `{ kind = "v8", env = { NODE_OPTIONS = "..." } }`.
 pub(super) fn collector(fields: &Fields<'_, '_>) -> Option<Collector> {
     let example = "collector = \"v8\"";
     let found = fields.get("collector")?;
@@ -52,7 +52,7 @@ pub(super) fn collector(fields: &Fields<'_, '_>) -> Option<Collector> {
     }
 }
 
-/// The kind of that name. An empty one was complained of already.
+/// The kind with this name. Does not complain about an empty name, because the reader has already done so.
 fn kind(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<CollectorKind> {
     let kinds = CollectorKind::ALL;
     let found = kinds.into_iter().find(|kind| kind.word() == word.get_ref());
@@ -68,7 +68,7 @@ fn kind(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<CollectorKind
     found
 }
 
-/// What makes a collector of that kind log what it does.
+/// The default environment that turns the log of this kind of collector on.
 fn usual(kind: CollectorKind) -> BTreeMap<String, Spanned<String>> {
     let env = match kind {
         CollectorKind::V8 => V8,

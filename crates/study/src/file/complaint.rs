@@ -1,4 +1,4 @@
-//! One mistake in a study file, and how a list of them is shown: the place, a caret, what is allowed, a remedy.
+//! Mistakes in a study file, and how to show them: the place, a caret, what is allowed, a remedy.
 
 use std::fmt;
 use std::io;
@@ -11,18 +11,18 @@ use thiserror::Error;
 
 use super::words::shown;
 
-/// Why there is no study.
+/// Why a study could not be read.
 #[derive(Debug, Error)]
 pub enum StudyError {
-    /// The file cannot be read at all.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}\n  a study is a folder with a study.toml, or that file itself", path.display())]
     Unreadable {
-        /// The file that was tried.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file was read, and something in it is wrong.
+    /// The file was read, but its content is wrong.
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
 }
@@ -36,7 +36,7 @@ impl StudyError {
         Self::Mistakes(Mistakes { path: path.into(), text, complaints: vec![complaint] })
     }
 
-    /// The whole message; `styled` adds colours for a terminal.
+    /// The whole message. `styled` adds colours for a terminal.
     pub fn render(&self, styled: bool) -> String {
         match self {
             Self::Unreadable { .. } => format!("error: {self}"),
@@ -45,7 +45,7 @@ impl StudyError {
     }
 }
 
-/// All mistakes that were found in a study file, in the order in which they stand there.
+/// All mistakes found in a study file, in their order in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistakes {
     pub(super) path: String,
@@ -62,9 +62,9 @@ impl fmt::Display for Mistakes {
 }
 
 impl Mistakes {
-    /// The whole message; `styled` adds colours for a terminal.
+    /// The whole message. `styled` adds colours for a terminal.
     pub fn render(&self, styled: bool) -> String {
-        // The help in bold and not in bright cyan, which cannot be read on white.
+        // Help is bold, because the default, bright cyan, is illegible on white.
         let bold = Renderer::styled().help(Style::new().bold());
         let renderer = if styled { bold } else { Renderer::plain() };
         let path = shown_path(&self.path);
@@ -78,7 +78,7 @@ impl Mistakes {
     }
 }
 
-/// A path is shown whole, yet without what a terminal would obey.
+/// The whole path, with control characters replaced.
 fn shown_path(path: &str) -> String {
     path.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
@@ -94,24 +94,24 @@ pub struct Complaint {
 }
 
 impl Complaint {
-    /// `title` says what is wrong, `label` stands beside the caret and says what was found there.
+    /// `title` says what is wrong. `label` appears next to the caret and says what was found there.
     pub(super) fn new(span: Range<usize>, title: impl Into<String>, label: impl Into<String>) -> Self {
         Self { span, title: title.into(), label: label.into(), also: None, helps: Vec::new() }
     }
 
-    /// The same complaint with another place that it has to do with.
+    /// Adds another place that is related to the mistake.
     pub(super) fn also(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
         self.also = Some((span, label.into()));
         self
     }
 
-    /// The same complaint with one more line that says what is allowed or what to do.
+    /// Adds a line that says what is allowed or what to do.
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.helps.push(help.into());
         self
     }
 
-    /// The same complaint with the word that was probably meant, where there is one.
+    /// Adds the word that the author probably meant, if there is one.
     pub(super) fn meant(self, word: Option<&str>) -> Self {
         match word {
             Some(word) => self.help(format!("did you mean `{}`?", shown(word))),
@@ -129,7 +129,7 @@ impl Complaint {
         complaint.help("strings stand in quotes: name = \"text\", or 'text' to keep backslashes as they are")
     }
 
-    /// Where it stands, in bytes of the file.
+    /// The place of the mistake, in bytes of the file.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -147,7 +147,7 @@ impl Complaint {
     }
 }
 
-/// The span kept inside the text and on characters' borders; of several lines only the first is underlined.
+/// Limits the span to the text and to character boundaries. For several lines, only the first is underlined.
 fn within(span: &Range<usize>, text: &str) -> Range<usize> {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
@@ -166,7 +166,7 @@ mod tests {
         let mistakes = Mistakes { path: "study.toml".into(), text, complaints: vec![complaint] };
         let shown = mistakes.render(true);
         assert!(shown.contains("\u{1b}[1mhelp"), "{shown:?}");
-        // Yellow, cyan, and both of them bright.
+        // Yellow and cyan, normal and bright.
         assert!(!["[33m", "[36m", "[93m", "[96m"].iter().any(|color| shown.contains(color)), "{shown:?}");
         assert!(!mistakes.render(false).contains('\u{1b}'));
     }

@@ -1,4 +1,4 @@
-//! Reads what is asked and answered: probes, scenarios and claims.
+//! Reads probes, scenarios and claims.
 
 use std::fs;
 use std::ops::Range;
@@ -76,11 +76,11 @@ pub(super) const VOLATILE: &[&str] = &["path", "pattern", "not", "agree", "own"]
 /// Keys of an entry of `requests`.
 pub(super) const REQUEST: &[&str] = &["probe", "weight"];
 
-/// Connections of a load that does not say how many.
+/// The default number of connections of a load.
 pub const CONNECTIONS: u32 = 64;
-/// The most connections that a load can have: each needs a port of its own.
+/// The most connections of a load, because each needs a separate port.
 pub(crate) const MOST_CONNECTIONS: u32 = 60_000;
-/// Answer headers that are compared unless a probe says otherwise.
+/// Headers of answers that are compared by default.
 pub const AGREE_HEADERS: &[&str] = &["content-type"];
 
 pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
@@ -112,7 +112,7 @@ pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
     Probe { name, contract }
 }
 
-/// The path, or the first of `paths_from`.
+/// `path`, or the first path of `paths_from`.
 fn path(fields: &Fields<'_, '_>, paths: &[String]) -> Spanned<String> {
     let Some(from) = fields.get("paths_from") else {
         let path = fields.required_text("path", "path = \"/api/items?limit=10\"");
@@ -217,7 +217,7 @@ fn volatile_entry(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: Range<usiz
     }
 }
 
-/// The whole body, as it stands in the study or in a file beside it.
+/// The whole expected body, from the study or from a file next to it.
 fn exact(fields: &Fields<'_, '_>) -> Option<String> {
     let (body, file) = (fields.text("body"), fields.text("body_file"));
     if let (Some(body), Some(file)) = (&body, &file) {
@@ -366,7 +366,7 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
     }
 }
 
-/// `value`, or `low` and `high`.
+/// Reads `value`, or `low` and `high`.
 fn figure(fields: &Fields<'_, '_>) -> PublishedValue {
     let range = fields.get("low").is_some() || fields.get("high").is_some();
     if !range {
@@ -391,7 +391,7 @@ fn figure(fields: &Fields<'_, '_>) -> PublishedValue {
     PublishedValue::Range(low.map_or(0.0, Spanned::into_inner), high.map_or(0.0, Spanned::into_inner))
 }
 
-/// A hit rate is a share: a model of a cache has nothing to do with `92`, or with one that is never missed.
+/// Checks that a hit rate is a share. A cache model cannot use `92`, or a cache that never misses.
 fn share(fields: &Fields<'_, '_>, figure: PublishedValue) {
     let ends = match figure {
         PublishedValue::Value(value, _) => [("value", value), ("value", value)],
@@ -403,7 +403,7 @@ fn share(fields: &Fields<'_, '_>, figure: PublishedValue) {
     fields.complain(complaint.help("92 of 100 requests are: value = 0.92"));
 }
 
-/// Half a unit of the last digit that is written: 0.005 of `1.50`, 0.5 of `200`. None can be told of an exponent.
+/// Half a unit of the last written digit: 0.005 for `1.50`, 0.5 for `200`. 0 for a number with an exponent, whose last digit is unclear.
 fn half_digit(value: &DeValue<'_>) -> f64 {
     let Some(float) = value.as_float() else { return 0.5 };
     let text = float.as_str();

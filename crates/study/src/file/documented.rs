@@ -1,6 +1,6 @@
-//! The book's reference of `study.toml` against the reader: every key that is read is told of, and none beside them.
+//! Compares the book's reference of `study.toml` with the reader: the reference describes exactly the keys that the reader accepts.
 //!
-//! Owns: that comparison. Must not know what a key means.
+//! Owns: that comparison. Must not know: the meaning of a key.
 
 use std::collections::BTreeSet;
 

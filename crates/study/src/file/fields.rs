@@ -1,5 +1,5 @@
-//! Typed access to one table of the file: unknown keys, missing keys and wrong types become complaints, and reading
-//! goes on with a stand-in, so that every mistake of a file is found in one go.
+//! Typed access to one table of the file. Unknown keys, missing keys and wrong types become complaints. Reading then continues with a substitute,
+//! so that one run finds all mistakes of a file.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::complaint::{Complaint, Mistakes, StudyError};
 use super::words::{nearest, one_of, shown};
 
-/// A file that is being read, and the complaints so far.
+/// A file during reading, and the complaints so far.
 pub(super) struct StudyReader<'t> {
     text: &'t str,
     folder: &'t Path,
@@ -23,7 +23,7 @@ impl<'t> StudyReader<'t> {
         Self { text, folder, complaints: RefCell::default() }
     }
 
-    /// The study's folder, absolute.
+    /// The study's folder, as an absolute path.
     pub(super) fn folder(&self) -> &'t Path {
         self.folder
     }
@@ -42,13 +42,13 @@ impl<'t> StudyReader<'t> {
         StudyError::Mistakes(Mistakes { path: path.into(), text: self.text.into(), complaints })
     }
 
-    /// Where `part` stands inside a string of the file; the whole string where escapes hide it.
+    /// The place of `part` in a string of the file. The place of the whole string if escapes hide the part.
     pub(super) fn part_of(&self, string: &Range<usize>, part: &str) -> Range<usize> {
         let found = self.text.get(string.clone()).and_then(|source| source.find(part));
         found.map_or(string.clone(), |at| string.start + at..string.start + at + part.len())
     }
 
-    /// A path of the file, below the study's folder unless absolute; complains when `exists` is not true of it.
+    /// A path of the file, relative to the study's folder unless absolute. Complains if the path does not satisfy `exists`.
     pub(super) fn path(
         &self,
         found: &Spanned<String>,
@@ -66,7 +66,7 @@ impl<'t> StudyReader<'t> {
     }
 }
 
-/// `path` below `folder`, without the `.` parts.
+/// Joins `path` to `folder`, without the `.` parts.
 fn joined(folder: &Path, path: &str) -> PathBuf {
     folder.join(path).components().collect()
 }
@@ -79,14 +79,14 @@ fn shown_whole(path: &Path) -> String {
 pub(super) struct Fields<'r, 'd> {
     reading: &'r StudyReader<'r>,
     table: &'d DeTable<'d>,
-    /// Of the table's heading, for what is missing in it.
+    /// The place of the table's heading, for complaints about missing keys.
     span: Range<usize>,
-    /// How messages call the table.
+    /// The name of the table in messages.
     what: &'static str,
 }
 
 impl<'r, 'd> Fields<'r, 'd> {
-    /// Complains about each key that is not in `allowed`.
+    /// Opens a table. Complains about each key that is not in `allowed`.
     pub(super) fn open(
         reading: &'r StudyReader<'r>,
         table: &'d DeTable<'d>,
@@ -112,7 +112,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         self.reading.complain(complaint);
     }
 
-    /// Of the table's heading.
+    /// The place of the table's heading.
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -121,7 +121,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         self.table.get(key)
     }
 
-    /// Of the key itself, for values that stand on several lines.
+    /// The place of the key itself, for values of several lines.
     pub(super) fn key_span(&self, key: &str) -> Range<usize> {
         self.table.get_key_value(key).map_or(self.span.clone(), |(key, _)| key.span())
     }
@@ -150,7 +150,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         self.typed(key, "a string", |value| value.as_str().map(str::to_owned))
     }
 
-    /// A text that must be there and not be empty; empty where it is missing.
+    /// A required text that must not be empty. Returns an empty text if it is missing.
     pub(super) fn required_text(&self, key: &str, example: &str) -> Spanned<String> {
         self.require(key, example);
         let text = self.text(key).unwrap_or_else(|| Spanned::new(self.span(), String::new()));
@@ -171,7 +171,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         }
     }
 
-    /// Complains when there is no table of that kind; says nothing when one was probably meant, since that is told.
+    /// Complains if there is no table of this kind. Says nothing about a misspelled heading, because there is already a complaint about it.
     pub(super) fn some_tables(&self, key: &str, example: &str) {
         let is_empty =
             |value: &Spanned<DeValue<'_>>| value.get_ref().as_array().is_some_and(|list| list.is_empty());
@@ -202,7 +202,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         self.typed(key, "a number", number)
     }
 
-    /// A list of strings, each with its own place.
+    /// A list of strings, each with its place.
     pub(super) fn texts(&self, key: &str) -> Option<Vec<Spanned<String>>> {
         let expected = "a list of strings";
         let list = self.typed(key, expected, DeValue::as_array)?;
@@ -216,7 +216,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         Some(texts.collect())
     }
 
-    /// A table of strings; numbers and booleans are taken as they are written when `lenient`.
+    /// A table of strings. If `lenient`, numbers and booleans are accepted in their written form.
     pub(super) fn text_map(&self, key: &str, lenient: bool) -> Vec<(Spanned<String>, Spanned<String>)> {
         let expected = "a table of strings, such as { NAME = \"text\" }";
         let Some(table) = self.typed(key, expected, DeValue::as_table) else { return Vec::new() };
@@ -239,12 +239,12 @@ impl<'r, 'd> Fields<'r, 'd> {
         map
     }
 
-    /// The members of a table, whatever they are.
+    /// The members of a table, of any type.
     pub(super) fn members(&self, key: &str, expected: &str) -> Option<&'d DeTable<'d>> {
         self.typed(key, expected, DeValue::as_table).map(Spanned::into_inner)
     }
 
-    /// The elements of a list, whatever they are.
+    /// The elements of a list, of any type.
     pub(super) fn items(&self, key: &str, expected: &str) -> Option<Spanned<&'d [Spanned<DeValue<'d>>]>> {
         self.typed(key, expected, |value| value.as_array().map(|array| array.as_ref()))
     }
@@ -294,7 +294,7 @@ impl<'r, 'd> Fields<'r, 'd> {
         list.iter().filter_map(open).collect()
     }
 
-    /// A table inside the list `key` of this one.
+    /// Opens a table inside the list `key` of this table.
     pub(super) fn inner(
         &self,
         item: &'d DeTable<'d>,
@@ -310,24 +310,24 @@ fn near(word: &str, key: &str) -> bool {
     nearest(word, [key]).is_some()
 }
 
-/// The shorter of the two places: a table's own span may run over all of its lines.
+/// The shorter of the two places, because a table's span may cover all of its lines.
 fn heading(table: Range<usize>, key: Range<usize>) -> Range<usize> {
     if table.len() <= key.len() { table } else { key }
 }
 
-/// An integer's value; none for other types and for what no `i64` holds.
+/// The value of an integer. `None` for other types and for values outside the range of `i64`.
 pub(super) fn whole(value: &DeValue<'_>) -> Option<i64> {
     let integer = value.as_integer()?;
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// The value of an integer or float; none for other types and for what is not finite.
+/// The value of an integer or float. `None` for other types and for values that are not finite.
 pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
     let float = value.as_float().and_then(|float| float.as_str().parse::<f64>().ok());
     float.or_else(|| whole(value).map(|integer| integer as f64)).filter(|number| number.is_finite())
 }
 
-/// What was found, in words.
+/// Describes the found value in words.
 pub(super) fn described(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) if text.is_empty() => "an empty string".into(),

@@ -1,4 +1,4 @@
-//! Reads external load generators: those that a published figure was measured with, and others to hold beside them.
+//! Reads external load generators: those used for a published figure, and others for comparison.
 
 use toml::Spanned;
 
@@ -12,11 +12,11 @@ use super::words::{nearest, one_of, shown};
 /// Keys of `[[generator]]`.
 pub(super) const GENERATOR: &[&str] =
     &["name", "command", "folder", "needs", "reads", "connections", "duration", "body_bytes", "published"];
-/// How long one run lasts, in seconds, where it is not said.
+/// The default duration of one run, in seconds.
 const DURATION_S: f64 = 3.0;
-/// The null server's body where it is not said.
+/// The default size of the null server's body, in bytes.
 const BODY_BYTES: u32 = 13;
-/// The largest body of the null server that may be asked for here.
+/// The largest body of the null server in a study, in bytes.
 const MOST_BYTES: u32 = 1 << 24;
 
 pub(super) fn generator(fields: &Fields<'_, '_>) -> Generator {
@@ -49,7 +49,7 @@ fn reads(fields: &Fields<'_, '_>) -> Reads {
         "json" => Reads::Json,
         "wrk" | "oha" => Reads::Text,
         other => {
-            let title = format!("`{}` is no form of output that is known", shown(other));
+            let title = format!("`{}` is not a known form of output", shown(other));
             let complaint = Complaint::new(kind.span(), title, "this word").meant(nearest(other, kinds));
             fields.complain(complaint.help(format!(
                 "it is {}; json: the last line is an object with `throughput_rps`",

@@ -1,4 +1,4 @@
-//! Reads what a scenario holds its contenders to: a CPU quota, cores, memory.
+//! Reads a scenario's limits for contenders: a CPU quota, cores, memory.
 
 use deadheat_record::Limits;
 use toml::Spanned;
@@ -7,13 +7,13 @@ use super::complaint::Complaint;
 use super::fields::{Fields, whole};
 use super::words::shown;
 
-/// A quota below this share of a core gives a contender less than a millisecond in most periods.
+/// With a quota below this share of a core, a contender gets less than a millisecond in most periods.
 pub(super) const LEAST_CPUS: f64 = 0.01;
 /// No machine has more processors.
 pub(super) const MOST_CPUS: u32 = 1024;
-/// Less than this holds no server.
+/// No server fits into less memory than this.
 const LEAST_MEMORY: u64 = 1 << 20;
-/// Units of memory, by the letters that stand for them.
+/// Units of memory, by their letters.
 const UNITS: [(&str, u64); 7] = [
     ("B", 1),
     ("kB", 1_000),
@@ -24,7 +24,7 @@ const UNITS: [(&str, u64); 7] = [
     ("GiB", 1 << 30),
 ];
 
-/// `cpus`, `cpuset` and `memory` of a scenario.
+/// Reads `cpus`, `cpuset` and `memory` of a scenario.
 pub(super) fn limits(fields: &Fields<'_, '_>) -> Limits {
     Limits { cpus: cpus(fields), cpuset: cpuset(fields), memory_bytes: memory(fields), ..Limits::default() }
 }
@@ -77,7 +77,7 @@ fn complain_of_memory(fields: &Fields<'_, '_>, memory: &Spanned<String>, found: 
     None
 }
 
-/// Bytes of an amount such as `512MB` or `1.5 GiB`.
+/// The number of bytes of an amount such as `512MB` or `1.5 GiB`.
 fn bytes(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(digits);

@@ -1,7 +1,7 @@
-//! A study as a person wrote it: `study.toml` read into typed data, with every mistake named where it stands.
+//! Reads `study.toml` into typed data, and shows each mistake at its place.
 //!
-//! Owns: the format, its defaults, what may be written where, and how mistakes are shown.
-//! Must not know: flags, the plan's method, the machine; nothing is started and nothing is written here.
+//! Owns: the format, its defaults, what is allowed where, and how mistakes are shown.
+//! Must not know: flags, the plan's method, the machine. This module starts and writes nothing.
 
 mod check;
 mod collector;
@@ -36,7 +36,7 @@ pub use words::{nearest, one_of, shown};
 
 use fields::{Fields, StudyReader};
 
-/// The file's name inside a study's folder.
+/// The name of the file in a study's folder.
 pub const FILE_NAME: &str = "study.toml";
 
 /// Keys and tables of the file.
@@ -53,15 +53,15 @@ const TABLES: &[&str] = &[
     "generator",
 ];
 
-/// The study file that `path` means: the file itself, or `study.toml` in the folder.
+/// The study file of `path`: the file itself, or `study.toml` in the folder.
 pub fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-/// Reads and checks a study; `path` is a folder with a `study.toml`, or the file itself.
+/// Reads and checks a study. `path` is a folder with a `study.toml`, or the file itself.
 ///
 /// # Errors
-/// When the file cannot be read, or when anything in it is wrong: all mistakes that could be found, at once.
+/// The file cannot be read, or its content is wrong. The error contains all mistakes found.
 pub fn load(path: &Path) -> Result<Study, StudyError> {
     let file = file_of(path);
     let unreadable = |source| StudyError::Unreadable { path: file.clone(), source };
@@ -73,10 +73,10 @@ pub fn load(path: &Path) -> Result<Study, StudyError> {
     parse(&text, &shown_path, folder)
 }
 
-/// Reads and checks the text of a study that lives in `folder`; `path` is what complaints call the file.
+/// Reads and checks the text of a study in `folder`. Complaints use `path` as the name of the file.
 ///
 /// # Errors
-/// As [`load`].
+/// As for [`load`].
 pub fn parse(text: &str, path: &str, folder: &Path) -> Result<Study, StudyError> {
     let (document, syntax) = toml::de::DeTable::parse_recoverable(text);
     let reading = StudyReader::new(text, folder);

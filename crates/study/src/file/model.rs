@@ -1,4 +1,4 @@
-//! What a study says, as pure data. Names and what refers to them carry their place in the file.
+//! The content of a study as pure data. Names and references to them carry their place in the file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,28 +6,28 @@ use std::path::PathBuf;
 use deadheat_record as record;
 use toml::Spanned;
 
-/// A whole study, checked: every reference in it leads somewhere.
+/// A whole, checked study: every reference in it resolves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// The folder's name unless told.
+    /// Default: the name of the folder.
     pub name: String,
-    /// One line about it.
+    /// A title of one line.
     pub title: Option<String>,
-    /// Whether it was written down or typed.
+    /// Whether the study comes from a file or from the command line.
     pub source: record::Source,
-    /// Absolute; where `study.toml` lies, or where commands that were typed run.
+    /// The absolute path of the folder of `study.toml`. For commands of the command line: the folder in which they run.
     pub folder: PathBuf,
-    /// How the data that contenders serve is made.
+    /// How to create the data that contenders serve.
     pub dataset: Option<Dataset>,
     /// Programs that contenders need and that are not raced.
     pub services: Vec<Service>,
-    /// Who is raced; at least one.
+    /// The contenders; at least one.
     pub contenders: Vec<Contender>,
     /// The contract; at least one.
     pub probes: Vec<Probe>,
-    /// The loads; none stands for one closed load of 64 connections over all probes.
+    /// The loads. If empty: one closed load of 64 connections over all probes.
     pub scenarios: Vec<Scenario>,
-    /// Whether the machine is as the one that was published: then an audit compares figures as they are, too.
+    /// Whether this machine is like the one of the published figures. If so, an audit also compares absolute figures.
     pub machine_matches: bool,
     /// Published numbers.
     pub claims: Vec<Claim>,
@@ -35,16 +35,16 @@ pub struct Study {
     pub generators: Vec<Generator>,
 }
 
-/// A file that is made once and then served by all contenders.
+/// A file that is created once and that all contenders then serve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    /// Run in the study's folder; writes `{output}`.
+    /// Runs in the study's folder and writes `{output}`.
     pub command: Spanned<String>,
-    /// Files whose contents decide whether it must be made anew, absolute.
+    /// Absolute paths of the input files. If their contents change, the dataset is created again.
     pub inputs: Vec<PathBuf>,
-    /// Its name in the work folder.
+    /// The name of the file in the work folder.
     pub output: Spanned<String>,
-    /// Whether it is kept in memory instead.
+    /// Whether to keep the file in memory instead.
     pub tmpfs: bool,
 }
 
@@ -55,80 +55,80 @@ pub struct Service {
     pub name: Spanned<String>,
     /// A shell command.
     pub command: Spanned<String>,
-    /// Absolute; where the command runs.
+    /// The absolute path of the folder in which the command runs.
     pub folder: PathBuf,
-    /// Added to the environment.
+    /// Variables added to the environment.
     pub env: BTreeMap<String, Spanned<String>>,
     /// Where it listens.
     pub listen: Spanned<record::Listen>,
     /// A shell command that succeeds once it is ready.
     pub ready: Option<Spanned<String>>,
-    /// How it is ended.
+    /// How to stop it.
     pub ending: record::Ending,
 }
 
-/// One implementation that is raced.
+/// One implementation in the race.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contender {
     /// Unique.
     pub name: Spanned<String>,
     /// A shell command.
     pub command: Spanned<String>,
-    /// Absolute; where all its commands run.
+    /// The absolute path of the folder in which all its commands run.
     pub folder: PathBuf,
-    /// Added to the environment.
+    /// Variables added to the environment.
     pub env: BTreeMap<String, Spanned<String>>,
-    /// What must be there, or else it is left out.
+    /// Requirements. If one is not met, the contender is skipped.
     pub needs: Vec<Need>,
-    /// Prints its version in the first line.
+    /// A shell command that prints the version in its first line.
     pub version: Option<Spanned<String>>,
-    /// Run once before each race.
+    /// A shell command that runs once before each race.
     pub build: Option<Spanned<String>>,
-    /// Commands that measure something inside its runtime and print it, by name.
+    /// Commands, by name, that measure something inside the contender's runtime and print it.
     pub measures: BTreeMap<String, Spanned<String>>,
-    /// Files and folders that it is deployed as, absolute.
+    /// Absolute paths of the files and folders that make up a deployment.
     pub artefacts: Vec<PathBuf>,
-    /// Whose garbage collector it has, where that is told.
+    /// The garbage collector, if the study declares it.
     pub collector: Option<Collector>,
-    /// Whether it cannot speak TLS, so that it is left out of scenarios over it.
+    /// Whether the contender cannot use TLS. If so, it is left out of scenarios over TLS.
     pub plain_http_only: bool,
-    /// Names of services that must be up first.
+    /// Names of services that must be ready first.
     pub services: Vec<Spanned<String>>,
     /// Where it listens.
     pub listen: Spanned<record::Listen>,
 }
 
-/// A garbage collector, and how it is made to log.
+/// A garbage collector, and how to make it write its log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collector {
-    /// Whose it is.
+    /// Which collector.
     pub kind: record::CollectorKind,
-    /// Added to the environment where it is to log.
+    /// Variables added to the environment to turn the log on.
     pub env: BTreeMap<String, Spanned<String>>,
 }
 
-/// Something that a contender cannot run without.
+/// A requirement of a contender or a generator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
     /// What it is.
     pub kind: NeedKind,
-    /// What to do where it is missing.
+    /// What to do if it is missing.
     pub remedy: String,
 }
 
-/// What a contender needs.
+/// A kind of requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NeedKind {
-    /// A file or folder, absolute.
+    /// A file or folder, as an absolute path.
     File(PathBuf),
-    /// A program: a name that is looked up in PATH, or a path from the contender's folder.
+    /// A program: a name to look up in PATH, or a path relative to the contender's folder.
     Program(String),
 }
 
-/// One request and what every contender must answer to it.
+/// One request and the answer that every contender must give.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
-    /// Where its name stands (or the path that stands for it).
+    /// The name (or the path that is used as the name) with its place in the file.
     pub name: Spanned<String>,
     /// The whole contract, under the same name.
     pub contract: record::Probe,
@@ -141,56 +141,56 @@ pub struct Scenario {
     pub name: Spanned<String>,
     /// Closed or open.
     pub shape: record::Experiment,
-    /// What is requested; none stands for all probes under load, each with weight 1.
+    /// The requests. `None`: all probes under load, each with weight 1.
     pub requests: Option<Vec<Spanned<record::Share>>>,
-    /// What each contender is held to.
+    /// Limits that apply to each contender.
     pub limits: record::Limits,
-    /// What is compared, what matters most first; empty for what its shape suggests.
+    /// The metrics to compare, the most important first. If empty: the default metrics of the shape.
     pub metrics: Vec<record::Metric>,
-    /// Values of one setting, each of which makes a scenario.
+    /// Several values of one setting. Each makes a scenario.
     pub sweep: Option<Sweep>,
-    /// The ladder that it is a rung of.
+    /// The ladder to which this scenario belongs, and its rung.
     pub ladder: Option<record::Rung>,
-    /// What its load has beside its shape.
+    /// Further settings of the load.
     pub traffic: record::Traffic,
 }
 
-/// One setting of a scenario in several values.
+/// Several values of one setting of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     /// Which setting.
     pub axis: record::Axis,
-    /// Its values, each once, as written; whole but for a quota.
+    /// The values as written, without duplicates. They are whole numbers except for a quota.
     pub values: Vec<f64>,
 }
 
-/// A load generator of somebody else.
+/// An external load generator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generator {
     /// Unique.
     pub name: Spanned<String>,
-    /// A shell command; `{url}`, `{port}`, `{connections}` and `{duration}` (seconds) are replaced.
+    /// A shell command. `{url}`, `{port}`, `{connections}` and `{duration}` (seconds) are replaced.
     pub command: Spanned<String>,
-    /// Absolute; where the command runs.
+    /// The absolute path of the folder in which the command runs.
     pub folder: PathBuf,
-    /// What must be there, or else it is left out.
+    /// Requirements. If one is not met, the generator is skipped.
     pub needs: Vec<Need>,
-    /// How its throughput is read from what it prints.
+    /// How to find the throughput in its output.
     pub reads: Reads,
-    /// How many connections; none for as many as were published.
+    /// The number of connections. `None`: as many as were published.
     pub connections: Option<u32>,
-    /// How long one run lasts, in seconds.
+    /// The duration of one run, in seconds.
     pub duration_s: f64,
-    /// Bytes in the body of the null server's answers.
+    /// The size of the body of the null server's answers, in bytes.
     pub body_bytes: u32,
-    /// Whether the published figures were measured with such a one; else it only stands beside them.
+    /// Whether the published figures were measured with this kind of generator. If not, it serves only for comparison.
     pub published: bool,
 }
 
-/// How a generator tells its throughput.
+/// How a generator reports its throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
-    /// Its last line is a JSON object with `throughput_rps`.
+    /// The last line is a JSON object with `throughput_rps`.
     Json,
     /// A line `Requests/sec: N`, as wrk and oha print it.
     Text,
@@ -201,44 +201,44 @@ pub enum Reads {
 pub struct Claim {
     /// Where it was published.
     pub source: String,
-    /// The contender that it is about; none where it is about none of them.
+    /// The contender of the claim. `None` if the claim concerns no contender of this study.
     pub contender: Option<Spanned<String>>,
-    /// What the contender is compared with, for ratios.
+    /// The baseline contender, for ratios.
     pub baseline: Option<Spanned<String>>,
-    /// Which of several published runs it belongs to.
+    /// The published run to which the claim belongs, if there are several.
     pub row: Option<String>,
-    /// What it measures: `throughput_rps`, `latency_p99_ms`; or a setting: `connections`, `duration_s`.
+    /// The metric, such as `throughput_rps` or `latency_p99_ms`; or a setting: `connections`, `duration_s`.
     pub metric: String,
     /// The number or range.
     pub figure: PublishedValue,
-    /// Its unit, where the metric's name does not tell.
+    /// The unit, if the metric's name does not contain it.
     pub unit: Option<String>,
-    /// Where it can be tested here.
+    /// The scenario that can test the claim here.
     pub scenario: Option<Spanned<String>>,
-    /// Of a ratio of that scenario to another: the other.
+    /// For a ratio between two scenarios: the baseline scenario.
     pub baseline_scenario: Option<Spanned<String>>,
-    /// What the reader should know beside it.
+    /// A note for the reader.
     pub note: Option<String>,
 }
 
-/// What was published.
+/// A published value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PublishedValue {
-    /// One number, and half a unit of its last digit as it was written.
+    /// One number, and half a unit of its last written digit.
     Value(f64, f64),
-    /// From, to.
+    /// Lower and upper end.
     Range(f64, f64),
 }
 
 impl Study {
-    /// Probes that scenarios may load contenders with.
+    /// The probes that scenarios may use for load.
     pub fn probes_under_load(&self) -> impl Iterator<Item = &Probe> {
         self.probes.iter().filter(|probe| probe.contract.under_load)
     }
 }
 
 impl Claim {
-    /// The claim as records have it.
+    /// The claim in the form of a record.
     pub fn published(&self) -> record::Claim {
         let name = |name: &Option<Spanned<String>>| name.as_ref().map(|name| name.get_ref().clone());
         let (value, half_digit, low, high) = match self.figure {

@@ -2,17 +2,17 @@
 
 use deadheat_record::Objective;
 
-/// What may be written, for messages.
+/// The allowed form, for messages.
 pub(crate) const OBJECTIVE: &str = "write a percentile and its highest value, such as \"p99 < 10ms\"";
 
-/// The lowest and highest percentile that can be asked for, and the longest limit.
+/// The range of percentiles, and the longest limit.
 const QUANTILES: std::ops::RangeInclusive<f64> = 0.5..=0.9999;
 const LONGEST_NS: f64 = 60e9;
 
-/// Reads `p99 < 10ms`; `<=` says the same.
+/// Parses `p99 < 10ms`. `<=` means the same as `<`.
 ///
 /// # Errors
-/// What may be written instead.
+/// The text is not an objective. The error describes the allowed form.
 pub fn objective(text: &str) -> Result<Objective, String> {
     let wrong = || OBJECTIVE.to_owned();
     let (what, limit) = text.split_once('<').ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! Reads what is started: the dataset's command, services and contenders.
+//! Reads the programs of a study: the dataset's command, services and contenders.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub(super) const CONTENDER: &[&str] = &[
 /// Keys of an entry of `needs`.
 pub(super) const NEED: &[&str] = &["file", "program", "remedy"];
 
-/// The study's name: as told, else its folder's.
+/// The study's name. Default: the name of its folder.
 pub(super) fn study_name(fields: &Fields<'_, '_>) -> String {
     if let Some(name) = fields.text("name") {
         values::name(fields.reading(), &name);
@@ -114,7 +114,7 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
     }
 }
 
-/// `measures = { serialize = "node measure.mjs" }`.
+/// Reads `measures = { serialize = "node measure.mjs" }`.
 fn measures(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spanned<String>> {
     let map = fields.text_map("measures", false);
     for (name, command) in &map {
@@ -128,7 +128,7 @@ fn measures(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spann
     map.into_iter().map(|(name, command)| (name.into_inner(), command)).collect()
 }
 
-/// `artefact = "dist"` or a list; what a build makes need not be there yet.
+/// Reads `artefact = "dist"` or a list of paths. The paths need not exist yet, because the build may create them.
 fn artefacts(fields: &Fields<'_, '_>) -> Vec<PathBuf> {
     let one = fields.get("artefact").is_some_and(|value| value.get_ref().is_str());
     let all = if one {
@@ -140,7 +140,7 @@ fn artefacts(fields: &Fields<'_, '_>) -> Vec<PathBuf> {
     all.into_iter().map(|path| folder.join(path.get_ref()).components().collect()).collect()
 }
 
-/// The file name of the first word that is a program: neither `exec`, `env` nor an assignment.
+/// The default name of a contender: the file name of the first word of its command that is neither `exec`, `env` nor an assignment.
 pub(crate) fn default_name(command: &str) -> String {
     let assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| is_variable(name));
     let program =

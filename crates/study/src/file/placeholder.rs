@@ -1,7 +1,7 @@
-//! Placeholders in commands and environments: which are known where, and which were probably meant.
+//! Placeholders in commands and environments: which are available where, and how to detect misspelled ones.
 //!
-//! Only `{word}` without a `$` before it is looked at, and only a word that is near a known one is a mistake: shells
-//! and awk have braces of their own, which pass untouched.
+//! Only `{word}` without a preceding `$` is examined, and only a word similar to a known one is a mistake. Shells and awk also use braces; these
+//! pass unchanged.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use super::complaint::Complaint;
 use super::fields::StudyReader;
 use super::words::{one_of, shown};
 
-/// What may be named in one command.
+/// The placeholders available in one command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'s> {
-    /// Where the command's own server listens; none for commands that start no server.
+    /// Where the command's server listens. `None` for commands that start no server.
     pub(super) listen: Option<&'s Listen>,
     /// Whether the study has a dataset.
     pub(super) dataset: bool,
-    /// Whether the command makes the dataset.
+    /// Whether the command creates the dataset.
     pub(super) output: bool,
-    /// Whether it starts a contender that is raced over TLS.
+    /// Whether it starts a contender in a scenario over TLS.
     pub(super) tls: bool,
-    /// Every service of the study: name, where it listens, and whether it is up when the command runs.
+    /// All services of the study: name, where it listens, and whether it is running when the command runs.
     pub(super) services: &'s [(&'s str, &'s Listen, bool)],
 }
 
-/// Complains about each placeholder in `text` that would not be replaced although it was meant to be.
+/// Complains about each placeholder in `text` that would not be replaced although the author meant one.
 pub(super) fn check(reading: &StudyReader<'_>, text: &Spanned<String>, context: &Context<'_>) {
     for word in words(text.get_ref()) {
         if let Some(fault) = context.fault(word) {
@@ -42,7 +42,7 @@ fn place(reading: &StudyReader<'_>, string: Range<usize>, word: &str) -> Range<u
     reading.part_of(&string, &format!("{{{word}}}"))
 }
 
-/// The words of all `{word}` in `text`, each once, in the order of their first appearance.
+/// The words of all `{word}` in `text`, without duplicates, in order of first appearance.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for (at, _) in text.match_indices('{') {
@@ -69,7 +69,7 @@ impl Fault {
 }
 
 impl Context<'_> {
-    /// Everything that is replaced in this command.
+    /// All placeholders of this command.
     fn known(&self) -> Vec<String> {
         let mut known: Vec<String> = vec!["work".into(), "study".into()];
         known.extend(self.listen.map(|listen| own(listen).into()));
@@ -88,7 +88,7 @@ impl Context<'_> {
         }
         match word {
             "port" | "socket" => Some(self.wrong_listen(word)),
-            // Not {key}, which programs such as jq have as a word of their own.
+            // `{key}` is not a mistake, because programs such as jq use it.
             "cert" => Some(Fault::new(
                 "{cert} has no value here".into(),
                 "contenders in a [[scenario]] with `tls = true` have a certificate, unless they say `tls = false`",
@@ -115,7 +115,7 @@ impl Context<'_> {
         Fault::new(title, help)
     }
 
-    /// For `NAME.port` and `NAME.socket`.
+    /// The mistake in a `NAME.port` or `NAME.socket`.
     fn wrong_service(&self, word: &str) -> Option<Fault> {
         let (name, kind) = word.rsplit_once('.').filter(|(_, kind)| matches!(*kind, "port" | "socket"))?;
         let title = format!("{{{word}}} has no value here");
@@ -136,7 +136,7 @@ impl Context<'_> {
     }
 }
 
-/// The placeholder for where a server listens.
+/// The placeholder for the address of a server.
 fn own(listen: &Listen) -> &'static str {
     match listen {
         Listen::Socket => "socket",

@@ -1,5 +1,4 @@
-//! Reads what a scenario asks: which metrics are compared, which objective must hold, over what it sweeps, of which ladder
-//! it is a rung.
+//! Reads further settings of a scenario: its metrics, its objective, its sweep, and its place on a ladder.
 
 use deadheat_record::{Axis, Experiment, Metric, Objective, Rung};
 use toml::Spanned;
@@ -11,11 +10,11 @@ use super::limits::{LEAST_CPUS, MOST_CPUS};
 use super::model::Sweep;
 use super::words::{nearest, one_of, shown};
 
-/// Fewer fresh starts tell nothing: section 7 of the method.
+/// Fewer fresh starts give no useful result.
 const FEWEST_STARTS: u32 = 20;
 const MOST_STARTS: u32 = 1_000;
 
-/// `slo`; it goes without a rate, whose highest is looked for.
+/// Reads `slo`. It excludes `rate`, because deadheat searches for the highest rate.
 pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
     let text = fields.text("slo")?;
     for key in ["rate", "arrivals", "metrics"] {
@@ -36,7 +35,7 @@ pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
     }
 }
 
-/// `starts` or `measure`: a scenario without a load, beside which nothing of a load has a place.
+/// Reads `starts` or `measure`. Such a scenario has no load, so it accepts no setting of a load.
 pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Experiment> {
     let starts = fields.whole("starts", FEWEST_STARTS, MOST_STARTS);
     let measure = fields.text("measure");
@@ -56,9 +55,9 @@ pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Experiment> {
     Some(shape)
 }
 
-/// `metrics`, what matters most first; empty where it is not given or makes no sense.
+/// Reads `metrics`, the most important first. Empty if missing or invalid.
 pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Experiment) -> Vec<Metric> {
-    // Told already.
+    // The reader has already complained.
     if shape.objective().is_some() || !shape.is_load() {
         return Vec::new();
     }
@@ -81,17 +80,17 @@ pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Experiment) -> Vec<Metric
         }
         if metric == Metric::Throughput && shape.rate_per_s().is_some() {
             let title = "at a common rate all contenders have the same throughput";
-            let complaint = Complaint::new(word.span(), title, "nothing can be told apart by this");
+            let complaint = Complaint::new(word.span(), title, "this cannot differ");
             fields.complain(complaint.help("compare \"p50\", \"p99\" or \"cpu\"; or leave out `rate`"));
         }
     }
     metrics.into_iter().map(|(metric, _)| metric).collect()
 }
 
-/// An example for whoever wrote a sweep wrongly.
+/// An example for messages about an invalid sweep.
 const SWEEP: &str = "sweep = { connections = [1, 8, 64] }";
 
-/// `sweep`, such as `{ connections = [1, 8, 64] }`.
+/// Reads `sweep`, such as `{ connections = [1, 8, 64] }`.
 pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
     let words = Axis::ALL.map(Axis::word);
     let table = fields.members("sweep", "a table, such as { connections = [1, 8, 64] }")?;
@@ -104,7 +103,7 @@ pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
         return None;
     };
     let values = values(&inner, axis)?;
-    // What a sweep sets cannot be set beside it; cores are a `cpuset`.
+    // The setting that a sweep varies cannot also be set directly. For cores, this setting is `cpuset`.
     let key = if axis == Axis::Cores { "cpuset" } else { axis.word() };
     if fields.get(key).is_some() {
         let title = format!("`{key}` has no place beside a sweep over {}", axis.word());
@@ -115,10 +114,10 @@ pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
     Some(Sweep { axis, values })
 }
 
-/// The most rungs that a ladder can have.
+/// The most rungs of a ladder.
 const MOST_RUNGS: u32 = 100;
 
-/// `ladder`, and the `rung` of it: only the rate of a closed load says how long a request takes.
+/// Reads `ladder` and `rung`. They need a closed load: only its rate shows how long a request takes.
 pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Experiment) -> Option<Rung> {
     let place = fields.whole("rung", 1, MOST_RUNGS);
     let Some(name) = fields.text("ladder") else {
@@ -140,7 +139,7 @@ pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Experiment) -> Option<Rung
     Some(Rung { of: name.into_inner(), place: place.map_or(1, Spanned::into_inner) })
 }
 
-/// The values of a sweep, each once.
+/// Reads the values of a sweep, without duplicates.
 fn values(fields: &Fields<'_, '_>, axis: Axis) -> Option<Vec<f64>> {
     let key = axis.word();
     let (least, most) = match axis {

@@ -1,4 +1,4 @@
-//! Reads how a service is ended: `stop`, `signal` and `grace`.
+//! Reads how deadheat stops a service: `stop`, `signal` and `grace`.
 
 use deadheat_record::Ending;
 use toml::Spanned;
@@ -7,9 +7,9 @@ use super::complaint::Complaint;
 use super::fields::Fields;
 use super::words::{nearest, one_of, shown};
 
-/// Signals that ask for the end.
+/// Signals that can ask a service to stop.
 const SIGNALS: [&str; 6] = ["TERM", "INT", "QUIT", "HUP", "USR1", "USR2"];
-/// The longest grace, in seconds.
+/// The longest grace period, in seconds.
 const LONGEST_S: f64 = 120.0;
 
 pub(super) fn ending(fields: &Fields<'_, '_>) -> Ending {

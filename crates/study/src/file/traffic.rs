@@ -1,4 +1,4 @@
-//! Reads what a load has beside its shape: lists of paths, popularity, a rate that changes, a cold start of the load, TLS.
+//! Reads the further settings of a load: lists of paths, popularity, a rate that changes, a cold start of the load, TLS.
 
 use std::fs;
 
@@ -11,20 +11,20 @@ use super::fields::Fields;
 use super::values::path_problem;
 use super::words::shown;
 
-/// The steepest fall of popularity that makes sense.
+/// The largest accepted exponent of popularity.
 const STEEPEST: f64 = 10.0;
-/// The most paths of one probe: all of them are in the record.
+/// The most paths of one probe. The record contains all of them.
 const MOST_PATHS: usize = 20_000;
 
-/// A rate as it may be written: a number, or stages.
+/// A rate as the file gives it: a number, or stages.
 pub(super) enum Written {
     /// Requests per second.
     Steady(Spanned<f64>),
-    /// A mean rate, and the stages that it is the mean of.
+    /// The mean rate, and the stages whose mean it is.
     Stages(f64, String),
 }
 
-/// `rate`; none where it is not given or makes no sense.
+/// Reads `rate`. `None` if it is missing or invalid.
 pub(super) fn rate(fields: &Fields<'_, '_>) -> Option<Written> {
     if fields.get("rate").is_some_and(|value| value.get_ref().is_str()) {
         return stages(fields, &fields.text("rate")?);
@@ -57,7 +57,7 @@ fn stages(fields: &Fields<'_, '_>, text: &Spanned<String>) -> Option<Written> {
     Some(Written::Stages(rate.mean_over(duration), text.get_ref().clone()))
 }
 
-/// `zipf`, `warm_up` and `tls` of a scenario whose rate has those stages.
+/// Reads `zipf`, `warm_up` and `tls` of a scenario whose rate has these stages.
 pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffic {
     let zipf = fields.number("zipf");
     if let Some(zipf) = zipf.as_ref().filter(|zipf| !(0.0..=STEEPEST).contains(zipf.get_ref())) {
@@ -71,7 +71,7 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
             "`warm_up = false` asks how fast a contender is at first: `{key}` has no place beside it"
         );
         fields.complain(
-            Complaint::new(fields.key_span(key), title, "a rate of its own").help("keep one of the two"),
+            Complaint::new(fields.key_span(key), title, "another rate").help("keep one of the two"),
         );
     }
     let tls = fields.flag("tls").is_some_and(Spanned::into_inner);
@@ -83,7 +83,7 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
     Traffic { zipf: zipf.map(Spanned::into_inner), stages, cold, tls }
 }
 
-/// `paths_from`: a file with a path on each line; empty lines and lines that begin with `#` are left out.
+/// Reads the file named by `paths_from`: one path per line. Skips empty lines and lines that begin with `#`.
 pub(super) fn paths(fields: &Fields<'_, '_>) -> Vec<String> {
     let Some(file) = fields.text("paths_from") else { return Vec::new() };
     let complain = |title: String| {

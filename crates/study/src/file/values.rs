@@ -1,4 +1,4 @@
-//! What single values may be: names, places to listen, header names, patterns, JSON paths, JSON values.
+//! Checks of single values: names, ports and sockets, header names, patterns, JSON paths, JSON values.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use super::complaint::Complaint;
 use super::fields::{Fields, StudyReader, number, whole};
 use super::words::shown;
 
-/// Longest name that still fits into a table and a file's name.
+/// The longest name that still fits into a table and a file name.
 const NAME_LENGTH: usize = 60;
 
-/// A name that flags, tables and log files can carry.
+/// Checks that a name is usable in flags, tables and names of log files.
 pub(super) fn name(reading: &StudyReader<'_>, name: &Spanned<String>) {
     let text = name.get_ref();
     let problem = if text.trim() != text {
@@ -34,7 +34,7 @@ pub(super) fn name(reading: &StudyReader<'_>, name: &Spanned<String>) {
     reading.complain(complaint);
 }
 
-/// A service's name, which becomes a part of placeholders and environment variables.
+/// Checks a service's name, which becomes a part of placeholders and environment variables.
 pub(super) fn service_name(reading: &StudyReader<'_>, name: &Spanned<String>) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !name.get_ref().bytes().all(plain) {
@@ -44,7 +44,7 @@ pub(super) fn service_name(reading: &StudyReader<'_>, name: &Spanned<String>) {
     }
 }
 
-/// `port = N`, `socket = true`, or a free port where neither is given.
+/// Reads `port = N` or `socket = true`. Default: a free port.
 pub(super) fn listen(fields: &Fields<'_, '_>) -> Spanned<Listen> {
     let port = fields.whole("port", 1, 65_535);
     let socket = fields.flag("socket").filter(|socket| *socket.get_ref());
@@ -69,7 +69,7 @@ pub fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// A header's name must be a token.
+/// Checks that a header's name is a token.
 pub(super) fn header_name(reading: &StudyReader<'_>, name: &str, place: Range<usize>) {
     if !is_token(name) {
         let title = format!("`{}` is no name of a header", shown(name));
@@ -78,7 +78,7 @@ pub(super) fn header_name(reading: &StudyReader<'_>, name: &str, place: Range<us
     }
 }
 
-/// A header's value must not begin a new line.
+/// Checks that a header's value contains no line break.
 pub(super) fn header_value(reading: &StudyReader<'_>, value: &Spanned<String>) {
     if value.get_ref().chars().any(|character| character.is_control() && character != '\t') {
         let title = "a header's value cannot hold line breaks or control characters";
@@ -90,7 +90,7 @@ pub(super) fn header_value(reading: &StudyReader<'_>, value: &Spanned<String>) {
     }
 }
 
-/// A method such as GET.
+/// Checks a method such as GET.
 pub(super) fn method(reading: &StudyReader<'_>, method: &Spanned<String>) {
     let (text, upper) = (method.get_ref(), method.get_ref().to_uppercase());
     let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -105,7 +105,7 @@ pub(super) fn method(reading: &StudyReader<'_>, method: &Spanned<String>) {
     }
 }
 
-/// Why `path` cannot stand in a request line; none where it can.
+/// Why `path` cannot be used in a request line. `None` if it can.
 pub fn path_problem(path: &str) -> Option<&'static str> {
     if !path.starts_with('/') {
         return Some("it must begin with `/`");
@@ -118,7 +118,7 @@ pub fn path_problem(path: &str) -> Option<&'static str> {
         .then_some("spaces and letters beyond ASCII must be percent-encoded, such as %20")
 }
 
-/// A request's path and query.
+/// Checks a request's path and query.
 pub(super) fn path(reading: &StudyReader<'_>, path: &Spanned<String>) {
     if let Some(problem) = path_problem(path.get_ref()).filter(|_| !path.get_ref().is_empty()) {
         let title = format!("`{}` is no path that can be requested: {problem}", shown(path.get_ref()));
@@ -127,7 +127,7 @@ pub(super) fn path(reading: &StudyReader<'_>, path: &Spanned<String>) {
     }
 }
 
-/// A regular expression.
+/// Checks a regular expression.
 pub(super) fn pattern(reading: &StudyReader<'_>, pattern: &Spanned<String>) {
     let Err(error) = Regex::new(pattern.get_ref()) else { return };
     let message = error.to_string();
@@ -138,7 +138,7 @@ pub(super) fn pattern(reading: &StudyReader<'_>, pattern: &Spanned<String>) {
         .complain(complaint.help("write it in single quotes, so that backslashes stay: pattern = '^\\d+$'"));
 }
 
-/// A JSON path.
+/// Checks a JSON path.
 pub(super) fn json_path(reading: &StudyReader<'_>, path: &str, place: Range<usize>) {
     if let Err(error) = JsonPath::parse(path) {
         let label = format!("{} at character {}", error.reason, error.at);
@@ -149,7 +149,7 @@ pub(super) fn json_path(reading: &StudyReader<'_>, path: &str, place: Range<usiz
     }
 }
 
-/// A value of the file as JSON has it; complains about dates and about numbers that JSON lacks.
+/// Converts a value of the file to JSON. Complains about dates and about numbers that JSON cannot express.
 pub(super) fn json(reading: &StudyReader<'_>, found: &Spanned<DeValue<'_>>) -> Value {
     let value = match found.get_ref() {
         DeValue::String(text) => Some(Value::from(text.as_ref())),

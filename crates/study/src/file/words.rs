@@ -1,9 +1,9 @@
-//! Words as they are shown and compared: strings of a study are data, and a near miss deserves its right word.
+//! Shows and compares words. Strings of a study are data, so they are escaped; for a misspelled word, the nearest known word is suggested.
 
-/// How many characters of a found string are shown.
+/// The number of characters of a string that are shown.
 const SHOWN_LENGTH: usize = 60;
 
-/// `text` fit to be shown: control characters and changes of the writing direction are escaped, long texts are cut.
+/// Prepares `text` for display: escapes control characters and changes of the writing direction, and shortens long texts.
 pub fn shown(text: &str) -> String {
     let mut out: String = text.chars().take(SHOWN_LENGTH).map(escaped).collect();
     if text.chars().nth(SHOWN_LENGTH).is_some() {
@@ -18,7 +18,7 @@ fn escaped(character: char) -> String {
     if character.is_control() || turns { character.escape_default().collect() } else { character.into() }
 }
 
-/// The candidate that was probably meant by `word`: at most a third of its letters differ, or it differs in case only.
+/// The candidate that `word` probably means: at most a third of its letters differ, or only the case differs.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let word = word.to_lowercase();
     let allowed = (word.chars().count() / 3).max(1);
@@ -30,7 +30,7 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edits between two words, a swap of neighbours counting as one; `_`, `-` and a plural s count as nothing.
+/// The edit distance of two words. A swap of neighbours counts as one edit; `_`, `-` and a plural s do not count.
 fn distance(word: &str, candidate: &str) -> usize {
     let plain = |word: &str| word.replace(['_', '-'], "");
     let (word, candidate) = (plain(word), plain(candidate));

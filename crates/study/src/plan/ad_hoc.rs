@@ -1,4 +1,4 @@
-//! Commands on the command line as a study without a file: one probe, one load, one contender per command.
+//! Turns commands of the command line into a study without a file: one probe, one load, one contender per command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,12 +13,12 @@ use crate::choices::UsageError;
 use crate::file::{self, Contender, Probe, Scenario, Study, shown};
 use crate::values::Header;
 
-/// Commands on the command line and what is requested of them.
+/// Commands of the command line and their request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdHoc {
     /// At least two shell commands.
     pub commands: Vec<String>,
-    /// One per command, or none at all.
+    /// One per command, or empty.
     pub names: Vec<String>,
     /// Whether the URL is https.
     pub tls: bool,
@@ -33,7 +33,7 @@ pub struct AdHoc {
 }
 
 impl AdHoc {
-    /// Two commands that are asked for `path` in plain HTTP, called `one` and `other`.
+    /// Two commands called `one` and `other` that are asked for `path` over plain HTTP.
     pub fn pair(commands: [String; 2], path: String) -> Self {
         Self {
             commands: commands.into(),
@@ -47,15 +47,15 @@ impl AdHoc {
     }
 }
 
-/// What the plan calls its only probe.
+/// The name of the only probe in the plan.
 const PROBE_NAME: &str = "url";
-/// How much of a command serves as its contender's name.
+/// The longest name derived from a command, in characters.
 const NAME_LENGTH: usize = 40;
 
-/// The study that the commands stand for; they run in `folder`, which is absolute.
+/// The study for these commands. They run in `folder`, which is absolute.
 ///
 /// # Errors
-/// When the body's file cannot be read or two contenders were given the same name.
+/// The body's file cannot be read, or two contenders have the same name.
 pub fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageError> {
     let names = if ad_hoc.names.is_empty() { derived(&ad_hoc.commands) } else { given(&ad_hoc.names)? };
     let contenders =
@@ -98,7 +98,7 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
     }
 }
 
-/// As a study without scenarios has it, over TLS where the URL is https.
+/// The same scenario as in a study without scenarios, over TLS if the URL is https.
 fn scenario(tls: bool) -> Scenario {
     Scenario {
         name: typed(STEADY.into()),
@@ -150,13 +150,13 @@ fn given(names: &[String]) -> Result<Vec<String>, UsageError> {
         }
         if names[..index].contains(name) {
             let problem = format!("two commands are called `{}`", shown(name));
-            return Err(UsageError::new(problem, "give each -n a name of its own"));
+            return Err(UsageError::new(problem, "give each -n a different name"));
         }
     }
     Ok(names.to_vec())
 }
 
-/// The commands themselves, shortened; the second of the same name is called `name #2`.
+/// Names contenders after their commands, shortened. The second with the same name becomes `name #2`.
 fn derived(commands: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for command in commands {

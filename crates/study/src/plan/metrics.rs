@@ -1,5 +1,5 @@
-//! Which metrics a scenario compares: what was typed, else what the study says, else what its shape suggests; and whether an epoch
-//! can have what they take.
+//! Chooses the metrics of a scenario (typed, else from the study, else the default of its shape), and checks whether an epoch has enough requests
+//! and slices for them.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use super::profiles::MOST_ROUNDS;
 use crate::choices::UsageError;
 use crate::file::shown;
 
-/// The metrics of a scenario, what matters most first.
+/// The metrics of a scenario, the most important first.
 ///
 /// # Errors
-/// When metrics were typed by which nothing can be told apart under this load.
+/// None of the typed metrics allows a comparison under this load.
 pub(super) fn metrics(
     scenario: &str,
     shape: &Experiment,
     typed: &[Metric],
     asked: &[Metric],
 ) -> Result<Vec<Metric>, UsageError> {
-    // A scenario without a load has one value, whatever is typed for the others.
+    // A scenario without a load has only one metric, whatever was typed for the others.
     let (typed, asked) = if shape.is_load() { (typed, asked) } else { (&[][..], &[][..]) };
     let mut metrics: Vec<Metric> = Vec::new();
     for metric in [typed, asked].into_iter().find(|list| !list.is_empty()).unwrap_or(shape.usual_metrics()) {
@@ -45,7 +45,7 @@ pub(super) fn metrics(
     Ok(metrics)
 }
 
-/// An error when a rate is so low that no metric can ever be compared: a percentile needs requests beyond it.
+/// An error if the rate is too low to ever compare a metric: a percentile needs requests beyond it.
 pub(super) fn in_reach(
     scenario: &str,
     shape: &Experiment,
@@ -68,7 +68,7 @@ pub(super) fn in_reach(
     ))
 }
 
-/// An error when an epoch has no room for what was typed: it has so many slices at the most.
+/// An error if the typed duration needs more slices than an epoch may have.
 pub(super) fn in_room(
     scenario: &str,
     typed: Option<Duration>,
@@ -78,7 +78,7 @@ pub(super) fn in_room(
     let (Some(typed), Some(slices)) = (typed, slices) else { return Ok(()) };
     let slice = Duration::from_nanos(slices.slice_ns);
     let most = slice * MOST_ROUNDS as u32;
-    // A slice more than asked for is none too few.
+    // Rounding may add one slice, which is not an error.
     if u64::from(slices.rounds) < MOST_ROUNDS || typed <= most + slice {
         return Ok(());
     }
@@ -87,7 +87,7 @@ pub(super) fn in_room(
         shown(scenario)
     );
     let longer_ms = typed.as_millis().div_ceil(u128::from(MOST_ROUNDS));
-    // A slice has room for all stages of a rate, whatever is typed.
+    // With stages, a slice always has the length of all stages, so `--slice` cannot change it.
     let longer = if staged { String::new() } else { format!(", or longer slices: --slice {longer_ms}ms") };
     Err(UsageError::new(problem, format!("--measure {}ms or shorter{longer}", most.as_millis())))
 }

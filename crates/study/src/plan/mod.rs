@@ -1,7 +1,7 @@
-//! From what was typed to what will be done: study or commands, flags and the machine resolve into a `record::Plan`.
+//! Resolves a study or commands, flags and the machine into a `record::Plan`.
 //!
-//! Owns: defaults, profiles, the selection, where things are kept, which cores belong to whom. Only the plan goes on.
-//! Must not know: TOML, processes, how anything is measured.
+//! Owns: defaults, profiles, the selection, where files are kept, the division of the cores. Only the plan leaves this module.
+//! Must not know: TOML, processes, how to measure.
 
 mod ad_hoc;
 mod metrics;

@@ -1,4 +1,4 @@
-//! Where a race keeps its things: the work folder, and the record's file.
+//! Where a race keeps its files: the work folder, and the path of the record.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +8,26 @@ use sha2::{Digest, Sha256};
 
 use crate::file::Study;
 
-/// The longest path of a work folder: a unix socket inside it must stay below the kernel's 108 bytes.
+/// The longest path of a work folder, in bytes: the path of a unix socket in it must be shorter than the kernel's limit of 108 bytes.
 const WORK_LENGTH: usize = 80;
 
-/// What of the environment decides where things are kept.
+/// The parts of the environment that decide where files are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// `XDG_CACHE_HOME`, else `~/.cache`; none where neither is known.
+    /// `XDG_CACHE_HOME`, else `~/.cache`. `None` if neither is available.
     pub cache: Option<PathBuf>,
-    /// For temporary files, short.
+    /// The folder for temporary files; a short path.
     pub temporary: PathBuf,
-    /// A folder whose files are in memory; none where there is none.
+    /// A folder whose files are in memory, if there is one.
     pub memory: Option<PathBuf>,
-    /// This user.
+    /// The id of this user.
     pub user: u32,
-    /// This process.
+    /// The id of this process.
     pub process: u32,
 }
 
 impl Places {
-    /// As the environment of this process has it.
+    /// Reads the environment of this process.
     pub fn of_process() -> Self {
         let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         Self {
@@ -39,8 +39,8 @@ impl Places {
         }
     }
 
-    /// The study's work folder: `work` beside its file; in the cache for commands on the command line; where that
-    /// path is too long for unix sockets, a folder below `/tmp` that stays the same for the same study and user.
+    /// The work folder: `work` next to the study's file, or a folder in the cache for commands of the command line. If that path is too long for
+    /// unix sockets: a folder below `/tmp` that stays the same for the same study and user.
     pub fn work(&self, study: &Study) -> PathBuf {
         if study.source == Source::AdHoc {
             let name = format!("{}-{}", Plan::AD_HOC, self.process);
@@ -56,7 +56,7 @@ impl Places {
         }
     }
 
-    /// The dataset's file: in the work folder, or in memory where the study says so and the machine has a place. It stays
+    /// The path of the dataset's file: in the work folder, or in memory if the study asks for it and the machine has such a folder. The file stays
     /// there for the next race.
     pub fn dataset(&self, study: &Study, work: &Path) -> Option<PathBuf> {
         let dataset = study.dataset.as_ref()?;
@@ -71,13 +71,13 @@ fn fits(path: &Path) -> bool {
     path.as_os_str().len() <= WORK_LENGTH
 }
 
-/// Eight letters that stand for a path.
+/// Eight letters derived from a path.
 fn mark(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
     digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where the journal goes unless `--record` says otherwise: `deadheat-records/NAME-YYYYMMDD-HHMMSS.jsonl`.
+/// The default of `--record`: `deadheat-records/NAME-YYYYMMDD-HHMMSS.jsonl`.
 pub fn record_path(study: &str, now: &Zoned) -> PathBuf {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let name: String = study.chars().map(plain).collect();

@@ -1,4 +1,4 @@
-//! Sets of defaults as pure values: how many epochs, how long slices, pilot and warm-up last.
+//! Profiles: sets of defaults as pure values, such as the number of epochs and the lengths of slices, pilot and warm-up.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use crate::values::EpochRange;
 /// A set of defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// As it is typed.
+    /// The name as typed.
     pub name: &'static str,
-    /// How long each contender is loaded in the pilot.
+    /// How long deadheat loads each contender in the pilot.
     pub pilot: Duration,
-    /// Shortest and longest warm-up.
+    /// The shortest and the longest warm-up.
     pub warmup: (Duration, Duration),
-    /// Every warm-up answers at least so many requests.
+    /// The fewest requests that every warm-up answers.
     pub warmup_requests: u64,
-    /// Numbers of epochs after which it is asked whether the race is decided.
+    /// Numbers of epochs after which deadheat checks whether the race is decided.
     pub looks: &'static [usize],
     /// How long each contender is measured in an epoch.
     pub measured: Duration,
-    /// The same for percentiles: at least, and at the most where a rate so low asks for more.
+    /// The same for percentiles: the minimum, and the maximum for low rates that need more time.
     pub measured_tail: (Duration, Duration),
-    /// How long each contender whose collector is known is loaded in a diagnostic pass; zero for no such pass.
+    /// How long the diagnostic pass loads each contender with a declared collector. Zero: no such pass.
     pub collectors: Duration,
-    /// No further epoch starts that would end later; for few contenders.
+    /// No epoch starts that would end after this time. For few contenders.
     budget: Option<Duration>,
 }
 
-/// A verdict within minutes.
+/// For a verdict within minutes.
 pub(crate) const QUICK: Profile = Profile {
     name: "quick",
     pilot: Duration::from_secs(4),
@@ -43,7 +43,7 @@ pub(crate) const QUICK: Profile = Profile {
     budget: Some(Duration::from_secs(180)),
 };
 
-/// For figures that are published: sections 2 and 4 of the method.
+/// For figures to publish.
 pub(crate) const FULL: Profile = Profile {
     name: "full",
     pilot: Duration::from_secs(20),
@@ -56,32 +56,33 @@ pub(crate) const FULL: Profile = Profile {
     budget: None,
 };
 
-/// The fewest rounds that still leave something after the fifth at either end is trimmed.
+/// The fewest rounds that leave data after the trim of one fifth at either end.
 const FEWEST_ROUNDS: u64 = 4;
-/// The most rounds: beyond, the epoch's fresh start is what limits precision.
+/// The most rounds. Beyond this number, the fresh start of each epoch limits the precision.
 pub(super) const MOST_ROUNDS: u64 = 200;
 
-/// What a contender needs in an epoch beside the time in which it is measured: its start, warm-up and end.
+/// The time of a contender in an epoch besides its measurement: start, warm-up and end.
 const BESIDE: Duration = Duration::from_secs(6);
-/// Slices where each connection waits for its answer: short, since that is quietest. For percentiles: long enough to show their tail. At
-/// a rate too: freezing by signals costs CPU time in each slice, and is a small part only of a long one.
+/// The default length of slices. In a closed load they are short, which gives the least noise. For percentiles they are long enough to show the
+/// tail. At a fixed rate they are long too: freezing by signals costs CPU time in each slice, which is a small part only of a long slice.
 const SLICE: Duration = Duration::from_millis(100);
 const SLICE_TAIL: Duration = Duration::from_secs(1);
-/// Trials around the peak, after it was come near: section 8 of the method.
+/// The number of trials around the peak, after the coarse search: see "Peak under an objective" in docs/src/method.md.
 const STAIRCASE: u32 = 10;
-/// Arrivals are random: so many times the requests that a percentile needs are planned for.
+/// The factor by which a plan exceeds the number of requests that a percentile needs, because arrivals are random.
 pub const ROOM: f64 = 1.2;
 
 impl Profile {
-    /// The time that so many contenders get, each loaded for so long in an epoch beside a usual warm-up: enough for the first of
-    /// these looks where starts are usual, too. None when there is one look only: it comes after so many epochs, however long they take.
+    /// The time limit for this number of contenders. `loaded` is how long each is loaded in an epoch besides its start, warm-up and end. The limit
+    /// is long enough for the first of these looks if starts take the usual time. `None` if there is only one look: it comes after a fixed number
+    /// of epochs, however long they take.
     pub fn budget_for(&self, contenders: usize, loaded: Duration, looks: &[usize]) -> Option<Duration> {
         let &[first, _, ..] = looks else { return None };
         let starts = u32::try_from(contenders.saturating_mul(first)).unwrap_or(u32::MAX);
         self.budget.map(|budget| budget.max(loaded.saturating_add(BESIDE).saturating_mul(starts)))
     }
 
-    /// The slices of a load of which these metrics are compared, with what was typed instead of the profile's.
+    /// The slices of a load for these metrics. Typed values override those of the profile.
     pub fn slices(
         &self,
         shape: &Experiment,
@@ -105,8 +106,7 @@ impl Profile {
         Slices { slice_ns, rounds: rounds(measured, slice) }
     }
 
-    /// How long each contender is measured in an epoch for that many requests beyond the quantile that it can be shown;
-    /// no longer than usual where that would take too long.
+    /// How long to measure each contender in an epoch to get enough requests beyond the quantile. If that would take too long: the usual time.
     fn measured_to(&self, shape: &Experiment, at: f64) -> Duration {
         let (usual, most) = self.measured_tail;
         let Some(rate_per_s) = shape.rate_per_s() else { return usual };
@@ -114,7 +114,7 @@ impl Profile {
         if needed_s > most.as_secs_f64() { usual } else { usual.max(Duration::from_secs_f64(needed_s)) }
     }
 
-    /// The profile of that name.
+    /// The profile with this name.
     pub fn of(word: ProfileWord) -> &'static Self {
         match word {
             ProfileWord::Quick => &QUICK,
@@ -122,7 +122,7 @@ impl Profile {
         }
     }
 
-    /// The looks of a race with so many epochs: the fewest, then steps in the proportion of the profile's own.
+    /// The looks of a race with this range of epochs: the first at the fewest epochs, then steps in the profile's proportions.
     pub fn looks_within(&self, range: EpochRange) -> Vec<usize> {
         let (Some(&first), Some(&last)) = (self.looks.first(), self.looks.last()) else {
             return vec![range.most];
@@ -137,7 +137,7 @@ impl Profile {
     }
 }
 
-/// How many rounds of such slices make up the time that each contender is measured: even, from 4 to 200.
+/// How many rounds of such slices fill the time for which each contender is measured: even, from 4 to 200.
 fn rounds(measured: Duration, slice: Duration) -> u32 {
     let pairs = measured.as_nanos() as f64 / slice.as_nanos() as f64 / 2.0;
     let rounds = (pairs.round() as u64).saturating_mul(2);

@@ -1,4 +1,4 @@
-//! The one step from what was typed to the plan: selection, then scenarios, then method, then cores.
+//! Turns the command line and the study into the plan: selection, then scenarios, then method, then cores.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -22,49 +22,49 @@ use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError}
 use crate::file::{self, Contender, Study, nearest, one_of, shown};
 use crate::prepare::Skipped;
 
-/// The scenario of a study that has none.
+/// The name of the scenario in a study without scenarios.
 pub(super) const STEADY: &str = "steady";
 const ALPHA: f64 = 0.025;
 const MARGIN: f64 = 0.03;
 const READY: Duration = Duration::from_nanos(Method::READY_NS);
-/// For so long is a contender loaded once more after it was frozen while others warmed up: docs/src/method.md has figures.
+/// How long deadheat loads each contender again after it was frozen during the others' warm-up. For figures see docs/src/method.md.
 const WAKE: Duration = Duration::from_millis(300);
-/// The first seconds of a contender, where they are what is measured.
+/// The default duration of a measurement of a contender's first seconds.
 const FIRST: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_nanos(Method::TIMEOUT_NS);
 
-/// What the plan is for.
+/// The purpose of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be measured: at least two contenders.
+    /// A measurement, which needs at least two contenders.
     Race,
-    /// To be checked for parity: one is enough.
+    /// A check for parity, which needs at least one contender.
     Check,
 }
 
-/// What comes neither from the study nor from the command line.
+/// Input that comes neither from the study nor from the command line.
 #[derive(Debug)]
 pub struct Setting {
-    /// The machine's cores.
+    /// The cores of the machine.
     pub topology: Topology,
-    /// Where things are kept.
+    /// The folders for files.
     pub places: Places,
-    /// For the race's random orders, unless `--seed` is given.
+    /// The default of `--seed`, for the race's random orders.
     pub seed: u64,
-    /// Within how many microseconds idle processors are to wake up, unless `--cpu-latency` is given.
+    /// The default of `--cpu-latency`: the longest wake-up time of idle processors, in microseconds.
     pub cpu_latency_us: Option<u32>,
 }
 
-/// The plan, and what is to be said about it.
+/// The plan and its findings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// What will be done.
+    /// The plan.
     pub plan: Plan,
     /// Warnings about the machine and about contenders that were left out.
     pub findings: Vec<Finding>,
 }
 
-/// A seed that differs from process to process; below 2^32, so that every JSON reader keeps it whole.
+/// A seed that differs between processes. It is below 2^32, so that every JSON reader keeps it exact.
 pub fn fresh_seed() -> u64 {
     RandomState::new().build_hasher().finish() >> 32
 }
@@ -72,7 +72,7 @@ pub fn fresh_seed() -> u64 {
 /// Makes the plan. `skipped` are the contenders that cannot run here.
 ///
 /// # Errors
-/// When a name is not the study's, when too few contenders are left, or when cores are divided wrongly.
+/// A name is not in the study, too few contenders are left, or the division of the cores is invalid.
 pub fn resolve(
     study: &Study,
     skipped: &[Skipped],
@@ -114,7 +114,7 @@ pub fn resolve(
     Ok(Resolved { plan, findings })
 }
 
-/// What was typed instead of what the scenarios of a study say; the one scenario of commands says all of it.
+/// The options that override the scenarios of a study. For commands, the one scenario already contains them.
 fn typed(study: &Study, choices: &Choices) -> Typed {
     let Choices { load, method, .. } = choices;
     if study.source == Source::AdHoc {
@@ -130,7 +130,7 @@ fn typed(study: &Study, choices: &Choices) -> Typed {
     }
 }
 
-/// An error if one of the names typed with `option` is not among `known`.
+/// An error if one of the names typed with `option` is not in `known`.
 fn all_known(option: &str, kind: &str, names: &[String], known: &[&str]) -> Result<(), UsageError> {
     let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let problem = format!("{option}: there is no {kind} `{}`", shown(unknown));
@@ -192,7 +192,7 @@ fn planned(contender: &Contender) -> record::Contender {
     }
 }
 
-/// The services that the chosen contenders use, in the study's order.
+/// The services that the selected contenders use, in the study's order.
 fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
     let used =
         |name: &String| contenders.iter().flat_map(|c| &c.services).any(|service| service.get_ref() == name);
@@ -238,7 +238,7 @@ fn scenarios(
         };
         let asked = ScenarioOptions { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
         let mut planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
-        // With another kind of load, rates say nothing of the work.
+        // Under another kind of load, rates do not show the cost of the added work.
         planned.ladder = one.ladder.clone().filter(|_| planned.shape.is_closed());
         match &one.sweep {
             Some(sweep) => plans.extend(points(&planned, sweep, load, cores, findings)?),
@@ -248,7 +248,7 @@ fn scenarios(
     Ok(plans)
 }
 
-/// What a scenario of the study asks for, before anything that was typed.
+/// The settings of a scenario in the study, before options override them.
 struct ScenarioOptions<'s> {
     shape: &'s Experiment,
     metrics: &'s [Metric],
@@ -265,14 +265,14 @@ fn scenario(
     let Choices { load, method, .. } = choices;
     let shape = reshaped(asked.shape, load);
     let is_as_asked = discriminant(&shape) == discriminant(asked.shape);
-    // What the study asks of another kind of load says nothing about this one.
+    // The study's settings for another kind of load do not apply to this one.
     let metrics = metrics(name, &shape, &method.metric, if is_as_asked { asked.metrics } else { &[] })?;
     let mut traffic = asked.traffic.clone();
     traffic.stages.take_if(|_| load.rate.is_some() || !is_as_asked);
     traffic.cold &= is_as_asked;
     let profile = method.profile.map_or(&QUICK, Profile::of);
     let slices = match staged(&traffic) {
-        // All that a contender does first is one slice.
+        // A contender's first seconds are measured in one slice.
         _ if traffic.cold => Slices { slice_ns: nanos(method.measure.unwrap_or(FIRST)), rounds: 1 },
         Some(whole) => profile.slices(&shape, &metrics, Some(whole), method.measure),
         None => profile.slices(&shape, &metrics, method.slice, method.measure),
@@ -293,7 +293,7 @@ fn scenario(
     })
 }
 
-/// How long a rate in stages takes, which a slice must have room for.
+/// The duration of a rate in stages. A slice must be at least this long.
 fn staged(traffic: &Traffic) -> Option<Duration> {
     let rate = traffic.stages.as_deref()?.parse::<Rate>().ok()?;
     Some(rate.as_stages().iter().map(|stage| stage.duration).sum())
@@ -303,7 +303,7 @@ fn all_probes(study: &Study) -> Vec<Share> {
     study.probes_under_load().map(|probe| Share { probe: probe.contract.name.clone(), weight: 1 }).collect()
 }
 
-/// The shape with what was typed instead of what it says.
+/// The shape after typed options override its settings.
 fn reshaped(shape: &Experiment, load: &LoadChoices) -> Experiment {
     let connections = load.connections.unwrap_or(shape.connections());
     shape.clone().with_connections(connections).with_load(load.rate, load.slo)
@@ -321,7 +321,7 @@ fn method(
     } = &choices.method;
     let profile = profile.map_or(&QUICK, Profile::of);
     watchable(*collectors, contenders)?;
-    // Every scenario says its own; these are the first one's.
+    // Every scenario has its own; these are the first scenario's.
     let metric = scenarios.first().and_then(|one| one.metrics.first().copied()).unwrap_or(Metric::Throughput);
     let slices: Vec<Slices> = scenarios.iter().filter_map(|one| one.slices).collect();
     let longest_ns = slices.iter().map(Slices::measured_ns).max().unwrap_or(0);
@@ -343,7 +343,7 @@ fn method(
         slice_ns,
         settle_ns: 0,
         rounds,
-        // A warm-up that was chosen needs no pilot to find it.
+        // With a warm-up of chosen length, no pilot is necessary.
         pilot_ns: warmup.map_or(nanos(profile.pilot), |_| 0),
         warmup_ns: warmup
             .map_or((nanos(profile.warmup.0), nanos(profile.warmup.1)), |one| (nanos(one), nanos(one))),
@@ -357,7 +357,7 @@ fn method(
     })
 }
 
-/// An error if collectors are to be watched and none is known.
+/// An error if collectors are to be observed and no contender declares one.
 fn watchable(collectors: Option<Duration>, contenders: &[&Contender]) -> Result<(), UsageError> {
     if collectors.is_none_or(|time| time.is_zero()) || contenders.iter().any(|one| one.collector.is_some()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What resolution promises, on a study with services, a dataset and two scenarios.
+//! Tests of the resolution, on a study with services, a dataset and two scenarios.
 
 use std::path::Path;
 
@@ -123,7 +123,7 @@ fn a_budget_has_room_for_the_first_look_and_exactly_so_many_epochs_have_none() {
         resolved(&choices).unwrap().method.budget_ns.map(|budget| budget / 1_000_000_000)
     };
     assert_eq!(budget_s(4, 12, None), Some(180));
-    // Three contenders, each measured for 4 s at the rate of one scenario, and 6 s beside.
+    // Three contenders, each measured for 4 s at the rate of one scenario, plus 6 s for start, warm-up and end.
     assert_eq!(
         budget_s(20, 40, None),
         Some(20 * 3 * (4 + 6)),
@@ -273,7 +273,7 @@ fn sweeps_go_over_cores_and_quotas() {
     assert_eq!(most.plan.scenarios[0].limits.cpuset, [0, 1]);
 }
 
-/// Four processors on two cores are the contenders', however the kernel numbers siblings; two more are the generator's.
+/// The contenders get four processors on two cores, however the kernel numbers siblings. The generator gets two more.
 #[test]
 fn a_sweep_over_cores_takes_one_thread_of_each_first() {
     for (siblings, expected) in [

@@ -1,9 +1,8 @@
-//! Owns: what becomes of a scenario that asks for more cores than contenders have here. Must not know: the study's file.
+//! Owns: how to scale a scenario that needs more cores than contenders have here. Must not know: the study's file.
 
 use deadheat_record::{Finding, Pinning, ScenarioPlan};
 
-/// Scales a quota of more cores than contenders may run on down to those, and says so. Nothing is done where it is not
-/// known on which cores they run.
+/// Reduces a quota to the number of cores on which contenders may run, and reports this in a finding. Does nothing if these cores are unknown.
 pub(super) fn scale(scenario: &mut ScenarioPlan, pinning: &Pinning) -> Option<Finding> {
     let asked = scenario.limits.cpus?;
     let own = &scenario.limits.cpuset;

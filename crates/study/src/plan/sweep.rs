@@ -1,15 +1,15 @@
-//! A sweep as scenarios: one for each of its values.
+//! Expands a sweep into scenarios, one for each value.
 
 use deadheat_record::{Axis, Experiment, Finding, Limits, ScenarioPlan, SweepPoint};
 
 use crate::choices::{LoadChoices, UsageError};
 use crate::file::{Sweep, shown};
 
-/// The points of a sweep of `scenario`, in the order of its values. A sweep over cores takes the first of `cores`, which are the
-/// contenders'. Of one over cores or quotas, points that need more than those are left out, and a finding says so.
+/// The points of a sweep of `scenario`, in the order of its values. `cores` are the contenders' cores. A sweep over cores uses the first of them.
+/// Points with more cores, or with a larger quota, than there are cores are left out with a finding.
 ///
 /// # Errors
-/// When the setting that it goes over was typed.
+/// The setting that the sweep varies was also typed.
 pub(super) fn points(
     scenario: &ScenarioPlan,
     sweep: &Sweep,
@@ -39,9 +39,9 @@ pub(super) fn points(
     Ok(values.iter().map(point).collect())
 }
 
-/// The values that the machine has cores for; all cores where there is none.
+/// The values for which the machine has enough cores. If there is none: all cores.
 fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
-    // Without a division of the cores nothing is raced, and any value will do.
+    // Without a division of the cores there is no race, so any value will do.
     if sweep.axis == Axis::Connections || cores.is_empty() {
         return sweep.values.clone();
     }

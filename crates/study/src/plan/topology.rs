@@ -1,7 +1,6 @@
-//! Which cores belong to whom: whole cores only, so that server and generator never share one.
+//! Divides whole cores between servers and generator, so that the two never share a core.
 //!
-//! Owns: the machine's cores as this process may use them, and how they are divided. Must not know: how a process is
-//! bound to its cores.
+//! Owns: the machine's cores that this process may use, and how they are divided. Must not know: how to bind a process to its cores.
 
 use std::fs;
 use std::path::Path;
@@ -11,23 +10,23 @@ use deadheat_record::{Finding, Pinning};
 use crate::choices::UsageError;
 use crate::values::CpuList;
 
-/// At most so many cores drive the load: they outrun any server on as many.
+/// The most cores that drive the load. They outrun any server on the same number of cores.
 const MOST_LOAD_CORES: usize = 4;
 
-/// Logical processors that this process may run on, grouped by the core that they share.
+/// Logical processors that this process may use, grouped by core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
-    /// In the order of their first processor.
+    /// In the order of each core's first processor.
     cores: Vec<Vec<usize>>,
 }
 
 impl Topology {
-    /// The machine's, limited to what this process may use.
+    /// The topology of the machine, limited to the processors that this process may use.
     pub fn of_machine() -> Self {
         Self::read(Path::new("/sys/devices/system/cpu"), &allowed())
     }
 
-    /// Reads `cpuN/topology/thread_siblings_list` below `root`; where that cannot be read, each processor is a core.
+    /// Reads `cpuN/topology/thread_siblings_list` below `root`. If that is unreadable, each processor counts as a core.
     pub fn read(root: &Path, allowed: &[usize]) -> Self {
         let mut cores: Vec<Vec<usize>> = Vec::new();
         for &cpu in allowed {
@@ -50,8 +49,8 @@ impl Topology {
         cpus
     }
 
-    /// These processors with one of each core first, then each core's second: two threads of one core are no two cores. Where no
-    /// two of them share a core, their order stays.
+    /// Reorders these processors: first one of each core, then the second of each core, because two threads of one core are not two cores. If no
+    /// two share a core, the order stays.
     pub fn spread(&self, cpus: &[usize]) -> Vec<usize> {
         let siblings_before = |place: &usize| {
             let core = self.cores.iter().find(|core| core.contains(&cpus[*place]));
@@ -62,11 +61,11 @@ impl Topology {
         order.into_iter().map(|place| cpus[place]).collect()
     }
 
-    /// Divides the cores as typed, else by default: with one core nothing is pinned; with two, one each; with more
-    /// the first half is the servers', and of the rest at most four drive the load.
+    /// Divides the cores as typed. Default: with one core, nothing is pinned; with two, each side gets one; with more, the servers get the first
+    /// half, and at most four of the rest drive the load.
     ///
     /// # Errors
-    /// When a list names a processor that is not there, or both name the same one, or one takes all cores.
+    /// A list names a processor that does not exist, both lists name the same processor, or one list takes all cores.
     pub fn divide(
         &self,
         server: Option<&CpuList>,
@@ -112,7 +111,7 @@ impl Topology {
         (Pinning { server_cpus: sorted(server), load_cpus: sorted(load) }, Vec::new())
     }
 
-    /// Processors of the cores that `taken` does not touch.
+    /// Processors of cores from which `taken` contains no processor.
     fn beside(&self, taken: &[usize], option: &str, most: usize) -> Result<Vec<usize>, UsageError> {
         let free = self.cores.iter().filter(|core| !core.iter().any(|cpu| taken.contains(cpu)));
         let free: Vec<Vec<usize>> = free.take(most).cloned().collect();
@@ -145,7 +144,7 @@ impl Topology {
     }
 }
 
-/// Logical processors that this process may run on.
+/// Logical processors that this process may use.
 fn allowed() -> Vec<usize> {
     rustix::thread::sched_getaffinity(None).map_or_else(|_| vec![0], |set| listed_in(&set))
 }
@@ -154,10 +153,10 @@ fn listed_in(set: &rustix::thread::CpuSet) -> Vec<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-/// Whether these processors are fewer than the system's first process may use: somebody chose them for this one, as by `taskset`. A
-/// container's first process has all of the container's.
+/// Whether these are fewer processors than the system's first process may use. This means that the process was restricted, for example with
+/// `taskset`. In a container, the first process may use all processors of the container.
 pub fn is_narrowed(cpus: &[usize]) -> bool {
-    // As our own, these are only processors that are online, whatever the first process was allowed at boot.
+    // As in our own list, only online processors count, even if the first process was allowed others at boot.
     let first = rustix::thread::sched_getaffinity(rustix::process::Pid::from_raw(1));
     first.is_ok_and(|all| is_narrower(cpus, &listed_in(&all)))
 }
@@ -172,7 +171,7 @@ fn sorted(cores: &[Vec<usize>]) -> Vec<usize> {
     cpus
 }
 
-/// `0,2,3`.
+/// Formats a list as `0,2,3`.
 fn listed(cpus: &[usize]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
@@ -247,7 +246,7 @@ mod tests {
         assert!(problem(None, Some("0,1")).contains("no whole core is left"));
     }
 
-    /// Kernels number siblings either way.
+    /// Kernels number siblings in either of two ways.
     #[test]
     fn one_thread_of_each_core_comes_first() {
         let near = machine(&[&[0, 1], &[2, 3], &[4, 5], &[6, 7]]);

@@ -1,4 +1,4 @@
-//! How large contenders are as they are deployed: the files that a study names, after they were built.
+//! Measures the size of each contender's deployment: the files that the study lists, after the build.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use deadheat_record::Plan;
 
 use crate::file::Study;
 
-/// Folders are looked into so deep.
+/// The depth to which folders are searched.
 const DEPTH: usize = 64;
 
-/// Adds the sizes to the plan; none where a file is missing.
+/// Adds the sizes to the plan; no size for a contender with a missing file.
 pub(super) fn all(study: &Study, plan: &mut Plan) {
     for planned in &mut plan.contenders {
         let named = study.contenders.iter().find(|one| *one.name.get_ref() == planned.name);
@@ -20,7 +20,7 @@ pub(super) fn all(study: &Study, plan: &mut Plan) {
     }
 }
 
-/// Bytes of a file, or of all files in a folder; links that are named themselves are followed, others count as nothing.
+/// The bytes of a file, or of all files in a folder. Follows links listed in the study; other links count as 0.
 fn size(path: &Path, depth: usize) -> Option<u64> {
     let about = fs::metadata(path).ok()?;
     if !about.is_dir() {

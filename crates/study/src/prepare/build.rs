@@ -1,4 +1,4 @@
-//! Build commands: each contender's once before the race; one that fails ends the race before it begins.
+//! Runs the build command of each contender, once before the race. A failed build stops the race before it begins.
 
 use deadheat_record::Plan;
 

@@ -1,4 +1,4 @@
-//! The dataset: made once, kept until its command or one of its inputs changes, and never seen half made.
+//! Creates the dataset once. Keeps it until its command or one of its inputs changes, and never exposes an incomplete file.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use super::{PrepareError, Progress};
 use crate::file::{Dataset, Study};
 use deadheat_host::command::{self, ShellCommand};
 
-/// What SQLite leaves beside a database; stale ones would damage a new one.
+/// Files that SQLite leaves next to a database. Stale ones would damage a new database.
 const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 pub(super) fn make(study: &Study, plan: &Plan, progress: Progress<'_>) -> Result<(), PrepareError> {
@@ -67,7 +67,7 @@ fn run(study: &Study, dataset: &Dataset, plan: &Plan, fresh: &Path) -> Result<()
     }
 }
 
-/// What the dataset is made from: its command and its inputs' contents.
+/// A digest of what the dataset depends on: its command and the contents of its inputs.
 fn key(dataset: &Dataset) -> Result<String, PrepareError> {
     let mut digest = Sha256::new();
     digest.update(dataset.command.get_ref());
@@ -79,7 +79,7 @@ fn key(dataset: &Dataset) -> Result<String, PrepareError> {
     Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Beside the output and with its ending, since some programs go by that.
+/// A temporary path next to the output with the same extension, because some programs depend on the extension.
 fn fresh_name(output: &Path) -> PathBuf {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     output.with_file_name(format!("new-{}-{name}", std::process::id()))

@@ -1,7 +1,7 @@
-//! What must be done once before contenders start: needs are looked for, the dataset and the builds are made,
-//! versions are asked. Where a race goes on, only versions are, again.
+//! Prepares a race once before contenders start: checks needs, creates the dataset, runs builds, asks for versions. A resumed race asks only for
+//! versions.
 //!
-//! Owns: commands that run to their end, and what is cached of them. Must not know: servers, load, the method.
+//! Owns: commands that run to completion, and what is cached of their results. Must not know: servers, load, the method.
 
 mod artefact;
 mod build;
@@ -22,51 +22,51 @@ use crate::file::Study;
 pub use needs::{Skipped, missing, unmet};
 pub use version::Changed;
 
-/// Told what is being done, a line each.
+/// Receives a line for each step of the preparation.
 pub type Progress<'p> = &'p mut dyn FnMut(&str);
 
-/// Why contenders cannot be started.
+/// Why contenders cannot start.
 #[derive(Debug, Error)]
 pub enum PrepareError {
-    /// The work folder cannot be made or written to.
+    /// The work folder cannot be created or written to.
     #[error("cannot use the work folder {}: {source}\n  make it writable, or move the study to where you can write", path.display())]
     Work {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Somebody else's folder lies where the work folder belongs.
+    /// The path of the work folder is a folder of another user.
     #[error("the work folder {} belongs to another user\n  remove it, or move the study to a shorter path", .0.display())]
     Foreign(PathBuf),
-    /// A file that decides about the dataset cannot be read.
+    /// An input file of the dataset cannot be read.
     #[error("cannot read {}: {source}\n  it is an input of [dataset]", path.display())]
     Input {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The dataset's command or a build did not succeed.
+    /// The dataset's command or a build failed.
     #[error("{what} failed: `{command}` {ended}{tail}\n  {remedy}")]
     Failed {
-        /// What was being made.
+        /// What the command should have made.
         what: String,
         /// The command as it was run.
         command: String,
         /// How it ended, in words.
         ended: String,
-        /// Its last lines, ready to be shown.
+        /// The last lines of its output, ready for display.
         tail: String,
         /// What to do.
         remedy: String,
     },
 }
 
-/// Makes the work folder, the dataset and the builds, and asks for versions, which go into the plan.
+/// Creates the work folder and the dataset, runs the builds, and adds the versions to the plan.
 ///
 /// # Errors
-/// When the work folder, the dataset or a build cannot be made. A version that cannot be told is a finding.
+/// The work folder, the dataset or a build cannot be made. An unknown version is only a finding.
 pub fn prepare(study: &Study, plan: &mut Plan, progress: Progress<'_>) -> Result<Vec<Finding>, PrepareError> {
     make_work(&plan.work)?;
     dataset::make(study, plan, progress)?;
@@ -75,11 +75,10 @@ pub fn prepare(study: &Study, plan: &mut Plan, progress: Progress<'_>) -> Result
     Ok(version::all(study, plan))
 }
 
-/// Asks again for the versions that the plan has, and gives those that are others by now. Contenders that are `out` are not
-/// asked, since nobody races them any more.
+/// Asks again for the versions in the plan and returns those that changed. Skips contenders that are `out`, because they are no longer raced.
 ///
 /// # Errors
-/// When the work folder cannot be made, where commands write. A version that cannot be told is told to `progress`.
+/// The work folder, where commands write, cannot be created. An unknown version is only reported to `progress`.
 pub fn changed_versions(
     study: &Study,
     plan: &Plan,
@@ -90,8 +89,8 @@ pub fn changed_versions(
     Ok(version::changed(study, plan, out, progress))
 }
 
-/// A study's own folder is made as usual, since a database may run as another user; one below `/tmp`, where anybody
-/// could have put a folder of that name before, is this user's alone.
+/// Creates the work folder. A folder next to the study gets the usual permissions, because a database may run as another user. A folder below
+/// `/tmp`, where any user could have created one with this name, must belong to this user alone.
 pub fn make_work(work: &Path) -> Result<(), PrepareError> {
     let failed = |source| PrepareError::Work { path: work.to_owned(), source };
     let mut builder = DirBuilder::new();

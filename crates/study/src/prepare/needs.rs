@@ -1,4 +1,4 @@
-//! What contenders need and this machine may lack. Who lacks something is left out, with the reason and the remedy.
+//! Checks what contenders need and this machine may lack. A contender with an unmet need is left out, with the reason and the remedy.
 
 use std::env;
 use std::ffi::OsStr;
@@ -26,14 +26,14 @@ impl Skipped {
         format!("{}: {}", self.reason, self.remedy)
     }
 
-    /// The same as a finding.
+    /// Converts it to a finding.
     pub fn finding(&self) -> Finding {
         Finding::warn("skipped", format!("{} is left out: {}", self.name, self.reason), &self.remedy)
             .about(&self.name)
     }
 }
 
-/// The contenders whose needs are not met; programs are looked up in `path`, as PATH is written.
+/// The contenders whose needs are not met. Programs are looked up in `path`, which has the format of PATH.
 pub fn missing(study: &Study, path: Option<&OsStr>) -> Vec<Skipped> {
     let lacking = |contender: &Contender| {
         let unmet = contender.needs.iter().filter(|need| !is_met(need, &contender.folder, path));
@@ -43,7 +43,7 @@ pub fn missing(study: &Study, path: Option<&OsStr>) -> Vec<Skipped> {
     study.contenders.iter().filter_map(lacking).collect()
 }
 
-/// What of these needs is not met, with the remedies in one line; none when all are.
+/// The unmet needs, with the remedies in one line. `None` if all needs are met.
 pub fn unmet(needs: &[Need], folder: &Path, path: Option<&OsStr>) -> Option<String> {
     let unmet: Vec<&Need> = needs.iter().filter(|need| !is_met(need, folder, path)).collect();
     let told = unmet.iter().map(|need| format!("{}: {}", reason(need), need.remedy));
@@ -83,7 +83,7 @@ fn is_met(need: &Need, folder: &Path, path: Option<&OsStr>) -> bool {
     }
 }
 
-/// As a shell in `folder` would find it: a name is looked up in PATH, a path is taken from the folder.
+/// Finds a program like a shell in `folder`: looks a name up in PATH, and resolves a path relative to the folder.
 fn is_program(program: &str, folder: &Path, path: Option<&OsStr>) -> bool {
     if program.contains('/') {
         return is_executable(&folder.join(program));

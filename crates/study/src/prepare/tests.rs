@@ -1,4 +1,4 @@
-//! What preparation promises, with real commands in folders of their own.
+//! Tests of the preparation, with real commands in temporary folders.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::choices::Choices;
 use crate::file;
 use crate::plan::{Places, Purpose, Setting, Topology, resolve};
 
-/// A study of two contenders in a folder of its own, with what `parts` adds.
+/// A study of two contenders in a temporary folder, with `parts` added.
 struct Fixture {
     folder: tempfile::TempDir,
 }
@@ -42,7 +42,7 @@ impl Fixture {
         resolve(study, &[], &Choices::default(), Purpose::Check, &setting).unwrap().plan
     }
 
-    /// Progress lines and the plan, or the error's message.
+    /// Progress lines, the plan and findings, or the error's message.
     fn prepare(&self) -> Result<(Vec<String>, Plan, Vec<Finding>), String> {
         let study = self.study();
         let mut plan = self.plan(&study);
@@ -165,7 +165,7 @@ fn a_version_command_has_a_limit() {
     assert_eq!(asked, Err("`sleep 60` took over 0.05 s".into()));
 }
 
-/// Which versions are others by now, as name, then and now; and what is said of those that cannot be told.
+/// The changed versions (name, old, new), and the progress lines about versions that could not be found out.
 fn asked_again(fixture: &Fixture, plan: &Plan, out: &[String]) -> (Vec<[String; 3]>, Vec<String>) {
     let mut lines = Vec::new();
     let mut tell = |line: &str| lines.push(line.to_owned());

@@ -1,5 +1,5 @@
-//! Version commands: what is raced should be known, yet a race does not fail for want of it. A race that goes on asks
-//! them again.
+//! Runs version commands. A record should contain the versions, but a missing version does not make a race fail. A resumed race runs the commands
+//! again.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use super::Progress;
 use crate::file::Study;
 use deadheat_host::command::{self, ShellCommand};
 
-/// A version command that takes longer is given up.
+/// deadheat stops a version command that takes longer than this.
 const LIMIT: Duration = Duration::from_secs(10);
-/// So much of its first line is kept.
+/// The number of characters of the first line that are kept.
 const LENGTH: usize = 200;
 
-/// A contender whose version is not the one that its plan has.
+/// A contender whose version differs from the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The contender.
+    /// The name of the contender.
     pub name: String,
-    /// What the plan has.
+    /// The version in the plan.
     pub then: String,
-    /// What its version command says.
+    /// The version that its command prints now.
     pub now: String,
 }
 
-/// Asks each contender of the plan for its version.
+/// Asks for the version of each contender in the plan.
 pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for index in 0..plan.contenders.len() {
@@ -45,8 +45,8 @@ pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
     findings
 }
 
-/// Asks again for the versions that the plan has, but for contenders that are `out`. What cannot be told is told so, and
-/// is no change.
+/// Asks again for the versions in the plan, except for contenders that are `out`. An unknown version is reported to `progress` and does not count
+/// as a change.
 pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Progress<'_>) -> Vec<Changed> {
     let mut changed = Vec::new();
     for planned in plan.contenders.iter().filter(|one| !out.contains(&one.name)) {
@@ -62,8 +62,8 @@ pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Prog
     changed
 }
 
-/// The version of a contender that is started as the plan has it. The study may have changed since: of another command it
-/// would tell the version of another program.
+/// The version of a contender that still has the command of the plan. If the study has a different command now, its version would belong to another
+/// program.
 fn again(study: &Study, planned: &Contender, plan: &Plan) -> Result<String, String> {
     let asked = study.contenders.iter().find(|contender| *contender.name.get_ref() == planned.name);
     let asked = asked.ok_or("the study does not have it any more")?;
@@ -74,7 +74,7 @@ fn again(study: &Study, planned: &Contender, plan: &Plan) -> Result<String, Stri
     ask(command.get_ref(), planned, plan, LIMIT)
 }
 
-/// Runs a version command where the contender is started, with its environment; the error says why there is no answer.
+/// Runs a version command in the contender's folder and environment. The error says why there is no version.
 pub(super) fn ask(
     command: &str,
     contender: &Contender,

@@ -1,7 +1,7 @@
-//! This machine's ratio between two contenders or two scenarios, and a contender's own figure, taken from a race.
+//! Takes ratios between two contenders or two scenarios, and a contender's own values, from a race on this machine.
 //!
-//! Owns: where a ratio comes from (the race's own comparison, else its epochs) and how its interval is made. Must not know what was
-//! published.
+//! Owns: where a ratio comes from (the race's own comparison, otherwise its epochs) and how its interval is computed. Must not know the
+//! published values.
 
 use deadheat_record::{FEWEST_BEYOND, HistogramError, Metric, VerdictWord, beyond};
 use deadheat_stats::{EpochRatio, LogInterval, Sample, Welch, epoch_log_level, epoch_log_ratio};
@@ -11,27 +11,27 @@ use super::measured::{Wanted, values};
 use super::race::{Race, Side};
 use crate::report::Comparison;
 
-/// The interval of a ratio that the race itself did not compare.
+/// The error rate of the interval of a ratio that the race itself did not compare.
 const ALPHA: f64 = 0.05;
 
-/// A ratio of this machine, or a figure.
+/// A ratio or a value from this machine.
 pub(super) struct Found {
     pub(super) value: f64,
     pub(super) interval: Option<(f64, f64)>,
     pub(super) invalid: bool,
 }
 
-/// What a race has of a ratio.
+/// The result of looking for a ratio in a race.
 pub(super) enum Looked {
     Found(Found),
-    /// A percentile with so many requests beyond it in an epoch, the most of whoever has fewer, which are too few.
+    /// A percentile with too few requests beyond it. The number is the most that any epoch has, for the side with fewer.
     TooFew(u64),
-    /// Nothing of this kind.
+    /// The race has no such ratio.
     Nothing,
 }
 
 impl Race<'_> {
-    /// The ratio as the race itself compared it, else over its epochs.
+    /// The ratio as the race itself compared it, otherwise over its epochs.
     pub(super) fn looked(
         &self,
         side: Side<'_>,
@@ -57,7 +57,7 @@ impl Race<'_> {
         }
     }
 
-    /// Over the epochs of one scenario, in each of which both were measured.
+    /// The ratio over the epochs of one scenario that measured both sides.
     fn over_epochs(
         &self,
         side: Side<'_>,
@@ -77,8 +77,8 @@ impl Race<'_> {
         Ok(Some(Found { value: sample.mean.exp(), interval, invalid }))
     }
 
-    /// Between two scenarios, which were raced one after the other: their epochs are no pairs, so that it is Welch's interval over the
-    /// epochs' levels.
+    /// The ratio between two scenarios. They were raced one after the other, so their epochs are not pairs, and the interval is Welch's over
+    /// the levels of the epochs.
     fn apart(&self, side: Side<'_>, base: Side<'_>, wanted: Wanted) -> Result<Option<Found>, HistogramError> {
         let (old, new) = (self.levels(base, wanted)?, self.levels(side, wanted)?);
         let invalid = self.invalid(side, wanted) || self.invalid(base, wanted);
@@ -91,7 +91,7 @@ impl Race<'_> {
         Ok(Some(Found { value: welch.difference.exp(), interval, invalid }))
     }
 
-    /// A contender's own figure over its epochs, `unit` times what the record has.
+    /// A contender's own value over its epochs: `unit` times the value in the record.
     pub(super) fn own(
         &self,
         side: Side<'_>,
@@ -104,7 +104,7 @@ impl Race<'_> {
         Ok(Some(Found { value: sample.mean.exp() * unit, interval, invalid: self.invalid(side, wanted) }))
     }
 
-    /// Natural logs of a contender's epochs.
+    /// Natural logs of a contender's levels, one per epoch.
     fn levels(&self, side: Side<'_>, wanted: Wanted) -> Result<Vec<f64>, HistogramError> {
         let Some(contender) = self.index(side) else { return Ok(Vec::new()) };
         let mut levels = Vec::new();
@@ -114,7 +114,7 @@ impl Race<'_> {
         Ok(levels)
     }
 
-    /// The most requests that an epoch of a contender has beyond a percentile; none where it has no latencies at all.
+    /// The largest number of requests that any epoch of a contender has beyond a percentile; none if it has no latencies.
     fn most_beyond(&self, side: Side<'_>, at: f64) -> Result<Option<u64>, HistogramError> {
         let Some(contender) = self.index(side) else { return Ok(None) };
         let mut most = None;
@@ -151,15 +151,15 @@ impl Race<'_> {
         })
     }
 
-    /// Whether a finding takes a contender's figure away.
+    /// Whether a finding invalidates a contender's value.
     fn invalid(&self, side: Side<'_>, wanted: Wanted) -> bool {
         let here = self.report.scenario(side.scenario).into_iter().flat_map(|one| &one.findings);
         here.chain(&self.report.findings).any(|one| one.takes(side.contender, judged_as(wanted)))
     }
 }
 
-/// The metric whose findings are those of a figure. A latency below the 99th percentile is as good as the median, one above it as good as
-/// that.
+/// The metric whose findings apply to a value. Findings on the median apply to latencies below the 99th percentile, and those on the 99th
+/// percentile to latencies above it.
 fn judged_as(wanted: Wanted) -> Option<Metric> {
     match wanted {
         Wanted::Of(metric) => Some(metric),

@@ -1,13 +1,13 @@
-//! What an epoch of a race says of a published metric.
+//! Reads the values of a published metric from an epoch of a race.
 //!
-//! Owns: what a metric's name asks for, and where that stands in an epoch. Must not know claims, scenarios or verdicts.
+//! Owns: what a metric's name means, and where an epoch has it. Must not know claims, scenarios or verdicts.
 
 use deadheat_record::{Epoch, FEWEST_BEYOND, HistogramError, Metric, beyond};
 
 use super::super::figures::{Place, latency, time_unit};
 use crate::series::{self, Values};
 
-/// What is taken from an epoch for a published metric.
+/// What to read from an epoch for a published metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Wanted {
     Of(Metric),
@@ -16,12 +16,12 @@ pub(super) enum Wanted {
     Memory,
 }
 
-/// `serialize_million_s` is of `serialize`.
+/// Whether a metric belongs to a measure: `serialize_million_s` belongs to `serialize`.
 pub(super) fn is_of(metric: &str, measure: &str) -> bool {
     metric.strip_prefix(measure).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// What a metric's name asks for; that of a ratio what the ratio is of.
+/// What a metric's name stands for; for a ratio, what the ratio is of.
 pub(super) fn wanted(metric: &str) -> Option<Wanted> {
     let of = metric.strip_suffix("_ratio").unwrap_or(metric);
     match of {
@@ -30,7 +30,7 @@ pub(super) fn wanted(metric: &str) -> Option<Wanted> {
         "cold_start" => return Some(Wanted::ColdStart),
         _ => {}
     }
-    // A ratio's name has no unit: any will do to tell the place.
+    // A ratio's name has no unit. Any unit will do to identify the latency.
     let timed = if time_unit(of).is_some() { of.to_owned() } else { format!("{of}_ms") };
     if timed.starts_with("cold_start_") {
         return Some(Wanted::ColdStart);
@@ -38,13 +38,13 @@ pub(super) fn wanted(metric: &str) -> Option<Wanted> {
     latency(&timed).map(Wanted::Latency)
 }
 
-/// What one of the record is in a claim's own unit; none where the metric's name does not tell it.
+/// The factor from the record's unit to the claim's; none if the metric's name does not imply a unit.
 pub(super) fn unit(metric: &str, wanted: Wanted) -> Option<f64> {
     let of_ns = time_unit(metric).map(|(size, _)| 1e-9 / size);
     match wanted {
         Wanted::Of(Metric::Throughput) => Some(1.0),
         Wanted::Latency(_) | Wanted::ColdStart => of_ns,
-        // What contenders measure themselves is in nanoseconds where it is a time, else as it was printed.
+        // A value that contenders measure themselves is in nanoseconds if it is a time, otherwise as printed.
         Wanted::Of(Metric::Measure) => Some(of_ns.unwrap_or(1.0)),
         Wanted::Memory if metric.ends_with("_mb") => Some(1e-6),
         Wanted::Memory if metric.ends_with("_bytes") => Some(1.0),
@@ -52,7 +52,7 @@ pub(super) fn unit(metric: &str, wanted: Wanted) -> Option<f64> {
     }
 }
 
-/// A contender's values in an epoch: one per round, or one.
+/// A contender's values in an epoch: one per round, or a single one.
 pub(super) fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<Vec<f64>, HistogramError> {
     let Some(part) = epoch.of(contender) else { return Ok(Vec::new()) };
     let one = |value: Option<f64>| Ok(value.into_iter().collect());

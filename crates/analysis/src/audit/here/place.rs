@@ -1,6 +1,6 @@
-//! Where in a race a claim is looked for, and why it cannot be.
+//! Finds where in a race a claim can be tested, or why it cannot.
 //!
-//! Owns: which scenario a claim is about, and whether that was raced as it was published. Must not know ratios or verdicts.
+//! Owns: which scenario a claim is about, and whether it was raced as published. Must not know ratios or verdicts.
 
 use deadheat_record::{Claim, Metric, ScenarioPlan};
 
@@ -10,10 +10,10 @@ use super::race::Race;
 use crate::number::exact;
 
 impl<'a> Race<'a> {
-    /// The scenario in which a claim is looked for: its own, else the first that is made for its metric, else a closed load.
+    /// The scenario that tests a claim: the one it names, otherwise the first one made for its metric, otherwise a closed load.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// The reason, in words, why there is none.
     pub(super) fn scenario(&self, claim: &Claim, wanted: Wanted) -> Result<&'a ScenarioPlan, String> {
         if self.raced().next().is_none() {
             return Err("nothing was raced".into());
@@ -29,7 +29,7 @@ impl<'a> Race<'a> {
     /// The scenario that a claim names.
     ///
     /// # Errors
-    /// Why it is of no use, in words.
+    /// The reason, in words, why the scenario cannot test the claim.
     pub(super) fn named(
         &self,
         name: &str,
@@ -42,13 +42,13 @@ impl<'a> Race<'a> {
         Ok(found)
     }
 
-    /// Scenarios of which there is anything.
+    /// Scenarios with at least one epoch.
     fn raced(&self) -> impl Iterator<Item = &'a ScenarioPlan> + use<'a> {
         let record = &self.report.record;
         record.plan.scenarios.iter().filter(move |one| record.epochs_of(&one.name).next().is_some())
     }
 
-    /// The first scenario of starts or of a measure that a metric can only be of.
+    /// The first scenario of fresh starts or of the contenders' own measure that fits the metric.
     fn made_for(&self, metric: &str) -> Option<&'a ScenarioPlan> {
         self.raced().find(|one| {
             let starts = one.shape.starts().is_some() && metric.starts_with("cold_start");
@@ -56,8 +56,8 @@ impl<'a> Race<'a> {
         })
     }
 
-    /// The first closed load of as many connections as were published. The rungs of a ladder leave out work, a cold load is
-    /// about first seconds, and TLS is work of its own: none of them is meant by a claim that does not name it.
+    /// The first closed load with the published number of connections. Rungs of a ladder leave out work, a cold load measures the first
+    /// seconds, and TLS adds work, so a claim means one of these only if it names it.
     fn closed(&self, claim: &Claim) -> Result<&'a ScenarioPlan, String> {
         if let Some(row) = &claim.row {
             return Err(format!("the study names no scenario for its run {row}"));
@@ -75,12 +75,12 @@ impl<'a> Race<'a> {
         })
     }
 
-    /// The connections that were published with a claim.
+    /// The number of connections that was published with a claim.
     fn connections(&self, claim: &Claim) -> Option<f64> {
         Run::of(claim, self.claims)?.setting("connections").map(|connections| connections.is.value)
     }
 
-    /// Whether a scenario was raced as the claim has it.
+    /// Checks that a scenario was raced as published in the claim.
     fn as_published(&self, one: &ScenarioPlan, claim: &Claim, wanted: Wanted) -> Result<(), String> {
         let name = &one.name;
         let throughput = matches!(wanted, Wanted::Of(Metric::Throughput));
@@ -102,7 +102,7 @@ impl<'a> Race<'a> {
         }
     }
 
-    /// Why a scenario says nothing, where contenders have fewer cores than it asks for. Older records have that in a finding only.
+    /// Why a scenario cannot test a claim if contenders had fewer cores than it requests. Older records have this in a finding only.
     fn scaled_down(&self, one: &ScenarioPlan) -> Option<String> {
         if let Some(asked) = one.limits.asked_cpus {
             let had = one.limits.cpus.map_or_else(|| "fewer".into(), exact);

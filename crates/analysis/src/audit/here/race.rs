@@ -1,16 +1,16 @@
-//! The race that claims are held against, and who took part in it.
+//! The race that tests the claims, and its contenders.
 
 use deadheat_record::Claim;
 
 use crate::report::Report;
 
-/// A race of this machine, and what was published.
+/// A race on this machine, and the published claims.
 pub(super) struct Race<'a> {
     pub(super) report: &'a Report,
     pub(super) claims: &'a [Claim],
 }
 
-/// One of the two that a ratio is of.
+/// One of the two sides of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Side<'c> {
     pub(super) contender: &'c str,
@@ -18,7 +18,7 @@ pub(super) struct Side<'c> {
 }
 
 impl Race<'_> {
-    /// Why a contender has no figures in a scenario.
+    /// The reason why a contender has no values in a scenario.
     pub(super) fn missing(&self, side: Side<'_>) -> Option<String> {
         if self.index(side).is_some() {
             return None;

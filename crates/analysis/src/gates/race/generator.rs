@@ -1,6 +1,6 @@
 //! The gates on the generator, its ceiling and what the kernel counted, one function each.
 //!
-//! A message begins with the figure that was read. Must not know limits and remedies, which are the table's, nor how findings are shown.
+//! A message begins with the value that was read. Must not know limits and remedies (the table owns them), nor how findings are shown.
 
 use deadheat_record::{
     BEYOND, CgroupKind, ContenderEpoch, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
@@ -17,20 +17,20 @@ use crate::report::ContenderResult;
 use crate::results::throughput;
 use crate::series;
 
-/// Slices of CPU time at a rate: in shorter ones freezing by signals is more than a hundredth of it.
+/// Shortest slice for comparing CPU time at a fixed rate. In shorter slices, freezing by signals costs more than a hundredth of the CPU time.
 const SHORT_SLICE_NS: u64 = 1_000_000_000;
-/// More work of the generator may change the rate by no more than this, beyond so many standard errors.
+/// Added work in the generator may change the rate by at most this share, beyond [`STANDARD_ERRORS`] standard errors.
 const HANDICAP: f64 = 0.01;
 const STANDARD_ERRORS: f64 = 2.0;
-/// A lag up to this is the grain of histograms, whose steps were 512 ns at the bottom in older records, whatever the latency.
+/// A lag up to this is within the resolution of the histograms: in older records their smallest step was 512 ns, whatever the latency.
 const GRAIN_NS: f64 = 1_024.0;
 
-/// Gates that are about the whole scenario.
+/// Gates on the whole scenario.
 pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
     [held_back(scene), swap(scene), frozen_by_signal(scene)].into_iter().flatten().collect()
 }
 
-/// Gates that are about one contender.
+/// Gates on one contender.
 pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Reading> {
     let Some(contender) = scene.index_of(&result.contender) else { return Vec::new() };
     let parts = scene.parts(contender);
@@ -47,7 +47,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<R
     gates.into_iter().flatten().collect()
 }
 
-/// Gates on one contender that hold for a search as well.
+/// Gates on one contender that also apply to a peak search.
 pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> impl Iterator<Item = Reading> {
     let gates = scene.index_of(&result.contender).map(|contender| {
         let parts = scene.parts(contender);
@@ -56,7 +56,7 @@ pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> impl Iterat
     gates.into_iter().flatten().flatten()
 }
 
-/// Over all slices of a contender, those of rounds among them that a stall left out.
+/// Reads all slices of a contender, including those of rounds that were dropped because of a stall.
 fn stalls(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     let beyond = 1.0 - scene.record.plan.highest_quantile(scene.plan)?;
     let read = scene
@@ -69,8 +69,8 @@ fn stalls(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     Some(table::STALLS.say(By::Race, severity, message))
 }
 
-/// The gate on a search for one contender's peak. Its trials at too high a rate are failed one by one, also where the generator is
-/// busy with them; but a peak near what the generator reaches at all may be the generator's.
+/// The gate on a search for one contender's peak. Trials at too high a rate fail individually, also if the generator is busy with them. But a
+/// peak near the generator's own ceiling may be the generator's.
 pub(super) fn of_search(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     ceiling(scene, scene.index_of(&result.contender)?)
 }
@@ -79,13 +79,13 @@ fn is_closed(scene: &Scene<'_>) -> bool {
     scene.plan.shape.is_closed()
 }
 
-/// How long the generator's threads could have run and did not, of the rounds that count. A contender at its own limit under a
-/// closed load is what set the rate: a generator that sleeps between answers has a delay at every waking, also on a quiet core.
+/// How long the generator's threads were ready to run but did not, in the rounds that count. Under a closed load, a contender at its limit
+/// sets the rate itself: a generator that sleeps between answers has a delay at every wake-up, even on a quiet core.
 ///
-/// Under an open load the rate is given, and what a delay costs is latency. A generator that wakes some thousand times a second
-/// waits some microseconds each time, and most of all on virtual machines; so each time that a thread came to run it may have
-/// waited for the tenth of the median latency from which on a send lag is told of. What is beyond it counts. The allowance does not
-/// hide single long waits: whatever was due in them has a send lag, which is measured of every request.
+/// Under an open load the rate is fixed, and a delay costs latency. A generator that wakes up a few thousand times per second waits some
+/// microseconds each time, most of all on virtual machines. So the gate allows, for each time that a thread came to run, a tenth of the
+/// median latency, which is the limit at which a send lag becomes a finding. Only the delay beyond that counts. This allowance does not hide
+/// single long waits: every request due in them has a send lag, which is measured for every request.
 fn run_delay(
     scene: &Scene<'_>,
     contender: usize,
@@ -100,7 +100,7 @@ fn run_delay(
     let (delay_ns, runs, elapsed_ns) = read.fold((0, 0, 0), sum);
     let allowed_ns =
         if is_closed(scene) { 0.0 } else { runs as f64 * table::SEND_LAG.warn * median_latency_ns(parts)? };
-    // Nothing was read where no slice has its delay, or every round was left out.
+    // There is no reading if no slice has its delay, or every round was dropped.
     let threads_ns = Some(elapsed_ns as f64 * scene.load_threads() as f64).filter(|ns| *ns > 0.0)?;
     let share = (delay_ns as f64 - allowed_ns).max(0.0) / threads_ns;
     let beyond = match (held_up, allowed_ns > 0.0) {
@@ -113,8 +113,9 @@ fn run_delay(
     Some(if held_up { reading.harmless() } else { reading })
 }
 
-/// The lag that the generator itself caused: requests that had to wait for a connection are the server's doing. What takes away the
-/// median leaves p99 alone until it is half of that as well: 10 ms are none the worse for 30 us, even where the median is 60 us.
+/// The lag that the generator itself caused. Time that a request waited for a connection is the server's doing. A lag that invalidates the
+/// median invalidates p99 only if it exceeds the limit for p99 as well: with a median of 60 us, a lag of 30 us does not matter to a p99 of 10
+/// ms.
 fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
@@ -153,11 +154,12 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     })
 }
 
-/// The lag that is the generator's own.
+/// The part of the send lag that the generator caused.
 struct Lag {
     /// Its 99th percentile.
     p99_ns: f64,
-    /// Its 99th percentile, or a lower one that has [`BEYOND`] requests beyond it: what rests on a handful takes nothing away.
+    /// Its 99th percentile, or the highest lower one that has [`BEYOND`] requests beyond it: a handful of requests must not invalidate a
+    /// number.
     firm_ns: f64,
 }
 
@@ -169,7 +171,7 @@ impl Lag {
             let at = |at| of(&own, at) as f64;
             return Some(Self { p99_ns: at(0.99), firm_ns: at(firm(own.len())) });
         }
-        // Records from before it was kept: what is left of the whole lag without the wait for a connection.
+        // Older records do not have it: subtract the wait for a connection from the whole lag.
         let lag = merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?;
         let wait = merged(parts.iter().filter_map(|part| part.wait.as_ref()));
         let left = |at| of(&lag, at).saturating_sub(wait.as_ref().map_or(0, |wait| of(wait, at))) as f64;
@@ -187,7 +189,7 @@ fn offered_not_achieved(result: &ContenderResult) -> Option<Reading> {
     Some(table::OFFERED_NOT_ACHIEVED.read(By::Race, 1.0 - achieved, message))
 }
 
-/// The worst of the epochs: what is counted in two ways must agree in every one.
+/// Reads the worst epoch: the two ways of counting must agree in every epoch.
 fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let read = parts.iter().filter_map(|part| {
         let in_flight_ns = part.in_flight_ns.filter(|ns| *ns > 0)? as f64;
@@ -214,7 +216,7 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> 
     ))
 }
 
-/// Each session's rate, or the peak rate that it found, is held against its own ceiling, and the worst of them is told.
+/// Compares each session's rate, or the peak rate that it found, with the ceiling of that session, and reports the worst.
 fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let searched = scene.plan.shape.objective().is_some();
@@ -240,7 +242,7 @@ fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
     ))
 }
 
-/// A contender's rate over these epochs. Where every round was left out, what was answered says as much.
+/// A contender's rate over these epochs. If every round was dropped, the completions and time of all rounds serve instead.
 fn rate_in<'a>(epochs: impl Iterator<Item = &'a Epoch> + Clone, contender: usize) -> Option<f64> {
     throughput(epochs.clone().map(|epoch| series::rates(epoch, contender))).or_else(|| {
         let parts = epochs.filter_map(|epoch| epoch.of(contender));
@@ -254,7 +256,7 @@ fn peak_in<'a>(epochs: impl Iterator<Item = &'a Epoch>, contender: usize) -> Opt
     mean(epochs.filter_map(|epoch| epoch.of(contender)?.peak?.found()))
 }
 
-/// Only what is slower with the handicap, and by more than chance, says that the generator set the rate.
+/// The generator set the rate only if the contender is slower with the handicap, and by more than chance.
 fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let of_contender = |one: &&PilotContender| one.contender == result.contender;
@@ -274,7 +276,7 @@ fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     ))
 }
 
-/// Groups that hold the contender alone. A quota that the scenario asked for is read, and no fault.
+/// Reads control groups that hold the contender alone. A quota that the scenario sets is read but is not a fault.
 fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let all = parts.iter().filter_map(|part| part.throttled).reduce(Throttling::plus)?;
     let (counts, asked) = match scene.plan.limits.cpus {
@@ -293,8 +295,8 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     ))
 }
 
-/// Without control groups a signal freezes and thaws contenders, and each of their threads runs for a moment to take it. Under a closed
-/// load a slice has so many requests that this is nothing; at a rate it may have a few hundred.
+/// Without control groups, signals freeze and thaw the contenders, and each of their threads runs for a moment to handle a signal. Under a
+/// closed load this is negligible compared with the many requests of a slice; at a fixed rate a slice may have only a few hundred requests.
 fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     let by_signal = scene.record.machine.cgroup == CgroupKind::None;
     let is_cpu = scene.judged.contests.iter().any(|contest| contest.metric == Metric::Cpu);
@@ -318,7 +320,7 @@ fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     })
 }
 
-/// Groups that hold deadheat itself, and with it the generator.
+/// Reads control groups that hold deadheat itself, including its generator.
 fn held_back(scene: &Scene<'_>) -> Option<Reading> {
     let parts = || scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let all = parts().filter_map(|part| part.host.throttled).reduce(Throttling::plus)?;
@@ -328,7 +330,7 @@ fn held_back(scene: &Scene<'_>) -> Option<Reading> {
         (scene.epochs.iter().map(|epoch| epoch.took_ns).sum(), "time")
     };
     let share = all.ns as f64 / meanwhile_ns.max(1) as f64;
-    // Short of a nanosecond, a period is a period.
+    // A throttled period counts even if its time is less than a nanosecond.
     let read = share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 });
     let message = format!(
         "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {meanwhile}",
@@ -369,12 +371,12 @@ fn swap(scene: &Scene<'_>) -> Option<Reading> {
     ))
 }
 
-/// What was counted in all; none where nothing could be read, which is another thing than 0.
+/// The sum of the counts; none if no count could be read, which is not the same as 0.
 fn total(counts: impl Iterator<Item = u64>) -> Option<u64> {
     counts.reduce(|sum, count| sum + count)
 }
 
-/// All of these together; none where there are none, or nothing in them.
+/// Merges the histograms; none if there are none or they are all empty.
 fn merged<'a>(all: impl IntoIterator<Item = &'a EncodedHistogram>) -> Option<Histogram<u64>> {
     EncodedHistogram::merge(all).ok().flatten().filter(|all| !all.is_empty())
 }

@@ -1,6 +1,6 @@
-//! What is said of metrics that a scenario asks for and cannot compare.
+//! Findings on metrics that a scenario asks for and cannot compare.
 //!
-//! Owns the wording. Must not know when that is so: the record says it.
+//! Owns the wording. Must not know when a metric cannot be compared: the record says it.
 
 use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd, Severity};
 
@@ -9,7 +9,7 @@ use crate::gates::table::{self, By};
 use crate::number::{three_digits, whole};
 use crate::series;
 
-/// Percentiles with too few requests beyond them; invalid when no other metric is left.
+/// Percentiles with too few requests beyond them; invalid if no other metric is left.
 pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
     let metrics = series::metrics(scene.record, &scene.plan.name);
     let none_left = !metrics.is_empty() && metrics.iter().all(|(_, can)| !can);
@@ -32,10 +32,10 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
     missing.flat_map(finding).chain(peaks_not_found(scene)).collect()
 }
 
-/// Contenders whose peak was not found: in the first epoch, after which no other follows, or in a later one, which is left
-/// out for all. A peak outside what is tried, or beyond what the generator can do, is an outcome like any other: who is judged by the
-/// other epochs alone is judged by its good ones, or by its bad ones, and no verdict is given. A search that was given up because the
-/// machine disturbed it says nothing of the contender.
+/// Contenders whose peak was not found: in the first epoch, after which the scenario ends, or in a later one, which is then left out for all
+/// contenders. A peak outside the tested range, or beyond the generator's ceiling, is a valid outcome. Without those epochs, the verdict
+/// would rest on the contender's good epochs alone or its bad epochs alone, so there is no verdict. A search that stopped because the machine
+/// disturbed it says nothing about the contender.
 fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
     let finding = |(epoch, part): (&Epoch, &ContenderEpoch)| {
         let peak = part.peak?;

@@ -1,7 +1,7 @@
-//! The gates themselves, one function each: a reading, and what is said of it.
+//! The gates themselves, one function each: each takes a reading and describes it.
 //!
-//! A message begins with the figure that was read, so that those of several contenders can stand on one line. Must not know limits and
-//! remedies, which are the table's.
+//! A message begins with the value that was read, so that the messages of several contenders fit on one line. Must not know limits and
+//! remedies (the table owns them).
 
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
@@ -29,7 +29,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
     let of_scenario =
         [few_epochs(scene), steal(scene), foreign_cpu(scene), dropped_rounds(scene), too_noisy(scene)];
     let of_contenders = scene.results.iter().flat_map(|result| {
-        // Trials at too high a rate are failed by errors and by a busy generator one by one.
+        // In a search, trials at too high a rate fail individually, because of errors or a busy generator.
         let searched = scene.plan.shape.objective().is_some();
         let of_rates = [
             not_server_bound(scene, result),
@@ -50,7 +50,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
     of_scenario.into_iter().flatten().chain(of_load).chain(of_contenders).chain(of_pairs).collect()
 }
 
-/// Nobody has cores of its own.
+/// Contenders or generator have no reserved cores.
 pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     let pinning = &record.plan.pinning;
     (pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty()).then(|| {
@@ -63,7 +63,7 @@ pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     })
 }
 
-/// Of the epochs that count: one in which nothing could be compared is no epoch of a look.
+/// Reads the number of epochs that count: an epoch in which nothing could be compared does not count towards a look.
 fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
     let first = *scene.record.plan.method_of(scene.plan).looks.first()?;
     let epochs = scene.judged.counted(scene.record, &scene.plan.name);
@@ -88,7 +88,7 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
     Some(table::FEW_EPOCHS.say(By::Race, severity, message).case(case))
 }
 
-/// Only for a closed load on cores of its own: an open load asks for no more than its rate.
+/// Applies only to a closed load on reserved cores: an open load requests no more than its rate.
 fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let closed = scene.plan.shape.is_closed();
     let share = result.cpu_share.filter(|_| closed)?;
@@ -104,18 +104,18 @@ fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readi
     ))
 }
 
-/// How much of its threads' time the generator used while it loaded this contender. Under a closed load, a contender at its own
-/// limit is what set the rate, however busy the generator was.
+/// The share of its threads' time that the generator used while it loaded this contender. Under a closed load, a contender at its limit sets
+/// the rate itself, however busy the generator is.
 fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
     let (threads, cores) = (scene.load_threads(), scene.record.plan.pinning.load_cpus.len());
     let slices = scene.slices(contender);
-    // Looking out for the next due time is no work: it is left for a request that is due.
+    // Polling for the next due time is not work: the generator stops it as soon as a request is due.
     let worked_ns = |slice: &Slice| slice.load_cpu_ns.saturating_sub(slice.load_spin_ns.unwrap_or(0));
     let (used_ns, elapsed_ns) =
         slices.fold((0, 0), |(used, elapsed), slice| (used + worked_ns(slice), elapsed + slice.elapsed_ns));
     let share = used_ns as f64 / (elapsed_ns as f64 * threads as f64);
-    // Under an open load the rate is given, and a generator that cannot keep to it is in every latency.
+    // Under an open load the rate is fixed, and a generator that cannot keep up affects every latency.
     let closed = scene.plan.shape.is_closed();
     if !share.is_finite() || closed && result.cpu_share.is_none() {
         return None;
@@ -142,7 +142,7 @@ fn mismatch(result: &ContenderResult) -> Option<Reading> {
     ))
 }
 
-/// A handful takes no number away, but percentiles where it is their tail.
+/// A few errors invalidate no value, except percentiles whose tail they are.
 fn errors(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let outcomes = &result.outcomes;
     let kinds = [
@@ -169,8 +169,8 @@ fn errors(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     }
 }
 
-/// The percentiles that lie among requests that never got an answer, those cut off at the end of a slice among them, in any epoch: how
-/// long these would have taken nobody knows. With where that was.
+/// The percentiles that, in any epoch, fall among requests that never got an answer, including those cut off at the end of a slice. Their
+/// latency is unknown. With a description of the place.
 fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, String)> {
     let share = |epoch: &&Epoch| {
         let unanswered = Some(series::unanswered(epoch, contender)).filter(|count| *count > 0)?;
@@ -186,7 +186,7 @@ fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, 
     (!metrics.is_empty()).then_some((metrics, more))
 }
 
-/// Of all rounds: those with much of it are left out, so that those that were kept never show how noisy the machine is.
+/// Reads all rounds: rounds with much stolen time are dropped, so the kept ones never show how noisy the machine is.
 fn steal(scene: &Scene<'_>) -> Option<Reading> {
     let share = mean(scene.rounds().map(|round| round.external.steal_share))?;
     Some(table::STEAL.read(
@@ -196,7 +196,7 @@ fn steal(scene: &Scene<'_>) -> Option<Reading> {
     ))
 }
 
-/// Of all rounds, as [`steal`].
+/// Reads all rounds, as [`steal`] does.
 fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
     let share = mean(scene.rounds().filter_map(|round| round.external.foreign_share))?;
     Some(table::FOREIGN_CPU.read(
@@ -219,7 +219,7 @@ fn dropped_rounds(scene: &Scene<'_>) -> Option<Reading> {
 }
 
 fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    // Its first seconds are what such a scenario asks for.
+    // A cold scenario measures the first seconds on purpose.
     if scene.plan.traffic.cold {
         return None;
     }
@@ -231,7 +231,7 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
     let climb = climb(scene.record, &scene.plan.name, contender)?;
     let (word, so) = if climb.change < 0.0 { ("slower", "") } else { ("faster", ": not yet warm") };
     let so = if climb.climbs { so } else { "" };
-    // Its rate is given.
+    // With a fixed rate, CPU time shows the change instead.
     let by = if scene.plan.shape.rate_per_s().is_some() { ", by its CPU time," } else { "" };
     Some(table::NO_STEADY_STATE.say(
         By::Race,
@@ -262,7 +262,7 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
     Some(table::TOO_NOISY.say(By::Race, Some(Severity::Warn), message).case(usize::from(!more_helps)))
 }
 
-/// Where requests themselves ask for the end of their connections, every answer ends one.
+/// Does not apply if requests ask to close their connections: then every answer ends one.
 fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     if scene.record.plan.connects_anew(scene.plan) {
         return None;
@@ -297,8 +297,8 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
     .collect()
 }
 
-/// Epochs that follow each other are fewer than they look, so that the interval is too narrow. All pairs are asked together, and
-/// the one that shows it most is told of.
+/// If epochs follow each other, there is less information than their number suggests, and the interval is too narrow. The gate tests all
+/// pairs together and reports the one with the strongest correlation.
 fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     let read = pairs(scene).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
     let (contest, serial) = read.max_by(|one, other| one.1.z.total_cmp(&other.1.z))?;
@@ -318,7 +318,7 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     )
 }
 
-/// Every contest, with what the judge says of it.
+/// Every contest with its judgement.
 fn pairs<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = (&'a Contest, &'a PairJudgement)> {
     scene.judged.contests.iter().zip(scene.judged.judgement.iter().flat_map(|all| &all.pairs))
 }

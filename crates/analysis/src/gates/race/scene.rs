@@ -1,4 +1,4 @@
-//! What the gates of a race look at.
+//! The data that the gates of a race read.
 //!
 //! Must not know any gate.
 
@@ -7,10 +7,10 @@ use deadheat_record::{ContenderEpoch, Epoch, Record, Round, ScenarioPlan, Slice}
 use crate::judge::Judged;
 use crate::report::ContenderResult;
 
-/// A contender that uses less of its cores than this is not at its limit.
+/// A contender that uses less than this share of its cores is not at its limit.
 const AT_LIMIT: f64 = 0.90;
 
-/// What is known of a scenario when its gates are read.
+/// A scenario's data when its gates are read.
 pub(crate) struct Scene<'a> {
     /// The whole record.
     pub(crate) record: &'a Record,
@@ -18,9 +18,9 @@ pub(crate) struct Scene<'a> {
     pub(crate) plan: &'a ScenarioPlan,
     /// Its epochs, in time order.
     pub(crate) epochs: Vec<&'a Epoch>,
-    /// One per contender that is in the race.
+    /// One entry per contender in the race.
     pub(crate) results: &'a [ContenderResult],
-    /// What is compared, and what the judge says of it.
+    /// The contests and their judgement.
     pub(crate) judged: &'a Judged,
 }
 
@@ -30,14 +30,14 @@ impl Scene<'_> {
         self.record.plan.contenders.iter().position(|contender| contender.name == name)
     }
 
-    /// Whether a contender used up its cores or its quota of them, together with the services that do a part of its work on the same cores.
+    /// Whether a contender used up its cores or its CPU quota, together with the services that do part of its work on the same cores.
     pub(super) fn at_limit(&self, result: &ContenderResult) -> bool {
-        // A quota is the contender's alone.
+        // A quota applies to the contender alone.
         let services = result.services_share.filter(|_| self.plan.limits.cpus.is_none()).unwrap_or(0.0);
         result.cpu_share.is_some_and(|share| share + services >= AT_LIMIT)
     }
 
-    /// The generator's threads: one for each of its cores, one where it has none of its own, and no more than there are connections.
+    /// The number of generator threads: one per reserved core, one if there are no reserved cores, and at most one per connection.
     pub(super) fn load_threads(&self) -> usize {
         let connections = self.plan.shape.connections().max(1) as usize;
         self.record.plan.pinning.load_cpus.len().max(1).min(connections)
@@ -48,12 +48,12 @@ impl Scene<'_> {
         self.epochs.iter().filter_map(|epoch| epoch.of(contender)).collect()
     }
 
-    /// Every round, also those that were left out.
+    /// Every round, including dropped ones.
     pub(super) fn rounds(&self) -> impl Iterator<Item = &Round> {
         self.epochs.iter().flat_map(|epoch| &epoch.rounds)
     }
 
-    /// A contender's slices of all rounds, also of those that were left out.
+    /// A contender's slices of all rounds, including dropped ones.
     pub(super) fn slices(&self, contender: usize) -> impl Iterator<Item = &Slice> {
         self.rounds().flat_map(|round| &round.slices).filter(move |slice| slice.contender == contender)
     }

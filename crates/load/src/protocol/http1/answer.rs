@@ -1,12 +1,14 @@
-//! Owns: where an HTTP/1.x answer ends and what it says of itself. Sans-I/O and incremental: bytes in, progress out. It
+//! Owns: where an HTTP/1.x answer ends, and what its head says. Sans-I/O and incremental: bytes in, progress out. It
 //! must not know sockets, time or expectations. Bodies are passed on as slices of the input, never copied.
 //!
-//! It follows RFC 9112 and is strict wherever the RFC leaves a choice about where an answer ends: one `Content-Length`,
-//! not even a repeated or listed equal one; `chunked` once, bare and last; no `Transfer-Encoding` beside a length or with
-//! HTTP/1.0; no folded header, no control character but a tab in any line, no white space before a colon. Accepted are
-//! what section 2.2 allows and old servers do: a bare LF at the end of lines of the head (not in the chunked coding), a
-//! status line that ends after the code, white space after a chunk's size. Interim answers (1xx) are passed over; with
-//! the head and the trailers they share one limit.
+//! It follows RFC 9112 and is strict wherever the RFC leaves a choice about where an answer ends. It accepts one
+//! `Content-Length` only, and refuses repeated or listed ones even if equal. `chunked` may occur once, without
+//! parameters and last. `Transfer-Encoding` must not come together with a length or with HTTP/1.0. Refused are also
+//! folded headers, control characters other than a tab in any line, and white space before a colon.
+//!
+//! It accepts what section 2.2 allows and old servers do: a bare LF at the end of lines of the head (not in the chunked
+//! coding), a status line that ends after the code, and white space after a chunk's size. It skips interim answers
+//! (1xx). Head, trailers and interim answers share one limit.
 
 use memchr::memchr;
 
@@ -14,9 +16,9 @@ use super::request::is_token_byte;
 
 /// Most bytes of status line, headers, interim answers and trailers together.
 pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
-/// Most bytes of a line with a chunk's size and extensions.
+/// Longest line with a chunk's size and extensions, in bytes.
 const CHUNK_LINE_LIMIT: usize = 4 * 1024;
-/// Longest body that is believed, in bytes.
+/// Longest body accepted, in bytes.
 const BODY_LIMIT: u64 = 1 << 53;
 
 /// Why bytes are not an HTTP/1.x answer to the request.
@@ -25,7 +27,7 @@ pub enum Wrong {
     /// The first line is not `HTTP/1.0` or `HTTP/1.1` with a three-digit status, or it holds a control character.
     #[error("the status line is malformed")]
     StatusLine,
-    /// A header line has no colon, a name that is no token, a folded or a control character.
+    /// A header line has no colon, a name that is not a token, a folded line or a control character.
     #[error("a header line is malformed")]
     Header,
     /// Status line, headers, interim answers and trailers exceed 64 KiB.
@@ -40,13 +42,15 @@ pub enum Wrong {
     /// `Content-Length` and `Transfer-Encoding` came together.
     #[error("Content-Length and Transfer-Encoding came together")]
     LengthAndEncoding,
-    /// `Transfer-Encoding` is repeated, empty, came with HTTP/1.0, or has `chunked` otherwise than once, bare and last.
+    /// `Transfer-Encoding` is repeated, empty, came with HTTP/1.0, or does not have `chunked` exactly once, without
+    /// parameters and last.
     #[error("Transfer-Encoding is malformed, repeated or came with HTTP/1.0")]
     TransferEncoding,
-    /// The server switched protocols without being asked to.
+    /// The server switched protocols although the request did not ask for it.
     #[error("the server switched protocols without being asked")]
     Upgrade,
-    /// A chunk's size is not hexadecimal, too large, or its line is too long, holds a control character or ends in a bare LF.
+    /// A chunk's size is not hexadecimal or too large, or its line is too long, holds a control character or ends in a
+    /// bare LF.
     #[error("the size of a chunk is malformed or too large")]
     ChunkSize,
     /// A chunk is not followed by CR LF.
@@ -57,20 +61,20 @@ pub enum Wrong {
     Surplus,
 }
 
-/// Who is told of headers and body.
+/// Receives headers and body.
 pub(crate) trait Sink {
-    /// A header line; the value is without white space around it.
+    /// A header line; the value has no surrounding white space.
     fn header(&mut self, _name: &[u8], _value: &[u8]) {}
-    /// What came up to here was an interim answer: forget its headers.
+    /// The headers so far belong to an interim answer: forget them.
     fn interim(&mut self) {}
     /// The next piece of the decoded body.
     fn body(&mut self, piece: &[u8]);
 }
 
-/// How far the parser came.
+/// The parser's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Bytes of the input that are done with; the rest must be offered again, with more behind it.
+    /// Bytes of the input that are processed. The caller must pass the rest again, followed by more bytes.
     pub(crate) consumed: usize,
     /// Whether the answer is complete.
     pub(crate) complete: bool,
@@ -89,7 +93,7 @@ enum State {
     Done,
 }
 
-/// What the head said.
+/// The contents of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Head {
     status: u16,
@@ -101,7 +105,7 @@ struct Head {
     keep: bool,
 }
 
-/// The parser of one answer after another.
+/// Parses one answer after another.
 #[derive(Debug, Clone)]
 pub(crate) struct Parser {
     state: State,
@@ -124,24 +128,24 @@ impl Parser {
         }
     }
 
-    /// Forgets the last answer; the next one is to a HEAD request or not.
+    /// Starts the next answer, which is to a HEAD request or not.
     #[inline]
     pub(crate) fn begin(&mut self, head_request: bool) {
         *self = Parser { answers_head_request: head_request, ..Parser::new() };
     }
 
-    /// The status code; 0 before the status line was read.
+    /// The status code; 0 before the status line is parsed.
     pub(crate) fn status(&self) -> u16 {
         self.head.status
     }
 
-    /// Whether the connection can carry another answer after this one; for a complete answer.
+    /// Whether the connection can carry another answer after this one. Call it when the answer is complete.
     pub(crate) fn keep_alive(&self) -> bool {
         let asked = if self.head.old { self.head.keep } else { true };
         asked && !self.head.close && self.state == State::Done
     }
 
-    /// Takes in `input`: what was not consumed last time with whatever came since.
+    /// Parses `input`: the bytes not consumed last time, followed by new ones.
     pub(crate) fn advance(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<Step, Wrong> {
         let mut consumed = 0;
         loop {
@@ -165,12 +169,12 @@ impl Parser {
         }
     }
 
-    /// The connection was closed by the server: whether that completes the answer.
+    /// Whether the answer is complete when the server closes the connection now.
     pub(crate) fn ends_with_close(&self) -> bool {
         self.state == State::UntilClose
     }
 
-    /// Passes body bytes on; says how many there were.
+    /// Passes body bytes on; returns how many.
     fn body(&mut self, rest: &[u8], sink: &mut impl Sink) -> usize {
         let (left, after) = match self.state {
             State::Fixed(left) => (left, State::Done),
@@ -188,10 +192,10 @@ impl Parser {
         taken
     }
 
-    /// The line that `rest` begins with, or `None` if its end has not come yet.
+    /// The first line of `rest`, or `None` if its end has not come yet.
     #[inline]
     fn find_line<'a>(&mut self, rest: &'a [u8]) -> Result<Option<Line<'a>>, Wrong> {
-        // What has been looked through once is not looked through again when more comes.
+        // Bytes that were searched once are not searched again when more come.
         let line = if self.scanned == 0 { Line::clean(rest) } else { None };
         let line = line.or_else(|| Line::any(rest, self.scanned));
         let length = line.as_ref().map_or(rest.len(), |line| line.length);
@@ -224,7 +228,7 @@ impl Parser {
                 self.state = State::Done;
                 Ok(())
             }
-            // A trailer: its form is checked, its content is of no interest.
+            // A trailer: its form is checked and its content ignored.
             _ => split_header(line).map(|_| ()),
         }
     }
@@ -342,7 +346,7 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }
 
-/// Whether the last coding is `chunked`; it may stand nowhere else, and has no parameters.
+/// Whether the last coding is `chunked`. It may not occur elsewhere, nor have parameters.
 fn ends_chunked(value: &[u8]) -> Result<bool, Wrong> {
     let mut chunked = None;
     for coding in tokens(value) {
@@ -374,13 +378,13 @@ struct Line<'a> {
     length: usize,
     /// Whether it ends with CR LF, not with LF alone.
     crlf: bool,
-    /// Whether it is known to hold no control character, not even a tab.
+    /// Whether the line certainly has no control character, not even a tab.
     clean: bool,
 }
 
 impl<'a> Line<'a> {
-    /// The first line, if its end is the first control character in `bytes`: one pass finds both the end and that the
-    /// line is sound.
+    /// The first line, if its end is the first control character in `bytes`: one pass then finds the end and shows that
+    /// the line is valid.
     #[inline]
     fn clean(bytes: &'a [u8]) -> Option<Line<'a>> {
         let end = first_control(bytes)?;
@@ -392,7 +396,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The first line; its end is not in the first `scanned` bytes.
+    /// The first line, whose end is not in the first `scanned` bytes.
     fn any(bytes: &'a [u8], scanned: usize) -> Option<Line<'a>> {
         let end = memchr(b'\n', &bytes[scanned..])? + scanned;
         let text = &bytes[..end];
@@ -404,20 +408,20 @@ impl<'a> Line<'a> {
     #[inline]
     fn has_control(&self) -> bool {
         let control = |byte: u8| ((byte < b' ') & (byte != b'\t')) | (byte == 0x7f);
-        // Folded without an early exit, so that it is done several bytes at a time.
+        // No early exit, so that the compiler can process several bytes at a time.
         !self.clean && self.text.iter().fold(false, |found, &byte| found | control(byte))
     }
 }
 
-/// The index of the first byte below 0x20 or equal to 0x7f. Eight bytes at a time: lines are too short for the calls and
-/// wider registers of a search in memory to pay.
+/// The index of the first byte below 0x20 or equal to 0x7f. It tests eight bytes at a time: lines are too short for a
+/// library search with wider registers to be faster.
 #[inline]
 fn first_control(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The top bit of each byte that is below 0x20 or 0x7f; above the first such byte there may be others set.
+        // The top bit of each byte that is below 0x20 or equal to 0x7f. Bits above the first such byte may be wrong.
         let delete = word ^ (ONES * 0x7f);
         let below = word.wrapping_sub(ONES * 0x20) & !word;
         let found = (below | (delete.wrapping_sub(ONES) & !delete)) & (ONES * 0x80);

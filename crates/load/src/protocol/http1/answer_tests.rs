@@ -1,4 +1,4 @@
-//! Tests of the answer parser: a table of answers, and properties over splits and garbage.
+//! Tests of the answer parser: a table of answers, and properties for random splits and random bytes.
 
 use std::path::Path;
 
@@ -112,7 +112,7 @@ fn incomplete_answers_do_not_end_with_close() {
     }
 }
 
-/// `text` is wrong in one piece and in many.
+/// Checks that `text` is wrong in one piece and in many.
 fn assert_wrong(text: &str, wrong: Wrong) {
     let shown = &text[..text.len().min(120)];
     assert_eq!(parse([text.as_bytes()], false).end, Err(wrong), "{shown:?}");
@@ -214,7 +214,7 @@ fn a_dripping_head_is_not_scanned_again_and_again() {
     for end in 1..=text.len() {
         let step = parser.advance(&text.as_bytes()[at..end], &mut seen).unwrap();
         at += step.consumed;
-        // Whatever was not consumed has been searched for a line end already.
+        // All bytes that were not consumed were searched for a line end.
         assert!(step.complete || parser.scanned == end - at);
     }
     assert_eq!(at, text.len());
@@ -230,7 +230,7 @@ fn the_seeds_of_fuzzing_are_survived() {
     }
 }
 
-/// Pieces of answers, sound and unsound, put together at random: far nearer to the edges than random bytes.
+/// Pieces of answers, valid and invalid, combined at random. They reach edge cases far more often than random bytes.
 fn fragments() -> impl Strategy<Value = Vec<u8>> {
     const FRAGMENTS: [&[u8]; 32] = [
         b"HTTP/1.1 200 OK\r\n",
@@ -269,7 +269,7 @@ fn fragments() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(FRAGMENTS.to_vec()), 0..14).prop_map(|list| list.concat())
 }
 
-/// How a sound answer ends.
+/// How a valid answer ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Ends {
     Length,
@@ -277,7 +277,7 @@ enum Ends {
         size: usize,
     },
     Close,
-    /// Nothing follows the head, whatever it says.
+    /// Nothing follows the head, whatever the head says.
     Bodiless {
         status: u16,
         head: bool,

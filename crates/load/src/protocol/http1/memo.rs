@@ -1,11 +1,11 @@
-//! Owns: answers that were parsed and found right, kept so that one of the same bytes needs not be parsed again: a function
-//! of the bytes alone gives the same result for the same bytes. Must not know sockets or time.
+//! Owns: answers that were parsed and found right, kept so that an answer of the same bytes need not be parsed again.
+//! This is safe because the result depends on the bytes alone. Must not know sockets or time.
 
 /// Longest answer that is kept, in bytes.
 const MAX_ANSWER: usize = 16 * 1024;
-/// Most requests for which answers are kept.
+/// Largest number of requests for which answers are kept.
 const MAX_REQUESTS: usize = 256;
-/// After so many answers in a row of which each differs from the last one, keeping them is given up.
+/// After this many answers in a row that each differ from the one before, stop keeping answers to the request.
 const PATIENCE: u32 = 64;
 
 /// The last right answer to each request.
@@ -22,19 +22,19 @@ struct Kept {
 }
 
 impl Memo {
-    /// Knows nothing yet of `requests` requests.
+    /// An empty memo for `requests` requests.
     pub(crate) fn new(requests: usize) -> Memo {
         Memo { answers: vec![Kept::default(); if requests <= MAX_REQUESTS { requests } else { 0 }] }
     }
 
-    /// The status of the answer if it is the same, byte for byte, as the last right one that was kept.
+    /// The status of the answer if its bytes equal those of the last right answer kept.
     #[inline]
     pub(crate) fn same(&self, request: u32, answer: &[u8]) -> Option<u16> {
         let kept = self.answers.get(request as usize)?;
         (kept.status != 0 && kept.bytes == answer).then_some(kept.status)
     }
 
-    /// Keeps an answer that came in one piece, is complete, right, and leaves the connection open.
+    /// Keeps an answer that came in one piece, is complete and right, and leaves the connection open.
     pub(crate) fn keep(&mut self, request: u32, answer: &[u8], status: u16) {
         let Some(kept) = self.answers.get_mut(request as usize) else { return };
         if kept.strikes >= PATIENCE || answer.len() > MAX_ANSWER {
@@ -50,7 +50,7 @@ impl Memo {
         kept.status = status;
     }
 
-    /// An answer was the same: keeping it was worth while.
+    /// Records that keeping the answer helped: the next one was the same.
     #[inline]
     pub(crate) fn worked(&mut self, request: u32) {
         if let Some(kept) = self.answers.get_mut(request as usize) {

@@ -18,37 +18,38 @@ use memo::Memo;
 
 /// One connection.
 pub(crate) struct Http1 {
-    /// How many bytes of the request were taken for sending.
+    /// Number of bytes of the request taken for sending.
     taken: usize,
     /// Whether any byte of the answer has come.
     answering: bool,
     parser: Parser,
     check: BodyCheck,
-    /// Bytes that came and could not be parsed yet: part of a line.
+    /// Received bytes that could not be parsed yet: part of a line.
     rest: Vec<u8>,
 }
 
-/// What a worker's connections share.
+/// The state shared by a worker's connections.
 pub(crate) struct Shared {
     memo: Memo,
-    /// Of each request, whether it is the last one on its connection.
+    /// For each request, whether it is the last one on its connection.
     last: Vec<bool>,
 }
 
 impl Http1 {
-    /// The answer that the parser has completed.
+    /// Checks the complete answer.
     #[inline]
     fn judge(&self, shared: &Shared, asked: Asked<'_>) -> Answered {
         let status = self.parser.status();
         Answered {
             status,
             outcome: self.check.judge(&asked.request.expect, status),
-            // A connection whose request asked for its end is not used again, even where the server would keep it.
+            // If the request asked to close the connection, it is not used again, even if the server would keep it
+            // open.
             reusable: self.parser.keep_alive() & !shared.last[asked.index as usize],
         }
     }
 
-    /// Goes on with the answer; `whole` says that `bytes` may be all of it, and it is no sample.
+    /// Parses more of the answer; `whole` means that `bytes` may be the complete answer and that it is not a sample.
     fn parse(
         &mut self,
         shared: &mut Shared,
@@ -87,7 +88,7 @@ impl Http1 {
         Ok(Some(answered))
     }
 
-    /// Whether all of the request was taken for sending.
+    /// Whether the whole request was taken for sending.
     #[inline]
     fn is_sent(&self, request: &Prepared) -> bool {
         self.taken == request.bytes.len()
@@ -185,7 +186,7 @@ mod tests {
 
     const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-    /// A connection whose request was sent, and what it shares.
+    /// A connection whose request was sent, and its shared state.
     fn asking(request: &Prepared) -> (Http1, Shared) {
         let mut http = Http1::new();
         http.start(request);
@@ -214,7 +215,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(http.receive(&mut shared, asked(&request), HELLO), Ok(Some(RIGHT)));
             http.start(&request);
-            // The server has answered before it could have read all.
+            // The server has answered before it can have read the whole request.
             let unread = Answered { reusable: false, ..RIGHT };
             assert_eq!(http.receive(&mut shared, asked(&request), HELLO), Ok(Some(unread)));
             http.start(&request);

@@ -1,21 +1,22 @@
-//! Owns: the bytes of an HTTP/1.1 request, and what they say of the connection. Must not know answers, order or time.
+//! Owns: the bytes of an HTTP/1.1 request, and what they say about the connection. Must not know answers, order or
+//! time.
 
 /// Why request bytes could not be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// The method is empty or holds a character that is no token character.
+    /// The method is empty or has a character that a token must not have.
     #[error("the method {0:?} is not a token: use letters only, such as GET")]
     Method(String),
-    /// The target is empty or holds a space or a control character.
+    /// The target is empty or has a space or a control character.
     #[error("the request target {0:?} is empty or holds a space or control character: percent-encode it")]
     Target(String),
-    /// The host is empty or holds a space or a control character.
+    /// The host is empty or has a space or a control character.
     #[error("the host {0:?} is empty or holds a space or control character")]
     Host(String),
-    /// The header's name is empty or holds a character that is no token character.
+    /// The header's name is empty or has a character that a token must not have.
     #[error("the header name {0:?} is not a token")]
     HeaderName(String),
-    /// The header's value holds CR, LF or NUL.
+    /// The header's value has CR, LF or NUL.
     #[error("the value of header {name:?} holds a line break or NUL: {value:?}")]
     HeaderValue {
         /// Name of the header.
@@ -30,12 +31,12 @@ pub enum RequestError {
 
 /// The bytes of an HTTP/1.1 request.
 ///
-/// `host` is the authority, with a port if it is not the default one. `Host`, `User-Agent: deadheat/<version>`,
-/// `Accept: */*` are added unless `headers` has them; `Content-Length` is added for a body, and for POST, PUT and PATCH
-/// always. Headers keep their order, after `Host`.
+/// `host` is the authority, with a port unless it is the default one. `Host`, `User-Agent: deadheat/<version>` and
+/// `Accept: */*` are added unless `headers` has them. `Content-Length` is added for a body, and always for POST, PUT
+/// and PATCH. The other headers follow `Host` in the order given.
 ///
 /// # Errors
-/// Anything that could end the line early or move the end of the request is refused; see [`RequestError`].
+/// Refuses anything that could end a line early or move the end of the request; see [`RequestError`].
 pub fn request_bytes(
     method: &str,
     target: &str,
@@ -100,21 +101,21 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_byte)
 }
 
-/// Whether RFC 9110 lets `byte` stand in a token.
+/// Whether RFC 9110 allows `byte` in a token.
 pub(super) const fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+')
         || matches!(byte, b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
 }
 
-/// Whether the server may be asked twice as well as once: RFC 9110, section 9.2.2.
+/// Whether the request may be repeated without harm: RFC 9110, section 9.2.2.
 pub(super) fn is_idempotent(request: &[u8]) -> bool {
     let method = request.split(|byte| *byte == b' ').next().unwrap_or_default();
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE" | b"TRACE")
 }
 
-/// Whether it says `Connection: close`: then no other request may follow on its connection, whatever the answer says
-/// (RFC 9112, section 9.6).
+/// Whether the request says `Connection: close`. Then no other request may follow on its connection, whatever the
+/// answer says (RFC 9112, section 9.6).
 pub(super) fn is_last(request: &[u8]) -> bool {
     let lines = request.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii);
     let head = lines.take_while(|line| !line.is_empty());

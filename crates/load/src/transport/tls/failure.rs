@@ -1,8 +1,8 @@
-//! Owns: what went wrong between two ends of TLS, told in few words. Must not know connections.
+//! Owns: short descriptions of TLS failures. Must not know connections.
 
 use rustls::{AlertDescription, CertificateError, Error};
 
-/// At most so many names of a wrong certificate are told.
+/// Most names to list of a certificate for the wrong name.
 const NAMES_TOLD: usize = 5;
 
 const DAY_S: u64 = 24 * 60 * 60;
@@ -10,13 +10,13 @@ const DAY_S: u64 = 24 * 60 * 60;
 /// Why TLS with a server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsFailure {
-    /// The certificate does not prove that the server is who it should be; with the reason.
+    /// The certificate does not prove the server's identity; with the reason.
     #[error("the server's certificate is not accepted: {0}")]
     Certificate(String),
-    /// The server broke off; with the name of its alert and what it may mean.
+    /// The server ended TLS with an alert; with its name and what it may mean.
     #[error("the server broke off TLS with the alert {0}")]
     Alert(String),
-    /// What came is not TLS at all.
+    /// The bytes received are not TLS.
     #[error(
         "the server does not speak TLS here: it answered the handshake with something else, such as plain HTTP"
     )]
@@ -24,13 +24,13 @@ pub enum TlsFailure {
     /// The connection ended before the handshake was complete.
     #[error("the server closed the connection within the TLS handshake")]
     Ended,
-    /// Anything else; with what it was.
+    /// Any other failure; with its description.
     #[error("TLS failed: {0}")]
     Other(String),
 }
 
 impl TlsFailure {
-    /// `heard`: the server had said something that was sound TLS before.
+    /// `heard`: the server had sent valid TLS before.
     pub(crate) fn new(error: &Error, heard: bool) -> TlsFailure {
         match error {
             Error::InvalidCertificate(why) => TlsFailure::Certificate(certificate(why)),
@@ -85,7 +85,7 @@ fn certificate(why: &CertificateError) -> String {
     }
 }
 
-/// rustls tells names as `DnsName("localhost")` and `IpAddress(127.0.0.1)`.
+/// rustls writes names as `DnsName("localhost")` and `IpAddress(127.0.0.1)`.
 fn listed(names: &[String]) -> String {
     let bare = |name: &String| {
         let inner = name.split_once('(').map_or(name.as_str(), |(_, rest)| rest.trim_end_matches(')'));

@@ -1,4 +1,4 @@
-//! Owns: what connections to one server leave behind for those that come after. Must not know handshakes.
+//! Owns: the state that lets later connections to one server resume TLS sessions. Must not know handshakes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,11 +9,11 @@ use rustls::client::{ClientSessionMemoryCache, ClientSessionStore};
 use rustls::client::{Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// A ticket of TLS 1.3 serves one connection, and all connections of a session may be made anew at once. rustls' own
-/// memory keeps eight tickets: whether a connection resumes would hang on the order of events.
+/// A TLS 1.3 ticket serves one connection, and all connections of a session may be reopened at once. rustls' default
+/// cache keeps eight tickets, so that the order of events would decide whether a connection resumes.
 const MOST_TICKETS: usize = 1024;
 
-/// The memory of one server.
+/// The session cache of one server.
 pub(super) struct Sessions {
     tickets: Mutex<VecDeque<Tls13ClientSessionValue>>,
     other: ClientSessionMemoryCache,
@@ -64,7 +64,7 @@ impl ClientSessionStore for Sessions {
         tickets.push_back(value);
     }
 
-    /// The newest one, which expires last.
+    /// The newest ticket, because it expires last.
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         self.tickets().pop_back()
     }

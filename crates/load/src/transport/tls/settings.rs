@@ -1,4 +1,4 @@
-//! Owns: which server is expected at the other end and whom to believe. Must not know connections.
+//! Owns: which server a client expects and which certificates it trusts. Must not know connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 use super::sessions::Sessions;
 
-/// Whose word is enough that a server is who it says it is.
+/// Which certificates prove a server's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsTrust {
-    /// The CAs that this system trusts.
+    /// Those of the CAs that this system trusts.
     System,
-    /// The CAs in this file, in PEM, and no others.
+    /// Those of the CAs in this file, in PEM, and no others.
     File(PathBuf),
-    /// Nobody's: any certificate will do, whatever its name, age or issuer.
+    /// Any certificate, whatever its name, age or issuer.
     Insecure,
 }
 
-/// Why there are no settings.
+/// Why TLS settings cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The CA file cannot be read as PEM.
@@ -31,10 +31,10 @@ pub enum TlsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What stood in the way.
+        /// The reason.
         reason: String,
     },
-    /// The CA file holds something else.
+    /// The CA file holds no certificate.
     #[error(
         "{path} holds no certificate; a CA file has at least one block between `-----BEGIN CERTIFICATE-----` and \
          `-----END CERTIFICATE-----`", path = path.display()
@@ -43,25 +43,25 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// A certificate in the CA file is not one.
+    /// A certificate in the CA file is invalid.
     #[error("certificate {number} in {path} is not sound: {reason}; remove or replace it", path = path.display())]
     BadCertificate {
         /// The file.
         path: PathBuf,
-        /// Its place in the file, from 1.
+        /// Its position in the file, from 1.
         number: usize,
         /// What is wrong with it.
         reason: String,
     },
-    /// This system has no CAs.
+    /// This system has no CA certificates.
     #[error(
         "this system has no CA certificates{reason}; install its ca-certificates package or name a CA file"
     )]
     NoSystemRoots {
-        /// What stood in the way; empty or ` (...)`.
+        /// The reason; empty or ` (...)`.
         reason: String,
     },
-    /// No server can have that name.
+    /// The name cannot be the name of a server.
     #[error(
         "the server name {name:?} is neither a host name nor an IP address; give the name in the certificate"
     )]
@@ -74,8 +74,8 @@ pub enum TlsError {
     Library(String),
 }
 
-/// How to speak TLS with one server. Connections made from clones of the same settings resume each other's sessions, so
-/// every server gets settings of its own.
+/// How to use TLS with one server. Connections made from clones of the same settings resume each other's sessions, so
+/// make new settings for each server.
 #[derive(Debug, Clone)]
 pub struct TlsSettings {
     config: Arc<ClientConfig>,
@@ -83,8 +83,8 @@ pub struct TlsSettings {
 }
 
 impl TlsSettings {
-    /// Settings for TLS 1.2 and 1.3 with HTTP/1.1 in it. `server_name` is what the certificate must be for: a host name,
-    /// which is also told to the server, or an IP address, with or without brackets.
+    /// Settings for TLS 1.2 and 1.3 that carry HTTP/1.1. The certificate must be valid for `server_name`: an IP
+    /// address, with or without brackets, or a host name, which is also sent to the server.
     ///
     /// # Errors
     /// See [`TlsError`].
@@ -109,8 +109,9 @@ impl TlsSettings {
         Ok(TlsSettings { config: Arc::new(config), name })
     }
 
-    /// The same, with a full handshake on every connection, as a client makes it that was never there before. Nothing is kept from one
-    /// connection for the next, so that clones of these settings may serve for several servers.
+    /// The same settings, with a full handshake on every connection, as for a client that connects for the first time.
+    /// No state passes from one connection to the next, so that clones of these settings can be used for several
+    /// servers.
     pub fn without_resumption(mut self) -> TlsSettings {
         Arc::make_mut(&mut self.config).resumption = Resumption::disabled();
         self
@@ -124,7 +125,7 @@ impl TlsSettings {
 fn system_roots() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Some systems carry certificates of long ago that no longer parse; they are no loss.
+    // Some systems have very old certificates that no longer parse. They can be ignored.
     let (sound, _) = roots.add_parsable_certificates(found.certs);
     if sound == 0 {
         let reason = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
@@ -156,7 +157,7 @@ fn roots_in(path: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// Believes every certificate. That the server holds its key is still checked: a real client does that work too.
+/// Accepts every certificate. It still checks that the server holds its key, because a real client does that work too.
 #[derive(Debug)]
 struct AnyCertificate {
     algorithms: WebPkiSupportedAlgorithms,

@@ -14,7 +14,7 @@ use super::*;
 
 const BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
 
-/// A CA and the folder with its certificate.
+/// A CA and the directory with its certificate.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: TempDir,
@@ -39,7 +39,7 @@ impl Authority {
         self.folder.path().join("ca.pem")
     }
 
-    /// What a client that trusts this CA, and it alone, expects of the server `name`.
+    /// Settings of a client that trusts only this CA and connects to the server `name`.
     fn settings(&self, name: &str) -> TlsSettings {
         TlsSettings::new(name, TlsTrust::File(self.file())).unwrap()
     }
@@ -78,7 +78,7 @@ impl Server {
     }
 }
 
-/// Both ends of a connection and what each has heard in plain bytes.
+/// Both ends of a connection, and the plain bytes that each has received.
 struct Pair {
     client: Tls,
     server: ServerConnection,
@@ -97,7 +97,7 @@ impl Pair {
         Pair { client, server, to_client: vec![], to_server: vec![], received, server_says: Ok(()) }
     }
 
-    /// Carries bytes both ways, in pieces, until neither side has any.
+    /// Carries bytes both ways, in pieces, until neither side has any left.
     fn run(&mut self, piece: usize) -> Result<(), TlsFailure> {
         loop {
             let wire = self.client_wire();
@@ -145,7 +145,7 @@ impl Pair {
     }
 }
 
-/// How the handshake of a new connection ends.
+/// Completes the handshake of a new connection, or returns its failure.
 fn meet(settings: &TlsSettings, server: &Arc<ServerConfig>) -> Result<Pair, TlsFailure> {
     let mut pair = Pair::new(settings, server);
     pair.run(usize::MAX)?;
@@ -244,7 +244,7 @@ fn wrong_certificates_are_told_apart_and_insecure_takes_them_all() {
                 matches!(&failure, TlsFailure::Certificate(text) if text.starts_with(reason)),
                 "{failure}"
             );
-            // The server is told, and the connection stays failed.
+            // The server receives the alert, and the connection stays failed.
             assert!(!pair.client.unsent().is_empty());
             let wire = pair.client_wire();
             pair.hand_to_server(&wire, usize::MAX);
@@ -352,7 +352,7 @@ fn an_end_that_is_said_differs_from_one_that_is_not() {
         assert_eq!((pair.to_client.as_slice(), pair.received.closed), (&b"whole answer"[..], true));
         let after = pair.client.receive(&pattern(100_000), &mut pair.to_client).unwrap();
         assert_eq!((after.closed, pair.to_client.len(), pair.client.incoming.len()), (true, 12, 0));
-        // The server may still want to hear the rest of what was asked.
+        // The client may still send, for example the rest of its request.
         pair.client.send(b"late").unwrap();
         pair.run(1).unwrap();
         assert_eq!(pair.to_server, b"late");
@@ -387,7 +387,7 @@ fn a_flood_leaves_no_buffers_behind() {
     for _ in 0..20 {
         pair.answer(&pattern(1_000_000));
         let wire = pair.server_wire();
-        // A size that leaves part of a record behind almost every time.
+        // With this size almost every piece ends within a record.
         for piece in wire.chunks(50_001) {
             plain.clear();
             pair.client.receive(piece, &mut plain).unwrap();
@@ -478,7 +478,7 @@ fn what_is_sent_does_not_disturb_a_record_half_here() {
 }
 
 proptest! {
-    /// Whatever becomes of the server's bytes on the way, nothing wrong is taken for an answer and nothing panics.
+    /// No disturbance of the server's bytes produces a wrong answer or a panic.
     #[test]
     fn no_disturbance_gets_through(
         tls12 in any::<bool>(),
@@ -491,7 +491,7 @@ proptest! {
         let server = authority.localhost(if tls12 { &TLS12 } else { &TLS13 }).ready();
         let mut pair = Pair::new(&authority.settings("localhost"), &server);
         let answer = pattern(1000);
-        // Where the disturbance stands among the (about 2,700) bytes of the server.
+        // The position of the disturbance among the server's bytes (about 2,700).
         let (target, mut seen) = ((place * 2700.0) as usize, 0);
         for round in 0..6 {
             let wire = pair.client_wire();
@@ -509,7 +509,7 @@ proptest! {
                 }
             }
             for piece in wire.chunks(piece) {
-                // A failure is met with more bytes all the same: it has to stand.
+                // After a failure, more bytes come: the failure must persist.
                 let before = pair.client.failed.clone();
                 let result = pair.client.receive(piece, &mut pair.to_client);
                 prop_assert!(before.is_none() || result == Err(before.unwrap()));
