@@ -117,8 +117,11 @@ fn findings(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
         let invalid = load.findings.iter().filter(|one| one.severity == Severity::Invalid);
         all.extend(invalid.map(|one| Finding { message: format!("{when}: {}", one.message), ..one.clone() }));
     }
-    all.push(table::ONE_RUN_EACH.warning(By::Compare, "two loads are one run each: how much a ratio would be another time, nobody can say from them, nor whether both ran \
-         on the same machine; so there is no interval and no verdict"));
+    all.push(table::ONE_RUN_EACH.warning(
+        By::Compare,
+        "each file holds one run of a load: two runs do not show how much a ratio varies from run to run, nor whether the \
+         machine was the same; so there is no interval and no verdict",
+    ));
     all.extend(generator(then, now));
     all
 }

@@ -97,7 +97,7 @@ fn cores(record: &DoctorRecord) -> Vec<Finding> {
             findings.push(table::SHARED_SIBLINGS.warning(
                 By::Doctor,
                 format!(
-                    "logical processors {} are threads of one core, which servers and generator share",
+                    "logical processors {} are threads of one core, which servers and generator share: each slows the other down",
                     listed(core)
                 ),
             ));
@@ -203,7 +203,10 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
                     "the kernel does not trust the processor's clock here: see `dmesg | grep -i tsc`, and boot with tsc=reliable if you know better"
                 }
             };
-            let message = format!("the clock is {source}, and takes {} to read", time_ns(read));
+            let message = format!(
+                "the clock is {source}, and takes {} to read: short latencies are less exact",
+                time_ns(read)
+            );
             findings
                 .push(Finding { remedy: remedy.into(), ..table::CLOCK_SOURCE.warning(By::Doctor, message) });
         }
@@ -224,7 +227,7 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
     if machine.cgroup == CgroupKind::None {
         findings.push(table::NO_FREEZER.warning(
             By::Doctor,
-            "no control group can be made: idle servers are stopped by signals, and quotas cannot be set",
+            "no control group can be made: signals pause idle servers, which costs each of their threads CPU time, and quotas cannot be set",
         ));
     }
     if details.io_uring == Some(false) {
@@ -244,12 +247,18 @@ fn memory(record: &DoctorRecord) -> Vec<Finding> {
     let details = &record.machine.details;
     let mut findings = Vec::new();
     if details.transparent_huge_pages.as_deref() == Some("always") {
-        findings.push(table::HUGE_PAGES.warning(By::Doctor, "the kernel makes huge pages for programs that did not ask for them, at times of its own: a server's memory and \
-             latency depend on how far it has come"));
+        findings.push(table::HUGE_PAGES.warning(
+            By::Doctor,
+            "the kernel gives huge pages to programs that did not ask for them, and chooses when: a server's memory and latency \
+             depend on how many it has by then",
+        ));
     }
     if details.address_randomization == Some(0) {
-        findings.push(table::FIXED_ADDRESSES.warning(By::Doctor, "a program has the same addresses at each start: what they do to its speed is in every epoch alike, and no interval \
-             covers it"));
+        findings.push(table::FIXED_ADDRESSES.warning(
+            By::Doctor,
+            "a program has the same addresses at each start: their effect on its speed is the same in every epoch, and no \
+             interval covers it",
+        ));
     }
     let nodes = details.memory_nodes.as_ref().map_or(1, Vec::len);
     if details.numa_balancing.is_some_and(|mode| mode > 0) && nodes > 1 {

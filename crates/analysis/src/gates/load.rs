@@ -319,11 +319,14 @@ fn few_samples(record: &LoadRecord) -> Option<Reading> {
         .map(|(name, _)| *name)
         .collect();
     let first = weak.first()?;
-    let which = if weak.len() == 1 { format!("{first} rests") } else { format!("{first} and above rest") };
+    let above = if weak.len() == 1 { "" } else { " and above" };
     Some(table::FEW_SAMPLES.say(
         By::Load,
         Some(Severity::Warn),
-        format!("{} answers: {which} on fewer than {BEYOND} requests beyond", whole(record.completions)),
+        format!(
+            "{} answers are too few for {first}{above}: a percentile needs {BEYOND} requests beyond it",
+            whole(record.completions)
+        ),
     ))
 }
 

@@ -929,8 +929,8 @@ pub static FALSE_CLAIM: Gate = Gate {
 /// `false-claims`.
 pub static FALSE_CLAIMS: Gate = Gate {
     doctor: Some(Told {
-        warns: "so many false claims that chance gives them in under 5 % of proofs",
-        invalid: "chance gives them in under 1 %",
+        warns: "more false claims than chance explains: under 5 % of proofs have so many",
+        invalid: "under 1 % of proofs have so many",
         remedies: &[
             "trust no verdict from this machine; fix what the other findings name, and run the proof again",
         ],

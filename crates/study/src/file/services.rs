@@ -19,7 +19,7 @@ pub(super) fn ending(fields: &Fields<'_, '_>) -> Ending {
         fields.complain(complaint.also(command.span(), "the command").help("keep one of them"));
     }
     if let Some(signal) = signal.as_ref().filter(|signal| !SIGNALS.contains(&signal.get_ref().as_str())) {
-        let title = format!("`{}` is no signal that asks for the end", shown(signal.get_ref()));
+        let title = format!("`{}` is not a signal that asks a program to end", shown(signal.get_ref()));
         let complaint = Complaint::new(signal.span(), title, "this signal");
         let meant = nearest(signal.get_ref().trim_start_matches("SIG"), SIGNALS);
         fields.complain(complaint.meant(meant).help(format!("it is {}", one_of(SIGNALS))));
