@@ -240,7 +240,7 @@ fn a_race_does_not_go_on_with_other_versions() {
     for record in ["r.jsonl", "half.json"] {
         let refused = resume(&kit, record);
         refused.assert_status(2).assert_stderr_has(record).assert_stderr_has("a (1.0 then, 2.0 now)");
-        refused.assert_stderr_has("race anew without --resume");
+        refused.assert_stderr_has("race again without --resume");
         assert!(!refused.stderr.contains("b ("), "b is what it was\n{refused}");
     }
     assert_eq!(kit.read("r.jsonl"), before, "the record stays as it is");
@@ -270,7 +270,7 @@ fn a_race_does_not_go_on_on_another_machine() {
     kit.file("r.jsonl", &moved);
     let refused = resume(&kit, "r.jsonl");
     refused.assert_status(2).assert_stderr_has("r.jsonl: the race was begun on another machine");
-    refused.assert_stderr_has("processor Other CPU then, ").assert_stderr_has("race anew without --resume");
+    refused.assert_stderr_has("processor Other CPU then, ").assert_stderr_has("race again without --resume");
     assert_eq!(kit.read("r.jsonl"), moved, "the record stays as it is");
     kit.assert_nothing_left();
 }

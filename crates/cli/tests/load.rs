@@ -191,7 +191,7 @@ fn other_machines_are_not_loaded_unasked() {
     load(&kit, "-n 1", &url)
         .run()
         .assert_status(2)
-        .assert_stderr_has("nobody answers")
+        .assert_stderr_has("nothing answers")
         .assert_stderr_has(&url);
 }
 
