@@ -55,12 +55,12 @@ export class Bench {
   }
 
   #edited({ html, json, figures: drawn }, edit) {
-    const [document, figures] = [JSON.parse(json), JSON.parse(drawn)];
-    edit(document, figures);
+    const [document, shown] = [JSON.parse(json), JSON.parse(drawn)];
+    edit(document, shown.figures);
     const [head, , middle, , foot] = parts(readFileSync(html, "utf8"));
     const changed = this.#file("html");
     const written = (data) => JSON.stringify(data).replace(/</g, "\\u003c");
-    writeFileSync(changed, head + written(document) + middle + written(figures) + foot);
+    writeFileSync(changed, head + written(document) + middle + written(shown) + foot);
     return { html: changed, document, json, written_ms: 0 };
   }
 

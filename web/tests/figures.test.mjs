@@ -312,7 +312,7 @@ describe("figures are drawn with the record's numbers", () => {
 describe("a figure", () => {
   it("of each kind stands in a section, or its table does", () => on("whole", {}, async ({ page, made }) => {
     const shown = await page.$$eval("section figure", (all) => all.map((one) => one.dataset.figure));
-    const all = JSON.parse(made.figures);
+    const all = JSON.parse(made.figures).figures;
     assert.deepEqual([...shown].sort(), all.filter((one) => one.drawing).map((one) => one.kind).sort());
     const captions = await page.$$eval("section > .table caption", (tables) => tables.map((one) => one.textContent));
     const alone = all.filter((one) => !one.drawing).map((one) => one.table.caption);
