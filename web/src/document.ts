@@ -1,6 +1,7 @@
 // What the page reads of a record's document: schema `deadheat.record/1`, as crates/record writes it.
 
-export type Metric = "throughput" | "cpu" | "p50" | "p99" | "peak" | "cold_start" | "measure";
+/** Its word in the record; the page has titles for all of them. */
+export type Metric = string;
 export type Maybe<T> = T | null | undefined;
 
 export interface Quantiles {

@@ -94,18 +94,22 @@ pub(crate) fn kept(epoch: &Epoch, contender: usize) -> impl Iterator<Item = &Sli
     rounds.flat_map(|round| &round.slices).filter(move |slice| slice.contender == contender)
 }
 
-/// The share of the due requests that a contender kept up with in the kept rounds, 0 to 1: the share that it answered, minus the share by
-/// which it fell behind. A slice's rate already excludes the share by which it fell behind: see `deadheat_load::Tally::achieved_share`.
+/// The share of due requests that a contender kept up with in the kept rounds, 0 to 1: the share that it answered, minus the share by which its
+/// backlog grew. The rate of a slice already excludes that growth: see `deadheat_load::Tally::achieved_share`.
 pub(crate) fn achieved_share<'e>(
     epochs: impl Iterator<Item = &'e Epoch>,
     contender: usize,
     slice_ns: u64,
 ) -> Option<f64> {
-    let slices = epochs.flat_map(|epoch| kept(epoch, contender));
-    let (kept_up, due) = slices.fold((0.0, 0), |(kept_up, due), slice| {
-        let answered = slice.rate_per_s.unwrap_or(0.0) * slice_ns as f64 / 1e9;
-        (kept_up + answered, due + slice.completions + slice.failed)
-    });
+    let (mut kept_up, mut due) = (0.0, 0);
+    for epoch in epochs {
+        for slice in kept(epoch, contender) {
+            kept_up += slice.rate_per_s.unwrap_or(0.0) * slice_ns as f64 / 1e9;
+            due += slice.completions;
+        }
+        // Wrong answers are among the completions.
+        due += unanswered(epoch, contender);
+    }
     (due > 0).then(|| (kept_up / due as f64).min(1.0))
 }
 

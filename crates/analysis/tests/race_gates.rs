@@ -365,7 +365,11 @@ fn a_rate_that_is_not_kept_up_with() {
     {
         slice.failed = slice.completions / 100;
     }
+    let mut wrong = record.clone();
+    parts(&mut record, |part| part.outcomes.cut += part.completions / 100);
     assert_eq!(found(&record), both("offered-not-achieved", Severity::Warn, &record), "never answered");
+    parts(&mut wrong, |part| part.outcomes.mismatch += part.completions / 100);
+    assert_eq!(found(&wrong), both("mismatch", Severity::Invalid, &wrong), "wrong answers are answers");
 }
 
 #[test]

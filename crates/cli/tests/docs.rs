@@ -341,7 +341,7 @@ fn made(name: &str) -> String {
     let rows = |by: By| {
         GATES.iter().filter_map(move |gate| {
             let (warns, invalid) = gate.conditions(by)?;
-            let remedies = gate.told(by)?.remedies.join("<br>");
+            let remedies = gate.text(by)?.remedies.join("<br>");
             let [warns, invalid, remedies] = [warns, invalid, remedies].map(|text| cell(&text));
             Some(format!("| `{}` | {warns} | {invalid} | {remedies} |\n", gate.code).replace("|  |", "| |"))
         })

@@ -138,11 +138,6 @@ impl Experiment {
         }
     }
 
-    /// The quantile of the objective of a peak search, from 0 to 1; otherwise none.
-    pub fn objective_quantile(&self) -> Option<f64> {
-        self.objective().map(|objective| objective.quantile)
-    }
-
     /// Expected number of requests of one contender that lie beyond a percentile in one epoch. None for metrics that are no percentile, and if no
     /// rate is given, because the number is then unknown before the race.
     pub fn requests_beyond(&self, slices: Slices, metric: Metric) -> Option<f64> {

@@ -98,7 +98,10 @@ impl Plan {
         let at_the_rate =
             || self.metrics(scenario).into_iter().filter_map(Metric::quantile).max_by(f64::total_cmp);
         let experiment = &scenario.shape;
-        experiment.objective_quantile().or_else(|| experiment.rate_per_s().and_then(|_| at_the_rate()))
+        experiment
+            .objective()
+            .map(|one| one.quantile)
+            .or_else(|| experiment.rate_per_s().and_then(|_| at_the_rate()))
     }
 
     /// How a scenario's epochs are divided into slices.

@@ -7,7 +7,7 @@ use deadheat_analysis::number::{amount, bytes, parts_ns, percent, seldom, three_
 use deadheat_record::{Experiment, Limits, Metric};
 
 /// One column.
-pub(crate) struct Told {
+pub(crate) struct FigureColumn {
     pub(crate) title: &'static str,
     /// The heading above several titles.
     pub(crate) group: &'static str,
@@ -23,7 +23,7 @@ enum Cell {
     Other(fn(&ContenderResult) -> Option<String>),
 }
 
-impl Told {
+impl FigureColumn {
     fn metric(metric: Metric, keep: u8) -> Self {
         let (title, cell) = (metric.row().column, Cell::Value(metric));
         Self { title, group: "", keep, metric: Some(metric), cell }
@@ -49,45 +49,54 @@ pub(crate) fn value(result: &ContenderResult, metric: Metric) -> Option<String> 
 }
 
 /// The columns of a scenario.
-pub(crate) fn of(experiment: &Experiment) -> Vec<Told> {
+pub(crate) fn of(experiment: &Experiment) -> Vec<FigureColumn> {
     let saturated = if experiment.is_closed() { "at saturation" } else { "" };
     let (load, steady) = (experiment.is_load(), experiment.is_steady());
     let (open, starts) = (experiment.rate_per_s().is_some(), experiment.starts().is_some());
     let told = [
-        experiment.objective().map(|_| Told::metric(Metric::Peak, 9)),
-        starts.then(|| Told::metric(Metric::ColdStart, 9)),
+        experiment.objective().map(|_| FigureColumn::metric(Metric::Peak, 9)),
+        starts.then(|| FigureColumn::metric(Metric::ColdStart, 9)),
         starts.then(|| {
-            Told::other("geometric mean", 0, |one| Some(time_ns(one.figure(Metric::ColdStart)?.value)))
+            FigureColumn::other("geometric mean", 0, |one| {
+                Some(time_ns(one.figure(Metric::ColdStart)?.value))
+            })
         }),
-        starts.then(|| Told::other("95 % interval", 0, |one| interval(one, Metric::ColdStart))),
-        starts.then(|| Told::other("starts", 0, |one| Some(whole(one.cold_starts_ns.len() as u64)))),
-        experiment.measure().map(|_| Told::metric(Metric::Measure, 9)),
-        experiment.measure().map(|_| Told::other("95 % interval", 0, |one| interval(one, Metric::Measure))),
-        steady.then(|| Told::metric(Metric::Throughput, 5)),
-        open.then(|| Told::other("of offered", 7, kept_up)),
-        steady.then(|| Told { group: saturated, ..Told::metric(Metric::P50, 4) }),
-        steady.then(|| Told { group: saturated, ..Told::metric(Metric::P99, 8) }),
-        load.then(|| Told::metric(Metric::Cpu, 6)),
-        load.then(|| Told { group: "CPU time", ..Told::other("user + system", 1, user_and_system) }),
-        load.then(|| Told::other("instructions/req", 0, |one| instructions(one, "instructions"))),
-        load.then(|| Told::other("user-mode instr./req", 0, |one| instructions(one, "instructions:u"))),
-        load.then(|| Told::other("switches/req", 0, |one| one.switches_per_request.map(seldom))),
-        load.then(|| Told::metric(Metric::Memory, 3)),
-        load.then(|| Told::metric(Metric::ColdStart, 2)),
-        starts.then(|| Told::other("artefact", 2, |one| one.artefact_bytes.map(bytes))),
+        starts.then(|| FigureColumn::other("95 % interval", 0, |one| interval(one, Metric::ColdStart))),
+        starts.then(|| FigureColumn::other("starts", 0, |one| Some(whole(one.cold_starts_ns.len() as u64)))),
+        experiment.measure().map(|_| FigureColumn::metric(Metric::Measure, 9)),
+        experiment
+            .measure()
+            .map(|_| FigureColumn::other("95 % interval", 0, |one| interval(one, Metric::Measure))),
+        steady.then(|| FigureColumn::metric(Metric::Throughput, 5)),
+        open.then(|| FigureColumn::other("of offered", 7, kept_up)),
+        steady.then(|| FigureColumn { group: saturated, ..FigureColumn::metric(Metric::P50, 4) }),
+        steady.then(|| FigureColumn { group: saturated, ..FigureColumn::metric(Metric::P99, 8) }),
+        load.then(|| FigureColumn::metric(Metric::Cpu, 6)),
+        load.then(|| FigureColumn {
+            group: "CPU time",
+            ..FigureColumn::other("user + system", 1, user_and_system)
+        }),
+        load.then(|| FigureColumn::other("instructions/req", 0, |one| instructions(one, "instructions"))),
+        load.then(|| {
+            FigureColumn::other("user-mode instr./req", 0, |one| instructions(one, "instructions:u"))
+        }),
+        load.then(|| FigureColumn::other("switches/req", 0, |one| one.switches_per_request.map(seldom))),
+        load.then(|| FigureColumn::metric(Metric::Memory, 3)),
+        load.then(|| FigureColumn::metric(Metric::ColdStart, 2)),
+        starts.then(|| FigureColumn::other("artefact", 2, |one| one.artefact_bytes.map(bytes))),
     ];
     told.into_iter().flatten().collect()
 }
 
 /// Columns that show the effect of a CPU quota, most important first.
-pub(crate) fn of_quota() -> Vec<Told> {
+pub(crate) fn of_quota() -> Vec<FigureColumn> {
     vec![
-        Told::other("processes", 8, |one| one.processes.map(|count| whole(count as u64))),
-        Told::other("of quota", 7, |one| one.cpu_share.map(percent)),
-        Told::other("throttled periods", 6, |one| one.throttled.map(|all| whole(all.periods))),
-        Told::other("timeouts", 5, |one| Some(whole(one.outcomes.timeout))),
-        Told::other("slowest", 4, |one| one.latency_ns.max.map(|ns| time_ns(ns as f64))),
-        Told::other("received", 3, |one| {
+        FigureColumn::other("processes", 8, |one| one.processes.map(|count| whole(count as u64))),
+        FigureColumn::other("of quota", 7, |one| one.cpu_share.map(percent)),
+        FigureColumn::other("throttled periods", 6, |one| one.throttled.map(|all| whole(all.periods))),
+        FigureColumn::other("timeouts", 5, |one| Some(whole(one.outcomes.timeout))),
+        FigureColumn::other("slowest", 4, |one| one.latency_ns.max.map(|ns| time_ns(ns as f64))),
+        FigureColumn::other("received", 3, |one| {
             one.received_bytes_per_s.map(|rate| format!("{}/s", bytes(rate as u64)))
         }),
     ]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use deadheat_analysis::series::rate_per_s;
 use deadheat_load::{Prepared, Requests, Tally};
-use deadheat_record::{ContenderEpoch, Difference, Epoch, Finding, Plan, Round, ScenarioPlan, Slice};
+use deadheat_record::{ContenderEpoch, Difference, Epoch, Plan, Round, ScenarioPlan, Slice};
 
 use crate::ask::with_causes;
 use crate::events::{Event, Observer};
@@ -228,15 +228,26 @@ impl EpochRun<'_> {
         observer.event(&Event::Doing("stopping all"));
         stop_all(contenders_of(loaded).collect());
         let (contenders, rounds) = measured?;
-        Ok(Epoch {
+        Ok(self.record(started_unix_ms, started, contenders, rounds))
+    }
+
+    /// The record of this epoch, which ends now.
+    pub(crate) fn record(
+        &self,
+        started_unix_ms: u64,
+        started: Duration,
+        contenders: Vec<ContenderEpoch>,
+        rounds: Vec<Round>,
+    ) -> Epoch {
+        Epoch {
             scenario: self.scenario.name.clone(),
             number: self.number,
             started_unix_ms,
-            took_ns: (clock.now() - started).as_nanos() as u64,
+            took_ns: (self.launcher.clock.now() - started).as_nanos() as u64,
             contenders,
             rounds,
-            findings: Vec::<Finding>::new(),
-        })
+            findings: Vec::new(),
+        }
     }
 
     fn measure(

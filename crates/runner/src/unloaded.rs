@@ -123,15 +123,8 @@ impl EpochRun<'_> {
         let used = used.max(tree::ended_ns().saturating_sub(ended));
         let seen = self.watch.between(&before, &self.watch.moment(services() + used));
         contenders.sort_by_key(|part| part.contender);
-        Ok(Epoch {
-            scenario: self.scenario.name.clone(),
-            number: self.number,
-            started_unix_ms,
-            took_ns: (clock.now() - started).as_nanos() as u64,
-            contenders,
-            rounds: vec![Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) }],
-            findings: Vec::new(),
-        })
+        let round = Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) };
+        Ok(self.record(started_unix_ms, started, contenders, vec![round]))
     }
 
     /// Runs a contender's command until it ends, on the contenders' cores and within the scenario's limits.

@@ -77,7 +77,7 @@ fn measured(audit: &GeneratorAudit, reached: f64) -> String {
 
 fn conclusion(audit: &GeneratorAudit, reached: f64, rates: &[(usize, f64)]) -> String {
     if !audit.published {
-        return "; nothing was published with it, it stands beside".into();
+        return "; no published figure was measured with it".into();
     }
     let beyond = || rates.iter().filter(|(at, _)| audit.beyond.contains(at)).map(|(_, rate)| *rate);
     let (least, most) = (beyond().fold(f64::INFINITY, f64::min), beyond().fold(0.0, f64::max));

@@ -34,10 +34,7 @@ const SETTINGS: [&str; 11] = [
 ];
 /// Published values that are not settings and that no race compares, each with the reason.
 const UNCOMPARED: [(&str, &str); 4] = [
-    (
-        "warmup_s",
-        "for how long a runtime is slow at first is seen by a race's pilot, and left out of what it compares",
-    ),
+    ("warmup_s", "a race measures the warm-up in its pilot and excludes it from what it compares"),
     (
         "timeouts",
         "a count of one run, made by how long that was and how long its client waited: no two machines compare",

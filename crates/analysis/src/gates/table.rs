@@ -27,7 +27,7 @@ pub enum By {
 
 /// What one command says of a gate.
 #[derive(Debug, Clone, Copy)]
-pub struct Told {
+pub struct GateText {
     /// When it warns; `{warn}` stands for the limit. Empty: never.
     pub warns: &'static str,
     /// When it takes the number away; `{invalid}` stands for the limit. Empty: never.
@@ -46,13 +46,13 @@ pub struct Gate {
     /// A reading over this takes the number away.
     pub invalid: f64,
     /// What a race says.
-    pub race: Option<Told>,
+    pub race: Option<GateText>,
     /// What a lone load says.
-    pub load: Option<Told>,
+    pub load: Option<GateText>,
     /// What doctor says.
-    pub doctor: Option<Told>,
+    pub doctor: Option<GateText>,
     /// What a comparison says.
-    pub compare: Option<Told>,
+    pub compare: Option<GateText>,
 }
 
 impl Gate {
@@ -61,7 +61,7 @@ impl Gate {
     }
 
     /// What a command says of it.
-    pub fn told(&self, by: By) -> Option<&Told> {
+    pub fn text(&self, by: By) -> Option<&GateText> {
         match by {
             By::Race => self.race.as_ref(),
             By::Load => self.load.as_ref(),
@@ -72,7 +72,7 @@ impl Gate {
 
     /// A remedy of a command: the first, or that of another case. Empty where the table has none, which a test forbids.
     pub(crate) fn remedy(&self, by: By, case: usize) -> &'static str {
-        self.told(by).and_then(|told| told.remedies.get(case)).copied().unwrap_or_default()
+        self.text(by).and_then(|text| text.remedies.get(case)).copied().unwrap_or_default()
     }
 
     /// How much a reading weakens the number.
@@ -138,22 +138,22 @@ impl Gate {
     /// Its limits' words, with the limits in them.
     pub fn conditions(&self, by: By) -> Option<(String, String)> {
         let share = |limit: f64| format!("{} %", (limit * 1e8).round() / 1e6);
-        let told = self.told(by)?;
+        let text = self.text(by)?;
         Some((
-            told.warns.replace("{warn}", &share(self.warn)),
-            told.invalid.replace("{invalid}", &share(self.invalid)),
+            text.warns.replace("{warn}", &share(self.warn)),
+            text.invalid.replace("{invalid}", &share(self.invalid)),
         ))
     }
 }
 
 /// Every code that a command gives by itself, in the table's order.
 pub fn codes(by: By) -> impl Iterator<Item = &'static str> {
-    GATES.iter().filter(move |gate| gate.told(by).is_some()).map(|gate| gate.code)
+    GATES.iter().filter(move |gate| gate.text(by).is_some()).map(|gate| gate.code)
 }
 
 /// `not-pinned`.
 pub static NOT_PINNED: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "contenders and generator share their cores: a contender that answers slowly pays for waking the generator",
         invalid: "",
         remedies: &["give each its own cores with --server-cpus and --load-cpus"],
@@ -163,7 +163,7 @@ pub static NOT_PINNED: Gate = Gate {
 
 /// `processors-sleep`.
 pub static PROCESSORS_SLEEP: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "idle processors of contenders [sleep](method.md#the-contenders-cores-stay-awake): an ordinary user on bare metal, `--cpu-latency any`, or contenders in a control group or session of their own",
         invalid: "",
         remedies: &[
@@ -172,7 +172,7 @@ pub static PROCESSORS_SLEEP: Gate = Gate {
             "start contenders without setsid; limits on CPU time need control groups of version 1",
         ],
     }),
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "idle processors cannot be kept awake, or `--cpu-latency any` lets them sleep",
         invalid: "",
         remedies: &[
@@ -184,7 +184,7 @@ pub static PROCESSORS_SLEEP: Gate = Gate {
 
 /// `few-epochs`.
 pub static FEW_EPOCHS: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "fewer epochs count than the first look needs",
         invalid: "",
         remedies: &[
@@ -199,8 +199,8 @@ pub static FEW_EPOCHS: Gate = Gate {
 
 /// `not-server-bound`.
 pub static NOT_SERVER_BOUND: Gate = Gate {
-    race: Some(Told {
-        warns: "closed load: the contender and its services used less than 90 % of its cores",
+    race: Some(GateText {
+        warns: "closed load: the contender and its services left over {warn} of its cores unused",
         invalid: "",
         remedies: &[
             "use more connections, or find out what it waits for: a lock, a disk, a database, one thread",
@@ -211,7 +211,7 @@ pub static NOT_SERVER_BOUND: Gate = Gate {
 
 /// `generator-saturated`.
 pub static GENERATOR_SATURATED: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "the generator used over {warn} of its threads' time, and the contender was not at its limit under a closed load",
         invalid: "over {invalid}",
         remedies: &[
@@ -219,7 +219,7 @@ pub static GENERATOR_SATURATED: Gate = Gate {
             "use more connections: the generator has no more threads than connections",
         ],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "the generator was busy for over {warn} of its time (loads of 100 ms and longer)",
         invalid: "over {invalid}",
         remedies: &[
@@ -232,14 +232,14 @@ pub static GENERATOR_SATURATED: Gate = Gate {
 
 /// `mismatch`.
 pub static MISMATCH: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "any answer differs from the expected one",
         invalid: "over {invalid}",
         remedies: &[
             "find out with `deadheat check` and the contender's log why it answers differently under load",
         ],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "any",
         invalid: "over {invalid} of the requests",
         remedies: &[
@@ -251,14 +251,14 @@ pub static MISMATCH: Gate = Gate {
 
 /// `errors`.
 pub static ERRORS: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "any request got no answer",
         invalid: "over {invalid}; for a percentile: more requests of an epoch got no answer than lie beyond it",
         remedies: &[
             "look into the contender's log; lower the number of connections or the rate until all are answered",
         ],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "any",
         invalid: "over {invalid} of the requests",
         remedies: &[
@@ -270,12 +270,12 @@ pub static ERRORS: Gate = Gate {
 
 /// `steal`.
 pub static STEAL: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "over {warn} of the time of all rounds, including those left out",
         invalid: "over {invalid}",
         remedies: &["use a machine that is not shared, or race at a quieter hour"],
     }),
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "over {warn}",
         invalid: "over {invalid}",
         remedies: &["wait for a quieter hour, or use a machine whose cores are yours alone"],
@@ -285,14 +285,14 @@ pub static STEAL: Gate = Gate {
 
 /// `stalls`.
 pub static STALLS: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "open loads and searches for a peak: a core stood still for over half of the share of time that lies beyond the highest percentile",
         invalid: "",
         remedies: &[
             "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
         ],
     }),
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "a core stood still for over {warn} of the time",
         invalid: "",
         remedies: &[
@@ -304,14 +304,14 @@ pub static STALLS: Gate = Gate {
 
 /// `foreign-cpu`.
 pub static FOREIGN_CPU: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "over {warn} of the time of all rounds, including those left out, on the servers' or the generator's cores",
         invalid: "over {invalid}",
         remedies: &[
             "stop other programs (`top` shows them), or choose other cores with --server-cpus and --load-cpus",
         ],
     }),
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "over {warn}",
         invalid: "over {invalid}",
         remedies: &["stop the programs that the finding names, or wait until they are done"],
@@ -321,7 +321,7 @@ pub static FOREIGN_CPU: Gate = Gate {
 
 /// `dropped-rounds`.
 pub static DROPPED_ROUNDS: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "",
         invalid: "over {invalid} of the rounds",
         remedies: &["use a quieter machine; `deadheat doctor` shows what disturbs this one"],
@@ -331,7 +331,7 @@ pub static DROPPED_ROUNDS: Gate = Gate {
 
 /// `no-steady-state`.
 pub static NO_STEADY_STATE: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "",
         invalid: "from four epochs on: the rate (under an open load, the work per second of CPU time) climbs by over 1 % within epochs",
         remedies: &[
@@ -343,7 +343,7 @@ pub static NO_STEADY_STATE: Gate = Gate {
 
 /// `too-noisy`.
 pub static TOO_NOISY: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "to decide at the margin would take over twice the most epochs",
         invalid: "",
         remedies: &[
@@ -356,7 +356,7 @@ pub static TOO_NOISY: Gate = Gate {
 
 /// `no-keep-alive`.
 pub static NO_KEEP_ALIVE: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "the contender closed over {warn} of its connections after an answer, and no request asked for that",
         invalid: "",
         remedies: &["turn keep-alive on, or raise the contender's limit of requests per connection"],
@@ -366,7 +366,7 @@ pub static NO_KEEP_ALIVE: Gate = Gate {
 
 /// `intermittent-slow-slices`.
 pub static INTERMITTENT_SLOW_SLICES: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "the ratio without the slowest and fastest rounds differs from the ratio of all rounds",
         invalid: "",
         remedies: &[
@@ -378,7 +378,7 @@ pub static INTERMITTENT_SLOW_SLICES: Gate = Gate {
 
 /// `serial-correlation`.
 pub static SERIAL_CORRELATION: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "from ten epochs on: each epoch's ratio follows the one before, by over 2 standard errors",
         invalid: "",
         remedies: &[
@@ -390,12 +390,12 @@ pub static SERIAL_CORRELATION: Gate = Gate {
 
 /// `send-lag`.
 pub static SEND_LAG: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
         invalid: "over {invalid}, with 100 requests beyond it; a p99 stays valid while the lag is under 50 % of it",
         remedies: &["give the generator more cores with --load-cpus, or lower the rate"],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
         invalid: "over {invalid} at the highest of p99, p95, p90, p75, p50 that has 100 requests beyond it",
         remedies: &["give the generator its own CPUs with --cpus, more threads with -t, or lower --rate"],
@@ -405,12 +405,12 @@ pub static SEND_LAG: Gate = Gate {
 
 /// `offered-not-achieved`.
 pub static OFFERED_NOT_ACHIEVED: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "open load: the contender kept up with less than 99.5 % of the requests that were due",
         invalid: "under 98 %",
         remedies: &["lower the rate: the contender, or what it waits for, cannot do more"],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "open load: the server kept up with less than 99.5 % of the requests that were due",
         invalid: "under 98 %",
         remedies: &["lower --rate; the server, or what it waits for, cannot do more"],
@@ -420,12 +420,12 @@ pub static OFFERED_NOT_ACHIEVED: Gate = Gate {
 
 /// `littles-law`.
 pub static LITTLES_LAW: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "",
         invalid: "in an epoch, requests in flight differ from throughput times latency by over {invalid} (closed load) or 5 % (open load)",
         remedies: &["this is a defect of deadheat: report it with the record of this race"],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "",
         invalid: "requests in flight differ from throughput times latency by over {invalid} (closed load) or 5 % (open load)",
         remedies: &["this is a defect of deadheat: report it with the JSON of this load"],
@@ -435,12 +435,12 @@ pub static LITTLES_LAW: Gate = Gate {
 
 /// `run-delay`.
 pub static RUN_DELAY: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "the generator waited for a CPU for over {warn} of the time, and the contender was not at its limit under a closed load; open load: each wait counts from a tenth of the median latency on",
         invalid: "over {invalid}",
         remedies: &["give the generator its own cores with --load-cpus, and stop other programs on them"],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "the generator waited for a CPU for over {warn} of the time (loads of 100 ms and longer); open load: each wait counts from a tenth of the median latency on",
         invalid: "over {invalid}",
         remedies: &["give generator and server their own CPUs: --cpus here, taskset for the server"],
@@ -450,14 +450,14 @@ pub static RUN_DELAY: Gate = Gate {
 
 /// `ceiling`.
 pub static CEILING: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "the rate, or the peak rate that a search found, is over {warn} of what the generator reaches against a null server in the same session",
         invalid: "over {invalid}",
         remedies: &[
             "give the generator more cores with --load-cpus, or the contender fewer with --server-cpus",
         ],
     }),
-    load: Some(Told {
+    load: Some(GateText {
         warns: "over {warn} of what the generator reaches against a null server",
         invalid: "over {invalid}",
         remedies: &["give the generator more threads with -t and their own CPUs with --cpus"],
@@ -467,7 +467,7 @@ pub static CEILING: Gate = Gate {
 
 /// `handicap`.
 pub static HANDICAP: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "closed load: over {warn} slower, beyond 2 standard errors, when the generator works 2 us longer on each request",
         invalid: "",
         remedies: &["give the generator more cores with --load-cpus, or raise the number of connections"],
@@ -477,7 +477,7 @@ pub static HANDICAP: Gate = Gate {
 
 /// `throttled`.
 pub static THROTTLED: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "a CPU quota that the scenario did not ask for held back the contender, or deadheat itself",
         invalid: "deadheat for over {invalid} of the load",
         remedies: &[
@@ -490,7 +490,7 @@ pub static THROTTLED: Gate = Gate {
 
 /// `frozen-by-signal`.
 pub static FROZEN_BY_SIGNAL: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "open load, CPU time compared: signals, not control groups, freeze contenders, and slices are shorter than 1 s",
         invalid: "",
         remedies: &["race as root, so that control groups freeze them, or with --slice 1s"],
@@ -500,7 +500,7 @@ pub static FROZEN_BY_SIGNAL: Gate = Gate {
 
 /// `listen-overflows`.
 pub static LISTEN_OVERFLOWS: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "any",
         invalid: "",
         remedies: &[
@@ -512,7 +512,7 @@ pub static LISTEN_OVERFLOWS: Gate = Gate {
 
 /// `retransmits`.
 pub static RETRANSMITS: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "any",
         invalid: "",
         remedies: &[
@@ -524,7 +524,7 @@ pub static RETRANSMITS: Gate = Gate {
 
 /// `swap`.
 pub static SWAP: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "any",
         invalid: "",
         remedies: &["free memory or switch swap off (`swapoff -a`) while racing"],
@@ -534,7 +534,7 @@ pub static SWAP: Gate = Gate {
 
 /// `peak-not-found`.
 pub static PEAK_NOT_FOUND: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "the search was given up in an epoch after the first, and that epoch is left out",
         invalid: "it was given up in the first epoch, or in any epoch the peak lay outside the rates that are tried or above what the generator can do",
         remedies: &[
@@ -549,7 +549,7 @@ pub static PEAK_NOT_FOUND: Gate = Gate {
 
 /// `metric-unavailable`.
 pub static METRIC_UNAVAILABLE: Gate = Gate {
-    race: Some(Told {
+    race: Some(GateText {
         warns: "fewer than 100 requests of an epoch lie beyond a percentile",
         invalid: "no metric is left",
         remedies: &["measure longer with --measure, or raise the --rate"],
@@ -559,7 +559,7 @@ pub static METRIC_UNAVAILABLE: Gate = Gate {
 
 /// `percentiles`.
 pub static PERCENTILES: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "",
         invalid: "a higher percentile is lower than a lower one, or latency below service",
         remedies: &["this is a defect of deadheat: report it with the JSON of this load"],
@@ -569,7 +569,7 @@ pub static PERCENTILES: Gate = Gate {
 
 /// `status`.
 pub static STATUS: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "any",
         invalid: "over {invalid} of the requests",
         remedies: &["if that status is right, say so with --expect-status; else look into the server's log"],
@@ -579,7 +579,7 @@ pub static STATUS: Gate = Gate {
 
 /// `unsolicited`.
 pub static UNSOLICITED: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "any",
         invalid: "over {invalid} of the requests",
         remedies: &[
@@ -591,7 +591,7 @@ pub static UNSOLICITED: Gate = Gate {
 
 /// `nothing-measured`.
 pub static NOTHING_MEASURED: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "",
         invalid: "no request was answered",
         remedies: &["ask the server once by hand, and load it for longer"],
@@ -601,7 +601,7 @@ pub static NOTHING_MEASURED: Gate = Gate {
 
 /// `gave-up`.
 pub static GAVE_UP: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "",
         invalid: "answers stopped coming",
         remedies: &["look at the server; --timeout says how long a request is waited for"],
@@ -611,7 +611,7 @@ pub static GAVE_UP: Gate = Gate {
 
 /// `connections-exhausted`.
 pub static CONNECTIONS_EXHAUSTED: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "open load: a request waited for a connection, and no more could be opened",
         invalid: "",
         remedies: &["allow more with --max-connections, or lower --rate; the wait is part of the latency"],
@@ -621,7 +621,7 @@ pub static CONNECTIONS_EXHAUSTED: Gate = Gate {
 
 /// `connections-failed`.
 pub static CONNECTIONS_FAILED: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "an attempt to open a connection failed, without costing a request",
         invalid: "",
         remedies: &[
@@ -636,7 +636,7 @@ pub static CONNECTIONS_FAILED: Gate = Gate {
 
 /// `few-samples`.
 pub static FEW_SAMPLES: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "under 100 requests beyond the 99th percentile",
         invalid: "",
         remedies: &["load for longer with -d, or send more requests with -n"],
@@ -646,7 +646,7 @@ pub static FEW_SAMPLES: Gate = Gate {
 
 /// `closed-by-server`.
 pub static CLOSED_BY_SERVER: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "the server closed over {warn} of the connections after an answer",
         invalid: "",
         remedies: &[
@@ -658,7 +658,7 @@ pub static CLOSED_BY_SERVER: Gate = Gate {
 
 /// `retried`.
 pub static RETRIED: Gate = Gate {
-    load: Some(Told {
+    load: Some(GateText {
         warns: "any request was sent a second time",
         invalid: "",
         remedies: &[
@@ -670,13 +670,13 @@ pub static RETRIED: Gate = Gate {
 
 /// `clamped`.
 pub static CLAMPED: Gate = Gate {
-    load: Some(Told { warns: "a time above one hour", invalid: "", remedies: &["lower --timeout"] }),
+    load: Some(GateText { warns: "a time above one hour", invalid: "", remedies: &["lower --timeout"] }),
     ..Gate::new("clamped", NEVER, NEVER)
 };
 
 /// `one-core`.
 pub static ONE_CORE: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "",
         invalid: "servers and generator would share a core",
         remedies: &["use a machine, or allow deadheat (taskset, cpuset), with two whole cores or more"],
@@ -686,7 +686,7 @@ pub static ONE_CORE: Gate = Gate {
 
 /// `shared-siblings`.
 pub static SHARED_SIBLINGS: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "servers and generator on threads of one core",
         invalid: "",
         remedies: &[
@@ -698,7 +698,7 @@ pub static SHARED_SIBLINGS: Gate = Gate {
 
 /// `cpu-quota`.
 pub static CPU_QUOTA: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "deadheat's own control group has a quota",
         invalid: "",
         remedies: &["remove the quota (`docker run` without `--cpus`; a pod without a CPU limit)"],
@@ -708,7 +708,7 @@ pub static CPU_QUOTA: Gate = Gate {
 
 /// `governor`.
 pub static GOVERNOR: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "a governor other than `performance`",
         invalid: "",
         remedies: &["`echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor`"],
@@ -718,7 +718,7 @@ pub static GOVERNOR: Gate = Gate {
 
 /// `energy-preference`.
 pub static ENERGY_PREFERENCE: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "the processor is set to save energy",
         invalid: "",
         remedies: &[
@@ -730,7 +730,7 @@ pub static ENERGY_PREFERENCE: Gate = Gate {
 
 /// `turbo`.
 pub static TURBO: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "frequencies above the nominal one",
         invalid: "",
         remedies: &[
@@ -742,7 +742,7 @@ pub static TURBO: Gate = Gate {
 
 /// `thermal-throttling`.
 pub static THERMAL_THROTTLING: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "a core was slowed down for its heat",
         invalid: "",
         remedies: &[
@@ -754,7 +754,7 @@ pub static THERMAL_THROTTLING: Gate = Gate {
 
 /// `battery`.
 pub static BATTERY: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "no mains supply",
         invalid: "",
         remedies: &["connect the machine to the mains"],
@@ -764,7 +764,7 @@ pub static BATTERY: Gate = Gate {
 
 /// `virtual-machine`.
 pub static VIRTUAL_MACHINE: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "there is a hypervisor",
         invalid: "",
         remedies: &[
@@ -776,7 +776,7 @@ pub static VIRTUAL_MACHINE: Gate = Gate {
 
 /// `clock-source`.
 pub static CLOCK_SOURCE: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "only the kernel can read the clock, or one reading takes over 200 ns",
         invalid: "",
         remedies: &[
@@ -788,7 +788,7 @@ pub static CLOCK_SOURCE: Gate = Gate {
 
 /// `memory-nodes`.
 pub static MEMORY_NODES: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "the servers' cores are on several memory nodes",
         invalid: "",
         remedies: &["keep the cores of `--server-cpus` within one memory node"],
@@ -798,7 +798,7 @@ pub static MEMORY_NODES: Gate = Gate {
 
 /// `swap-in-use`.
 pub static SWAP_IN_USE: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "any",
         invalid: "",
         remedies: &["stop the programs that use the memory, then `sudo swapoff -a`"],
@@ -808,7 +808,7 @@ pub static SWAP_IN_USE: Gate = Gate {
 
 /// `little-memory`.
 pub static LITTLE_MEMORY: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "under 512 MiB available, or allowed to deadheat's own control group",
         invalid: "",
         remedies: &["stop the programs that use the memory, or use a larger machine"],
@@ -818,7 +818,7 @@ pub static LITTLE_MEMORY: Gate = Gate {
 
 /// `no-freezer`.
 pub static NO_FREEZER: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "idle servers are stopped by signals",
         invalid: "",
         remedies: &[
@@ -830,7 +830,7 @@ pub static NO_FREEZER: Gate = Gate {
 
 /// `no-io-uring`.
 pub static NO_IO_URING: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "the generator has to use epoll",
         invalid: "",
         remedies: &[
@@ -842,7 +842,7 @@ pub static NO_IO_URING: Gate = Gate {
 
 /// `huge-pages`.
 pub static HUGE_PAGES: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "the kernel gives huge pages to programs that did not ask for them",
         invalid: "",
         remedies: &["`echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`"],
@@ -852,7 +852,7 @@ pub static HUGE_PAGES: Gate = Gate {
 
 /// `fixed-addresses`.
 pub static FIXED_ADDRESSES: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "programs have the same addresses at each start",
         invalid: "",
         remedies: &["`sudo sysctl -w kernel.randomize_va_space=2`"],
@@ -862,7 +862,7 @@ pub static FIXED_ADDRESSES: Gate = Gate {
 
 /// `numa-balancing`.
 pub static NUMA_BALANCING: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "the kernel moves memory between several nodes",
         invalid: "",
         remedies: &["`sudo sysctl -w kernel.numa_balancing=0`"],
@@ -872,7 +872,7 @@ pub static NUMA_BALANCING: Gate = Gate {
 
 /// `open-files`.
 pub static OPEN_FILES: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "under 4,096",
         invalid: "under 128",
         remedies: &[
@@ -884,7 +884,7 @@ pub static OPEN_FILES: Gate = Gate {
 
 /// `few-ports`.
 pub static FEW_PORTS: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "under 10,000",
         invalid: "",
         remedies: &["`sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'`"],
@@ -894,7 +894,7 @@ pub static FEW_PORTS: Gate = Gate {
 
 /// `listen-backlog`.
 pub static LISTEN_BACKLOG: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "under 256",
         invalid: "",
         remedies: &["`sudo sysctl -w net.core.somaxconn=4096`"],
@@ -904,7 +904,7 @@ pub static LISTEN_BACKLOG: Gate = Gate {
 
 /// `noise-floor`.
 pub static NOISE_FLOOR: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "to tell 3 % apart takes over 30 epochs",
         invalid: "to tell 10 % apart does",
         remedies: &[
@@ -916,7 +916,7 @@ pub static NOISE_FLOOR: Gate = Gate {
 
 /// `false-claim`.
 pub static FALSE_CLAIM: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "a server raced against itself was called faster or slower",
         invalid: "",
         remedies: &[
@@ -928,7 +928,7 @@ pub static FALSE_CLAIM: Gate = Gate {
 
 /// `false-claims`.
 pub static FALSE_CLAIMS: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "more false claims than chance explains: under 5 % of proofs have so many",
         invalid: "under 1 % of proofs have so many",
         remedies: &[
@@ -940,7 +940,7 @@ pub static FALSE_CLAIMS: Gate = Gate {
 
 /// `plant-missed`.
 pub static PLANT_MISSED: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "under 80 % of the valid races found the planted difference",
         invalid: "",
         remedies: &["race with --profile full (up to 30 epochs), or make the machine quieter"],
@@ -950,7 +950,7 @@ pub static PLANT_MISSED: Gate = Gate {
 
 /// `plant-off`.
 pub static PLANT_OFF: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "the planted difference was over a fifth larger or smaller than asked for",
         invalid: "",
         remedies: &[
@@ -962,7 +962,7 @@ pub static PLANT_OFF: Gate = Gate {
 
 /// `invalid-races`.
 pub static INVALID_RACES: Gate = Gate {
-    doctor: Some(Told {
+    doctor: Some(GateText {
         warns: "over 20 % of the races were invalid",
         invalid: "and fewer than five valid ones are left",
         remedies: &["`deadheat doctor --json -` has the codes of what made them invalid"],
@@ -972,7 +972,7 @@ pub static INVALID_RACES: Gate = Gate {
 
 /// `measured-apart`.
 pub static MEASURED_APART: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "no reference: what the machine did between the records is in every ratio",
         invalid: "",
         remedies: &[
@@ -984,7 +984,7 @@ pub static MEASURED_APART: Gate = Gate {
 
 /// `same-record`.
 pub static SAME_RECORD: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "",
         invalid: "both files hold the same race",
         remedies: &["give the record of the old revision first, and that of the new one after it"],
@@ -994,7 +994,7 @@ pub static SAME_RECORD: Gate = Gate {
 
 /// `different-machine`.
 pub static DIFFERENT_MACHINE: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "other transparent huge pages, address randomization, mitigations, microcode or NUMA balancing",
         invalid: "another processor, number of processors, memory or hypervisor",
         remedies: &[
@@ -1006,7 +1006,7 @@ pub static DIFFERENT_MACHINE: Gate = Gate {
 
 /// `different-system`.
 pub static DIFFERENT_SYSTEM: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "another kernel, distribution, clock source, governor, kind of control groups or limit on waking up",
         invalid: "",
         remedies: &["race the old revision again on the system as it is now"],
@@ -1016,7 +1016,7 @@ pub static DIFFERENT_SYSTEM: Gate = Gate {
 
 /// `different-cores`.
 pub static DIFFERENT_CORES: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "as many cores, but others",
         invalid: "another number of cores for contenders or generator",
         remedies: &[
@@ -1028,7 +1028,7 @@ pub static DIFFERENT_CORES: Gate = Gate {
 
 /// `different-load`.
 pub static DIFFERENT_LOAD: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "",
         invalid: "another shape, number of connections, rate, or other requests",
         remedies: &["race, or load, both revisions under the same load"],
@@ -1038,7 +1038,7 @@ pub static DIFFERENT_LOAD: Gate = Gate {
 
 /// `different-limits`.
 pub static DIFFERENT_LIMITS: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "",
         invalid: "contenders were held to another quota, to other memory, or to another number of cores",
         remedies: &["race both revisions under the same limits"],
@@ -1048,7 +1048,7 @@ pub static DIFFERENT_LIMITS: Gate = Gate {
 
 /// `different-contract`.
 pub static DIFFERENT_CONTRACT: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "answers were held against another contract",
         invalid: "",
         remedies: &["race both revisions with the same contract"],
@@ -1058,7 +1058,7 @@ pub static DIFFERENT_CONTRACT: Gate = Gate {
 
 /// `different-slices`.
 pub static DIFFERENT_SLICES: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "other slices, settling times or timeouts",
         invalid: "",
         remedies: &["give both races the same `--slice` and `--timeout`"],
@@ -1068,7 +1068,7 @@ pub static DIFFERENT_SLICES: Gate = Gate {
 
 /// `different-warm-up`.
 pub static DIFFERENT_WARM_UP: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "a warm-up over twice as long, or contenders woken otherwise after it",
         invalid: "",
         remedies: &[
@@ -1080,7 +1080,7 @@ pub static DIFFERENT_WARM_UP: Gate = Gate {
 
 /// `different-services`.
 pub static DIFFERENT_SERVICES: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "other services or another dataset",
         invalid: "",
         remedies: &["race both revisions with the same services and data"],
@@ -1090,7 +1090,7 @@ pub static DIFFERENT_SERVICES: Gate = Gate {
 
 /// `different-version`.
 pub static DIFFERENT_VERSION: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "measured by another version of deadheat",
         invalid: "",
         remedies: &["measure both with the same version"],
@@ -1100,7 +1100,7 @@ pub static DIFFERENT_VERSION: Gate = Gate {
 
 /// `different-reference`.
 pub static DIFFERENT_REFERENCE: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "the reference was started by another command",
         invalid: "it is of another version",
         remedies: &["divide by a contender that is exactly the same program in both records"],
@@ -1110,7 +1110,7 @@ pub static DIFFERENT_REFERENCE: Gate = Gate {
 
 /// `unmatched-contender`.
 pub static UNMATCHED_CONTENDER: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "a contender is in one record only",
         invalid: "",
         remedies: &["if it has another name in the other record, say so with `--map OLD=NEW`"],
@@ -1120,7 +1120,7 @@ pub static UNMATCHED_CONTENDER: Gate = Gate {
 
 /// `unmatched-scenario`.
 pub static UNMATCHED_SCENARIO: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "a scenario is in one record only",
         invalid: "",
         remedies: &["race the same scenarios in both"],
@@ -1130,7 +1130,7 @@ pub static UNMATCHED_SCENARIO: Gate = Gate {
 
 /// `not-raced`.
 pub static NOT_RACED: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "a contender was put out of the old race",
         invalid: "it was put out of the new one",
         remedies: &["read the reason in that record's report, and race it again"],
@@ -1140,7 +1140,7 @@ pub static NOT_RACED: Gate = Gate {
 
 /// `warnings-in-record`.
 pub static WARNINGS_IN_RECORD: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "a record has warnings",
         invalid: "",
         remedies: &["read them with `deadheat report RECORD`"],
@@ -1150,7 +1150,7 @@ pub static WARNINGS_IN_RECORD: Gate = Gate {
 
 /// `one-run-each`.
 pub static ONE_RUN_EACH: Gate = Gate {
-    compare: Some(Told {
+    compare: Some(GateText {
         warns: "two loads: one run each, so that nothing can be told",
         invalid: "",
         remedies: &["race both revisions in one race: `deadheat race 'OLD COMMAND' 'NEW COMMAND'`"],
@@ -1260,9 +1260,9 @@ mod tests {
         for gate in GATES {
             assert!(gate.warn <= gate.invalid, "{}", gate.code);
             for by in [By::Race, By::Load, By::Doctor, By::Compare] {
-                let Some(told) = gate.told(by) else { continue };
-                assert!(!told.warns.is_empty() || !told.invalid.is_empty(), "{}", gate.code);
-                assert!(!told.remedies.is_empty() && !told.remedies[0].is_empty(), "{}", gate.code);
+                let Some(text) = gate.text(by) else { continue };
+                assert!(!text.warns.is_empty() || !text.invalid.is_empty(), "{}", gate.code);
+                assert!(!text.remedies.is_empty() && !text.remedies[0].is_empty(), "{}", gate.code);
             }
         }
     }

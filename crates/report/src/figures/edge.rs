@@ -63,13 +63,13 @@ fn curves(scope: &Scope<'_>, set: &Set<'_>, cache: &EdgeCache) -> Option<Figure>
 }
 
 fn says(user: &EdgeUser) -> String {
-    let times = TOLD.map(|(at, seen, _)| format!("{} {}", quantile(at), time_ns(seen(user) as f64)));
+    let times = PERCENTILES.map(|(at, seen, _)| format!("{} {}", quantile(at), time_ns(seen(user) as f64)));
     format!("{}: {}", user.contender, times.join(", "))
 }
 
 /// A quantile, the user's value, and the origin's value.
-type Told = (f64, fn(&EdgeUser) -> u64, fn(&EdgeUser) -> u64);
-const TOLD: [Told; 3] = [
+type Percentile = (f64, fn(&EdgeUser) -> u64, fn(&EdgeUser) -> u64);
+const PERCENTILES: [Percentile; 3] = [
     (0.5, |one| one.p50_ns, |one| one.origin_p50_ns),
     (0.95, |one| one.p95_ns, |one| one.origin_p95_ns),
     (0.99, |one| one.p99_ns, |one| one.origin_p99_ns),
@@ -77,11 +77,11 @@ const TOLD: [Told; 3] = [
 
 /// Latency of users at the hit rate of the study, next to that of the origin alone.
 fn users(scope: &Scope<'_>, set: &Set<'_>, cache: &EdgeCache) -> Figure {
-    let groups: Vec<Group> = TOLD.iter().map(|told| group(scope, cache, told)).collect();
+    let groups: Vec<Group> = PERCENTILES.iter().map(|told| group(scope, cache, told)).collect();
     let x = Axis::of_times(values(&groups), 1.2, "time until the answer; shorter is better");
     let cells = |user: &EdgeUser| {
         let name = user.contender.clone();
-        TOLD.map(move |(at, seen, origin)| {
+        PERCENTILES.map(move |(at, seen, origin)| {
             let times = [seen(user), origin(user)].map(|ns| Cell::number(Some(ns as f64), time_ns));
             [Cell::text(&name), Cell::text(quantile(at))].into_iter().chain(times).collect()
         })
@@ -104,7 +104,7 @@ fn users(scope: &Scope<'_>, set: &Set<'_>, cache: &EdgeCache) -> Figure {
     }
 }
 
-fn group(scope: &Scope<'_>, cache: &EdgeCache, (at, seen, origin): &Told) -> Group {
+fn group(scope: &Scope<'_>, cache: &EdgeCache, (at, seen, origin): &Percentile) -> Group {
     let time = |ns: u64| time_ns(ns as f64);
     let at = quantile(*at);
     let row = |user: &EdgeUser| {

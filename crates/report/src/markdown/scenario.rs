@@ -7,7 +7,7 @@ use deadheat_analysis::{Comparison, ContenderResult, EdgeCache, EdgeUser, Report
 use deadheat_record::Experiment;
 
 use super::{collectors, findings, said, shown, table};
-use crate::columns::{self, Told};
+use crate::columns::{self, FigureColumn};
 use crate::comparison::{code, text};
 use crate::terminal::{behind, over};
 use crate::transport;
@@ -48,18 +48,18 @@ pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
 }
 
 /// A line for each contender, with the columns that have a figure for at least one of them.
-fn figures(results: &[&ContenderResult], columns: &[Told]) -> String {
-    let known: Vec<&Told> =
-        columns.iter().filter(|told| results.iter().any(|one| told.of(one).is_some())).collect();
-    let title = |told: &&Told| match told.group {
-        "" => told.title.to_owned(),
-        group => format!("{} ({group})", told.title),
+fn figures(results: &[&ContenderResult], columns: &[FigureColumn]) -> String {
+    let known: Vec<&FigureColumn> =
+        columns.iter().filter(|column| results.iter().any(|one| column.of(one).is_some())).collect();
+    let title = |column: &&FigureColumn| match column.group {
+        "" => column.title.to_owned(),
+        group => format!("{} ({group})", column.title),
     };
     let titles: Vec<String> = std::iter::once("contender".into()).chain(known.iter().map(title)).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let rules = format!("---{}", "|--:".repeat(known.len()));
     let row = |one: &&ContenderResult| {
-        let cells = known.iter().map(|told| shown(told.of(one)));
+        let cells = known.iter().map(|column| shown(column.of(one)));
         std::iter::once(code(&one.contender)).chain(cells).collect()
     };
     table(&titles, &rules, results.iter().map(row))

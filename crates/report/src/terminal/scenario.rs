@@ -10,7 +10,7 @@ use super::bar::{Bar, bar};
 use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use super::{collector, edge, findings, quota};
-use crate::columns::{self, Told, value};
+use crate::columns::{self, FigureColumn, value};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::transport;
@@ -161,7 +161,7 @@ impl<'a> Sheet<'a> {
     fn figures(&self, shown: &[Metric]) -> Vec<Column> {
         let told = columns::of(&self.scenario.shape).into_iter();
         let told = told.filter(|one| one.metric.is_none_or(|metric| !shown.contains(&metric)));
-        let column = |one: Told| Column {
+        let column = |one: FigureColumn| Column {
             group: one.group,
             ..self.column(one.title, Some(one.keep), false, &|row| self.text(one.of(row.result)))
         };

@@ -20,7 +20,6 @@ use crate::series;
 /// Shortest slice for comparing CPU time at a fixed rate. In shorter slices, freezing by signals costs more than a hundredth of the CPU time.
 const SHORT_SLICE_NS: u64 = 1_000_000_000;
 /// Added work in the generator may change the rate by at most this share, beyond [`STANDARD_ERRORS`] standard errors.
-const HANDICAP: f64 = 0.01;
 const STANDARD_ERRORS: f64 = 2.0;
 /// A lag up to this is within the resolution of the histograms: in older records their smallest step was 512 ns, whatever the latency.
 const GRAIN_NS: f64 = 1_024.0;
@@ -262,7 +261,7 @@ fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let of_contender = |one: &&PilotContender| one.contender == result.contender;
     let handicap = pilot.contenders.iter().find(of_contender)?.handicap?;
     let slower = 1.0 - handicap.ratio;
-    let critical = slower - STANDARD_ERRORS * handicap.standard_error > HANDICAP;
+    let critical = slower - STANDARD_ERRORS * handicap.standard_error > table::HANDICAP.warn;
     let word = if slower < 0.0 { "faster" } else { "slower" };
     let so = if critical { ": the generator is on the critical path" } else { "" };
     Some(table::HANDICAP.say(

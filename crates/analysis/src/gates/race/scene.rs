@@ -1,14 +1,12 @@
 //! The data that the gates of a race read.
 //!
-//! Must not know any gate.
+//! Must not know how a gate judges them.
 
 use deadheat_record::{ContenderEpoch, Epoch, Record, Round, ScenarioPlan, Slice};
 
+use crate::gates::table;
 use crate::judge::Judged;
 use crate::report::ContenderResult;
-
-/// A contender that uses less than this share of its cores is not at its limit.
-const AT_LIMIT: f64 = 0.90;
 
 /// A scenario's data when its gates are read.
 pub(crate) struct Scene<'a> {
@@ -34,7 +32,7 @@ impl Scene<'_> {
     pub(super) fn at_limit(&self, result: &ContenderResult) -> bool {
         // A quota applies to the contender alone.
         let services = result.services_share.filter(|_| self.plan.limits.cpus.is_none()).unwrap_or(0.0);
-        result.cpu_share.is_some_and(|share| share + services >= AT_LIMIT)
+        result.cpu_share.is_some_and(|share| share + services >= 1.0 - table::NOT_SERVER_BOUND.warn)
     }
 
     /// The number of generator threads: one per reserved core, one if there are no reserved cores, and at most one per connection.
