@@ -42,7 +42,7 @@ Examples:
   deadheat audit studies/trending --self-test
   deadheat doctor
 
-Exit status: 0 measured, or passed; 1 measured, and a parity check failed or a condition of --fail-if holds; 2 wrong
+Exit status: 0 measured, or passed; 1 measured, and a parity check failed or a condition of --fail-if holds; 2 wrong \
 usage or input; 3 the measurement is invalid; 130 interrupted (what was measured is kept).";
 
 /// What is wrong stands out in bold and not in yellow, which cannot be read on white.
@@ -83,7 +83,7 @@ Examples:
   deadheat race -n node -n bun 'node a.mjs' 'bun b.ts' -c 128 --profile full
   deadheat race studies/trending --metric p99 --rate 2000 --json trending.json
 
-A command gets its port in the environment variable PORT and wherever {port} stands in it. With https:// in --url it must
+A command gets its port in the environment variable PORT and wherever {port} stands in it. With https:// in --url it must \
 listen with TLS: the files of its certificate and key are in CERT and KEY, and wherever {cert} and {key} stand.";
 
 /// Options of `race`.

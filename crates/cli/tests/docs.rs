@@ -368,6 +368,7 @@ fn made(name: &str) -> String {
             let rows: String = METRICS.iter().map(row).collect();
             format!("| metric | what it is | unit in JSON | better |\n|---|---|---|---|\n{rows}")
         }
+        "commands" => Known::ask().reference(),
         other => panic!("nothing makes a part named {other}"),
     }
 }
@@ -390,7 +391,7 @@ fn what_the_programs_tables_make_is_current() {
             assert!(current == text, "{} is not current: UPDATE_DOCS=1 cargo test -p deadheat", page.name);
         }
     }
-    assert_eq!(found.len(), 5, "{found:?}");
+    assert_eq!(found.len(), 6, "{found:?}");
 }
 
 #[test]

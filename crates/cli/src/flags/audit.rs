@@ -14,11 +14,12 @@ Examples:
   deadheat audit studies/ssr --record ssr.jsonl --markdown docs/audit-ssr.md
   deadheat audit studies/hello --scenario one-core --profile full
 
-Three questions: do the published figures contradict each other; can the generator that made them reach them against a
-server that does nothing; and does this machine find the same ratios. Figures of another machine are compared as
-ratios between contenders only, unless the study says that the machine matches (machine_matches = true).
-Exit status: 0 nothing is contradicted; 1 something is, or a contender fell out of the race; 2 wrong usage or input, or the
-race failed; 3 a comparison of the race or of the record is invalid; 130 interrupted.";
+It asks three questions. Do the published figures contradict each other? Can the load generator that made them reach \
+them against a server that does nothing? Does this machine find the same ratios? It compares figures of another machine \
+only as ratios between contenders, unless the study says machine_matches = true.
+
+Exit status: 0 nothing is contradicted; 1 something is, or a contender fell out of the race; 2 wrong usage or input, or \
+the race failed; 3 a comparison of the race or of the record is invalid; 130 interrupted.";
 
 /// Options of `audit`.
 #[derive(Debug, Args)]

@@ -15,13 +15,16 @@ Examples:
   deadheat compare main.jsonl branch.jsonl --fail-if 'slower by 3%' --fail-if 'p99 slower by 10%'
   deadheat compare main.jsonl branch.jsonl --reference limit --markdown comment.md
 
-Two records made at different times also differ by what the machine did in between. It is better to race both revisions
-in one race: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'
+Two records from different times also differ by what the machine did in between. It is better to race both revisions in \
+one race: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'
 
-Conditions: [METRIC] slower|faster [by N%], [METRIC] maybe slower|faster by N%, [METRIC] not equivalent,
-[METRIC] inconclusive; METRIC is one of --metric's. 'slower by 3%' holds when the whole interval lies beyond 3%: the
-new one is certainly slower by that much. 'maybe slower by 3%' holds when the interval reaches beyond 3%: a slowdown by
-that much cannot be excluded.
+Conditions of --fail-if, where METRIC is one of --metric's:
+  [METRIC] slower by 3%        the whole interval lies beyond 3 %: certainly slower by that much
+  [METRIC] maybe slower by 3%  the interval reaches beyond 3 %: a slowdown by that much is possible
+  [METRIC] not equivalent      every verdict but equivalent
+  [METRIC] inconclusive        the records cannot decide
+\'faster\' stands wherever \'slower\' does, and \'slower\' without \'by\' means by any amount.
+
 Exit status: 0 no condition holds; 1 one holds; 2 wrong usage or input; 3 a comparison is invalid.";
 
 /// Options of `compare`.

@@ -9,7 +9,7 @@
 //!           | "not" "equivalent"
 //!           | "inconclusive"
 //! percent   = number ["%" with or without a space before it]
-//! metric    = "throughput" | "cpu" | "p50" | "p99" | "peak" | "cold_start" | "measure"
+//! metric    = a word of `deadheat_record::METRICS`
 //! ```
 
 use deadheat_analysis::compare::FailIf;

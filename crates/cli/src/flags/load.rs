@@ -28,9 +28,8 @@ A rate is RATE[..RATE][:TIME], several with commas between them:
 A file of requests has on each line a path, perhaps with a tab and a weight, or
   {\"path\":\"/x\",\"method\":\"POST\",\"headers\":{\"a\":\"b\"},\"body\":\"c\",\"weight\":2}
 
-Exit status: 0 measured, all answers as expected; 1 measured, some were not;
-2 wrong usage or input; 3 the measurement is invalid; 130 interrupted (what was
-measured is shown).";
+Exit status: 0 measured, all answers as expected; 1 measured, some were not; 2 wrong usage or input; 3 the \
+measurement is invalid; 130 interrupted (what was measured is shown).";
 
 /// Options of `load`.
 #[derive(Debug, Default, Args)]

@@ -17,9 +17,8 @@ Examples:
   deadheat report trending.jsonl --html trending.html --audit trending-audit.json
   deadheat report trending.jsonl --markdown \"$GITHUB_STEP_SUMMARY\" --benchmark-action bench/
 
-Without an option it is shown here. In a GitHub workflow, `--markdown -` writes to standard output as everywhere; the
-file that GITHUB_STEP_SUMMARY names is appended to, and every other file is replaced. Of a load's record there are a
-summary and the JSON only.";
+Without an option, it shows the report in the terminal. A file that exists is replaced, except the one that \
+GITHUB_STEP_SUMMARY names: Markdown is appended to it. A load's record has a summary and JSON only.";
 
 /// Options of `report`.
 #[derive(Debug, Args)]

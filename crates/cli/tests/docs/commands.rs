@@ -16,6 +16,8 @@ const SHELLS: [&str; 4] = ["sh", "bash", "console", "yaml"];
 pub(crate) struct Known {
     /// By subcommand; that of no subcommand is the empty word.
     options: BTreeMap<String, BTreeSet<String>>,
+    /// What `--help` of each subcommand prints, in the order of the program's own list.
+    helps: Vec<(String, String)>,
 }
 
 impl Known {
@@ -33,12 +35,20 @@ impl Known {
             found.flat_map(|one| [one.get(1), one.get(2)]).flatten().map(|one| one.as_str().into()).collect()
         };
         let mut all = BTreeMap::from([(String::new(), options(&top))]);
-        for command in commands.iter().filter(|command| *command != "help") {
-            let found = options(&help(&[command, "--help"]));
+        let mut helps = Vec::new();
+        for command in commands.into_iter().filter(|command| command != "help") {
+            let text = help(&[&command, "--help"]);
+            let found = options(&text);
             assert!(found.contains("--help"), "{command}: {found:?}");
             all.insert(command.clone(), found);
+            helps.push((command, text));
         }
-        Self { options: all }
+        Self { options: all, helps }
+    }
+
+    /// Every subcommand with all its options, as a page shows them.
+    pub(crate) fn reference(&self) -> String {
+        self.helps.iter().map(|(command, help)| section(command, help)).collect()
     }
 
     /// What is wrong with the words after `deadheat`.
@@ -56,6 +66,51 @@ impl Known {
             (!options.contains(&name)).then(|| format!("`{command}` has no option {name}"))
         })
     }
+}
+
+/// One subcommand's `--help` as a section of a page: a table of its options, and what follows them as it is.
+fn section(command: &str, help: &str) -> String {
+    let item = Regex::new(
+        r"^ {2,6}((?:-\w, )?--[a-z-]+(?: \[?<[^>]+>\]?)?|[<\[][^ ].*?[>\]](?:\.\.\.)?)(?: {2,}(.*))?$",
+    )
+    .unwrap();
+    let (about, rest) = help.split_once("Usage: ").unwrap();
+    let (usage, rest) = rest.split_once('\n').unwrap();
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let mut lines = rest.lines().peekable();
+    // Options end where a line at the margin is no heading above another item.
+    while let Some(line) = lines.peek() {
+        if let Some(found) = item.captures(line) {
+            let help = found.get(2).map_or("", |help| help.as_str());
+            rows.push((found[1].to_owned(), help.to_owned()));
+        } else if let Some(more) = line.strip_prefix("          ") {
+            let (_, help) = rows.last_mut().unwrap();
+            let more = more.trim();
+            // A value that the option takes, and what it means, stands in a line of its own.
+            *help += if help.is_empty() {
+                ""
+            } else if more.starts_with("- ") {
+                "<br>"
+            } else {
+                " "
+            };
+            *help += &more.split_whitespace().collect::<Vec<&str>>().join(" ");
+        } else if !line.is_empty() && (!line.ends_with(':') || *line == "Examples:") {
+            break;
+        }
+        lines.next();
+    }
+    let cell = |text: &str| text.trim().replace('|', "\\|").replace('<', "&lt;").replace("\n- ", "<br>");
+    let row =
+        |(name, help): &(String, String)| format!("| `{}` | {} |\n", name.replace('|', "\\|"), cell(help));
+    let table: String = rows.iter().filter(|(name, _)| !name.ends_with("--help")).map(row).collect();
+    let notes = lines.collect::<Vec<&str>>().join("\n");
+    let notes =
+        if notes.is_empty() { String::new() } else { format!("\n```text\n{}\n```\n", notes.trim_end()) };
+    format!(
+        "## deadheat {command}\n\n{}.\n\n```text\n{usage}\n```\n\n| argument or option | what it does |\n|---|---|\n{table}{notes}\n",
+        about.trim().replace('\n', " ")
+    )
 }
 
 /// Every command line of a page, with its line's number: in blocks of code, in indented ones, in backticks.
