@@ -63,7 +63,7 @@ pub fn quote(word: &str) -> String {
 /// When there is none.
 pub fn free_port() -> u16 {
     const FIRST: u16 = 11_000;
-    const COUNT: u32 = 20_000;
+    const COUNT: u32 = 9_000;
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let begin = std::process::id().wrapping_mul(131);
     let ports = std::iter::repeat_with(|| begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT);
