@@ -90,7 +90,7 @@ fn section(command: &str, help: &str) -> String {
             *help += if help.is_empty() {
                 ""
             } else if more.starts_with("- ") {
-                "<br>"
+                "\n"
             } else {
                 " "
             };
