@@ -290,12 +290,12 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
     let race = race_of;
     let before = race(["0", "0"], &["--fail-if", "p99 slower", "--record", "never.jsonl"]);
     before.assert_status(2).assert_stderr_has("race with --metric p99");
-    let few = ["--rate", "2000", "--fail-if", "p99 slower", "--record", "never.jsonl"];
+    let few = ["--rate", "4000", "--fail-if", "p99 slower", "--record", "never.jsonl"];
     race(["0", "0"], &few)
         .assert_status(2)
         .assert_stderr_has("p99 takes 100 requests beyond it in an epoch")
         .assert_stderr_has("--measure");
-    let unnamed = ["--rate", "2000", "--fail-if", "slower", "--record", "never.jsonl"];
+    let unnamed = ["--rate", "4000", "--fail-if", "slower", "--record", "never.jsonl"];
     race(["0", "0"], &unnamed)
         .assert_status(2)
         .assert_stderr_has("p99 takes 100 requests beyond it in an epoch")

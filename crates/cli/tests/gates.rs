@@ -317,7 +317,7 @@ fn a_quota_on_deadheat_itself_while_contenders_are_started() {
     // Each probe costs more than the 10 ms that a period of 20 ms has.
     let server = Value::from(server_line(&["--json", "--spin-us", "20000"]));
     let contender = |name: &str| format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\n");
-    let rest = "[[probe]]\npath = \"/\"\n[[scenario]]\nname = \"cold\"\nstarts = 20\n";
+    let rest = "[[probe]]\npath = \"/\"\n[[scenario]]\nname = \"cold\"\nstarts = 6\n";
     kit.file("study.toml", contender("a") + &contender("b") + rest);
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run =
@@ -521,7 +521,7 @@ fn a_listener_that_is_full() {
     let (kit, _turn) = (kit(), turn_alone());
     let full = server_line(&["--json", "--spin-us", "3000", "--close-each", "--backlog", "1"]);
     let race = kit.race().contender("roomy", &server_line(&["--json"])).contender("full", &full);
-    let race = race.args(&SHORT[..4]).args(["--measure", "800ms", "--slice", "200ms", "--timeout", "1s"]);
+    let race = race.args(&SHORT[..4]).args(["--measure", "400ms", "--slice", "200ms", "--timeout", "1s"]);
     let outcome = race.args(["-c", "8", "-r", "600"]).args(CORES).run();
     assert_found(&outcome, "listen-overflows", "warn", "full");
     // Whoever is loaded when it comes again.

@@ -312,10 +312,15 @@ impl EpochRun<'_> {
                 || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
                 || elapsed >= self.warmup * WARMUP_STRETCH
         };
-        let sum = one.stretch(Duration::from_millis(100), 0, enough);
+        let sum = one.stretch(self.warm_slice(), 0, enough);
         let sum = sum.map_err(|error| lost(&one.runner, &error))?;
         self.still_there(one, "during its warm-up")?;
         Ok(sum)
+    }
+
+    /// How long a warming contender is loaded before the load is judged and may end.
+    fn warm_slice(&self) -> Duration {
+        self.warmup.clamp(Duration::from_millis(10), Duration::from_millis(100))
     }
 
     /// A random order of `count` contenders' places, different for each `purpose`.
@@ -346,7 +351,7 @@ impl EpochRun<'_> {
             let start = clock.now();
             let enough = |_: &LoadTotals, _: &Tally| (self.launcher.stopped)() || clock.now() - start >= long;
             let so_far = mem::replace(warmup, LoadTotals::new());
-            let both = one.go_on(so_far, Duration::from_millis(100), 0, enough);
+            let both = one.go_on(so_far, self.warm_slice(), 0, enough);
             *warmup = both.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "before its first round")?;
             // The wake-up alone gives too few answers to judge.

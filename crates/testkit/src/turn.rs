@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Options of a race that is as short as it can be: what is asserted must not depend on how precise it is.
 pub const SHORT_RACE: [&str; 10] =
-    ["--epochs", "3", "--warmup", "50ms", "--measure", "100ms", "--slice", "10ms", "-c", "8"];
+    ["--epochs", "3", "--warmup", "20ms", "--measure", "60ms", "--slice", "10ms", "-c", "8"];
 
 /// So many races run side by side. They mostly wait, and what they assert must hold on a busy machine too.
 const SIDE_BY_SIDE: usize = 3;

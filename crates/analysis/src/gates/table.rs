@@ -929,8 +929,8 @@ pub static FALSE_CLAIM: Gate = Gate {
 /// `false-claims`.
 pub static FALSE_CLAIMS: Gate = Gate {
     doctor: Some(GateText {
-        warns: "more false claims than chance explains: under 5 % of proofs have so many",
-        invalid: "under 1 % of proofs have so many",
+        warns: "more false claims than chance explains: fewer than 5 % of proofs have this many",
+        invalid: "fewer than 1 % of proofs have this many",
         remedies: &[
             "trust no verdict from this machine; fix what the other findings name, and run the proof again",
         ],
@@ -1049,7 +1049,7 @@ pub static DIFFERENT_LIMITS: Gate = Gate {
 /// `different-contract`.
 pub static DIFFERENT_CONTRACT: Gate = Gate {
     compare: Some(GateText {
-        warns: "answers were held against another contract",
+        warns: "the two races checked answers by different contracts",
         invalid: "",
         remedies: &["race both revisions with the same contract"],
     }),
