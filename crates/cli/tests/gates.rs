@@ -317,7 +317,7 @@ fn a_quota_on_deadheat_itself_while_contenders_are_started() {
     // Each probe costs more than the 10 ms that a period of 20 ms has.
     let server = Value::from(server_line(&["--json", "--spin-us", "20000"]));
     let contender = |name: &str| format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\n");
-    let rest = "[[probe]]\npath = \"/\"\n[[scenario]]\nname = \"cold\"\nstarts = 6\n";
+    let rest = "[[probe]]\npath = \"/\"\n[[scenario]]\nname = \"cold\"\nstarts = 20\n";
     kit.file("study.toml", contender("a") + &contender("b") + rest);
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run =
