@@ -1,8 +1,9 @@
 //! Ports of the loopback: finding a free one, checking one, and finding the process that holds one.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::{Mutex, PoisonError};
@@ -13,38 +14,51 @@ use crate::process::tree;
 /// a port before the contender listens on it.
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 10_000;
-/// A process claims so many neighbouring ports at a time.
+/// A process claims this many neighbouring ports at a time.
 const BLOCK: u16 = 100;
+const BLOCKS: u16 = COUNT / BLOCK;
+/// A process holds the claims of its latest blocks only: a contender listens soon after its port is chosen.
+const CLAIMS: usize = 2;
 
-/// A free port, which no other process of this module gets meanwhile. Consecutive calls give different ports.
+/// A free port. Consecutive calls give different ports, and two processes that call this at the same time never get the same one.
 ///
 /// # Errors
 /// When none of the ten thousand ports is free.
 pub fn free() -> io::Result<u16> {
-    static CLAIMED: Mutex<Blocks> = Mutex::new(Blocks { tried: 0, last: None });
-    let mut blocks = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
-    blocks.next_port()
+    static BLOCKS: Mutex<Option<Blocks>> = Mutex::new(None);
+    let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    blocks.get_or_insert_with(|| Blocks::of(std::process::id())).next_port(claim)
 }
 
-/// The blocks of ports that this process claimed, one after the other.
+/// The blocks of ports that this process claims, one after the other.
 struct Blocks {
-    /// So many blocks were tried.
-    tried: u16,
+    /// The block to try next, from 0.
+    next: u16,
+    /// Where in a block to begin, so that a process does not reuse the ports that one before it has just left.
+    begin: u16,
     /// The first port of the current block, and how many of its ports were tried.
-    last: Option<(u16, u16)>,
+    current: Option<(u16, u16)>,
+    claims: VecDeque<UnixListener>,
 }
 
 impl Blocks {
-    fn next_port(&mut self) -> io::Result<u16> {
-        // Ports are used again once all are through: by then, no connection to an earlier listener lingers.
-        for _ in 0..u32::from(COUNT) + u32::from(BLOCK) {
-            let (first, tried) = match self.last {
+    /// Processes of close numbers begin in blocks that are far apart.
+    fn of(process: u32) -> Self {
+        let next = (u64::from(process) * 37 % u64::from(BLOCKS)) as u16;
+        let begin = (u64::from(process) / u64::from(BLOCKS) * 37 % u64::from(BLOCK)) as u16;
+        Self { next, begin, current: None, claims: VecDeque::new() }
+    }
+
+    fn next_port(&mut self, claim: impl Fn(u16) -> io::Result<UnixListener>) -> io::Result<u16> {
+        for _ in 0..COUNT {
+            let (first, tried) = match self.current {
                 Some(block) if block.1 < BLOCK => block,
-                _ => (self.claim_block(), 0),
+                _ => (self.next_block(&claim), 0),
             };
-            self.last = Some((first, tried + 1));
-            if is_free(first + tried) {
-                return Ok(first + tried);
+            self.current = Some((first, tried + 1));
+            let port = first + (self.begin + tried) % BLOCK;
+            if is_free(port) {
+                return Ok(port);
             }
         }
         Err(io::Error::new(
@@ -53,39 +67,42 @@ impl Blocks {
         ))
     }
 
-    /// The first port of a block that no other process claims. Where all blocks are claimed, of any: its ports are checked one by one.
-    fn claim_block(&mut self) -> u16 {
-        let blocks = COUNT / BLOCK;
-        // Two processes of close numbers start far apart.
-        let offset = (u64::from(std::process::id()) * 37 % u64::from(blocks)) as u16;
-        for _ in 0..blocks {
-            let first = FIRST + (offset + self.tried) % blocks * BLOCK;
-            self.tried = (self.tried + 1) % blocks;
-            if claim(first) {
-                return first;
+    /// The first port of the next block that no other process claims; if all are claimed, of the next block.
+    fn next_block(&mut self, claim: impl Fn(u16) -> io::Result<UnixListener>) -> u16 {
+        for _ in 0..BLOCKS {
+            let first = self.step();
+            match claim(first) {
+                Ok(claimed) => {
+                    self.claims.push_back(claimed);
+                    self.claims.drain(..self.claims.len().saturating_sub(CLAIMS));
+                    return first;
+                }
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                // Claims are impossible here: the check of each port has to do.
+                Err(_) => return first,
             }
         }
-        FIRST + (offset + self.tried) % blocks * BLOCK
+        self.step()
+    }
+
+    fn step(&mut self) -> u16 {
+        let first = FIRST + self.next * BLOCK;
+        self.next = (self.next + 1) % BLOCKS;
+        first
     }
 }
 
-/// Claims a block for as long as this process lives: by a socket whose name only one process of a network namespace can hold. False if
-/// another process holds it; a block that is this process's already is claimed.
-fn claim(first: u16) -> bool {
-    static HELD: Mutex<Vec<(u16, UnixListener)>> = Mutex::new(Vec::new());
-    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    if held.iter().any(|(block, _)| *block == first) {
-        return true;
-    }
-    let name = format!("deadheat-ports-{first}");
-    let socket = SocketAddr::from_abstract_name(name).and_then(|name| UnixListener::bind_addr(&name));
-    socket.map(|socket| held.push((first, socket))).is_ok()
+/// Claims a block for as long as the socket lives. Only one process of a network namespace can hold a socket of this name.
+fn claim(first: u16) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(format!("deadheat-ports-{first}"))?)
 }
 
-/// Whether a listener can bind this port on the loopback and on all addresses.
+/// Whether a listener can bind this port on the loopback and on all addresses. IPv6 counts where the machine has it.
 pub fn is_free(port: u16) -> bool {
+    let taken = |error: io::Error| error.kind() == io::ErrorKind::AddrInUse;
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
         && TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
+        && !TcpListener::bind((Ipv6Addr::LOCALHOST, port)).is_err_and(taken)
 }
 
 /// The process that listens on a port, with its command line; none if unknown.
@@ -118,6 +135,7 @@ fn holds(pid: i32, inodes: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
     fn free_ports_are_free_and_different() {
@@ -130,18 +148,46 @@ mod tests {
         assert_eq!(pid, std::process::id() as i32);
     }
 
-    #[test]
-    fn a_block_that_another_process_claims_is_passed_over() {
-        let mut blocks = Blocks { tried: 0, last: None };
-        let first = blocks.claim_block();
-        assert!(claim(first), "it is this process's own");
-        let name = SocketAddr::from_abstract_name(format!("deadheat-ports-{first}")).unwrap();
-        assert!(UnixListener::bind_addr(&name).is_err(), "and no other's");
+    /// Claims all blocks but those of `others`.
+    fn claim_but(others: &[u16]) -> impl Fn(u16) -> io::Result<UnixListener> {
+        move |first| {
+            if others.contains(&first) {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("deadheat-ports-test-{}-{number}", std::process::id());
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+        }
+    }
 
-        let offset = (first - FIRST) / BLOCK;
-        let next = FIRST + (offset + 1) % (COUNT / BLOCK) * BLOCK;
-        let name = SocketAddr::from_abstract_name(format!("deadheat-ports-{next}")).unwrap();
-        let _other = UnixListener::bind_addr(&name);
-        assert_ne!(blocks.claim_block(), next);
+    #[test]
+    fn blocks_that_other_processes_claim_are_passed_over() {
+        let mut blocks = Blocks::of(0);
+        let taken = [FIRST, FIRST + BLOCK, FIRST + 3 * BLOCK];
+        let got: Vec<u16> = (0..3).map(|_| blocks.next_block(claim_but(&taken))).collect();
+        assert_eq!(got, [2, 4, 5].map(|block| FIRST + block * BLOCK));
+        assert_eq!(blocks.claims.len(), CLAIMS);
+    }
+
+    #[test]
+    fn where_all_blocks_are_claimed_or_none_can_be_all_ports_are_tried() {
+        let all: Vec<u16> = (0..BLOCKS).map(|block| FIRST + block * BLOCK).collect();
+        let mut blocks = Blocks::of(0);
+        let got: Vec<u16> = (0..BLOCKS).map(|_| blocks.next_block(claim_but(&all))).collect();
+        assert_eq!(got, all);
+        let denied = |_: u16| Err(io::ErrorKind::PermissionDenied.into());
+        let mut blocks = Blocks::of(0);
+        let got: Vec<u16> = (0..BLOCKS).map(|_| blocks.next_block(denied)).collect();
+        assert_eq!(got, all);
+    }
+
+    #[test]
+    fn only_one_holds_a_claim() {
+        let first = 1;
+        let held = claim(first).unwrap();
+        assert_eq!(claim(first).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(held);
+        claim(first).unwrap();
     }
 }
