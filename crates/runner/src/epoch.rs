@@ -34,6 +34,8 @@ const POSITIONS: usize = 1 << 16;
 const WINDOW: Duration = Duration::from_millis(250);
 /// A warm-up with too few requests continues, up to this many times its length in total.
 const WARMUP_STRETCH: u32 = 3;
+/// How long a warming contender is loaded at most before the load is judged and may end.
+const WARM_SLICE: Duration = Duration::from_millis(100);
 
 /// Why an epoch failed.
 #[derive(Debug)]
@@ -292,11 +294,12 @@ impl EpochRun<'_> {
             let one = &mut loaded[place];
             let name = one.runner.process.name().to_owned();
             observer.event(&Event::Doing(&format!("warming up {name} ({} of {count})", index + 1)));
-            let mut sum = self.warm(one)?;
+            let mut sum = self.warm(one, self.warm_slice())?;
             // A rate limiter or a full queue can cause wrong answers at full speed, so the contender warms up again at the scenario's
             // rate.
             if is_wrong(&sum) && one.keep_to_rate() {
-                sum = self.warm(one)?;
+                // Long enough for a request at a low rate.
+                sum = self.warm(one, WARM_SLICE)?;
             }
             self.check_answers(one, &sum, parity)?;
             sums[place] = sum;
@@ -304,7 +307,7 @@ impl EpochRun<'_> {
         Ok(sums)
     }
 
-    fn warm(&self, one: &mut LoadedContender) -> Result<LoadTotals, EpochError> {
+    fn warm(&self, one: &mut LoadedContender, slice: Duration) -> Result<LoadTotals, EpochError> {
         let start = self.launcher.clock.now();
         let enough = |sum: &LoadTotals, _: &Tally| {
             let elapsed = self.launcher.clock.now() - start;
@@ -312,7 +315,7 @@ impl EpochRun<'_> {
                 || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
                 || elapsed >= self.warmup * WARMUP_STRETCH
         };
-        let sum = one.stretch(self.warm_slice(), 0, enough);
+        let sum = one.stretch(slice, 0, enough);
         let sum = sum.map_err(|error| lost(&one.runner, &error))?;
         self.still_there(one, "during its warm-up")?;
         Ok(sum)
@@ -320,7 +323,7 @@ impl EpochRun<'_> {
 
     /// How long a warming contender is loaded before the load is judged and may end.
     fn warm_slice(&self) -> Duration {
-        self.warmup.clamp(Duration::from_millis(10), Duration::from_millis(100))
+        self.warmup.clamp(Duration::from_millis(10), WARM_SLICE)
     }
 
     /// A random order of `count` contenders' places, different for each `purpose`.
