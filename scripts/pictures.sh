@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Colours are printed for terminals only.
-script --quiet --command "stty cols 102; target/release/deadheat report $record" /dev/null >"$work/terminal"
+env -u NO_COLOR script --quiet --return --command "stty cols 102; target/release/deadheat report $record" /dev/null >"$work/terminal"
 /usr/bin/python3 - "$work/terminal" docs/images/terminal.svg "deadheat report $record" <<'PYTHON'
 import io, re, sys
 from rich.console import Console

@@ -53,7 +53,7 @@ pub(crate) fn of(experiment: &Experiment) -> Vec<FigureColumn> {
     let saturated = if experiment.is_closed() { "at saturation" } else { "" };
     let (load, steady) = (experiment.is_load(), experiment.is_steady());
     let (open, starts) = (experiment.rate_per_s().is_some(), experiment.starts().is_some());
-    let told = [
+    let shown = [
         experiment.objective().map(|_| FigureColumn::metric(Metric::Peak, 9)),
         starts.then(|| FigureColumn::metric(Metric::ColdStart, 9)),
         starts.then(|| {
@@ -85,7 +85,7 @@ pub(crate) fn of(experiment: &Experiment) -> Vec<FigureColumn> {
         load.then(|| FigureColumn::metric(Metric::ColdStart, 2)),
         starts.then(|| FigureColumn::other("artefact", 2, |one| one.artefact_bytes.map(bytes))),
     ];
-    told.into_iter().flatten().collect()
+    shown.into_iter().flatten().collect()
 }
 
 /// Columns that show the effect of a CPU quota, most important first.

@@ -200,7 +200,7 @@ pub static FEW_EPOCHS: Gate = Gate {
 /// `not-server-bound`.
 pub static NOT_SERVER_BOUND: Gate = Gate {
     race: Some(GateText {
-        warns: "closed load: the contender and its services left over {warn} of its cores unused",
+        warns: "closed load: over {warn} of the contender's cores stayed unused, by itself and its services",
         invalid: "",
         remedies: &[
             "use more connections, or find out what it waits for: a lock, a disk, a database, one thread",
@@ -887,7 +887,7 @@ pub static FEW_PORTS: Gate = Gate {
     doctor: Some(GateText {
         warns: "under 10,000",
         invalid: "",
-        remedies: &["`sudo sysctl -w net.ipv4.ip_local_port_range='10240 65535'`"],
+        remedies: &["`sudo sysctl -w net.ipv4.ip_local_port_range='30000 65535'`"],
     }),
     ..Gate::new("few-ports", NEVER, NEVER)
 };

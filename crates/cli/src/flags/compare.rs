@@ -21,9 +21,10 @@ one race: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'
 Conditions of --fail-if, where METRIC is one of --metric's:
   [METRIC] slower by 3%        the whole interval lies beyond 3 %: certainly slower by that much
   [METRIC] maybe slower by 3%  the interval reaches beyond 3 %: a slowdown by that much is possible
-  [METRIC] not equivalent      every verdict but equivalent
+  [METRIC] not equivalent      the records leave open, or show, a difference beyond the margin
   [METRIC] inconclusive        the records cannot decide
-\'faster\' stands wherever \'slower\' does, and \'slower\' without \'by\' means by any amount.
+Write \'faster\' in place of \'slower\' for the other direction. \'slower\' alone means by any amount. An invalid comparison \
+meets no condition.
 
 Exit status: 0 no condition holds; 1 one holds; 2 wrong usage or input; 3 a comparison is invalid.";
 

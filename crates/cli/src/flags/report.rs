@@ -17,7 +17,7 @@ Examples:
   deadheat report trending.jsonl --html trending.html --audit trending-audit.json
   deadheat report trending.jsonl --markdown \"$GITHUB_STEP_SUMMARY\" --benchmark-action bench/
 
-Without an option, it shows the report in the terminal. A file that exists is replaced, except the one that \
+Without an option that writes, it shows the report in the terminal. A file that exists is replaced, except the one that \
 GITHUB_STEP_SUMMARY names: Markdown is appended to it. A load's record has a summary and JSON only.";
 
 /// Options of `report`.

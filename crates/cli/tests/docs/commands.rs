@@ -48,7 +48,17 @@ impl Known {
 
     /// Every subcommand with all its options, as a page shows them.
     pub(crate) fn reference(&self) -> String {
-        self.helps.iter().map(|(command, help)| section(command, help)).collect()
+        let one = |(command, help): &(String, String)| {
+            let section = section(command, help);
+            for option in
+                self.options[command].iter().filter(|option| !matches!(option.as_str(), "-h" | "--help"))
+            {
+                let row = |line: &str| line.starts_with("| `") && line.contains(option.as_str());
+                assert!(section.lines().any(row), "{command} {option}: no row\n{section}");
+            }
+            section
+        };
+        self.helps.iter().map(one).collect()
     }
 
     /// What is wrong with the words after `deadheat`.
@@ -83,7 +93,7 @@ fn section(command: &str, help: &str) -> String {
         if let Some(found) = item.captures(line) {
             let help = found.get(2).map_or("", |help| help.as_str());
             rows.push((found[1].to_owned(), help.to_owned()));
-        } else if let Some(more) = line.strip_prefix("          ") {
+        } else if let Some(more) = line.strip_prefix("        ") {
             let (_, help) = rows.last_mut().unwrap();
             let more = more.trim();
             // A value that the option takes, and what it means, stands in a line of its own.
@@ -108,9 +118,14 @@ fn section(command: &str, help: &str) -> String {
     let notes =
         if notes.is_empty() { String::new() } else { format!("\n```text\n{}\n```\n", notes.trim_end()) };
     format!(
-        "## deadheat {command}\n\n{}.\n\n```text\n{usage}\n```\n\n| argument or option | what it does |\n|---|---|\n{table}{notes}\n",
-        about.trim().replace('\n', " ")
+        "## deadheat {command}\n\n{}\n\n```text\n{usage}\n```\n\n| argument or option | what it does |\n|---|---|\n{table}{notes}\n",
+        sentence(&about.trim().replace('\n', " "))
     )
+}
+
+/// The text with the full stop that a help text does without.
+fn sentence(text: &str) -> String {
+    if text.ends_with('?') { text.to_owned() } else { format!("{text}.") }
 }
 
 /// Every command line of a page, with its line's number: in blocks of code, in indented ones, in backticks.
