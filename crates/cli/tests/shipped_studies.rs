@@ -107,7 +107,7 @@ fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
             all.iter().filter(published).map(|one| one["name"].as_str().unwrap()).collect();
         assert_eq!(names, Vec::from_iter(expected), "{name}");
         let readme = std::fs::read_to_string(study.join("README.md")).unwrap();
-        assert_eq!(readme.contains("an audit measures none"), expected.is_none(), "{name}");
+        assert_eq!(readme.contains("so the audit does not test it"), expected.is_none(), "{name}");
     }
 }
 
