@@ -18,7 +18,7 @@ fn closed() -> Record {
     Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)]).record()
 }
 
-/// 10,000 requests per second, of which all keep up.
+/// 10,000 requests per second; all contenders keep up.
 fn open() -> Record {
     open_at(1e4)
 }
@@ -35,7 +35,7 @@ fn parts(record: &mut Record, change: impl FnMut(&mut ContenderEpoch)) {
     record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders).for_each(change);
 }
 
-/// So many times, evenly from the one to the other.
+/// This many times, evenly spaced between the two.
 fn times(from_ns: u64, to_ns: u64, count: u64) -> EncodedHistogram {
     let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
     (0..count).for_each(|at| histogram.record(from_ns + (to_ns - from_ns) * at / count).unwrap());
@@ -148,7 +148,10 @@ fn stalls_weaken_percentiles_alone() {
     assert!(!with(open(), 0.1), "throughput");
     let mut waiting = closed();
     waiting.plan.scenarios[0].metrics = vec![Metric::P99];
-    assert!(!with(waiting, 0.1), "who waits for an answer asks for nothing while a core stands still");
+    assert!(
+        !with(waiting, 0.1),
+        "a connection that waits for its answer sends nothing while a core stands still"
+    );
     let mut searched = open().plan;
     let objective = Objective { quantile: 0.95, limit_ns: 10_000_000 };
     searched.scenarios[0].shape = Experiment::Peak { connections: 64, objective };

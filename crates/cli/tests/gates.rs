@@ -323,12 +323,9 @@ fn a_quota_on_deadheat_itself_while_contenders_are_started() {
     let run =
         kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", ".", "--record", "r.jsonl"]);
     let outcome = run.args(CORES).json_to("race.json").run();
+    assert_found(&outcome, "throttled", "invalid", "");
     outcome.assert_status(3);
     kit.assert_nothing_left();
-    if findings(&outcome).iter().any(|one| one.0 == "foreign-cpu" && one.1 == "invalid") {
-        skip_loudly!("others use our cores, and epochs are left out for that before a quota is looked at")
-    }
-    assert_found(&outcome, "throttled", "invalid", "");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::series;
 
 /// Shortest slice for comparing CPU time at a fixed rate. In shorter slices, freezing by signals costs more than a hundredth of the CPU time.
 const SHORT_SLICE_NS: u64 = 1_000_000_000;
-/// Added work in the generator may change the rate by at most this share, beyond [`STANDARD_ERRORS`] standard errors.
+/// Added work in the generator counts as changing the rate if the change exceeds the gate's limit by this many standard errors.
 const STANDARD_ERRORS: f64 = 2.0;
 /// A lag up to this is within the resolution of the histograms: in older records their smallest step was 512 ns, whatever the latency.
 const GRAIN_NS: f64 = 1_024.0;
