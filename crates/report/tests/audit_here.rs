@@ -122,7 +122,7 @@ fn what_cannot_be_tested_says_why() {
     let notes = audited(&php, &race().record()).here.into_iter().map(|one| one.note.unwrap());
     assert_eq!(
         notes.collect::<Vec<_>>(),
-        ["nobody else whose figure was published was raced", "php was not raced"]
+        ["no other contender with a published figure was raced", "php was not raced"]
     );
     let settings = [claim("", "connections", 64.0), claim("bun", "cpus", 4.0), claim("", "processes", 1.0)];
     assert_eq!(audited(&settings, &race().record()).here, []);

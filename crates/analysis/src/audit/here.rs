@@ -41,7 +41,7 @@ const UNCOMPARED: [(&str, &str); 4] = [
     ),
     (
         "connect_errors",
-        "connections that the article's client could not open: its own, and held against its connections above",
+        "connections that the article's client could not open; the check of connections above uses them",
     ),
     (
         "edge_cache_hit_rate",
@@ -216,7 +216,7 @@ impl<'a> Race<'a> {
         'a: 'c,
     {
         let Some(name) = &claim.baseline_scenario else {
-            let contender = claim.baseline.as_deref().ok_or("it names nobody that it is a ratio to")?;
+            let contender = claim.baseline.as_deref().ok_or("it names no contender to divide by")?;
             return Ok(Side { contender, scenario: side.scenario });
         };
         let scenario = self.named(name, claim, wanted)?.name.as_str();
@@ -251,7 +251,7 @@ impl<'a> Race<'a> {
         match known.get(chosen) {
             Some((_, name, _)) if *name == side.contender && known.len() > 1 => Partner::Itself,
             Some((at, name, figure)) if *name != side.contender => Partner::Of(*at, name, figure.clone()),
-            _ if others => Partner::Nobody("nobody else whose figure was published was raced"),
+            _ if others => Partner::Nobody("no other contender with a published figure was raced"),
             _ => Partner::Nobody("no other contender's figure was published that it could be divided by"),
         }
     }

@@ -323,16 +323,16 @@ fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
 fn held_back(scene: &Scene<'_>) -> Option<Reading> {
     let parts = || scene.epochs.iter().flat_map(|epoch| &epoch.contenders);
     let all = parts().filter_map(|part| part.host.throttled).reduce(Throttling::plus)?;
-    let (meanwhile_ns, meanwhile): (u64, &str) = if scene.plan.shape.is_load() {
+    let (whole_ns, of_what): (u64, &str) = if scene.plan.shape.is_load() {
         (parts().map(|part| part.loaded_ns).sum(), "load")
     } else {
         (scene.epochs.iter().map(|epoch| epoch.took_ns).sum(), "time")
     };
-    let share = all.ns as f64 / meanwhile_ns.max(1) as f64;
+    let share = all.ns as f64 / whole_ns.max(1) as f64;
     // A throttled period counts even if its time is less than a nanosecond.
     let read = share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 });
     let message = format!(
-        "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {meanwhile}",
+        "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {of_what}",
         whole(all.periods),
         percent(share)
     );
