@@ -323,9 +323,15 @@ fn a_quota_on_deadheat_itself_while_contenders_are_started() {
     let run =
         kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", ".", "--record", "r.jsonl"]);
     let outcome = run.args(CORES).json_to("race.json").run();
-    assert_found(&outcome, "throttled", "invalid", "");
     outcome.assert_status(3);
     kit.assert_nothing_left();
+    let found = |code: &str| findings(&outcome).iter().any(|one| one.0 == code);
+    if !found("throttled") && found("foreign-cpu") {
+        skip_loudly!(
+            "others use our cores: epochs are left out for that, or deadheat does not reach its quota"
+        )
+    }
+    assert_found(&outcome, "throttled", "invalid", "");
 }
 
 #[test]
@@ -434,9 +440,16 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     // How near slices of a few milliseconds come to it differs from minute to minute: over half of it in any.
     assert_noticed(&outcome, "ceiling", "a");
     assert_noticed(&outcome, "ceiling", "b");
-    // Each answer costs it about as much as what is added to the generator's work.
-    assert_found(&outcome, "handicap", "warn", "a");
-    assert_found(&outcome, "handicap", "warn", "b");
+    // Each answer costs the server about as much as what is added to the generator's work, so the rate falls by far more than 5 %. A noisy
+    // moment widens the error, up to where no finding is due.
+    for contender in pilot["contenders"].as_array().unwrap() {
+        let (name, handicap) = (contender["contender"].as_str().unwrap(), &contender["handicap"]);
+        let [ratio, error] = ["ratio", "standard_error"].map(|key| handicap[key].as_f64().unwrap());
+        assert!(ratio - 2.0 * error < 0.95, "{name}: {handicap}");
+        let found =
+            findings(&outcome).iter().any(|one| (one.0.as_str(), one.2.as_str()) == ("handicap", name));
+        assert_eq!(found, 1.0 - ratio - 2.0 * error > 0.01, "{name}\n{outcome}");
+    }
 }
 
 #[test]
