@@ -104,7 +104,7 @@ fn run_delay(
     let share = (delay_ns as f64 - allowed_ns).max(0.0) / threads_ns;
     let beyond = match (held_up, allowed_ns > 0.0) {
         (true, _) => ", while the contender was at its limit",
-        (_, true) => ", beyond a tenth of the median latency at each waking",
+        (_, true) => ", not counting a tenth of the median latency at each wake-up",
         _ => "",
     };
     let message = format!("{} of its time the generator waited for a CPU{beyond}", percent(share));
@@ -131,7 +131,7 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
                 .into_iter()
                 .filter(|one| *one != Metric::P99 && one.row().unit != Unit::Size)
                 .collect();
-            (Some(Severity::Invalid), others, format!(", {} of p99, which stands", percent(of_p99)))
+            (Some(Severity::Invalid), others, format!(", {} of p99, which stays valid", percent(of_p99)))
         }
         _ => {
             let warns = own > GRAIN_NS && share > table::SEND_LAG.warn;
@@ -144,7 +144,7 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
             By::Race,
             severity,
             format!(
-                "{} is the 99th percentile of the generator's send lag, {} of the median latency of {}{so}",
+                "{} is the p99 of the generator's own send lag, {} of the median latency of {}{so}",
                 time_ns(own),
                 percent(share),
                 time_ns(p50)
@@ -184,7 +184,8 @@ fn median_latency_ns(parts: &[&ContenderEpoch]) -> Option<f64> {
 
 fn offered_not_achieved(result: &ContenderResult) -> Option<Reading> {
     let achieved = result.achieved_share?;
-    let message = format!("{} of the requests that were due were kept up with", percent(achieved));
+    let message =
+        format!("{} is the share of due requests that the contender kept up with", percent(achieved));
     Some(table::OFFERED_NOT_ACHIEVED.read(By::Race, 1.0 - achieved, message))
 }
 
@@ -207,7 +208,7 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> 
         By::Race,
         (apart > limit).then_some(Severity::Invalid),
         format!(
-            "{} between requests in flight ({}) and throughput times latency ({})",
+            "{} apart: requests in flight ({}) and throughput times latency ({})",
             percent(apart),
             three_digits(in_flight),
             three_digits(product)
@@ -268,7 +269,7 @@ fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
         By::Race,
         critical.then_some(Severity::Warn),
         format!(
-            "{} {word} when the generator works {} longer on every request{so}",
+            "{} {word} when deadheat makes the generator work {} longer on every request{so}",
             percent(slower.abs()),
             time_ns(handicap.added_ns as f64)
         ),
@@ -287,30 +288,34 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
         By::Race,
         severity,
         format!(
-            "{} times held back for {} by a CPU quota that {asked}",
+            "{} times throttled for {} by a CPU quota that {asked}",
             whole(all.periods),
             time_ns(all.ns as f64)
         ),
     ))
 }
 
-/// Without control groups, signals freeze and thaw the contenders, and each of their threads runs for a moment to handle a signal. Under a
-/// closed load this is negligible compared with the many requests of a slice; at a fixed rate a slice may have only a few hundred requests.
+/// Without control groups, signals freeze and thaw the contenders, and each of their threads runs for a moment to handle a signal. At a fixed
+/// rate, a slice may have only a few hundred requests to share that. The limit and both sizes are those of `bench/everybody.py`.
 fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     let by_signal = scene.record.machine.cgroup == CgroupKind::None;
     let is_cpu = scene.judged.contests.iter().any(|contest| contest.metric == Metric::Cpu);
-    if !by_signal || !is_cpu || scene.plan.shape.rate_per_s().is_none() {
+    let (metrics, size) = if scene.plan.shape.is_closed() {
+        (vec![Metric::Throughput, Metric::Cpu], "ratios of unlike servers may be 3 % off")
+    } else if is_cpu && scene.plan.shape.rate_per_s().is_some() {
+        let size = "with many threads, the measured CPU time per request may be up to 5 % too high";
+        (vec![Metric::Cpu], size)
+    } else {
+        return None;
+    };
+    if !by_signal {
         return None;
     }
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
     let short = slice_ns < SHORT_SLICE_NS;
-    let so = if short {
-        ": the CPU time per request of one with many threads reads up to 5 % too high"
-    } else {
-        ""
-    };
+    let so = if short { format!(": {size}") } else { String::new() };
     Some(Reading {
-        metrics: vec![Metric::Cpu],
+        metrics,
         ..table::FROZEN_BY_SIGNAL.say(
             By::Race,
             short.then_some(Severity::Warn),
@@ -332,7 +337,7 @@ fn held_back(scene: &Scene<'_>) -> Option<Reading> {
     // A throttled period counts even if its time is less than a nanosecond.
     let read = share.max(if all.periods > 0 { f64::MIN_POSITIVE } else { 0.0 });
     let message = format!(
-        "{} times deadheat itself, its generator and all contenders were held back by a CPU quota, for {} of the {of_what}",
+        "{} times a CPU quota throttled deadheat itself, its generator and all contenders, for {} of the {of_what}",
         whole(all.periods),
         percent(share)
     );
@@ -346,7 +351,7 @@ fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
     Some(table::LISTEN_OVERFLOWS.read(
         By::Race,
         dropped as f64,
-        format!("{} connections were turned away by a full listener while it was loaded", whole(dropped)),
+        format!("{} connections found its listen backlog full while it was loaded", whole(dropped)),
     ))
 }
 
