@@ -30,7 +30,7 @@ pub const NULL_COMMAND: &str = "__null";
 const WARMUP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_secs(1);
 /// Minimum length of the measurement.
-const SHORTEST: Duration = Duration::from_millis(200);
+const SHORTEST: Duration = Duration::from_millis(100);
 /// Interval between checks whether the server still runs.
 const GLANCE: Duration = Duration::from_millis(200);
 
