@@ -55,7 +55,7 @@ export function limitsText({ cpus, cpuset = [], memory_bytes }: Limits = {}): st
 }
 
 export const ENDED: Record<string, string> = {
-  decided: "decided", maximum: "went to the most epochs", budget: "ended by its budget", stopped: "stopped early",
+  decided: "decided", maximum: "maximum reached", budget: "ended by its budget", stopped: "stopped early",
   unavailable: "contenders became unavailable", unfinished: "not finished",
 };
 

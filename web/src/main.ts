@@ -31,7 +31,7 @@ function head(context: Context): HTMLElement {
       plan.title || plan.study !== "ad-hoc" ? plain(plan.study) : null, date(started_unix_ms), where,
       `margin ${percent(context.margin)}`, `deadheat ${plain(version)}`,
     ].filter(Boolean).join(" · ")),
-    found.complete ? null : h("p", { class: "flag" }, "This race did not come to its planned end: what follows is what had been measured by then."));
+    found.complete ? null : h("p", { class: "flag" }, "This race is incomplete: these are the results so far."));
 }
 
 function contents(sections: HTMLElement[]): HTMLElement {
@@ -86,7 +86,7 @@ function show(): void {
     h("a", { class: "skip", href: "#main" }, "To the verdict"),
     head(context), contents(all),
     h("main", { id: "main", tabindex: "-1" }, ...all),
-    h("footer", {}, h("p", {}, "Made by deadheat from the record alone. This page asks nothing of anybody: it has no address of another machine in it.")));
+    h("footer", {}, h("p", {}, "Made by deadheat from the record alone. This page loads nothing from the network: it contains no address of another machine.")));
   const now = () => String(Math.round(performance.now()));
   drawFigures(() => { document.documentElement.dataset.drawn = now(); });
   document.documentElement.dataset.ready = now();

@@ -82,7 +82,7 @@ describe("what numbers rest on", () => {
       ["cold-start", "20 fresh starts of each, by turns", item, "–", "nothing", "one"],
       ["serialize", "serialize as each measures it itself, a fresh process each time", item, "–", "nothing", "one"],
     ]);
-    assert.match(await page.textContent('[data-scenario="json"] .facts'), /Zipf's law, exponent 1\.1 · held to 0\.5 cores of CPU time, core 0 alone, 256 MiB of memory · 6 epochs/);
+    assert.match(await page.textContent('[data-scenario="json"] .facts'), /Zipf's law, exponent 1\.1 · limited to 0\.5 cores of CPU time, core 0 alone, 256 MiB of memory · 6 epochs/);
   }));
 
   it("the order of every round of every epoch, in time order", () => on("whole", {}, async ({ page, document: { record } }) => {

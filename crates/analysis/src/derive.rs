@@ -151,7 +151,7 @@ fn out_reason(record: &Record, name: &str) -> String {
     let later = record.out_in.iter().find(|(one, scenario)| one == name && Some(scenario) != first);
     let from = later.map_or_else(String::new, |(_, scenario)| format!("from scenario {scenario} on: "));
     from + &match record.differences.iter().filter(|one| one.contender == name).count() {
-        0 => "put out of the race; its findings say why".into(),
+        0 => "excluded from the race; its findings say why".into(),
         1 => "answers differently in 1 place; make it answer like the others".into(),
         n => format!("answers differently in {n} places; make it answer like the others"),
     }

@@ -27,7 +27,7 @@ fn races() -> Vec<(&'static str, Record)> {
         ("noisy", Race { noise: (0.08, 0.02), ..race(two(11_700.0)) }.record()),
         ("three in four metrics", Race { metrics, ..race(three) }.record()),
         ("fresh starts", starts),
-        ("nobody to compare with", race(vec![Racer::new("node", 11_400.0)]).record()),
+        ("no other contender to compare with", race(vec![Racer::new("node", 11_400.0)]).record()),
     ]
 }
 

@@ -83,8 +83,7 @@ Examples:
   deadheat race -n node -n bun 'node a.mjs' 'bun b.ts' -c 128 --profile full
   deadheat race studies/trending --metric p99 --rate 2000 --json trending.json
 
-A command gets its port in the environment variable PORT and wherever {port} stands in it. With https:// in --url it must \
-listen with TLS: the files of its certificate and key are in CERT and KEY, and wherever {cert} and {key} stand.";
+deadheat tells a command its port in the environment variable PORT, and replaces {port} in the command. With https:// in --url, the command must listen with TLS: CERT and KEY name the files of its certificate and key, and deadheat replaces {cert} and {key}.";
 
 /// Options of `race`.
 #[derive(Debug, Args)]
@@ -150,7 +149,7 @@ pub(crate) struct CheckFlags {
     /// Count a request as failed if its answer takes longer than this [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Give up on a contender that has no right answer after this time [default: 30s]
+    /// Give up on a contender that gives no right answer within this time [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) ready_timeout: Option<Duration>,
 }

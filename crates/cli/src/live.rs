@@ -181,7 +181,7 @@ impl Observer for Shown<'_> {
             Event::Pilot { scenario, warmup } => {
                 if live.bar.is_none() {
                     live.say(&format!(
-                        "{}: every start is warmed up for {}",
+                        "{}: deadheat warms up every start for {}",
                         lines_plain(scenario),
                         seconds(*warmup)
                     ));

@@ -83,7 +83,7 @@ fn pauses_are_counted_with_logging_on_and_epochs_know_nothing_of_it() {
         let logged = std::fs::read_to_string(&path).unwrap().contains("ms clock");
         assert_eq!(logged, path.ends_with(log.file_name().unwrap()), "{}", path.display());
     }
-    assert!(outcome.stdout.contains("from a diagnostic pass of its own"), "{outcome}");
+    assert!(outcome.stdout.contains("from a separate diagnostic pass"), "{outcome}");
     kit.assert_nothing_left();
 }
 

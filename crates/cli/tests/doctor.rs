@@ -108,10 +108,10 @@ fn the_proof_plants_what_it_says_and_counts_what_came_of_it() {
         (contender - baseline) * plant["step_ns"].as_f64().unwrap() / plant["cost_ns"].as_f64().unwrap();
     assert!((more - 0.05).abs() < 0.001, "{more}");
     outcome
-        .assert_stderr_has("at the most; Ctrl-C keeps")
+        .assert_stderr_has("; Ctrl-C keeps the finished races")
         .assert_stderr_has("1/3 A/A")
         .assert_stderr_has("3/3 5 %");
-    outcome.assert_stdout_has("proof: margin 3 %").assert_stdout_has("true");
+    outcome.assert_stdout_has("known result; margin 3 %").assert_stdout_has("requested; measured");
     kit.assert_nothing_left();
 }
 
@@ -131,7 +131,7 @@ fn the_end_that_a_person_asks_for_keeps_what_was_found() {
     after(&mut running, "1/20 ");
     assert!(running.signal(Signal::INT));
     let outcome = running.wait();
-    outcome.assert_status(130).assert_stdout_has("interrupted").assert_stdout_has("proof: margin");
+    outcome.assert_status(130).assert_stdout_has("interrupted").assert_stdout_has("known result; margin");
     let json = outcome.json();
     assert_eq!(json["interrupted"], true);
     assert!(!json["proof"]["results"].as_array().unwrap().is_empty());

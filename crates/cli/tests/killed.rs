@@ -117,7 +117,7 @@ fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     let findings = document["scenarios"][0]["findings"].as_array().unwrap();
     let said =
         findings.iter().find(|one| one["code"] == "warm-up-lengthened").unwrap()["message"].to_string();
-    assert!(said.contains("a still climbed by 2") && said.contains("4 epochs were set aside"), "{said}");
+    assert!(said.contains("a still got 2") && said.contains("4 epochs do not count"), "{said}");
     assert_eq!(document["record"]["set_aside"].as_array().unwrap().len(), 4);
     for epoch in document["record"]["epochs"].as_array().unwrap() {
         assert!(epoch["contenders"][0]["warmup_ns"].as_u64().unwrap() >= 2_000_000_000, "{epoch}");
@@ -250,7 +250,9 @@ fn a_race_does_not_go_on_with_other_versions() {
     let resumed = resume(&kit, "r.jsonl");
     kit.deadheat(["report", "r.jsonl", "--json", "done.json"]).run().assert_status(0);
     assert_measured(&resumed, &document(&kit, "done.json"));
-    resumed.assert_stderr_has("whether a is still of version 1.0 is not known: `cat a.txt` exited with 1");
+    resumed.assert_stderr_has(
+        "deadheat cannot check whether a still has version 1.0: `cat a.txt` exited with 1",
+    );
     kit.file("a.txt", "2.0\n");
     let again = resume(&kit, "r.jsonl");
     assert_eq!(again.status(), resumed.status(), "a race that is over is only shown again\n{again}");
@@ -269,7 +271,7 @@ fn a_race_does_not_go_on_on_another_machine() {
     let moved = format!("{}\n{{\"line\":\"epoch\",\"scen", all.join("\n"));
     kit.file("r.jsonl", &moved);
     let refused = resume(&kit, "r.jsonl");
-    refused.assert_status(2).assert_stderr_has("r.jsonl: the race was begun on another machine");
+    refused.assert_status(2).assert_stderr_has("r.jsonl: the race started on another machine");
     refused.assert_stderr_has("processor Other CPU then, ").assert_stderr_has("race again without --resume");
     assert_eq!(kit.read("r.jsonl"), moved, "the record stays as it is");
     kit.assert_nothing_left();

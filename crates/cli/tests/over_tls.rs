@@ -144,11 +144,17 @@ fn said(kit: &Kit, scheme: &str, command: &str) -> String {
 fn tls_on_one_side_only_is_told_with_what_to_do() {
     let (kit, _turn) = (kit(), turn());
     let told = said(&kit, "https", &server_line(&[]));
-    assert!(told.contains("the server does not speak TLS here") && told.contains("CERT and KEY"), "{told}");
+    assert!(
+        told.contains("the server does not expect TLS on this port") && told.contains("CERT and KEY"),
+        "{told}"
+    );
     let told = said(&kit, "http", &server_line(&["--tls"]));
-    assert!(told.contains("the server speaks TLS here") && told.contains("https:// in --url"), "{told}");
+    assert!(
+        told.contains("the server expects TLS on this port") && told.contains("https:// in --url"),
+        "{told}"
+    );
     let told = said(&kit, "https", &server_line(&["--tls"]));
-    assert!(told.contains("unknown issuer") && told.contains("the certificate of the race"), "{told}");
+    assert!(told.contains("unknown issuer") && told.contains("the race's certificate"), "{told}");
 }
 
 #[test]
@@ -157,6 +163,6 @@ fn a_certificate_is_only_made_for_https() {
     let outcome = kit.race().contender("a", &secured(&[])).contender("b", &secured(&[])).run();
     outcome
         .assert_status(2)
-        .assert_stderr_has("{cert} stands in")
+        .assert_stderr_has("uses {cert}, but the URL is not https")
         .assert_stderr_has("https://127.0.0.1:{port}/");
 }

@@ -57,7 +57,9 @@ fn without_an_option_it_is_shown_and_one_thing_goes_to_standard_output() {
 fn a_hit_rate_that_was_asked_for_is_shown_everywhere() {
     let kit = kit();
     let outcome = kit.deadheat(["report", "race.json", "--hit-rate", "80%"]).run();
-    outcome.assert_status(0).assert_stdout_has("a model of users behind an edge cache: 80 % hits of 10.0 ms");
+    outcome
+        .assert_status(0)
+        .assert_stdout_has("a model of users behind an edge cache: 80 % hits, which take 10.0 ms");
     let json: Value = serde_json::from_str(
         &kit.deadheat(["report", "race.json", "--hit-rate", "0.8", "--json", "-"]).run().stdout,
     )
@@ -185,15 +187,14 @@ fn what_is_no_audit_of_the_same_study_is_refused() {
             outcome.assert_stderr_has(text);
         }
     };
-    let named =
-        ["--audit other.json: it is of the study ssr, and race.json is of trending", "deadheat audit STUDY"];
+    let named = [
+        "--audit other.json: this audit is of the study ssr, but race.json is of trending",
+        "deadheat audit STUDY",
+    ];
     refused("race.json --html r.html --audit other.json", &named);
     refused("race.json --html r.html --audit race.json", &["race.json: not an audit", "deadheat.record/1"]);
     refused("race.json --html r.html --audit absent.json", &["absent.json"]);
-    refused(
-        "race.json --csv tables --audit audit.json",
-        &["nothing that is written here shows an audit", "--html"],
-    );
+    refused("race.json --csv tables --audit audit.json", &["none of these outputs shows an audit", "--html"]);
     assert!(!kit.path().join("r.html").exists() && !kit.path().join("tables").exists());
 }
 

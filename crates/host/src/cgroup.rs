@@ -143,7 +143,7 @@ impl Hierarchy {
     pub fn make_limited(&self, name: &str, limits: &Limits) -> Result<Option<Cgroup>, String> {
         let Some(mut group) = self.make(name) else {
             return if limits.need_groups() {
-                Err(limits::not_here("no control group can be made"))
+                Err(limits::not_here("deadheat cannot create a control group"))
             } else {
                 Ok(None)
             };

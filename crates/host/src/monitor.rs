@@ -239,8 +239,8 @@ impl Monitor {
         self.moment(0).all.machine.is_none().then(|| {
             Finding::warn(
                 "foreign-cpu-unknown",
-                "what other programs use of our cores cannot be told: neither the root control group nor /proc/stat can be read",
-                "make /proc/stat readable where deadheat runs, or see to it yourself that nothing else runs",
+                "deadheat cannot measure the CPU time of other programs: it can read neither the root control group nor /proc/stat",
+                "make /proc/stat readable where deadheat runs, or make sure yourself that no other programs run",
             )
         })
     }
@@ -315,8 +315,8 @@ pub fn processors_sleep(why: &str, remedy: &str) -> Finding {
 fn stalls_unknown(error: &io::Error) -> Finding {
     Finding::warn(
         "stalls-unknown",
-        format!("for how long the hypervisor lets our cores stand still cannot be told: {error}"),
-        "race as root, with CAP_SYS_NICE (`docker run --cap-add SYS_NICE`) or after `ulimit -r 1`: real-time threads see it",
+        format!("deadheat cannot measure for how long the hypervisor stops deadheat's cores: {error}"),
+        "race as root, with CAP_SYS_NICE (`docker run --cap-add SYS_NICE`) or after `ulimit -r 1`: only real-time threads can measure it",
     )
 }
 

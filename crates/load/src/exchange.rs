@@ -64,13 +64,13 @@ pub enum ExchangeError {
     #[error("no complete answer within {0:?}")]
     Timeout(Duration),
     /// There was no complete TLS handshake within the timeout.
-    #[error("no TLS handshake within {0:?}; does the server speak TLS here?")]
+    #[error("no TLS handshake within {0:?}; does the server expect TLS on this port?")]
     Handshake(Duration),
     /// TLS failed.
     #[error(transparent)]
     Tls(#[from] TlsFailure),
     /// The server answered plain HTTP with TLS.
-    #[error("the server speaks TLS here: it answered plain HTTP with a TLS alert")]
+    #[error("the server expects TLS on this port: it answered plain HTTP with a TLS alert")]
     SpeaksTls,
     /// The bytes received are not an HTTP/1.x answer.
     #[error("the answer is not sound HTTP/1.1: {0}")]

@@ -30,7 +30,7 @@ fn race(report: &Report, audit: Option<&AuditRecord>) -> String {
     let title = plan.title.as_ref().map_or_else(|| code(&report.study), |title| text(title));
     let mut out = format!("## deadheat: {title}\n");
     if !report.complete {
-        out += "\n**This race did not come to its planned end.**\n";
+        out += "\n**This race is incomplete.**\n";
     }
     for one in &report.scenarios {
         // A sweep takes the place of its first point.
@@ -79,7 +79,7 @@ fn collectors(all: &[(String, &CollectorResult)], axis: &str) -> String {
         (&titles[..], "--:|---|---|--:|--:|--:")
     };
     format!(
-        "\nPauses of garbage collectors, from a diagnostic pass of its own with their logging on:\n{}",
+        "\nPauses of garbage collectors, from a separate diagnostic pass with their logging on:\n{}",
         table(titles, rules, all.iter().map(row))
     )
 }
@@ -97,7 +97,7 @@ fn said(one: &Comparison) -> String {
 fn published(audit: &AuditRecord) -> String {
     let source = match &audit.record {
         Some(file) => format!("its figures are from {}", code(file)),
-        None => "nothing was held against this machine".into(),
+        None => "the claims were not compared with this machine".into(),
     };
     format!(
         "\n### Published claims\n\n{}; {source}.\n\n{}",

@@ -306,14 +306,14 @@ fn who_was_put_out_is_told() {
     let asked = CompareOptions { contenders: vec!["api".into()], ..CompareOptions::default() };
     let alone = compared_as(&old, &new, &asked);
     assert!(alone.is_invalid() && alone.scenarios[0].changes.is_empty());
-    assert!(terminal::comparison(&alone, &WIDE).contains("api: it was put out of the new race"));
+    assert!(terminal::comparison(&alone, &WIDE).contains("api: it was excluded from the new race"));
     // Out of the old one there is nothing to compare with, and the others are compared.
     let (mut old, new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
     old.out.push("api".into());
     let document = compared(&old, &new);
     assert!(!document.is_invalid() && findings(&document).contains(&("not-raced", Severity::Warn)));
     let error = races(&named("main.jsonl", &old), &named("b", &new), &asked).unwrap_err().to_string();
-    assert_eq!(error, "main.jsonl: nobody is left to compare with: api was put out of that race");
+    assert_eq!(error, "main.jsonl: no contender is left to compare with; excluded from that race: api");
 }
 
 /// What is divided by who was put out cannot be told.
@@ -380,13 +380,13 @@ fn names_are_matched_mapped_and_chosen() {
         races(&named("main.jsonl", &old), &named("branch.jsonl", &new), asked).unwrap_err().to_string()
     };
     let asked = CompareOptions { map: vec![("x".into(), "api-2".into())], ..CompareOptions::default() };
-    assert_eq!(refused(&asked), "--map x: main.jsonl has none of that name; it has limit, api");
+    assert_eq!(refused(&asked), "--map x: not in main.jsonl, which has limit, api");
     let asked = CompareOptions { contenders: vec!["api".into()], ..CompareOptions::default() };
-    assert_eq!(refused(&asked), "--contender api: branch.jsonl has none of that name; it has limit, api-2");
+    assert_eq!(refused(&asked), "--contender api: not in branch.jsonl, which has limit, api-2");
     let asked = CompareOptions { reference: Some("api-2".into()), ..CompareOptions::default() };
-    assert_eq!(refused(&asked), "--reference api-2: main.jsonl has none of that name; it has limit, api");
+    assert_eq!(refused(&asked), "--reference api-2: not in main.jsonl, which has limit, api");
     let asked = CompareOptions { scenarios: vec!["x".into()], ..CompareOptions::default() };
-    assert_eq!(refused(&asked), "--scenario x: main.jsonl has none of that name; it has closed-64");
+    assert_eq!(refused(&asked), "--scenario x: not in main.jsonl, which has closed-64");
     new.plan.contenders[0].name = "limit-2".into();
     let error = races(&named("a", &old), &named("b", &new), &CompareOptions::default()).unwrap_err();
     assert!(matches!(error, CompareError::Nothing { what: "contender", .. }));
@@ -435,7 +435,7 @@ fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
     assert!(text.contains("fail if 'slower by 3%': holds: api in closed-64 (throughput)\n"), "{text}");
     let asked = CompareOptions { metrics: vec![Metric::P99], conditions, ..CompareOptions::default() };
     let error = races(&named("a", &old), &named("b", &new), &asked).unwrap_err().to_string();
-    assert!(error.starts_with("--fail-if cpu slower by 3%: what --metric leaves"), "{error}");
+    assert!(error.starts_with("--fail-if cpu slower by 3%: not in what --metric leaves"), "{error}");
 }
 
 /// An epoch of 500 requests has five beyond p99.
@@ -452,9 +452,12 @@ fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
     assert_eq!((one.old, one.ratio, one.verdict), (None, None, VerdictWord::Inconclusive));
     assert!(document.is_unknown() && !document.is_invalid());
     let (text, page) = (terminal::comparison(&document, &WIDE), markdown(&document));
-    let said = "fail if 'p99 slower by 10%': cannot be told: not compared: api in closed-64 (p99)\n";
+    let said = "fail if 'p99 slower by 10%': unknown, because it was not compared: api in closed-64 (p99)\n";
     assert!(text.contains(said), "{text}");
-    assert!(page.contains("**cannot be told**: not compared: `api` in `closed-64` (`p99`)"), "{page}");
+    assert!(
+        page.contains("**unknown**, because it was not compared: `api` in `closed-64` (`p99`)"),
+        "{page}"
+    );
     assert!(!compared_as(&old, &new, &asked("slower by 10%", None)).is_unknown());
 }
 
@@ -524,7 +527,7 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
         let refused = |asked: &CompareOptions| {
             races(&named("a", &old), &named("b", &new), asked).unwrap_err().to_string()
         };
-        let there = format!("what both records measured has none of that name; it has {word}");
+        let there = format!("not in what both records measured, which has {word}");
         let asked = CompareOptions { metrics: vec![Metric::P99], ..CompareOptions::default() };
         assert_eq!(refused(&asked), format!("--metric p99: {there}"));
         let conditions = vec![fail_if("p99 slower", Some(Metric::P99), ConditionKind::Slower(0.0), false)];

@@ -156,7 +156,7 @@ fn a_quota_is_told_with_what_it_did() {
     race.racers[1].timeouts = 2;
     let mut record = race.record();
     let plain = markdown(&Report::of(&record).unwrap());
-    assert!(!plain.contains("was held to"), "{plain}");
+    assert!(!plain.contains("was limited to"), "{plain}");
     let limits = &mut record.plan.scenarios[0].limits;
     (limits.cpus, limits.memory_bytes) = (Some(1.0), Some(512 << 20));
     for part in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders) {
@@ -165,7 +165,7 @@ fn a_quota_is_told_with_what_it_did() {
     }
     let document = Report::of(&record).unwrap();
     let text = markdown(&document);
-    let (_, quota) = text.split_once("\nEach contender was held to 1 core and 512 MiB:\n").unwrap();
+    let (_, quota) = text.split_once("\nEach contender was limited to 1 core and 512 MiB:\n").unwrap();
     assert!(
         quota.starts_with(
             "\n| contender | processes | of quota | throttled periods | timeouts | slowest | received |\n"
@@ -177,7 +177,7 @@ fn a_quota_is_told_with_what_it_did() {
     assert!(row[2].starts_with("98") && row[5].ends_with(" ms"), "{quota}");
     assert!(row[6].starts_with("4.") && row[6].ends_with(" MiB/s"), "{quota}");
     let shown = terminal::render(&Report::of(&record).unwrap(), &WIDE);
-    let (_, below) = shown.split_once("each contender was held to 1 core and 512 MiB\n").unwrap();
+    let (_, below) = shown.split_once("each contender was limited to 1 core and 512 MiB\n").unwrap();
     let line = below.lines().nth(1).unwrap();
     assert_eq!(line.split_whitespace().take(2).collect::<Vec<_>>(), ["bun", "3"], "{shown}");
     for cell in &row[2..] {

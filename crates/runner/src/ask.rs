@@ -95,7 +95,7 @@ impl LoadGenerator for LocalGenerator {
 fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
     match error {
         ExchangeError::Tls(TlsFailure::Certificate(_)) => Some(
-            "let it use the certificate of the race, whose file is in CERT or {cert}, and its key in KEY or {key}",
+            "let it use the race's certificate: CERT or {cert} names its file, KEY or {key} that of its key",
         ),
         ExchangeError::Tls(TlsFailure::NotTls | TlsFailure::Ended) | ExchangeError::Handshake(_) => Some(
             "let it listen with TLS when CERT and KEY name the files of a certificate and its key, or race it without TLS",
@@ -104,9 +104,9 @@ fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
             "let it listen without TLS, or race it over TLS: https:// in --url, `tls = true` in a study's scenario",
         ),
         // Some servers close the connection without an answer.
-        ExchangeError::Closed { received: 0 } if !tls => {
-            Some("if it speaks TLS, race it over TLS: https:// in --url, `tls = true` in a study's scenario")
-        }
+        ExchangeError::Closed { received: 0 } if !tls => Some(
+            "if it listens with TLS, race it over TLS: https:// in --url, `tls = true` in a study's scenario",
+        ),
         _ => None,
     }
 }
@@ -130,7 +130,8 @@ pub(crate) fn ask_all(
             let _ = sender.send((place, answer.map_err(|error| NoAnswer::of(&error, tls.is_some()))));
         });
         if let Err(error) = asking {
-            answers[place] = Some(Err(NoAnswer::plain(format!("it could not be asked: {error}"))));
+            answers[place] =
+                Some(Err(NoAnswer::plain(format!("deadheat could not send the request: {error}"))));
         }
     }
     drop(sender);
@@ -143,7 +144,7 @@ pub(crate) fn ask_all(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    let missing = || Err(NoAnswer::plain("it could not be asked"));
+    let missing = || Err(NoAnswer::plain("deadheat could not send the request"));
     Some(answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect())
 }
 
@@ -234,12 +235,12 @@ pub(crate) mod tests {
         };
         let plain = server(|_| Some("plain".into()));
         let told = reason(&plain, Some(settings));
-        assert!(told.contains("does not speak TLS here") && told.contains("CERT and KEY"), "{told}");
+        assert!(told.contains("does not expect TLS on this port") && told.contains("CERT and KEY"), "{told}");
         let alert = raw(&[21, 3, 3, 0, 2, 2, 70]);
         let told = reason(&alert, None);
-        assert!(told.contains("speaks TLS here") && told.contains("https://"), "{told}");
+        assert!(told.contains("expects TLS on this port") && told.contains("https://"), "{told}");
         let told = reason(&raw(&[]), None);
-        assert!(told.contains("after 0 bytes") && told.contains("if it speaks TLS"), "{told}");
+        assert!(told.contains("after 0 bytes") && told.contains("if it listens with TLS"), "{told}");
         let told = reason(&raw(b"HTTP/1.1 200 OK\r\n"), None);
         assert!(!told.contains("TLS"), "{told}");
     }

@@ -180,15 +180,14 @@ fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
 }
 
 fn silent(name: &str, kind: CollectorKind) -> Finding {
-    let what = format!("the log of its diagnostic pass says nothing of a collection by {}", kind.word());
-    let remedy = "see that `collector` names its runtime, and that what it sets in `env` reaches every process of it; \
-                  Deno's log needs `stdbuf`, which comes with coreutils";
+    let what = format!("the log of its diagnostic pass contains no collection by {}", kind.word());
+    let remedy = "check that `collector` names its runtime and that every process of the contender gets the variables in its `env`; Deno's log needs `stdbuf`, which comes with coreutils";
     Finding::warn("collector-silent", what, remedy).about(name)
 }
 
 fn disturbing(name: &str, why: &str) -> Finding {
     let what = format!("{why} during its diagnostic pass: pauses may be shorter than they look");
-    let remedy = "use a machine that is not shared, and stop what else runs on it";
+    let remedy = "stop other programs, or use a machine that is not shared";
     Finding::warn("collector-disturbed", what, remedy).about(name)
 }
 
@@ -200,7 +199,7 @@ fn unseen(name: &str, broken: &EpochError) -> Finding {
         }
         EpochError::Parity(differences) => {
             let first = differences.first().map(|one| format!(": {} is {}", one.path, one.got));
-            format!("it answers otherwise with its logging on{}", first.unwrap_or_default())
+            format!("it answers differently with its logging on{}", first.unwrap_or_default())
         }
         EpochError::Interrupted => "interrupted".into(),
     };

@@ -227,7 +227,7 @@ impl EpochRun<'_> {
         let ready = self.start_all(&format!("epoch-{}", self.number), &when, observer)?;
         let (mut loaded, parity) = self.open_all(ready)?;
         let measured = self.measure(&mut loaded, &parity, started, observer);
-        observer.event(&Event::Doing("stopping all"));
+        observer.event(&Event::Doing("stopping all contenders"));
         stop_all(contenders_of(loaded).collect());
         let (contenders, rounds) = measured?;
         Ok(self.record(started_unix_ms, started, contenders, rounds))
@@ -347,7 +347,7 @@ impl EpochRun<'_> {
         if self.scenario.traffic.cold || loaded.len() < 2 || long.is_zero() {
             return Ok(());
         }
-        observer.event(&Event::Doing("waking all"));
+        observer.event(&Event::Doing("waking all contenders"));
         for place in self.places(loaded.len(), 31) {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
             let clock = self.launcher.clock;

@@ -188,7 +188,7 @@ impl Race<'_> {
         let quota = self.record.machine.details.cpu_quota.filter(|quota| *quota < cores as f64);
         let (why, remedy) = match plan.method.cpu_latency_us {
             Some(0) if quota.is_some() => (
-                "a quota of CPU time leaves none to keep them awake".to_owned(),
+                "the CPU quota leaves no time to keep them awake".to_owned(),
                 "race without a quota, or on fewer cores",
             ),
             None => ("nothing keeps them awake".to_owned(), "race with --cpu-latency 0"),
@@ -280,7 +280,9 @@ impl Race<'_> {
                 EpochError::Out(name, reason) => self.put_out(run, &name, &reason)?,
             }
         }
-        Err(RaceError::Failed("contenders fall out again and again".into()))
+        Err(RaceError::Failed(
+            "contenders kept dropping out of the race; read their logs and try their commands by hand".into(),
+        ))
     }
 
     fn end(&mut self, run: &ScenarioRun<'_>, end: End) -> Result<(), RaceError> {
@@ -433,16 +435,14 @@ impl Race<'_> {
         epoch_run: &EpochRun<'_>,
         ready: &ReadyContenders,
     ) -> Result<Option<f64>, RaceError> {
-        self.observer.event(&Event::Doing("measuring what the generator reaches against a null server"));
+        self.observer.event(&Event::Doing("measuring the generator's ceiling"));
         match ceiling::measure(epoch_run, &ready.parity) {
             Ok(rate) => Ok(Some(rate)),
             Err(_) if (self.stopped)() => Ok(None),
             Err(reason) => {
                 let finding = Finding::warn(
                     "ceiling-unknown",
-                    format!(
-                        "what the generator reaches against a server that does nothing could not be measured: {reason}"
-                    ),
+                    format!("the generator's ceiling could not be measured: {reason}"),
                     "free what it lacks (open files, memory), and race again",
                 );
                 self.note(Some(&epoch_run.scenario.name), finding)?;

@@ -55,7 +55,7 @@ pub struct Selection {
     /// Race only in these scenarios of the study; comma-separated, may be repeated [default: all]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub scenario: Vec<String>,
-    /// Compare all others with this contender only [default: the first; with three and more, every pair]
+    /// Compare all others with this contender only [default: the first; with three or more, every pair]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
 }
@@ -76,7 +76,7 @@ pub struct LoadChoices {
     /// Count a request as failed if its answer takes longer than this [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub timeout: Option<Duration>,
-    /// Give up on a contender that has no right answer after this time [default: 30s]
+    /// Give up on a contender that gives no right answer within this time [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub ready_timeout: Option<Duration>,
 }
@@ -91,7 +91,7 @@ pub struct MethodChoices {
     /// quick: 4 to 12 epochs in about 3 minutes; full: 6 to 30 epochs with a longer warm-up [default: quick]
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub profile: Option<ProfileWord>,
-    /// Least and most epochs (fresh starts), 3 to 200; one number means exactly that many [default: the profile's]
+    /// Fewest and most epochs (fresh starts), 3 to 200; one number means exactly that many [default: the profile's]
     #[arg(long, value_name = "MIN..MAX", value_parser = EpochRange::parse)]
     pub epochs: Option<EpochRange>,
     /// Start no epoch that would end after this time [default: 3m or more with quick; none with full or --epochs N]
@@ -133,7 +133,7 @@ pub struct MachineChoices {
     /// Cores of the load generator, such as 1,5-7 [default: the other cores, at most 4 of them]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub load_cpus: Option<CpuList>,
-    /// Longest time for an idle server core to wake up, or any; 0: never sleeps [default: 0 if virtual, 10us as root]
+    /// Longest wake-up time of an idle server core, or any; 0: it never sleeps [default: 0 if virtual, 10us as root]
     #[arg(long, value_name = "TIME", value_parser = values::cpu_latency)]
     pub cpu_latency: Option<CpuLatency>,
 }

@@ -33,7 +33,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let seconds = number * unit_s;
     let longest_s = 7.0 * 24.0 * 3600.0;
     if seconds < 1e-6 || seconds > longest_s {
-        return Err("a time is above zero and at most a week".into());
+        return Err("a time must be above 0 and at most a week, such as 10s".into());
     }
     Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
 }
@@ -54,7 +54,7 @@ pub fn cpu_latency(text: &str) -> Result<CpuLatency, String> {
     let most = Duration::from_millis(1);
     let limit = if text == "0us" { Duration::ZERO } else { duration_or_none(text)? };
     if limit > most {
-        return Err("it is any, or from 0 to 1ms".into());
+        return Err("write any, or a time from 0 to 1ms".into());
     }
     Ok(CpuLatency(Some(limit.as_micros() as u32)))
 }
@@ -70,12 +70,12 @@ pub fn slice(text: &str) -> Result<Duration, String> {
 
 /// Parses a margin of equivalence: `3%` or `0.03`.
 pub fn margin(text: &str) -> Result<f64, String> {
-    share(text, 0.5, "a margin lies above 0 and is at most 50%: write 3% or 0.03")
+    share(text, 0.5, "a margin must be above 0 and at most 50%: write 3% or 0.03")
 }
 
 /// Parses an error rate: `0.025` or `2.5%`.
 pub fn alpha(text: &str) -> Result<f64, String> {
-    share(text, 0.5, "an error rate lies above 0 and is at most 0.5: write 0.025 or 2.5%")
+    share(text, 0.5, "an error rate must be above 0 and at most 0.5: write 0.025 or 2.5%")
 }
 
 fn share(text: &str, most: f64, allowed: &str) -> Result<f64, String> {
@@ -88,7 +88,7 @@ fn share(text: &str, most: f64, allowed: &str) -> Result<f64, String> {
 pub fn hit_rate(text: &str) -> Result<f64, String> {
     let none = text.trim_end_matches('%').parse::<f64>().is_ok_and(|number| number == 0.0);
     let rate = if none { Some(0.0) } else { share(text, 1.0, "").ok().filter(|share| *share < 1.0) };
-    rate.ok_or_else(|| "a hit rate lies from 0 to below 1: write 0.92 or 92%".into())
+    rate.ok_or_else(|| "a hit rate must be from 0 to below 1: write 0.92 or 92%".into())
 }
 
 /// Parses a rate in requests per second.

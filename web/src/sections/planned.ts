@@ -15,7 +15,7 @@ export function planned(context: Context): HTMLElement[] {
     ...table({ caption: "What was added to the environment", columns: ["of", "variable", "value"], rows: environment(plan) }, "environment"),
     ...table({ caption: "Commands that contenders measure with", columns: ["contender", "measure", "command"], rows: measures(plan) }, "measures"),
     ...table({
-      caption: "Loads", columns: ["scenario", "load", "requests", "beside its shape", "held to", "rounds per epoch"],
+      caption: "Loads", columns: ["scenario", "load", "requests", "beside its shape", "limited to", "rounds per epoch"],
       rows: plan.scenarios.map((one) => load(context, plan, one)),
     }, "loads"),
   ];

@@ -16,7 +16,7 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
   const planned = context.planned(scenario.name);
   const limits = limitsText(planned?.limits);
   const facts = [
-    context.load(scenario.name), trafficText(planned?.traffic), limits && `held to ${limits}`,
+    context.load(scenario.name), trafficText(planned?.traffic), limits && `limited to ${limits}`,
     `${scenario.epochs} epoch${scenario.epochs === 1 ? "" : "s"}`, ENDED[scenario.ended] ?? scenario.ended,
   ].filter((one): one is string => Boolean(one)).map(plain).join(" · ");
   const counted = [invalid && `${invalid} that take${invalid === 1 ? "s" : ""} numbers away`, warnings && `${warnings} warning${warnings === 1 ? "" : "s"}`];

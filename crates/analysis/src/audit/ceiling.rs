@@ -21,7 +21,7 @@ pub(super) fn concluded(mut audit: GeneratorAudit, claims: &[Claim]) -> Generato
     let said = measured(&audit, reached);
     if let Some(share) = audit.server_share.filter(|share| *share >= SATURATED) {
         audit.text = format!(
-            "{said}; the null server was the limit ({} of its cores), so that this says nothing of what the generator can do",
+            "{said}; the null server was the limit ({} of its cores), so this does not show what the generator can do",
             percent(share)
         );
         return audit;
@@ -53,7 +53,10 @@ fn granted(audit: &GeneratorAudit, claims: &[Claim]) -> Option<(u32, f64)> {
 fn aside(audit: &GeneratorAudit, granted: Option<(u32, f64)>) -> String {
     let Some((threads, times)) = granted else { return String::new() };
     let so = if audit.beyond.is_empty() { "" } else { ", which is not enough" };
-    format!(" (the article's {threads} threads were granted {} times as much{so})", three_digits(times))
+    format!(
+        " (for the article's {threads} threads, deadheat allows {} times as much{so})",
+        three_digits(times)
+    )
 }
 
 fn measured(audit: &GeneratorAudit, reached: f64) -> String {

@@ -37,7 +37,7 @@ const UNCOMPARED: [(&str, &str); 4] = [
     ("warmup_s", "a race measures the warm-up in its pilot and excludes it from what it compares"),
     (
         "timeouts",
-        "a count of one run, made by how long that was and how long its client waited: no two machines compare",
+        "a count from one run, which depends on its length and on its client's timeout: it cannot be compared between machines",
     ),
     (
         "connect_errors",
@@ -45,7 +45,7 @@ const UNCOMPARED: [(&str, &str); 4] = [
     ),
     (
         "edge_cache_hit_rate",
-        "an assumption about users, which no race measures: the model of an edge cache takes it",
+        "an assumption about users, which no race measures: the model of an edge cache uses it",
     ),
 ];
 
@@ -201,7 +201,7 @@ impl<'a> Race<'a> {
             return Err((*why).into());
         }
         if claim.metric.ends_with("_cv") {
-            return Err("how alike the runs of one start are: intervals here are over fresh starts".into());
+            return Err("it describes runs within one start, but intervals here are over fresh starts".into());
         }
         let wanted = self.wanted(&claim.metric).ok_or("deadheat does not measure this")?;
         let named = claim.contender.as_deref().zip(figure(claim));
@@ -252,7 +252,7 @@ impl<'a> Race<'a> {
             Some((_, name, _)) if *name == side.contender && known.len() > 1 => Partner::Itself,
             Some((at, name, figure)) if *name != side.contender => Partner::Of(*at, name, figure.clone()),
             _ if others => Partner::Nobody("no other contender with a published figure was raced"),
-            _ => Partner::Nobody("no other contender's figure was published that it could be divided by"),
+            _ => Partner::Nobody("no figure of another contender was published to divide it by"),
         }
     }
 }
@@ -305,8 +305,8 @@ fn cannot_tell(published: Published, found: &Found, margin: f64) -> Option<&'sta
     let (low, high) = found.interval?;
     let alike = (1.0 / (1.0 + margin)..=1.0 + margin).contains(&published.value);
     let (apart, none) = (
-        "the race cannot tell: its interval has room for the published ratio, and for no difference as well",
-        "the race cannot tell: its interval has room for the published ratio, and for a difference as well",
+        "inconclusive: the interval contains the published ratio, but also 1, which is no difference",
+        "inconclusive: the interval contains the published ratio, but also ratios beyond the margin",
     );
     match alike {
         false if low <= 1.0 && high >= 1.0 => Some(apart),
@@ -319,7 +319,7 @@ fn cannot_tell(published: Published, found: &Found, margin: f64) -> Option<&'sta
 fn judged(one: &mut ClaimHere, published: Published, found: &Found, margin: f64) {
     one.here = Some(found.value);
     let Some((low, high)) = found.interval else {
-        one.note = Some("fewer than two epochs: there is no interval to hold it against".into());
+        one.note = Some("fewer than two epochs: there is no interval to compare it with".into());
         return;
     };
     (one.low, one.high) = (Some(low), Some(high));
@@ -335,7 +335,7 @@ fn judged(one: &mut ClaimHere, published: Published, found: &Found, margin: f64)
         (false, false) => ClaimVerdict::NotReproduced,
     };
     if one.baseline_scenario.is_some() {
-        let note = "two scenarios, raced one after the other: their epochs are no pairs, and the interval is Welch's";
+        let note = "two scenarios, raced one after the other: their epochs are not pairs, so the interval is Welch's";
         one.note = Some(note.into());
     }
 }

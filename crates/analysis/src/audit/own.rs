@@ -56,7 +56,8 @@ fn littles_law(run: &Run<'_>) -> Option<PublishedCheck> {
         return None;
     }
     let Some(connections) = run.setting("connections") else {
-        let text = "no number of connections is stated to hold throughput and latency against".into();
+        let text =
+            "the source states no number of connections to check throughput and latency against".into();
         return Some(check(run, CheckKind::LittlesLaw, CheckOutcome::Untestable, (None, None), text));
     };
     match mean {
@@ -73,8 +74,7 @@ fn in_flight(run: &Run<'_>, rate: &Figure, mean: &Figure, connections: &Figure) 
     let (outcome, text) = if off.abs() <= TOLERANCE {
         (CheckOutcome::Sound, format!("{product}, on {} connections", connections.shown))
     } else if off > 0.0 {
-        let why = "a connection has one request in flight at the most, so that throughput and mean are not of the same \
-                   requests";
+        let why = "a connection has at most one request in flight, so throughput and mean are not of the same requests";
         (CheckOutcome::Contradicts, format!("{product}, on only {} connections: {why}", connections.shown))
     } else {
         let missing = of - found;
@@ -93,7 +93,7 @@ fn unaccounted(run: &Run<'_>, flight: Published, missing: f64, of: f64) -> Strin
     let share = percent(missing / of);
     let Some(failed) = run.setting("connect_errors").filter(|failed| failed.is.value > 0.0) else {
         return format!(
-            "the other {} ({share}) hung on requests that were never counted, or never were",
+            "the other {} ({share}) waited for requests that were never counted, or were never open",
             three_digits(missing)
         );
     };
@@ -101,9 +101,9 @@ fn unaccounted(run: &Run<'_>, flight: Published, missing: f64, of: f64) -> Strin
     let off = flight.off(alive);
     let left = format!("{} of them failed, which leaves {}", failed.shown, exact(alive.value));
     if off.abs() <= TOLERANCE {
-        format!("{left}: the load was of these")
+        format!("{left}: only these carried the load")
     } else {
-        format!("{left}, from which it is still {} off", percent(off.abs()))
+        format!("{left}, still {} off", percent(off.abs()))
     }
 }
 
@@ -123,11 +123,12 @@ fn between(
     );
     let possible = least <= of * (1.0 + TOLERANCE) && most.is_none_or(|most| most >= of * (1.0 - TOLERANCE));
     let (outcome, end) = if possible {
-        (CheckOutcome::Sound, format!("which {} connections can be", connections.shown))
+        (CheckOutcome::Sound, format!("which is possible on {} connections", connections.shown))
     } else {
-        (CheckOutcome::Contradicts, format!("which {} connections cannot be", connections.shown))
+        (CheckOutcome::Contradicts, format!("which is impossible on {} connections", connections.shown))
     };
-    let text = format!("no mean is given; by {} and the percentiles {span}, {end}", rate.shown);
+    let text =
+        format!("no mean is published; according to {} and the percentiles, {span}, {end}", rate.shown);
     let found = if possible { None } else { Some(if least > of { least } else { most.unwrap_or(least) }) };
     Some(check(run, CheckKind::LittlesLaw, outcome, (found, Some(of)), text))
 }
@@ -252,9 +253,9 @@ fn order(run: &Run<'_>) -> Option<PublishedCheck> {
     {
         let nearest = if mean.is.high < low { low } else { high.unwrap_or(low) };
         let text = format!(
-            "the mean of {} lies where the percentiles leave it no room: {} it would have to be {} s",
+            "the mean of {} is impossible with these percentiles: it must be {} {} s",
             mean.shown,
-            if mean.is.high < low { "at the least" } else { "at the most" },
+            if mean.is.high < low { "at least" } else { "at most" },
             three_digits(nearest)
         );
         return Some(check(
@@ -277,7 +278,8 @@ fn timeouts(run: &Run<'_>) -> Option<PublishedCheck> {
     let at = max.map_or_else(String::new, |(_, max, _)| {
         format!(", and the maximum of {} is where counting ended", max.shown)
     });
-    let text = format!("{} requests timed out: the longest times are in no latency{at}", timeouts.shown);
+    let text =
+        format!("{} requests timed out, so the latencies leave out the longest times{at}", timeouts.shown);
     Some(check(run, CheckKind::Timeouts, CheckOutcome::Weakened, (Some(timeouts.is.value), None), text))
 }
 
@@ -306,7 +308,7 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         (published(contender, claim.run()), published(baseline, other.or(claim.run())))
     else {
         let text = format!(
-            "{of}: {} times that of {to} is stated, without the figures that it is made of",
+            "{of}: the source states {} times that of {to}, but not the figures behind it",
             stated.shown
         );
         return made(CheckOutcome::Untestable, None, text);
@@ -346,7 +348,7 @@ fn spread(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         format!("less than {}", percent(stated.is.high))
     };
     let Some((sample, sd)) = Sample::of(&figures).and_then(|sample| Some((sample, sample.sd?))) else {
-        let text = format!("{of}: a variation of {limit} is stated, without the runs that it is of");
+        let text = format!("{of}: the source states a variation of {limit}, but not the runs behind it");
         return Some(check(&run, CheckKind::Spread, CheckOutcome::Untestable, (None, None), text));
     };
     let cv = sd / sample.mean;
@@ -357,8 +359,7 @@ fn spread(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
         format!(" of {} s each", three_digits(requests.is.value / sample.mean))
     });
     let text = format!(
-        "the {} runs vary by {}, and {limit} is stated: successive runs{length} of one start share its memory layout, its \
-         compiled code and the machine's state, so that it says how alike they are, and nothing of how another start would do",
+        "the {} runs vary by {}, and {limit} is stated: successive runs{length} of one start share its memory layout, its compiled code and the machine's state, so this shows how similar they are, but nothing about another start",
         sample.n,
         percent(cv)
     );

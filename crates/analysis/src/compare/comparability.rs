@@ -90,7 +90,7 @@ fn same_record(old: &Record, new: &Record) -> Option<Finding> {
         table::SAME_RECORD.finding(
             By::Compare,
             Severity::Invalid,
-            "both files hold the same race: nothing is compared",
+            "both files are records of the same race, so there is nothing to compare",
         )
     })
 }
@@ -102,8 +102,7 @@ fn measured_apart(both: &Both<'_>) -> Option<Finding> {
     let (then, now) = (both.old.started_unix_ms, both.new.started_unix_ms);
     let order = if now >= then { "after" } else { "before" };
     let message = format!(
-        "the new record was begun {} {order} the old one; what the machine did between them (heat, neighbours, \
-         updates) is in every ratio, and no interval covers it",
+        "the new race started {} {order} the old one; changes of the machine in between (heat, neighbours, updates) are part of every ratio, and no interval covers them",
         clock(then.abs_diff(now) / 1000)
     );
     Some(table::MEASURED_APART.warning(By::Compare, message))
@@ -173,7 +172,7 @@ fn system(old: &Record, new: &Record) -> Option<Finding> {
     let (then, now) = (&old.machine, &new.machine);
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let latency = |record: &Record| match record.plan.method.cpu_latency_us {
-        Some(us) => format!("{us} us at the most"),
+        Some(us) => format!("at most {us} us"),
         None => "any".into(),
     };
     let message = unlike([
@@ -388,10 +387,10 @@ fn not_raced(both: &Both<'_>, scenario: &str, one: &Match) -> Option<Finding> {
     let name = &both.new.plan.contenders[one.new].name;
     let about = |finding: Finding| Some(finding.about(name));
     if is_out(both.new, one.new) {
-        let message = "it was put out of the new race, and nothing can be told of it";
+        let message = "it was excluded from the new race, so there is no verdict on it";
         about(table::NOT_RACED.finding(By::Compare, Severity::Invalid, message))
     } else if is_out(both.old, one.old) {
-        let message = "it was put out of the old race: there is nothing to compare it with";
+        let message = "it was excluded from the old race, so there is nothing to compare it with";
         about(table::NOT_RACED.warning(By::Compare, message))
     } else {
         None
@@ -442,8 +441,7 @@ fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<
         all.map(bare).collect()
     };
     (rules(both.old, then) != rules(both.new, now)).then(|| {
-        table::DIFFERENT_CONTRACT
-            .warning(By::Compare, "what contenders must answer is not the same in both records")
+        table::DIFFERENT_CONTRACT.warning(By::Compare, "the two races checked answers by different contracts")
     })
 }
 
@@ -456,10 +454,10 @@ fn warm_up(both: &Both<'_>, scenario: &str) -> Option<Finding> {
         return found(message);
     }
     let woken = |record: &Record| match record.plan.method.wake_ns {
-        0 => "not at all".to_owned(),
-        long => format!("for {}", time_ns(long as f64)),
+        0 => "none".to_owned(),
+        long => time_ns(long as f64),
     };
     let (then, now) = (woken(both.old), woken(both.new));
-    let message = format!("frozen contenders were loaded again before the rounds {then} then, {now} now");
+    let message = format!("wake-up load of frozen contenders before the rounds: {then} then, {now} now");
     (then != now).then(|| found(message)).flatten()
 }

@@ -109,7 +109,7 @@ fn findings(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
         all.push(table::SAME_RECORD.finding(
             By::Compare,
             Severity::Invalid,
-            "both files hold the same load: nothing is compared",
+            "both files are records of the same load, so there is nothing to compare",
         ));
     }
     all.extend(asked(then, now));

@@ -58,7 +58,7 @@ pub enum CompareError {
         source: AnalysisError,
     },
     /// An unknown name.
-    #[error("{option} {name}: {place} has none of that name; it has {}", .known.join(", "))]
+    #[error("{option} {name}: not in {place}, which has {}", .known.join(", "))]
     Unknown {
         /// The option that has the name.
         option: &'static str,
@@ -70,7 +70,7 @@ pub enum CompareError {
         known: Vec<String>,
     },
     /// All contenders that would be compared were excluded from the old race.
-    #[error("{file}: nobody is left to compare with: {} was put out of that race", .out.join(", "))]
+    #[error("{file}: no contender is left to compare with; excluded from that race: {}", .out.join(", "))]
     Out {
         /// The old record's file.
         file: String,

@@ -22,7 +22,7 @@ pub(crate) fn of(
     }
     if comparisons.is_empty() {
         return match scenario.results.len() {
-            0 | 1 => "nobody to compare with".into(),
+            0 | 1 => "no other contender to compare with".into(),
             _ if metric == Metric::Peak => "not compared: not every peak was found".into(),
             _ => "not compared: too few requests".into(),
         };
@@ -69,8 +69,11 @@ fn invalid_codes(scenario: &ScenarioResult, metric: Metric, race_findings: &[Fin
 /// One pair, with any verdict.
 fn pair(one: &Comparison, margin: f64) -> String {
     let (contender, baseline) = (&one.contender, &one.baseline);
-    let aside =
-        if one.negligible { format!(", told apart but within {}", percent(margin)) } else { String::new() };
+    let aside = if one.negligible {
+        format!(", a negligible difference (within {})", percent(margin))
+    } else {
+        String::new()
+    };
     match one.verdict {
         VerdictWord::Faster => format!("{contender} {}{aside}", against(one, baseline, false)),
         VerdictWord::Slower => format!("{baseline} {}{aside}", against(one, contender, true)),
@@ -101,7 +104,7 @@ fn unclear(one: &Comparison) -> String {
     }
     // Between looks the interval is provisional, and so is the smallest detectable difference.
     let seen = one.detectable_ratio.filter(|_| !one.provisional);
-    let seen = seen.map(|seen| format!("; this race could have seen {}", percent(seen - 1.0)));
+    let seen = seen.map(|seen| format!("; this race could have detected {}", percent(seen - 1.0)));
     figures(one, false) + &seen.unwrap_or_default()
 }
 
@@ -158,14 +161,16 @@ impl Table<'_> {
                 percent(self.margin)
             )
         } else {
-            format!("can't tell who is first of {all}: {} are not told apart", several.join(", "))
+            format!("can't tell which of {all} is first: no clear difference between {}", several.join(", "))
         }
     }
 
     /// For scenarios that compare only with the baseline: the best contender, and a count of the others.
     fn against_baseline(&self) -> String {
         let of = |name: &str| self.comparisons.iter().find(|one| one.contender == name);
-        let Some(best) = self.names().find_map(of) else { return "nobody to compare with".into() };
+        let Some(best) = self.names().find_map(of) else {
+            return "no other contender to compare with".into();
+        };
         let others: Vec<&&Comparison> =
             self.comparisons.iter().filter(|one| one.contender != best.contender).collect();
         let counted = [

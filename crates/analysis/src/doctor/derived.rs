@@ -15,7 +15,7 @@ pub const DIFFERENCES: [f64; 5] = [0.01, 0.02, 0.03, 0.05, 0.1];
 const LEVEL: f64 = 0.9;
 /// The sentence for an invalid race.
 const NOT_KNOWN: &str =
-    "what can be told apart on this machine, now, is not known: the server's race with itself is invalid";
+    "which differences a race can detect here is not known: the server's race with itself is invalid";
 
 /// When a race of two contenders can end under one of its profiles, and how long it takes.
 #[derive(Debug, PartialEq)]
@@ -131,11 +131,11 @@ pub(super) fn sentence(floor: &NoiseFloor, rows: &[Row<'_>], profiles: &[Profile
     let [usual, longest] = profiles;
     by(usual).or_else(|| by(longest)).and_then(said).unwrap_or_else(|| match rows.last() {
         Some(largest) => format!(
-            "on this machine, now, not even {} can be told apart in {} epochs",
-            percent(largest.resolution.difference),
-            longest.looks.last().copied().unwrap_or(0)
+            "on this machine, now, a race of {} epochs does not even detect {}",
+            longest.looks.last().copied().unwrap_or(0),
+            percent(largest.resolution.difference)
         ),
-        None => "what can be told apart on this machine is not known: too few epochs".into(),
+        None => "which differences a race can detect here is not known: too few epochs".into(),
     })
 }
 
@@ -148,7 +148,7 @@ fn said(row: &Row<'_>) -> Option<String> {
     let margin = narrow.then(|| format!("--margin {}", what.replace(' ', "")));
     let options: Vec<String> = row.profile?.option.map(str::to_owned).into_iter().chain(margin).collect();
     let with = if options.is_empty() { String::new() } else { format!(", with {}", options.join(" ")) };
-    Some(format!("on this machine, now, {what} can be told apart in {shown} minutes{with}"))
+    Some(format!("on this machine, now, a race detects a difference of {what} in {shown} minutes{with}"))
 }
 
 #[cfg(test)]
@@ -195,15 +195,19 @@ mod tests {
     #[test]
     fn the_sentence_names_the_least_that_the_usual_race_tells_apart() {
         for (sd, epoch_s, expected) in [
-            (0.006, 6.2, "1 % can be told apart in 1.2 minutes, with --margin 1%"),
-            (0.018, 6.2, "3 % can be told apart in 1.2 minutes"),
+            (0.006, 6.2, "a race detects a difference of 1 % in 1.2 minutes, with --margin 1%"),
+            (0.018, 6.2, "a race detects a difference of 3 % in 1.2 minutes"),
             // There are at most twelve epochs, even if more would fit in three minutes.
-            (0.02, 0.2, "3 % can be told apart in 0.2 minutes"),
+            (0.02, 0.2, "a race detects a difference of 3 % in 0.2 minutes"),
             // The budget ends after six epochs.
-            (0.006, 25.0, "2 % can be told apart in 2.7 minutes, with --margin 2%"),
-            (0.006, 60.0, "1 % can be told apart in 16 minutes, with --profile full --margin 1%"),
-            (0.1, 6.0, "10 % can be told apart in 4.1 minutes, with --profile full"),
-            (0.3, 6.0, "not even 10 % can be told apart in 30 epochs"),
+            (0.006, 25.0, "a race detects a difference of 2 % in 2.7 minutes, with --margin 2%"),
+            (
+                0.006,
+                60.0,
+                "a race detects a difference of 1 % in 16 minutes, with --profile full --margin 1%",
+            ),
+            (0.1, 6.0, "a race detects a difference of 10 % in 4.1 minutes, with --profile full"),
+            (0.3, 6.0, "a race of 30 epochs does not even detect 10 %"),
         ] {
             let found = concluded(&floor(sd, epoch_s));
             assert_eq!(found, format!("on this machine, now, {expected}"), "{sd}, {epoch_s} s");

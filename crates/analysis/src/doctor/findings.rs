@@ -47,7 +47,7 @@ pub(super) fn of(record: &DoctorRecord) -> Vec<Finding> {
         for finding in floor.findings.iter().filter(|one| !NOT_PASSED_ON.contains(&one.code.as_str())) {
             let worse = |one: &Finding| one.code == finding.code && one.severity >= finding.severity;
             if !all.iter().any(worse) {
-                let message = format!("in the race with itself: {}", finding.message);
+                let message = format!("in the server's race against itself: {}", finding.message);
                 all.push(Finding { message, ..finding.clone() });
             }
         }
@@ -86,7 +86,7 @@ fn cores(record: &DoctorRecord) -> Vec<Finding> {
             By::Doctor,
             Severity::Invalid,
             format!(
-                "one core only{}: servers and load generator would share it",
+                "deadheat may use only one core{}: contenders and load generator would share it",
                 allowed.unwrap_or_default()
             ),
         ));
@@ -107,7 +107,7 @@ fn cores(record: &DoctorRecord) -> Vec<Finding> {
         findings.push(table::CPU_QUOTA.warning(
             By::Doctor,
             format!(
-                "deadheat's own control group may use {quota:.2} cores: beyond, everything in it stands still"
+                "deadheat's own control group has a quota of {quota:.2} cores: when that is used up, the kernel stops everything in the group"
             ),
         ));
     }
@@ -146,10 +146,10 @@ fn frequency(record: &DoctorRecord) -> Vec<Finding> {
         ));
     }
     if let Some(preference) = details.energy_preference.as_ref().filter(|word| *word != "performance") {
-        findings.push(
-            table::ENERGY_PREFERENCE
-                .warning(By::Doctor, format!("the processor is told to prefer {preference}")),
-        );
+        findings.push(table::ENERGY_PREFERENCE.warning(
+            By::Doctor,
+            format!("the processor's energy preference is {preference}, not performance"),
+        ));
     }
     if details.turbo == Some(true) {
         let switch = details.turbo_switch.as_deref().unwrap_or_default();
@@ -170,12 +170,12 @@ fn frequency(record: &DoctorRecord) -> Vec<Finding> {
         findings.push(
             table::THERMAL_THROTTLING.warning(
                 By::Doctor,
-                format!("the processor was slowed down for its heat {count} times {when}"),
+                format!("the processor was too hot and slowed down {count} times {when}"),
             ),
         );
     }
     if details.on_battery == Some(true) {
-        let message = "the machine runs on its battery and saves power as it likes";
+        let message = "the machine runs on battery, so its speed may change at any time";
         findings.push(table::BATTERY.warning(By::Doctor, message));
     }
     findings
@@ -214,20 +214,17 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
     if let Some(used) = details.swap_used_bytes.filter(|used| *used > 0) {
         findings.push(table::SWAP_IN_USE.warning(
             By::Doctor,
-            format!(
-                "{} of swap are in use: what was swapped out is slow when it is touched again",
-                bytes(used)
-            ),
+            format!("{} of swap is in use: memory that was swapped out is slow at its next use", bytes(used)),
         ));
     }
     if let Some(available) = details.memory_available_bytes.filter(|available| *available < LITTLE_MEMORY) {
-        let message = format!("only {} of memory are available", bytes(available));
+        let message = format!("only {} of memory is available", bytes(available));
         findings.push(table::LITTLE_MEMORY.warning(By::Doctor, message));
     }
     if machine.cgroup == CgroupKind::None {
         findings.push(table::NO_FREEZER.warning(
             By::Doctor,
-            "no control group can be made: signals pause idle servers, which costs each of their threads CPU time, and quotas cannot be set",
+            "deadheat cannot create a control group: it pauses idle contenders by signals, which cost each of their threads CPU time, and cannot set quotas",
         ));
     }
     if details.io_uring == Some(false) {
@@ -235,7 +232,7 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
             Some(1..) => "sudo sysctl -w kernel.io_uring_disabled=0",
             _ => "allow io_uring in the container's seccomp profile, or use Linux 6.1 or later",
         };
-        let message = "io_uring cannot be used: the generator does with epoll, at a lower ceiling";
+        let message = "io_uring is not available here: the generator uses epoll, which has a lower ceiling";
         findings.push(Finding { remedy: remedy.into(), ..table::NO_IO_URING.warning(By::Doctor, message) });
     }
     findings
@@ -249,8 +246,7 @@ fn memory(record: &DoctorRecord) -> Vec<Finding> {
     if details.transparent_huge_pages.as_deref() == Some("always") {
         findings.push(table::HUGE_PAGES.warning(
             By::Doctor,
-            "the kernel gives huge pages to programs that did not ask for them, and chooses when: a server's memory and latency \
-             depend on how many it has by then",
+            "the kernel gives huge pages to programs that did not ask for them, at a time of its choice: a contender's memory and latency depend on how many it got so far",
         ));
     }
     if details.address_randomization == Some(0) {
@@ -277,8 +273,10 @@ fn limits(record: &DoctorRecord) -> Vec<Finding> {
     let details = &record.machine.details;
     let mut findings = Vec::new();
     if let Some(files) = details.open_files_most.filter(|files| *files < FEW_FILES.0) {
-        let message =
-            format!("a process may have {} open files: so many connections at the most", whole(files));
+        let message = format!(
+            "a process may have only {} open files, which limits the number of connections",
+            whole(files)
+        );
         findings.push(table::OPEN_FILES.finding(
             By::Doctor,
             if files < FEW_FILES.1 { Severity::Invalid } else { Severity::Warn },
@@ -290,7 +288,7 @@ fn limits(record: &DoctorRecord) -> Vec<Finding> {
         if count < FEW_PORTS {
             findings.push(table::FEW_PORTS.warning(
                 By::Doctor,
-                format!("connections are given only {} ports, {first} to {last}", whole(count)),
+                format!("only {} ports are available for connections: {first} to {last}", whole(count)),
             ));
         }
     }
@@ -310,17 +308,20 @@ fn disturbance(record: &DoctorRecord) -> Vec<Finding> {
         findings.push(table::STEAL.finding(
             By::Doctor,
             if noise.steal_share > table::STEAL.invalid { Severity::Invalid } else { Severity::Warn },
-            format!("the hypervisor gave {} of our cores' time to others", percent(noise.steal_share)),
+            format!(
+                "the hypervisor gave {} of the time of deadheat's cores to others",
+                percent(noise.steal_share)
+            ),
         ));
     }
     if let Some(share) = noise.stalled_share.filter(|share| *share > table::STALLS.warn) {
         let longest = noise
             .longest_stall_ns
-            .map_or_else(String::new, |ns| format!(", {} at the longest", time_ns(ns as f64)));
+            .map_or_else(String::new, |ns| format!(", at most {} at a time", time_ns(ns as f64)));
         findings.push(table::STALLS.warning(
             By::Doctor,
             format!(
-                "a core stood still for {} of the time{longest}: high percentiles may be the machine's",
+                "a core stood still for {} of the time{longest}: the machine may cause high percentiles",
                 percent(share)
             ),
         ));
@@ -336,7 +337,7 @@ fn disturbance(record: &DoctorRecord) -> Vec<Finding> {
             ..table::FOREIGN_CPU.finding(
                 By::Doctor,
                 if share > table::FOREIGN_CPU.invalid { Severity::Invalid } else { Severity::Warn },
-                format!("other programs use {} of our cores' time{who}", percent(share)),
+                format!("other programs use {} of the time of deadheat's cores{who}", percent(share)),
             )
         });
     }
@@ -361,7 +362,7 @@ fn of_floor(record: &DoctorRecord, floor: &NoiseFloor) -> Vec<Finding> {
         )
     };
     let said = |epochs: &str, what: &str| {
-        format!("a server differs from itself so much that {what} takes {epochs} epochs")
+        format!("epochs of the same server vary so much that a race needs {epochs} epochs to detect {what}")
     };
     match (takes(0.1).flatten(), takes(0.03).flatten()) {
         (Some(epochs), _) => {
@@ -373,12 +374,10 @@ fn of_floor(record: &DoctorRecord, floor: &NoiseFloor) -> Vec<Finding> {
     if matches!(floor.verdict, VerdictWord::Faster | VerdictWord::Slower) {
         let ends = interval(floor.low, floor.high);
         let shown = floor.ratio.map_or_else(|| "?".into(), |value| ratio(value, 3));
-        findings.push(
-            table::FALSE_CLAIM.warning(
-                By::Doctor,
-                format!("a server raced against itself was told apart: {shown} ({ends})"),
-            ),
-        );
+        findings.push(table::FALSE_CLAIM.warning(
+            By::Doctor,
+            format!("the race of a server against itself found a difference: {shown} ({ends})"),
+        ));
     }
     findings
 }

@@ -62,11 +62,11 @@ fn of_row(row: &ProofRow, margin: f64, alpha: f64) -> Vec<Finding> {
         findings.push(table::FALSE_CLAIMS.warning(By::Doctor, said()));
     }
     if row.asked_ratio > 1.0 && valid >= FEWEST && (row.slower as f64) < FOUND * valid as f64 {
-        let message = format!("{name}: found by {} of {valid} races only", row.slower);
+        let message = format!("{name}: only {} of {valid} races found it", row.slower);
         findings.push(table::PLANT_MISSED.warning(By::Doctor, message));
     }
     if let Some(off) = off(row) {
-        let message = format!("{name}: in truth it was {} more, by CPU time per request", percent(off));
+        let message = format!("{name}: the real difference was {}, by CPU time per request", percent(off));
         findings.push(table::PLANT_OFF.warning(By::Doctor, message));
     }
     if row.invalid as f64 > INVALID * row.races as f64 {

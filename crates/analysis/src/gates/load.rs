@@ -60,7 +60,7 @@ fn is_open(record: &LoadRecord) -> bool {
 
 fn nothing_measured(record: &LoadRecord) -> Option<Reading> {
     let message = match record.requests {
-        0 => "no request was due in the time that was loaded".to_owned(),
+        0 => "no request was due during the load".to_owned(),
         due => format!("none of {} requests was answered", whole(due)),
     };
     Some(table::NOTHING_MEASURED.say(By::Load, Some(Severity::Invalid), message))
@@ -71,7 +71,7 @@ fn gave_up(record: &LoadRecord) -> Option<Reading> {
         table::GAVE_UP.say(
             By::Load,
             Some(Severity::Invalid),
-            "no answer came any more, and the load was ended before its number of requests",
+            "answers stopped, so deadheat ended the load before it had sent all requests",
         )
     })
 }
@@ -133,7 +133,7 @@ fn unsolicited(record: &LoadRecord) -> Option<Reading> {
         By::Load,
         record.unsolicited as f64 / record.requests.max(1) as f64,
         format!(
-            "{} connections were closed because the server sent what no request had asked for",
+            "deadheat closed {} connections because the server sent data that no request asked for",
             whole(record.unsolicited)
         ),
     ))
@@ -144,7 +144,7 @@ fn offered_not_achieved(record: &LoadRecord) -> Option<Reading> {
     let (offered, achieved) = (record.offered_rps?, record.throughput_rps?);
     let severity = table::OFFERED_NOT_ACHIEVED.severity(1.0 - share);
     let message = format!(
-        "{} of what was due was kept up with (limit {}): {}/s asked for, {}/s answered",
+        "the server kept up with {} of the requests that were due (limit {}): {}/s due, {}/s answered",
         percent(share.min(1.0)),
         percent(1.0 - table::OFFERED_NOT_ACHIEVED.limit(severity)),
         three_digits(offered),
@@ -180,7 +180,7 @@ fn connections_failed(record: &LoadRecord) -> Option<Reading> {
         _ => 0,
     };
     let message = format!(
-        "{} attempts to open a connection failed, most of them because: {}; {} were open at the most",
+        "{} attempts to open a connection failed, most of them because: {}; at most {} were open",
         whole(failed),
         worst.cause,
         whole(record.connections_used)
@@ -221,7 +221,7 @@ fn firm_ns(times: &LoadTimes, requests: u64) -> f64 {
 fn generator_saturated(record: &LoadRecord) -> Option<Reading> {
     let share = record.generator.cpu_share.filter(|_| record.duration_s >= LEAST_S)?;
     let (limit, case) = match is_open(record) {
-        true => ("latencies hold its own delays", 0),
+        true => ("latencies include its own delays", 0),
         false => ("it may be the limit, and not the server", 1),
     };
     let message = format!("the generator was busy for {} of its time; {limit}", percent(share));
@@ -236,7 +236,8 @@ fn run_delay(record: &LoadRecord) -> Option<Reading> {
         (1.0 - table::SEND_LAG.warn * p50 as f64 / (mean_ns as f64).max(1.0)).max(0.0)
     };
     let share = share * waking.map_or(1.0, beyond);
-    let beyond = if waking.is_some() { ", beyond a tenth of the median latency at each waking" } else { "" };
+    let beyond =
+        if waking.is_some() { ", not counting a tenth of the median latency at each wake-up" } else { "" };
     Some(table::RUN_DELAY.read(
         By::Load,
         share,
@@ -349,7 +350,7 @@ fn retried(record: &LoadRecord) -> Option<Reading> {
             By::Load,
             Some(Severity::Warn),
             format!(
-                "{} requests were sent a second time, because the server closed the connection under them",
+                "deadheat sent {} requests a second time, because the server closed their connection",
                 whole(record.retried)
             ),
         )
@@ -361,7 +362,7 @@ fn clamped(record: &LoadRecord) -> Option<Reading> {
         table::CLAMPED.say(
             By::Load,
             Some(Severity::Warn),
-            format!("{} times were above one hour and count as one hour", whole(record.clamped)),
+            format!("{} measured times were above one hour and count as one hour", whole(record.clamped)),
         )
     })
 }

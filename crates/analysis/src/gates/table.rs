@@ -335,7 +335,7 @@ pub static NO_STEADY_STATE: Gate = Gate {
         warns: "",
         invalid: "from four epochs on: the rate (under an open load, the work per second of CPU time) climbs by over 1 % within epochs",
         remedies: &[
-            "give it a longer warm-up, or find out what it keeps doing (compiling, caching, growing)",
+            "give it a longer --warmup, or find out what it keeps doing (compiling, caching, growing)",
         ],
     }),
     ..Gate::new("no-steady-state", NEVER, NEVER)
@@ -344,7 +344,7 @@ pub static NO_STEADY_STATE: Gate = Gate {
 /// `too-noisy`.
 pub static TOO_NOISY: Gate = Gate {
     race: Some(GateText {
-        warns: "to decide at the margin would take over twice the most epochs",
+        warns: "a decision at the margin would take over twice the maximum number of epochs",
         invalid: "",
         remedies: &[
             "use a quieter machine, ask for a wider --margin, or allow more with --epochs and --budget",
@@ -370,7 +370,7 @@ pub static INTERMITTENT_SLOW_SLICES: Gate = Gate {
         warns: "the ratio without the slowest and fastest rounds differs from the ratio of all rounds",
         invalid: "",
         remedies: &[
-            "look at the slices over time: one of the two stalls now and then (collector, timer, throttling)",
+            "look at the slices over time on the page (--html): one of the two stalls now and then (garbage collector, timer, throttling)",
         ],
     }),
     ..Gate::new("intermittent-slow-slices", NEVER, NEVER)
@@ -478,7 +478,7 @@ pub static HANDICAP: Gate = Gate {
 /// `throttled`.
 pub static THROTTLED: Gate = Gate {
     race: Some(GateText {
-        warns: "a CPU quota that the scenario did not ask for held back the contender, or deadheat itself",
+        warns: "a CPU quota that the scenario did not ask for throttled the contender, or deadheat itself",
         invalid: "deadheat for over {invalid} of the load",
         remedies: &[
             "start it without the quota of its control group, or ask for one with `cpus` in the scenario",
@@ -491,7 +491,7 @@ pub static THROTTLED: Gate = Gate {
 /// `frozen-by-signal`.
 pub static FROZEN_BY_SIGNAL: Gate = Gate {
     race: Some(GateText {
-        warns: "open load, CPU time compared: signals, not control groups, freeze contenders, and slices are shorter than 1 s",
+        warns: "closed load, or CPU time compared under an open load: signals, not control groups, freeze contenders, and slices are shorter than 1 s",
         invalid: "",
         remedies: &["race as root, so that control groups freeze them, or with --slice 1s"],
     }),
@@ -516,7 +516,7 @@ pub static RETRANSMITS: Gate = Gate {
         warns: "any",
         invalid: "",
         remedies: &[
-            "on one machine nothing is lost but by overload: lower the number of connections, and stop other network traffic",
+            "on one machine, only overload loses packets: lower the number of connections, and stop other network traffic",
         ],
     }),
     ..Gate::new("retransmits", 0.0, NEVER)
@@ -583,7 +583,7 @@ pub static UNSOLICITED: Gate = Gate {
         warns: "any",
         invalid: "over {invalid} of the requests",
         remedies: &[
-            "find out what the server sends after its answers: under the next request, it would be taken for the answer",
+            "find out what the server sends after its answers: it would count as the answer to the next request",
         ],
     }),
     ..Gate::new("unsolicited", 0.0, 0.001)
@@ -594,7 +594,7 @@ pub static NOTHING_MEASURED: Gate = Gate {
     load: Some(GateText {
         warns: "",
         invalid: "no request was answered",
-        remedies: &["ask the server once by hand, and load it for longer"],
+        remedies: &["send the server one request by hand, then load it for longer"],
     }),
     ..Gate::new("nothing-measured", NEVER, NEVER)
 };
@@ -604,7 +604,7 @@ pub static GAVE_UP: Gate = Gate {
     load: Some(GateText {
         warns: "",
         invalid: "answers stopped coming",
-        remedies: &["look at the server; --timeout says how long a request is waited for"],
+        remedies: &["look into the server's log; --timeout sets how long deadheat waits for an answer"],
     }),
     ..Gate::new("gave-up", NEVER, NEVER)
 };
@@ -743,10 +743,10 @@ pub static TURBO: Gate = Gate {
 /// `thermal-throttling`.
 pub static THERMAL_THROTTLING: Gate = Gate {
     doctor: Some(GateText {
-        warns: "a core was slowed down for its heat",
+        warns: "a core was too hot and slowed down",
         invalid: "",
         remedies: &[
-            "let the processor cool down, clean its fans, or lower its highest frequency to one that it can keep up",
+            "let the processor cool down, clean its fans, or lower its highest frequency to one that it can sustain",
         ],
     }),
     ..Gate::new("thermal-throttling", NEVER, NEVER)
@@ -905,8 +905,8 @@ pub static LISTEN_BACKLOG: Gate = Gate {
 /// `noise-floor`.
 pub static NOISE_FLOOR: Gate = Gate {
     doctor: Some(GateText {
-        warns: "to tell 3 % apart takes over 30 epochs",
-        invalid: "to tell 10 % apart does",
+        warns: "detecting 3 % takes over 30 epochs",
+        invalid: "detecting 10 % takes over 30 epochs",
         remedies: &[
             "fix what the other findings name; race longer (`--epochs 6..200 --budget 45m`); run doctor again",
         ],
@@ -954,7 +954,7 @@ pub static PLANT_OFF: Gate = Gate {
         warns: "the planted difference was over a fifth larger or smaller than asked for",
         invalid: "",
         remedies: &[
-            "read the row with its true ratio; a frequency that changes with the load is the usual cause",
+            "read the measured difference in its row; a frequency that changes with the load is the usual cause",
         ],
     }),
     ..Gate::new("plant-off", NEVER, NEVER)
@@ -965,7 +965,7 @@ pub static INVALID_RACES: Gate = Gate {
     doctor: Some(GateText {
         warns: "over 20 % of the races were invalid",
         invalid: "and fewer than five valid ones are left",
-        remedies: &["`deadheat doctor --json -` has the codes of what made them invalid"],
+        remedies: &["read the codes of their findings in `deadheat doctor --full --json -`"],
     }),
     ..Gate::new("invalid-races", NEVER, NEVER)
 };
@@ -973,7 +973,7 @@ pub static INVALID_RACES: Gate = Gate {
 /// `measured-apart`.
 pub static MEASURED_APART: Gate = Gate {
     compare: Some(GateText {
-        warns: "no reference: what the machine did between the records is in every ratio",
+        warns: "no reference: changes of the machine between the records are part of every ratio",
         invalid: "",
         remedies: &[
             "race both revisions in one race; or keep one contender the same in both records, and divide by it with `--reference NAME`",
@@ -986,7 +986,7 @@ pub static MEASURED_APART: Gate = Gate {
 pub static SAME_RECORD: Gate = Gate {
     compare: Some(GateText {
         warns: "",
-        invalid: "both files hold the same race",
+        invalid: "both files are records of the same race",
         remedies: &["give the record of the old revision first, and that of the new one after it"],
     }),
     ..Gate::new("same-record", NEVER, NEVER)
@@ -1017,7 +1017,7 @@ pub static DIFFERENT_SYSTEM: Gate = Gate {
 /// `different-cores`.
 pub static DIFFERENT_CORES: Gate = Gate {
     compare: Some(GateText {
-        warns: "as many cores, but others",
+        warns: "the same number of cores, but different ones",
         invalid: "another number of cores for contenders or generator",
         remedies: &[
             "give both races the same `--server-cpus` and `--load-cpus`; loads the same `--threads` and `--cpus`",
@@ -1040,7 +1040,7 @@ pub static DIFFERENT_LOAD: Gate = Gate {
 pub static DIFFERENT_LIMITS: Gate = Gate {
     compare: Some(GateText {
         warns: "",
-        invalid: "contenders were held to another quota, to other memory, or to another number of cores",
+        invalid: "contenders had another CPU quota, memory limit or number of cores",
         remedies: &["race both revisions under the same limits"],
     }),
     ..Gate::new("different-limits", NEVER, NEVER)
@@ -1069,7 +1069,7 @@ pub static DIFFERENT_SLICES: Gate = Gate {
 /// `different-warm-up`.
 pub static DIFFERENT_WARM_UP: Gate = Gate {
     compare: Some(GateText {
-        warns: "a warm-up over twice as long, or contenders woken otherwise after it",
+        warns: "a warm-up over twice as long, or another wake-up of contenders after it",
         invalid: "",
         remedies: &[
             "give both races the same `--warmup`; or race both revisions with the same version of deadheat",
@@ -1131,8 +1131,8 @@ pub static UNMATCHED_SCENARIO: Gate = Gate {
 /// `not-raced`.
 pub static NOT_RACED: Gate = Gate {
     compare: Some(GateText {
-        warns: "a contender was put out of the old race",
-        invalid: "it was put out of the new one",
+        warns: "a contender was excluded from the old race",
+        invalid: "it was excluded from the new one",
         remedies: &["read the reason in that record's report, and race it again"],
     }),
     ..Gate::new("not-raced", NEVER, NEVER)
@@ -1151,7 +1151,7 @@ pub static WARNINGS_IN_RECORD: Gate = Gate {
 /// `one-run-each`.
 pub static ONE_RUN_EACH: Gate = Gate {
     compare: Some(GateText {
-        warns: "two loads: one run each, so that nothing can be told",
+        warns: "two loads: one run each, so there is no interval and no verdict",
         invalid: "",
         remedies: &["race both revisions in one race: `deadheat race 'OLD COMMAND' 'NEW COMMAND'`"],
     }),

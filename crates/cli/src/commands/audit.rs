@@ -78,8 +78,8 @@ fn against_race(flags: &AuditFlags, audit: &mut AuditRecord, console: &mut Conso
 fn race_failed(failure: &Failure) -> Finding {
     let whole = failure.to_string();
     let first = whole.lines().next().unwrap_or_default();
-    let message = format!("the race failed, so nothing is compared with this machine: {first}");
-    Finding::warn("race-failed", message, "mend that, or take a record of the study by --record")
+    let message = format!("the race failed, so the claims were not compared with this machine: {first}");
+    Finding::warn("race-failed", message, "fix that, or give a record of the study with --record")
 }
 
 /// Runs the study's generators against the null server. Returns whether the user interrupted it.

@@ -44,7 +44,7 @@ fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
         (AnyRecord::Load(old), AnyRecord::Load(new)) => {
             if let Some(option) = flags.of_races_only() {
                 let problem =
-                    format!("{option}: two loads are one run each, and nothing can be told from them");
+                    format!("{option}: two loads are one run each, so there is no interval and no verdict");
                 let remedy =
                     "race both revisions: deadheat race 'OLD COMMAND' 'NEW COMMAND' --fail-if 'slower by 3%'";
                 return Err(UsageError::new(problem, remedy).into());
@@ -54,7 +54,8 @@ fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {
             Ok(compare::loads(&old, &new))
         }
         _ => {
-            let problem = format!("{} and {}: one is of a race and the other of a load", files.0, files.1);
+            let problem =
+                format!("{} and {}: one is the record of a race, the other of a load", files.0, files.1);
             Err(UsageError::new(problem, "compare two races, or two loads").into())
         }
     }
@@ -66,7 +67,7 @@ fn refused(error: CompareError, flags: &CompareFlags) -> Failure {
             "race it again, or compare with another record"
         }
         CompareError::Unknown { option: "--fail-if", .. } if !flags.metric.is_empty() => {
-            "leave out --metric, or name this metric in it, too"
+            "leave out --metric, or add this metric to it"
         }
         CompareError::Unknown { .. } => "choose one of these",
         CompareError::Nothing { what: "contender", .. } => "name the pairs with --map OLD=NEW",
@@ -97,7 +98,7 @@ pub(super) fn askable(plan: &Plan, conditions: &[FailIf]) -> Result<(), UsageErr
         Metric::OF_LOADS.contains(&metric) && plan.scenarios.iter().any(|one| one.shape.is_steady());
     let remedy = match can_ask {
         true => format!("race with --metric {word}, or leave the metric out"),
-        false => "let the condition name one of these, or leave the metric out".into(),
+        false => "name one of these in the condition, or leave the metric out".into(),
     };
     Err(UsageError::new(problem, remedy))
 }
@@ -127,13 +128,12 @@ fn enough_beyond(
     let Some(beyond) = beyond.filter(|beyond| *beyond < BEYOND) else { return Ok(()) };
     let (word, measured_s) = (metric.word(), slices.measured_ns() as f64 / 1e9);
     let problem = format!(
-        "--fail-if '{}': {word} takes {BEYOND} requests beyond it in an epoch, and scenario {} will have {beyond:.0}: it is \
-         measured for {measured_s} s of each",
+        "--fail-if '{}': {word} needs {BEYOND} requests beyond it in each epoch, but scenario {} will have only {beyond:.0}, because it measures each contender for {measured_s} s",
         condition.text, scenario.name
     );
     let or_else = match condition.metric {
         Some(_) => "name a lower percentile",
-        None => "name what it speaks of, as in 'p50 slower by 10%'",
+        None => "name a metric in the condition, as in 'p50 slower by 10%'",
     };
     let remedy = format!(
         "measure for {:.0} s with --measure, raise the rate, or {or_else}",

@@ -74,7 +74,7 @@ fn facts(
     let (pinning, _) =
         topology.divide(machine_choices.server_cpus.as_ref(), machine_choices.load_cpus.as_ref())?;
     let left = tell_leftovers(hierarchy, console);
-    console.note("watching what else runs, and what is stolen from busy cores, for a second each");
+    console.note("watching other programs and stolen CPU time, for one second each");
     let mode = match (flags.quick, flags.full) {
         (true, _) => DoctorMode::Quick,
         (_, true) => DoctorMode::Full,
@@ -115,7 +115,7 @@ fn examine(
         return Ok(());
     }
     let awake = keep_awake(flags, record);
-    console.note("ceiling: loading a server that does nothing for two seconds");
+    console.note("ceiling: loading the null server for two seconds");
     let (reached, io_uring) = ceiling(&record.pinning)?;
     record.ceiling = Some(reached);
     record.machine.details.io_uring = Some(io_uring);
@@ -151,7 +151,7 @@ fn keep_awake(flags: &DoctorFlags, record: &mut DoctorRecord) -> Option<Awake> {
         None => format!("{CPU_LATENCY_DEVICE} may not be written"),
     };
     let message =
-        format!("idle processors sleep, and contenders below their limit pay for waking them up: {why}");
+        format!("idle processors sleep ({why}): a contender below its limit pays for waking them up");
     let remedy = format!("race with --cpu-latency 0, run as root, or: sudo chmod a+w {CPU_LATENCY_DEVICE}");
     record.findings.push(Finding::warn("processors-sleep", message, remedy));
     None
@@ -166,7 +166,7 @@ fn prove(
 ) -> Result<(), Failure> {
     let rows = match contenders {
         Contenders::BuiltIn(calibration) => {
-            arena.console.note("proof: measuring what is planted");
+            arena.console.note("proof: measuring the planted difference");
             built_in_rows(calibration, arena)?
         }
         Contenders::Own(twice) => own_row(twice),

@@ -67,7 +67,7 @@ fn measured(
     let ceiling_rps = match plan.ceiling {
         false => None,
         true => {
-            console.note("ceiling: loading a server that does nothing for two seconds");
+            console.note("ceiling: loading the null server for two seconds");
             Some(ceiling(plan, &checks, &here.cpus)?)
         }
     };

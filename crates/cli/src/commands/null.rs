@@ -46,7 +46,10 @@ pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failu
     console.result("\n");
     while !interrupt.asked() {
         if !server.is_running() {
-            return Err(std::io::Error::other("the server was failed by the operating system").into());
+            return Err(std::io::Error::other(
+                "an error of the operating system stopped the server; start it again",
+            )
+            .into());
         }
         std::thread::sleep(GLANCE);
     }
@@ -70,7 +73,7 @@ fn usage(error: NullError) -> UsageError {
             "choose a --port from 1024 on, or 0 for any free one".to_owned()
         }
         NullError::Listen { .. } => "choose another --port, or 0 for any free one".to_owned(),
-        NullError::Backend { .. } => "leave --backend away, or say --backend epoll".to_owned(),
+        NullError::Backend { .. } => "leave --backend out, or use --backend epoll".to_owned(),
         NullError::Pin { .. } => "name cores with --cpus that this process may run on".to_owned(),
         NullError::Config => "choose --threads and --bytes within these limits".to_owned(),
         NullError::Tls(_) => "name a certificate and its key, both in PEM".to_owned(),

@@ -84,7 +84,9 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let asked = status_of(&report.conditions);
     written(flags, &report, console)?;
     if let Some(trouble) = trouble.filter(|_| json.is_some()) {
-        console.note(&lines_plain(&format!("note: the JSON file could not always be written: {trouble}")));
+        console.note(&lines_plain(&format!(
+            "note: deadheat could not update the JSON file during the race: {trouble}"
+        )));
     }
     if finish == Finish::Interrupted {
         console.note(&format!(
@@ -203,7 +205,7 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
                 here = PathBuf::from(format!("{}-{number}.jsonl", stem.display()));
             }
             Err(error) if error.already_exists() => {
-                let problem = format!("--record {}: the file is there already", here.display());
+                let problem = format!("--record {}: the file already exists", here.display());
                 let remedy = "choose a new file, or continue that record with --resume".to_owned();
                 return Err(UsageError { problem, remedy }.into());
             }
@@ -276,7 +278,8 @@ fn as_begun(
         return Err(refused(problem, "race the study again; that makes a new dataset"));
     }
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
-        let problem = format!("the race was begun on another machine, or with other settings of it: {other}");
+        let problem =
+            format!("the race started on another machine, or on this one with other settings: {other}");
         let remedy =
             "race again without --resume, or continue on the machine where it began, with the same settings";
         return Err(refused(problem, remedy));
@@ -287,7 +290,7 @@ fn as_begun(
     }
     let each: Vec<String> =
         changed.iter().map(|one| format!("{} ({} then, {} now)", one.name, one.then, one.now)).collect();
-    let problem = format!("contenders were of other versions when the race was begun: {}", each.join(", "));
+    let problem = format!("versions of contenders have changed since the race started: {}", each.join(", "));
     Err(refused(problem, "race again without --resume, or restore the versions that were raced"))
 }
 
@@ -304,7 +307,9 @@ fn changed_versions(record: &Record, console: &Console) -> Result<Vec<Changed>, 
         Err(error) => {
             let why = error.to_string();
             let why = why.lines().next().unwrap_or_default();
-            tell(&format!("note: whether versions are still those of the record is not known: {why}"));
+            tell(&format!(
+                "note: deadheat cannot check whether versions have changed since the record: {why}"
+            ));
             Ok(Vec::new())
         }
     }

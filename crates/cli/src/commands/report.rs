@@ -32,7 +32,7 @@ pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, F
 
 fn load(flags: &ReportFlags, record: &LoadRecord, console: &Console) -> Result<(), Failure> {
     if let Some(option) = flags.of_races_only() {
-        let problem = format!("{option}: {} is of a load, not of a race", flags.record.display());
+        let problem = format!("{option}: {} is the record of a load, not of a race", flags.record.display());
         return Err(UsageError::new(problem, "leave it out, or report the record of a race").into());
     }
     if !flags.writes() {
@@ -48,7 +48,8 @@ fn audit_of(flags: &ReportFlags, record: &Record) -> Result<Option<AuditRecord>,
     let (audited, raced) = (&audit.study, &record.plan.study);
     if audited != raced {
         let (path, record) = (path.display(), flags.record.display());
-        let problem = format!("--audit {path}: it is of the study {audited}, and {record} is of {raced}");
+        let problem =
+            format!("--audit {path}: this audit is of the study {audited}, but {record} is of {raced}");
         let remedy = format!("audit {raced}: deadheat audit STUDY --record {record} --json {path}");
         return Err(UsageError::new(problem, remedy).into());
     }

@@ -168,10 +168,10 @@ impl Arena<'_> {
         fs::remove_file(&path)?;
         let finish = finish?;
         if finish == Finish::TooFew {
-            let problem = "the server fell out of the race against itself; what it said stands above";
+            let problem = "the server was excluded from the race against itself; the reason is above";
             return Err(UsageError::new(
                 problem,
-                "try its command by hand, with PORT set, and ask it for the URL",
+                "run its command by hand with PORT set, and request the URL",
             )
             .into());
         }

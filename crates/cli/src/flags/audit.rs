@@ -14,11 +14,10 @@ Examples:
   deadheat audit studies/ssr --record ssr.jsonl --markdown docs/audit-ssr.md
   deadheat audit studies/hello --scenario one-core --profile full
 
-It asks three questions. Do the published figures contradict each other? Can the load generator that made them reach \
-them against a server that does nothing? Does this machine find the same ratios? It compares figures of another machine \
+It asks three questions. Do the published figures contradict each other? Can their load generator reach them against a server that does nothing? Does this machine find the same ratios? It compares figures of another machine \
 only as ratios between contenders, unless the study says machine_matches = true.
 
-Exit status: 0 nothing is contradicted; 1 something is, or a contender fell out of the race; 2 wrong usage or input, or \
+Exit status: 0 nothing is contradicted; 1 something is, or a contender was excluded from the race; 2 wrong usage or input, or \
 the race failed; 3 a comparison of the race or of the record is invalid; 130 interrupted.";
 
 /// Options of `audit`.
@@ -34,7 +33,7 @@ pub(crate) struct AuditFlags {
     /// Take this machine's figures from this record of the study; do not race it now
     #[arg(long, value_name = "FILE", conflicts_with = "self_test")]
     pub(crate) record: Option<PathBuf>,
-    /// Do not race; only measure the published generators (combine with --record to lose nothing)
+    /// Do not race; only measure the published generators (with --record, also compare that record)
     #[arg(long, conflicts_with = "self_test")]
     pub(crate) no_race: bool,
     /// Do not run the published generators

@@ -59,7 +59,7 @@ pub(crate) struct CompareFlags {
     /// Two-sided error rate of each metric in each scenario [default: the new record's]
     #[arg(long, value_name = "SHARE", value_parser = values::alpha)]
     pub(crate) alpha: Option<f64>,
-    /// End with status 1 if this holds, such as 'slower by 3%' or 'p99 slower by 10%'; may be repeated
+    /// Exit with status 1 if this holds, such as 'slower by 3%' or 'p99 slower by 10%'; may be repeated
     #[arg(long, value_name = "CONDITION", value_parser = fail_if)]
     pub(crate) fail_if: Vec<FailIf>,
     /// Write the comparison as JSON; `-` for standard output

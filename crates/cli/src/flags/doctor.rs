@@ -15,7 +15,7 @@ Examples:
   deadheat doctor                    facts, ceiling, and a server raced against itself: about a minute
   deadheat doctor --quick            facts and ceiling: a few seconds
   deadheat doctor 'node a.mjs'       the noise floor of your own server
-  deadheat doctor --full             the proof: 20 races each of nothing, 3 % and 5 % more work
+  deadheat doctor --full             the proof: 20 races each with 0 %, 3 % and 5 % more work
   deadheat doctor --full 'node a.mjs' --races 10
 
 Exit status: 0 the machine is fit for measuring; 3 it is not; 2 wrong usage; 130 interrupted.";
@@ -33,7 +33,7 @@ pub(crate) struct DoctorFlags {
     /// Only the facts and the ceiling; takes a few seconds
     #[arg(long, conflicts_with_all = ["full", "epochs"])]
     pub(crate) quick: bool,
-    /// Also hold races with a known result, as a proof
+    /// Also run races with a known result, as a proof
     #[arg(long)]
     pub(crate) full: bool,
     /// Races of each kind in the proof [default: 20]

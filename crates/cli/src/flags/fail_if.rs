@@ -36,9 +36,10 @@ pub(super) fn fail_if(text: &str) -> Result<FailIf, String> {
         Some("inconclusive") => (ConditionKind::Inconclusive, false),
         other if metric.is_none() => {
             let metrics: Vec<&str> = Metric::all().map(Metric::word).collect();
-            return Err(
-                words.expected(&format!("{CLAIMS}, or before it a metric: {}", metrics.join(", ")), other)
-            );
+            return Err(words.expected(
+                &format!("{CLAIMS}, with or without a metric before it: {}", metrics.join(", ")),
+                other,
+            ));
         }
         other => return Err(words.expected(CLAIMS, other)),
     };
@@ -110,8 +111,8 @@ impl<'a> Words<'a> {
     /// What was expected where the last word was taken.
     fn expected(&self, what: &str, found: Option<&str>) -> String {
         match found {
-            Some(found) => format!("word {} is `{found}`; there comes {what}", self.taken),
-            None => format!("it ends before word {}; there comes {what}", self.taken),
+            Some(found) => format!("word {} is `{found}`; expected {what}", self.taken),
+            None => format!("the condition ends before word {}; expected {what}", self.taken),
         }
     }
 }
@@ -152,32 +153,32 @@ mod tests {
     #[test]
     fn errors_say_where_what_was_found_and_what_may_stand_there() {
         let cases = [
-            ("", "it ends before word 1; there comes slower, faster, maybe"),
-            ("quicker", "word 1 is `quicker`; there comes slower, faster"),
+            ("", "the condition ends before word 1; expected slower, faster, maybe"),
+            ("quicker", "word 1 is `quicker`; expected slower, faster"),
             ("p42 slower", "word 1 is `p42`"),
-            ("p99", "it ends before word 2; there comes slower"),
-            ("p99 p50 slower", "word 2 is `p50`; there comes slower"),
-            ("slower by", "it ends before word 3; there comes a percentage"),
-            ("slower by 3", "word 3 is `3`; there comes a percentage"),
-            ("slower by -3%", "word 3 is `-3%`; there comes a percentage"),
+            ("p99", "the condition ends before word 2; expected slower"),
+            ("p99 p50 slower", "word 2 is `p50`; expected slower"),
+            ("slower by", "the condition ends before word 3; expected a percentage"),
+            ("slower by 3", "word 3 is `3`; expected a percentage"),
+            ("slower by -3%", "word 3 is `-3%`; expected a percentage"),
             ("slower by 0%", "word 3 is `0%`"),
             ("slower by nan%", "word 3 is `nan%`"),
             ("slower by inf%", "word 3 is `inf%`"),
-            ("slower by 3% or so", "word 4 is `or`; there comes the end"),
-            ("slower 3%", "word 2 is `3%`; there comes the end"),
-            ("not slower", "word 2 is `slower`; there comes equivalent"),
-            ("not", "it ends before word 2; there comes equivalent"),
-            ("equivalent", "word 1 is `equivalent`; there comes slower"),
-            ("maybe", "it ends before word 2; there comes slower or faster"),
-            ("maybe slower", "it ends before word 3; there comes by how much"),
-            ("maybe slower 3%", "word 3 is `3%`; there comes by how much"),
-            ("maybe inconclusive", "word 2 is `inconclusive`; there comes slower or faster"),
+            ("slower by 3% or so", "word 4 is `or`; expected the end"),
+            ("slower 3%", "word 2 is `3%`; expected the end"),
+            ("not slower", "word 2 is `slower`; expected equivalent"),
+            ("not", "the condition ends before word 2; expected equivalent"),
+            ("equivalent", "word 1 is `equivalent`; expected slower"),
+            ("maybe", "the condition ends before word 2; expected slower or faster"),
+            ("maybe slower", "the condition ends before word 3; expected by how much"),
+            ("maybe slower 3%", "word 3 is `3%`; expected by how much"),
+            ("maybe inconclusive", "word 2 is `inconclusive`; expected slower or faster"),
         ];
         for (text, expected) in cases {
             let error = fail_if(text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
-        let every = "a metric: throughput, cpu, p50, p99, memory, peak, cold_start, measure";
+        let every = "a metric before it: throughput, cpu, p50, p99, memory, peak, cold_start, measure";
         assert!(fail_if("x").unwrap_err().ends_with(every));
     }
 

@@ -31,7 +31,7 @@ impl RaceFlags {
             let problem = format!("--allow-target {}: a race cannot load other hosts yet", shown(host));
             return Err(UsageError::new(
                 problem,
-                "contenders are started here and loaded at 127.0.0.1; leave it out",
+                "remove it: deadheat starts the contenders on this machine, and loads them at 127.0.0.1",
             ));
         }
         if let Some(record) = &self.resume {
@@ -41,8 +41,8 @@ impl RaceFlags {
         match (study, self.targets.as_slice()) {
             (Some(study), [_]) => self.study(study),
             (Some(study), _) => Err(UsageError::new(
-                format!("`{}` is a study, and other arguments stand beside it", shown(study)),
-                "race one study at a time; its contenders are chosen by --only NAME,..",
+                format!("`{}` is a study, so it must be the only argument", shown(study)),
+                "race one study at a time; choose its contenders with --only NAME,..",
             )),
             (None, []) if is_study(".") => self.study("."),
             (None, []) => Err(UsageError::new("there is nothing to race", AD_HOC_EXAMPLE)),
@@ -54,17 +54,17 @@ impl RaceFlags {
     fn resumed(&self, record: &Path) -> Result<Input, UsageError> {
         let alone = self.targets.is_empty() && self.ad_hoc == AdHocFlags::default();
         if !alone {
-            let problem = "--resume stands together with a study, commands or a URL";
+            let problem = "--resume cannot be combined with a study, commands or a URL";
             return Err(UsageError::new(
                 problem,
-                "the record says what was raced: deadheat race --resume RECORD",
+                "leave them out, because the record contains the plan: deadheat race --resume RECORD",
             ));
         }
         if self.choices != Choices::default() || self.record.is_some() {
-            let problem = "--resume stands together with options that change the plan or the record";
+            let problem = "--resume cannot be combined with options that change the plan or the record";
             return Err(UsageError::new(
                 problem,
-                "a race goes on as it was planned; only --json and --fail-if may be added",
+                "leave them out; only --json, --html and --fail-if may be added",
             ));
         }
         Ok(Input::Resume(record.to_owned()))
@@ -76,7 +76,10 @@ impl RaceFlags {
                 "`{}` is a study: --url, --name, --method, --header and --body do not apply",
                 shown(study)
             );
-            return Err(UsageError::new(problem, "what is requested stands in its study.toml, in [[probe]]"));
+            return Err(UsageError::new(
+                problem,
+                "leave them out; the requests are in its study.toml, in [[probe]]",
+            ));
         }
         Ok(Input::Study(study.into()))
     }
@@ -91,7 +94,7 @@ impl RaceFlags {
         let problem = match (path.is_dir(), path.exists()) {
             (true, _) => format!("the folder `{}` has no study.toml", shown(one)),
             (false, true) => {
-                format!("`{}` is no study: that is a folder with study.toml, or that file", shown(one))
+                format!("`{}` is not a study: a study is a folder with study.toml, or that file", shown(one))
             }
             (false, false) => format!("there is no study `{}`", shown(one)),
         };
@@ -105,7 +108,8 @@ impl RaceFlags {
             return Err(UsageError::new(problem, AD_HOC_EXAMPLE));
         }
         if !names.is_empty() && names.len() != commands.len() {
-            let problem = format!("{} names (-n) for {} commands", names.len(), commands.len());
+            let of = if names.len() == 1 { "name" } else { "names" };
+            let problem = format!("{} {of} (-n) for {} commands", names.len(), commands.len());
             return Err(UsageError::new(problem, "give -n once per command, in their order, or not at all"));
         }
         if !self.choices.selection.scenario.is_empty() {
@@ -114,13 +118,13 @@ impl RaceFlags {
         }
         let method = self.ad_hoc.method.clone().unwrap_or_else(|| "GET".into());
         if !study::is_token(&method) {
-            let problem = format!("`{}` is no HTTP method", shown(&method));
+            let problem = format!("`{}` is not an HTTP method", shown(&method));
             return Err(UsageError::new(problem, "for example: --method POST"));
         }
         let url = self.ad_hoc.url.as_deref().unwrap_or("http://127.0.0.1:{port}/");
         let (tls, path) = requested(url)?;
         if let Some(command) = commands.iter().find(|command| !tls && command.contains("{cert}")) {
-            let problem = format!("{{cert}} stands in `{}`, and the URL is not https", shown(command));
+            let problem = format!("`{}` uses {{cert}}, but the URL is not https", shown(command));
             return Err(UsageError::new(
                 problem,
                 "deadheat makes a certificate only for a race over TLS: --url 'https://127.0.0.1:{port}/'",
@@ -170,13 +174,12 @@ pub(super) fn requested(url: &str) -> Result<(bool, String), UsageError> {
             let problem = format!("`{}` is not this machine's loopback", shown(host));
             return wrong(
                 problem,
-                "contenders are started here and loaded at 127.0.0.1; write http://127.0.0.1:{port}/",
+                "deadheat starts contenders on this machine; write http://127.0.0.1:{port}/",
             );
         }
     }
     if port != Some("{port}") {
-        let problem =
-            "contenders run at the same time, each on a port of its own, and {port} is missing".into();
+        let problem = "{port} is missing: contenders run at the same time, each on its own port".into();
         return wrong(problem, &format!("{example}; each command gets its port as {{port}} and in PORT"));
     }
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
@@ -261,10 +264,10 @@ mod tests {
         assert_eq!(input(&[path]), Ok(Input::Study(path.into())));
         let file = format!("{path}/study.toml");
         assert_eq!(input(&[&file]), Ok(Input::Study(file.clone().into())));
-        assert!(problem(&[path, "node a.mjs"]).contains("other arguments stand beside it"));
+        assert!(problem(&[path, "node a.mjs"]).contains("so it must be the only argument"));
         assert!(problem(&[path, "--url", "http://127.0.0.1:{port}/"]).contains("is a study"));
         assert!(problem(&[path, "-H", "a: b"]).contains("is a study"));
-        assert!(problem(&[path, "--resume", "r.jsonl"]).contains("--resume stands together with a study"));
+        assert!(problem(&[path, "--resume", "r.jsonl"]).contains("--resume cannot be combined with a study"));
     }
 
     #[test]
@@ -275,10 +278,10 @@ mod tests {
         assert!(problem(&["no/such/study"]).contains("there is no study"));
         assert!(problem(&["node a.mjs"]).contains("one command only"));
         assert!(problem(&["x", "--url", "http://127.0.0.1:{port}/"]).contains("one command only"));
-        assert!(problem(&["a", "b", "-n", "x"]).contains("1 names (-n) for 2 commands"));
+        assert!(problem(&["a", "b", "-n", "x"]).contains("1 name (-n) for 2 commands"));
         assert!(problem(&["a", " "]).contains("command 2 of 2 is empty"));
         assert!(problem(&["a", "b", "--scenario", "x"]).contains("--scenario"));
-        assert!(problem(&["a", "b", "-m", "a b"]).contains("no HTTP method"));
+        assert!(problem(&["a", "b", "-m", "a b"]).contains("is not an HTTP method"));
         assert!(problem(&["a {cert}", "b"]).contains("the URL is not https"));
         assert!(problem(&["a", "b", "--allow-target", "h"]).contains("cannot load other hosts yet"));
         assert!(problem(&["--resume", "r.jsonl", "--epochs", "6..9"]).contains("change the plan"));

@@ -20,12 +20,12 @@ Examples:
   the latencies that users would see at 2,000 requests/s, and a ramp
     deadheat load -r 2000 -d 30s http://127.0.0.1:8080/x
     deadheat load -r 100..5000 -d 1m http://127.0.0.1:8080/x
-  10,000 requests, and what was measured for another program
+  10,000 requests, with the results as JSON for another program
     deadheat load -n 10000 -c 8 --json - http://127.0.0.1:8080/x
 
 A rate is RATE[..RATE][:TIME], several with commas between them:
   2000   20k   100..5000:30s   1k:10s,2k:10s
-A file of requests has on each line a path, perhaps with a tab and a weight, or
+A file of requests has on each line a path, optionally with a tab and a weight, or
   {\"path\":\"/x\",\"method\":\"POST\",\"headers\":{\"a\":\"b\"},\"body\":\"c\",\"weight\":2}
 
 Exit status: 0 measured, all answers as expected; 1 measured, some were not; 2 wrong usage or input; 3 the \
@@ -114,7 +114,7 @@ pub(crate) struct AnswerFlags {
     /// Expected status codes, such as 200,204,3xx or 200-399 [default: 200-399]
     #[arg(long, value_name = "CODES")]
     pub(crate) expect_status: Option<StatusSet>,
-    /// Expected body: the same as before the load, of that length, or any [default: what two answers agree in]
+    /// Expected body: same (as before the load), length (as long as then) or any [default: what two answers agree in]
     #[arg(long, value_enum, value_name = "WORD", hide_possible_values = true)]
     pub(crate) expect: Option<ExpectFlag>,
     /// Count a request as failed if its answer takes longer than this [default: 10s]
@@ -129,7 +129,7 @@ pub(crate) struct AnswerFlags {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct ConnectionFlags {
-    /// Allow load on this host or address, which is not this machine's loopback; may be repeated
+    /// Allow load on this host or address outside this machine's loopback; may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_target: Vec<String>,
     /// Connect to this Unix socket; the URL only gives the host name and the path
@@ -150,13 +150,13 @@ pub(crate) struct GeneratorFlags {
     /// Worker threads [default: 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// Pin the workers to these CPUs in turn, such as 1,5-7; alone on a CPU they never sleep [default: taskset's]
+    /// Pin the workers to these CPUs in turn, such as 1,5-7; one alone on its CPU never sleeps [default: taskset's]
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse)]
     pub(crate) cpus: Option<CpuList>,
     /// Interface to the operating system: auto, io_uring or epoll [default: auto]
     #[arg(long, value_name = "WHICH", value_parser = backend)]
     pub(crate) backend: Option<Backend>,
-    /// First measure for two seconds what the generator reaches against a server that does nothing
+    /// First measure the generator's ceiling: for two seconds, its rate against a server that does nothing
     #[arg(long)]
     pub(crate) ceiling: bool,
 }

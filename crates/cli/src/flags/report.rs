@@ -18,7 +18,7 @@ Examples:
   deadheat report trending.jsonl --markdown \"$GITHUB_STEP_SUMMARY\" --benchmark-action bench/
 
 Without an option that writes, it shows the report in the terminal. A file that exists is replaced, except the one that \
-GITHUB_STEP_SUMMARY names: Markdown is appended to it. A load's record has a summary and JSON only.";
+GITHUB_STEP_SUMMARY names: Markdown is appended to it. For the record of a load, only the summary and --json are available.";
 
 /// Options of `report`.
 #[derive(Debug, Args)]
@@ -109,7 +109,7 @@ impl ReportFlags {
         let shows = !self.writes() || self.html.is_some() || self.markdown.is_some();
         match &self.audit {
             Some(_) if !shows => Err(UsageError::new(
-                "--audit: nothing that is written here shows an audit",
+                "--audit has no effect: none of these outputs shows an audit",
                 "write a page with --html, or Markdown with --markdown",
             )),
             audit => Ok(audit.as_deref()),

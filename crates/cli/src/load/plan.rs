@@ -129,23 +129,22 @@ impl LoadPlan {
         let wrong = |problem: &str, remedy: &str| Err(UsageError::new(problem, remedy));
         if self.shape == Shape::Closed && flags.amount.arrivals.is_some() {
             return wrong(
-                "--arrivals says how requests arrive at a rate, and there is none",
+                "--arrivals needs --rate: without it, each connection waits for its answer",
                 "add --rate, such as -r 2000",
             );
         }
         if self.shape == Shape::Closed && flags.amount.max_connections.is_some() {
-            let problem =
-                "--max-connections is for loads at a rate; without one there are as many as -c says";
+            let problem = "--max-connections needs --rate; without it, -c sets the number of connections";
             return wrong(problem, "add --rate, such as -r 2000, or leave --max-connections out");
         }
         if !self.target.tls && (flags.connection.insecure || flags.connection.ca.is_some()) {
             return wrong(
-                "--insecure and --ca are for https, and the URL is http",
+                "--insecure and --ca need https, but the URL is http",
                 "write https:// or leave them out",
             );
         }
         if self.ceiling && self.target.tls {
-            return wrong("--ceiling measures without TLS, and the URL is https", "leave --ceiling out");
+            return wrong("--ceiling cannot measure over TLS, but the URL is https", "leave --ceiling out");
         }
         Ok(())
     }
@@ -205,7 +204,7 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
     fits("--connections", connections)?;
     if flags.generator.ceiling && u64::from(connections) > room / 2 {
         let problem = format!(
-            "--ceiling needs two files for each of the {connections} connections: there may be {room} here"
+            "--ceiling needs two open files for each of the {connections} connections, but this process may open only {room}"
         );
         return Err(UsageError::new(
             problem,
@@ -225,8 +224,9 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
     }
     let most = match flags.amount.max_connections {
         Some(most) if most < connections => {
-            let problem =
-                format!("--max-connections {most} is below the {connections} that are opened at once");
+            let problem = format!(
+                "--max-connections {most} is below the {connections} connections that deadheat opens at the start"
+            );
             return Err(UsageError::new(problem, format!("raise it, or lower -c to at most {most}")));
         }
         Some(most) => fits("--max-connections", most)?,
@@ -247,7 +247,7 @@ fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<us
         Some(missing) => {
             let problem = format!("--cpus names CPU {missing}, on which this process may not run");
             let may: Vec<String> = here.cpus.iter().map(ToString::to_string).collect();
-            Err(UsageError::new(problem, format!("the CPUs that may be used: {}", may.join(","))))
+            Err(UsageError::new(problem, format!("choose from the CPUs that it may use: {}", may.join(","))))
         }
     }
 }
@@ -333,8 +333,8 @@ mod tests {
             ("-r nonsense", "at character 1"),
             ("-r 0", "0 all the time"),
             ("-r 100..200 -n 5", "at character 9"),
-            ("--arrivals constant", "there is none"),
-            ("--max-connections 100", "--max-connections is for loads at a rate"),
+            ("--arrivals constant", "--arrivals needs --rate"),
+            ("--max-connections 100", "--max-connections needs --rate"),
             ("-r 5 -c 100 --max-connections 99", "below the 100"),
             ("-c 500", "only 448 connections"),
             ("-r 5 --max-connections 449", "only 448 connections"),

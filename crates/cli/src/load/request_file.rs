@@ -113,7 +113,9 @@ fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake
     let body = request.body.as_deref().unwrap_or_default();
     match request_bytes(method, &request.target, "host", &request.headers, body) {
         Ok(_) => Ok(request),
-        Err(error) => Err(wrong(tame(&error.to_string()), "a request must fit on the wire as it is written")),
+        Err(error) => {
+            Err(wrong(tame(&error.to_string()), "correct this request: deadheat sends it as it is written"))
+        }
     }
 }
 
@@ -123,7 +125,7 @@ fn of_path(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake
         None => (text, None),
     };
     let found = number.map_or(Some(1.0), |number| number.trim().parse().ok());
-    let remedy = "after the tab stands a weight, 0 or more, such as 3 or 0.5";
+    let remedy = "write a weight after the tab: 0 or more, such as 3 or 0.5";
     let weight = found.and_then(weight);
     let weight = weight.ok_or_else(|| wrong(format!("found `{}`", shown(number.unwrap_or(""))), remedy))?;
     let target = target(url.trim(), origin)?;

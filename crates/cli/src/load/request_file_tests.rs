@@ -83,11 +83,11 @@ fn lines_that_cannot_be_read_are_named() {
             "a line is a path such as /x, a URL of http://127.0.0.1:8080, or",
         ),
         ("/a#b", 1, "found `/a#b`", "leave out what follows #"),
-        ("/a b", 1, "the request target \"/a b\" is empty", "a request must fit"),
-        ("/a\tx", 1, "found `x`", "after the tab stands a weight"),
-        ("/a\t-1", 1, "found `-1`", "after the tab stands a weight"),
-        ("/a\tnan", 1, "found `nan`", "after the tab stands a weight"),
-        ("/a\t1\t2", 1, "found `1\\t2`", "after the tab stands a weight"),
+        ("/a b", 1, "the request target \"/a b\" is empty", "correct this request"),
+        ("/a\tx", 1, "found `x`", "write a weight after the tab"),
+        ("/a\t-1", 1, "found `-1`", "write a weight after the tab"),
+        ("/a\tnan", 1, "found `nan`", "write a weight after the tab"),
+        ("/a\t1\t2", 1, "found `1\\t2`", "write a weight after the tab"),
         (
             "http://127.0.0.1:8081/",
             1,
@@ -133,8 +133,12 @@ fn objects_that_cannot_be_read_are_named() {
             "column 30: invalid type: sequence, expected a status",
             "a r",
         ),
-        ("{\"path\":\"/\",\"method\":\"G T\"}", "the method \"G T\" is not a token", "a request must fit"),
-        ("{\"path\":\"/\",\"headers\":{\"Content-Length\":\"1\"}}", "the header \"Content-Length\"", "a re"),
+        ("{\"path\":\"/\",\"method\":\"G T\"}", "the method \"G T\" is not a token", "correct this request"),
+        (
+            "{\"path\":\"/\",\"headers\":{\"Content-Length\":\"1\"}}",
+            "the header \"Content-Length\"",
+            "correct",
+        ),
         ("{\"path\":\"x\"}", "found `x`", "a line is a path"),
     ] {
         assert_refused(text, 1, problem, remedy);

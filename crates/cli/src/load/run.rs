@@ -225,7 +225,7 @@ fn opening(plan: &LoadPlan, error: &OpenError) -> UsageError {
         }
         OpenError::Address { .. } => "name a socket with a shorter path".into(),
         OpenError::Pin { .. } => "name CPUs with --cpus that this process may use".into(),
-        OpenError::Backend { .. } => "leave --backend out, or say --backend epoll".into(),
+        OpenError::Backend { .. } => "leave --backend out, or use --backend epoll".into(),
         OpenError::NoConnections | OpenError::Worker(_) => {
             "ask for fewer connections (-c) or threads (-t), or raise the limits of this process (ulimit -a)"
                 .into()

@@ -41,13 +41,16 @@ impl Target {
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains('@') {
-            return wrong("user and password stand in it", "send them in a header: -H 'authorization: ...'");
+            return wrong(
+                "it contains a user name or password",
+                "send them in a header: -H 'authorization: ...'",
+            );
         }
         let Some((host, port)) = divide(authority, if tls { 443 } else { 80 }) else {
             return wrong("its port is not a number from 1 to 65535", EXAMPLE);
         };
         if !is_host(&host) {
-            return wrong("it names no host, or one that cannot be", EXAMPLE);
+            return wrong("its host is missing or not valid", EXAMPLE);
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         match path_problem(&path) {
@@ -176,18 +179,18 @@ mod tests {
     #[test]
     fn wrong_urls_say_what_is_wrong() {
         for (url, part) in [
-            ("", "no host"),
-            ("http:///x", "no host"),
+            ("", "host is missing"),
+            ("http:///x", "host is missing"),
             ("ftp://localhost/", "neither http nor https"),
-            ("http://user:secret@localhost/", "user and password"),
+            ("http://user:secret@localhost/", "user name or password"),
             ("http://localhost:0/", "port"),
             ("http://localhost:66000/", "port"),
             ("http://localhost:x/", "port"),
             ("http://localhost:/", "port"),
-            ("http://lo cal/", "no host"),
-            ("http://bücher.example/", "no host"),
-            ("http://[nonsense]/", "no host"),
-            ("http://::1/", "no host"),
+            ("http://lo cal/", "host is missing"),
+            ("http://bücher.example/", "host is missing"),
+            ("http://[nonsense]/", "host is missing"),
+            ("http://::1/", "host is missing"),
             ("http://localhost/a b", "percent-encoded"),
             ("http://localhost/#x", "never reaches"),
             ("http://localhost/\u{1b}[2J", "percent-encoded"),

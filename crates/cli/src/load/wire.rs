@@ -144,12 +144,8 @@ impl Common<'_> {
         let headers: Vec<(String, String)> = common.chain(spec.headers.iter().cloned()).collect();
         let body = spec.body.as_deref().unwrap_or(self.body);
         let bytes = request_bytes(method, &spec.target, &self.target.authority(), &headers, body);
-        let bytes = bytes.map_err(|error| {
-            UsageError::new(
-                error.to_string(),
-                "change --method, --header or the URL so that it fits on the wire",
-            )
-        })?;
+        let bytes = bytes
+            .map_err(|error| UsageError::new(error.to_string(), "correct --method, --header or the URL"))?;
         Ok(Wire {
             method: method.to_owned(),
             path: spec.target.clone(),
@@ -163,7 +159,7 @@ impl Common<'_> {
 fn order(flags: &RequestFlags, all: &[Wire]) -> Result<Order, UsageError> {
     let weighted = all.iter().any(|wire| wire.weight != all[0].weight);
     let clash = |option: &str| {
-        let problem = format!("{option} leaves no room for the weights in the file of requests");
+        let problem = format!("{option} cannot be combined with the weights in the file of requests");
         Err(UsageError::new(problem, format!("leave {option} or the weights out")))
     };
     match (flags.zipf, flags.order) {

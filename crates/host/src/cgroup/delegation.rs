@@ -136,7 +136,7 @@ fn enable(base: &Path, controllers: &[&str]) -> io::Result<Vec<String>> {
         Ok(()) => Ok(new),
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Err(io::Error::new(
             error.kind(),
-            format!("control group {} holds other processes as well", base.display()),
+            format!("control group {} also contains other processes", base.display()),
         )),
         Err(error) => Err(limits::at(&base.join(ENABLED), error)),
     }
@@ -297,7 +297,7 @@ mod tests {
         };
         let (own, who) = (&real.own, real.idle.id().to_string());
         let busy = enable(own, &[SPARE]).unwrap_err();
-        assert!(busy.to_string().contains("holds other processes"), "{busy}");
+        assert!(busy.to_string().contains("also contains other processes"), "{busy}");
         // As in a container: the root is not available.
         let near = (own.as_path(), own.as_path());
         let room =
@@ -311,7 +311,7 @@ mod tests {
         let mut other = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         fs::write(own.join(PROCESSES), other.id().to_string()).unwrap();
         let refused = DelegatedGroup::near(near, &who, "aside", &[SPARE], &|_| Ok(())).unwrap_err();
-        assert!(refused.to_string().contains("holds other processes"), "{refused}");
+        assert!(refused.to_string().contains("also contains other processes"), "{refused}");
         assert!(read(own, PROCESSES).lines().any(|line| line == who) && !own.join("aside").exists());
         drop(other.stdin.take());
         other.wait().unwrap();

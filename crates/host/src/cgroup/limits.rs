@@ -26,7 +26,7 @@ pub fn set_v1(
     limits: &Limits,
 ) -> io::Result<()> {
     let mut folder_in = |tree: Option<&Path>, controller: &str| -> io::Result<PathBuf> {
-        let nowhere = || io::Error::other(format!("the {controller} controller is not to be had here"));
+        let nowhere = || io::Error::other(format!("the {controller} controller is not available here"));
         let tree = tree.ok_or_else(nowhere)?;
         let folder = tree.join(name);
         if folder != cpuacct {
@@ -96,7 +96,7 @@ pub fn at(path: &Path, error: io::Error) -> io::Error {
 /// The error for a controller of version 2 that a group does not have.
 pub fn missing(controller: &str, group: &Path) -> io::Error {
     io::Error::other(format!(
-        "the {controller} controller is not to be had in control group {}",
+        "the {controller} controller is not available in control group {}",
         group.display()
     ))
 }

@@ -362,7 +362,7 @@ fn wait_for_a_word() -> io::Result<()> {
     loop {
         match rustix::io::read(io::stdin().as_fd(), &mut [0_u8; 1]) {
             Err(rustix::io::Errno::INTR) => {}
-            Ok(0) => return Err(io::Error::other("nobody let it begin")),
+            Ok(0) => return Err(io::Error::other("deadheat ended before it could start the command")),
             other => return other.map(drop).map_err(io::Error::from),
         }
     }

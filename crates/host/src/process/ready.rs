@@ -62,8 +62,8 @@ impl ReadyCommand {
         end_group(&mut child);
         match ended {
             Some(status) if status.success() => Ok(()),
-            Some(status) => Err(format!("`{}` says {status}", self.shell)),
-            None => Err(format!("`{}` does not end", self.shell)),
+            Some(status) => Err(format!("`{}` ended with {status}", self.shell)),
+            None => Err(format!("`{}` did not end in time", self.shell)),
         }
     }
 }
@@ -87,8 +87,8 @@ mod tests {
                 .succeeds(Duration::from_millis(patience_ms), &|| false)
         };
         assert_eq!(asked("test $PORT$A$(pwd) = 7a7/", 5_000), Ok(()));
-        assert!(asked("exit 3", 5_000).unwrap_err().contains("`exit 3` says exit status: 3"));
-        assert!(asked("sleep 60", 20).unwrap_err().contains("does not end"));
+        assert!(asked("exit 3", 5_000).unwrap_err().contains("`exit 3` ended with exit status: 3"));
+        assert!(asked("sleep 60", 20).unwrap_err().contains("did not end in time"));
     }
 
     /// Whether the process is alive whose number a command left in a file.
@@ -113,7 +113,7 @@ mod tests {
         let begun = || left.exists();
         // The shell waits for the last command of a pipeline, and that one waits for the first.
         let pipeline = "sh -c 'echo $$ > new; mv new pid; exec sleep 600' | cat";
-        assert!(asked(pipeline, &begun).unwrap_err().contains("does not end"));
+        assert!(asked(pipeline, &begun).unwrap_err().contains("did not end in time"));
         let gone = (0..5_000).any(|_| {
             std::thread::sleep(Duration::from_millis(2));
             !lives(&left)

@@ -37,7 +37,7 @@ impl LeftBehind {
         let finding = Finding::warn(
             "not-ended",
             format!(
-                "what {name} started could not be ended and takes its share of the machine: process {pids}"
+                "deadheat could not end process {pids}, which {name} started and which still uses the machine"
             ),
             format!(
                 "end it: kill -9 {pids}; if that does nothing, it waits for a device (`ps` shows state D)"
@@ -137,7 +137,7 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
             let command = tree::command_line(*pid).unwrap_or_default();
             Finding::warn(
                 "leftover-process",
-                format!("process {pid} (`{command}`) is left over from an earlier run of deadheat and takes its share of the machine"),
+                format!("process {pid} (`{command}`) is left over from an earlier run of deadheat and still uses the machine"),
                 format!("end it: kill -9 {pid}"),
             )
         })

@@ -108,7 +108,7 @@ pub(crate) fn claims(audit: &AuditRecord) -> String {
         ];
         let _ = writeln!(out, "| {} |", row.join(" | "));
     }
-    out += &notes(audit, "Beside them", &|one| one.verdict != ClaimVerdict::NotTestable);
+    out += &notes(audit, "Notes", &|one| one.verdict != ClaimVerdict::NotTestable);
     out += &notes(audit, "Not testable here", &|one| one.verdict == ClaimVerdict::NotTestable);
     out
 }

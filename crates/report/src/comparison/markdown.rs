@@ -36,7 +36,7 @@ pub fn markdown(document: &CompareDocument) -> String {
             let said = match one.holds {
                 true => format!("**holds**: {}", places(&one.of)),
                 false if one.is_unknown() => {
-                    format!("**cannot be told**: not compared: {}", places(&one.unknown))
+                    format!("**unknown**, because it was not compared: {}", places(&one.unknown))
                 }
                 false => "does not hold".into(),
             };

@@ -79,12 +79,15 @@ pub(crate) fn sentence(
         VerdictWord::Inconclusive => {
             let seen = one
                 .detectable_ratio
-                .map(|seen| format!("; a change of {} could have been seen", percent(seen - 1.0)));
+                .map(|seen| format!("; a change of {} could have been detected", percent(seen - 1.0)));
             format!("can't tell whether {who} changed: {figures}{}", seen.unwrap_or_default())
         }
         word => {
-            let aside =
-                if one.negligible { format!(", told apart but within {margin}") } else { String::new() };
+            let aside = if one.negligible {
+                format!(", a negligible difference (within {margin})")
+            } else {
+                String::new()
+            };
             format!("{who} is {}: {figures}{aside}", verdict(word))
         }
     }

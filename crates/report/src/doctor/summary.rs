@@ -73,12 +73,7 @@ fn heading(record: &DoctorRecord, style: &Style) -> Vec<String> {
     let mut lines = vec![style.paint(tone, &text)];
     lines.extend(indented(&about, 0, Tone::Quiet, style));
     if record.interrupted {
-        lines.extend(indented(
-            "interrupted: what follows is what was found until then",
-            0,
-            Tone::Caution,
-            style,
-        ));
+        lines.extend(indented("interrupted: these are the results so far", 0, Tone::Caution, style));
     }
     lines
 }
@@ -115,7 +110,7 @@ fn known(text: &Option<String>, otherwise: &str) -> String {
 fn processor(machine: &Machine) -> String {
     let cores = machine.siblings.len();
     let threads = match cores {
-        0 => "its cores are not told".to_owned(),
+        0 => "cores unknown".to_owned(),
         cores if cores == machine.cpus => "one thread on each core".into(),
         cores => format!("{cores} cores"),
     };
@@ -128,7 +123,7 @@ fn processor(machine: &Machine) -> String {
 fn cores(record: &DoctorRecord) -> String {
     let allowed = record.machine.details.allowed_cpus.as_ref();
     let allowed = allowed
-        .map_or_else(|| "those allowed are not told".into(), |cpus| format!("{} may be used", listed(cpus)));
+        .map_or_else(|| "allowed cores unknown".into(), |cpus| format!("{} may be used", listed(cpus)));
     let quota = record
         .machine
         .details
@@ -158,12 +153,12 @@ fn frequency(details: &MachineDetails) -> String {
     parts.push(match details.turbo {
         Some(true) => "turbo on".into(),
         Some(false) => "turbo off".into(),
-        None => "turbo not told".into(),
+        None => "turbo unknown".into(),
     });
     parts.push(match details.throttle_events {
         Some(0) => "never throttled".into(),
         Some(count) => format!("throttled {} times", whole(count)),
-        None => "throttling not told".into(),
+        None => "throttling unknown".into(),
     });
     parts.join("; ")
 }
@@ -188,7 +183,7 @@ fn memory(machine: &Machine, details: &MachineDetails) -> String {
         _ => "swap unknown".into(),
     };
     let nodes = match details.memory_nodes.as_ref().map(Vec::len) {
-        None => "nodes not told".into(),
+        None => "nodes unknown".into(),
         Some(1) => "1 node".into(),
         Some(nodes) => match details.numa_balancing {
             None => format!("{nodes} nodes"),
@@ -207,7 +202,7 @@ fn memory(machine: &Machine, details: &MachineDetails) -> String {
 
 fn groups(machine: &Machine, details: &MachineDetails) -> String {
     let versions = match details.cgroup_versions.as_deref() {
-        None => "not told".into(),
+        None => "unknown".into(),
         Some([]) => "none mounted".into(),
         Some([one]) => format!("version {one}"),
         Some(_) => "versions 1 and 2".to_owned(),
@@ -233,11 +228,12 @@ fn kernel(details: &MachineDetails) -> String {
     let counters = match details.hardware_counters {
         Some(true) => "processor counters",
         Some(false) => "no processor counters",
-        None => "processor counters not told",
+        None => "processor counters unknown",
     };
     let paranoid =
         details.perf_event_paranoid.map_or_else(String::new, |level| format!(" (paranoid {level})"));
-    let pressure = if details.pressure == Some(true) { "pressure told" } else { "pressure not told" };
+    let pressure =
+        if details.pressure == Some(true) { "CPU pressure readable" } else { "CPU pressure not readable" };
     format!("{ring}; {counters}{paranoid}; {pressure}")
 }
 
@@ -248,14 +244,14 @@ fn limits(details: &MachineDetails) -> String {
             format!("{} open files, raised to {}", whole(now), whole(most))
         }
         (_, Some(most)) => format!("{} open files", whole(most)),
-        _ => "open files not told".into(),
+        _ => "open files unknown".into(),
     };
     let ports = details
         .ports
-        .map_or_else(|| "ports not told".into(), |(first, last)| format!("ports {first} to {last}"));
+        .map_or_else(|| "ports unknown".into(), |(first, last)| format!("ports {first} to {last}"));
     let backlog = details
         .listen_backlog
-        .map_or_else(|| "backlog not told".into(), |backlog| format!("backlog {}", whole(backlog)));
+        .map_or_else(|| "backlog unknown".into(), |backlog| format!("backlog {}", whole(backlog)));
     format!("{files}; {ports}; {backlog}")
 }
 
@@ -263,7 +259,7 @@ fn limits(details: &MachineDetails) -> String {
 fn protection(details: &MachineDetails) -> Option<String> {
     let addresses = details.address_randomization.map(|level| match level {
         0 => "addresses the same at each start",
-        1 => "addresses random but for the heap",
+        1 => "addresses random except for the heap",
         _ => "addresses random",
     });
     let mitigations = details.mitigations.as_ref().map(|all| {
@@ -294,7 +290,7 @@ fn disturbance(noise: &Noise, machine: &Machine) -> Vec<(&'static str, String)> 
     let steal = percent(noise.steal_share);
     let now = format!("{load}; for {seconds} s: steal {steal}, {stalls}, {foreign}{pressure}");
     let busiest = match named(&noise.busiest) {
-        none if none.is_empty() => "nobody over 1 % of a core".to_owned(),
+        none if none.is_empty() => "no process over 1 % of a core".to_owned(),
         some => plain(&some),
     };
     vec![("now", now), ("busiest", busiest)]
@@ -323,9 +319,9 @@ fn noise_floor(floor: &NoiseFloor) -> String {
         floor.throughput_rps.map_or_else(String::new, |rate| format!(" ({} requests/s)", three_digits(rate)));
     let spread = match (floor.sd_log_ratio, floor.sd_range) {
         (Some(sd), Some((low, high))) => {
-            format!("epochs differ by {} (in truth {} to {})", percent(sd), percent(low), percent(high))
+            format!("epochs vary by {} (90 % interval: {} to {})", percent(sd), percent(low), percent(high))
         }
-        (Some(sd), None) => format!("epochs differ by {}", percent(sd)),
+        (Some(sd), None) => format!("epochs vary by {}", percent(sd)),
         _ => "too few epochs to tell".into(),
     };
     let Some(value) = floor.ratio else {
@@ -370,11 +366,8 @@ const COLUMNS: [(&str, usize); 7] = [
 const NAME: usize = 17;
 
 fn proof_table(proof: &Proof, style: &Style) -> Vec<String> {
-    let about = format!(
-        "proof: margin {}, alpha {}; what a race must say is known",
-        percent(proof.margin),
-        proof.alpha
-    );
+    let about =
+        format!("proof: races with a known result; margin {}, alpha {}", percent(proof.margin), proof.alpha);
     let mut lines = indented(&about, 0, Tone::Quiet, style);
     let titles: String = COLUMNS.iter().map(|(title, width)| right(title, *width)).collect();
     lines.push(style.paint(Tone::Quiet, &format!("{}{titles}", left("", NAME))));
@@ -399,10 +392,10 @@ fn planted(row: &ProofRow) -> Option<String> {
     let truth = row.true_ratio.map_or_else(|| "unknown".into(), more);
     let checked = plant.checked_ratio.map_or_else(String::new, |value| {
         let error = plant.checked_error.map_or_else(String::new, |error| format!(" ± {}", percent(error)));
-        format!(", {}{error} by turns before", more(value))
+        format!(", {}{error} measured in turns before the proof", more(value))
     });
     Some(format!(
-        "{}: asked {} of {}; true {truth} (CPU per request){checked}",
+        "{}: {} of {} requested; measured {truth} (CPU per request){checked}",
         plain(&row.name),
         more(row.asked_ratio),
         time_ns(plant.cost_ns)
@@ -413,7 +406,7 @@ fn planted(row: &ProofRow) -> Option<String> {
 pub fn announcement(proof: &Proof) -> String {
     let names: Vec<String> = proof.rows.iter().map(|row| plain(&row.name)).collect();
     format!(
-        "proof: {} of each kind ({}), {} at the most; Ctrl-C keeps what is finished",
+        "proof: {} of each kind ({}), at most {}; Ctrl-C keeps the finished races",
         if proof.races == 1 { "1 race".into() } else { format!("{} races", proof.races) },
         names.join(", "),
         clock(proof.most_s.round() as u64)

@@ -34,7 +34,7 @@ fn figure(scope: &Scope<'_>, set: &Set<'_>) -> Figure {
     } else {
         let named = without.join(", ");
         format!(
-            " Without a dot are {named}: steps of which the log has only the sum, and what is beyond the first 1,000."
+            " Not drawn: {named}, because the log has only their sum, or because they come after the first 1,000."
         )
     };
     let groups = set.groups(|_| all().map(|(one, pauses)| row(scope, one, pauses)).collect());

@@ -108,7 +108,7 @@ pub(super) fn cpu(scope: &Scope<'_>) -> Vec<Figure> {
         kind: "cpu",
         section: Section::Cpu,
         title: "CPU time per request",
-        note: "One dot for each epoch, the first at the top; the line is the value of all. Further right costs more.",
+        note: "One dot for each epoch, the first at the top; the line is the value over all epochs. Further right costs more.",
         label: "CPU time of the process tree per answer; lower is better",
         parts: &[("CPU per request", "#µs", false, |one| one.cpu_us_per_request)],
         whole: |one| one.cpu_us_per_request,
@@ -124,7 +124,7 @@ pub(super) fn memory(scope: &Scope<'_>) -> Vec<Figure> {
         kind: "memory",
         section: Section::Memory,
         title: "Memory",
-        note: "Filled: at the end of an epoch. Hollow: the highest seen in it. The line is the value of all; further right takes more.",
+        note: "Filled: at the end of an epoch. Hollow: the highest seen in it. The line is the value over all; further right takes more.",
         label: "proportional set size of the process tree; lower is better",
         parts: &[
             ("at its end", "#end, bytes", false, |one| one.rss_bytes.map(|size| size as f64)),
@@ -223,8 +223,7 @@ fn from_round_to_round(scope: &Scope<'_>, set: &Set<'_>) -> Option<Figure> {
         format!("{}: {} to {}", panel.title.as_deref().unwrap_or_default(), size(low), size(high))
     };
     let says = panels.iter().map(says).collect();
-    let note = "One line for each epoch. It is read between rounds, while everything is frozen. A line that still climbs at its end is of \
-                memory that still grows.";
+    let note = "One line for each epoch. It is read between rounds, while everything is frozen. A line that still climbs at its end shows memory that is still growing.";
     let caption = format!("{}: memory from round to round", scenario.name);
     let table = Table::of_record(caption, &["contender", "#epoch", "#since its start", "#memory"]);
     let (title, drawing) = (set.title("Memory from round to round"), Drawing::Plot(Plot { x, y, panels }));

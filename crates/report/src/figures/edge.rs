@@ -46,10 +46,10 @@ fn curves(scope: &Scope<'_>, set: &Set<'_>, cache: &EdgeCache) -> Option<Figure>
     let drawn = curves.iter().map(|(name, curve)| (*name, scope.color(name), curve)).collect();
     let label = format!("{LABEL}; {} hits", percent(cache.hit_rate));
     let closed = scenario.shape.is_closed();
-    let saturated = if closed { ", which are the latencies at saturation" } else { "" };
+    let saturated = if closed { ", which is its latency at saturation" } else { "" };
     let edge_ns = cache.edge_latency_ns as f64;
     let note = format!(
-        "A model: hits take {}, misses that and what the origin was measured to take{saturated}. Where curves meet, users notice no \
+        "A model: hits take {}, and misses take that plus the measured latency of the origin{saturated}. Where curves meet, users notice no \
          difference between origins.",
         time_ns(edge_ns)
     );

@@ -76,8 +76,7 @@ fn falling(ladder: &LadderResult) -> String {
         let falling: Vec<&Climb> = ladder.contenders.iter().filter(falls).collect();
         if falling.len() > 2 && falling.len() == ladder.contenders.len() {
             all += &format!(
-                "{rung}: every contender is faster than on the rung before, which asks less of it, so that the machine was slower then: race \
-                 the ladder again, alone. "
+                "{rung}: every contender is faster than on the rung before, although that rung asks less of it. The machine was slower then: race the ladder again, alone. "
             );
         } else {
             some.extend(falling.iter().map(|one| format!("{rung} of {}", one.contender)));
@@ -85,7 +84,7 @@ fn falling(ladder: &LadderResult) -> String {
     }
     if !some.is_empty() {
         all += &format!(
-            "{}: faster than the rung before, so that it adds nothing and the parts are more than the whole. ",
+            "{}: faster than the rung before, so it adds nothing, and the parts add up to more than the whole. ",
             some.join(", ")
         );
     }

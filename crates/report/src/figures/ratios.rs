@@ -89,7 +89,7 @@ impl<'r> Pairs<'r> {
             percent(self.margin)
         );
         let columns = ["pair", "scenario", "#ratio", "#low", "#high", "verdict", "#epochs"];
-        let columns = [&columns[..], &["#alpha", "#could have seen"]].concat();
+        let columns = [&columns[..], &["#alpha", "#could have detected"]].concat();
         let cells = |(scenario, one): (&ScenarioResult, &Comparison)| {
             let decimals = ratio_decimals(one.low, one.high);
             let number = |value| Cell::number(value, |value| ratio(value, decimals));
@@ -129,7 +129,7 @@ impl<'r> Pairs<'r> {
         let caption = format!("{}: the ratio of each epoch", self.metric.row().title);
         let columns = ["pair", "scenario", "#epoch", "#ratio"];
         let heading = format!("{}, epoch by epoch", self.metric.row().title);
-        let note = "One dot for each epoch, the first at the top; the line is the ratio of all. Dots scatter about it where there is no trend.";
+        let note = "One dot for each epoch, the first at the top; the line is the ratio of all epochs. Without a trend, dots scatter around it.";
         let table = Table::new(caption, &columns, self.all().flat_map(cells));
         self.figure(("epochs", Section::Epochs), &heading, note, self.axis(ratios), row, table)
     }

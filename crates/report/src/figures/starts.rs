@@ -59,7 +59,7 @@ pub(super) fn of_epochs(scope: &Scope<'_>) -> Vec<Figure> {
         kind: "cold-start",
         section: Section::ColdStart,
         title: "Cold start",
-        note: "Every epoch starts every contender afresh, others beside it: one dot for each epoch, the line is their median. Further right is slower.",
+        note: "Every epoch starts every contender afresh, next to the others: one dot for each epoch, and the line is their median. Further right is slower.",
         label: LABEL,
         parts: &[("cold start", "#ns", false, |one| Some(one.cold_start_ns as f64))],
         whole: |one| one.cold_start_ns.map(|ns| ns as f64),

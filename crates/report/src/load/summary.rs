@@ -73,7 +73,7 @@ fn heading(record: &LoadRecord, style: &Style) -> Vec<String> {
         vec![style.paint(Tone::Strong, &shorten_end(&plain(&record.url), style.width, &style.spell("…")))];
     lines.extend(wrap(&about, style.width).iter().map(|line| style.paint(Tone::Quiet, line)));
     if record.interrupted {
-        lines.push(style.paint(Tone::Caution, "interrupted: what follows is what was measured until then"));
+        lines.push(style.paint(Tone::Caution, "interrupted: these are the results so far"));
     }
     lines
 }
@@ -84,7 +84,7 @@ fn throughput(record: &LoadRecord, style: &Style) -> Vec<String> {
     let mut parts = vec![rate.clone(), answers];
     if let (Some(offered), Some(share)) = (record.offered_rps, record.achieved_share) {
         let kept = percent(share.min(1.0));
-        parts.push(format!("{}/s asked for, {kept} of that kept up with", three_digits(offered)));
+        parts.push(format!("{}/s due, of which the server kept up with {kept}", three_digits(offered)));
     }
     let mut lines = row("throughput", &style.spell(&parts.join(" · ")), style);
     if let Some(first) = lines.first_mut() {
@@ -237,7 +237,7 @@ fn kinds(outcomes: &Outcomes) -> [(&'static str, u64); 9] {
 fn checked(record: &LoadRecord) -> String {
     let checked = &record.checked;
     let parts = [
-        (checked.same, "the very same body as before the load"),
+        (checked.same, "the same body as before the load"),
         (checked.length, "a body as long as before the load"),
         (checked.any, "any body"),
     ];
@@ -255,7 +255,7 @@ fn checked(record: &LoadRecord) -> String {
 
 fn connections(record: &LoadRecord, style: &Style) -> Vec<String> {
     let mut parts =
-        vec![format!("{} in use at the most, to {}", whole(record.connections_used), plain(&record.address))];
+        vec![format!("at most {} in use, to {}", whole(record.connections_used), plain(&record.address))];
     let more = [
         (record.waited, "request", "waited for one"),
         (record.reconnects, "connection", "opened while loading"),

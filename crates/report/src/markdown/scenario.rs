@@ -33,8 +33,10 @@ pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
         let results = scenario.best_first();
         out += &figures(&results, &columns::of(&scenario.shape));
         if let Some(held) = report.limits(&scenario.name).and_then(columns::quota) {
-            out +=
-                &format!("\nEach contender was held to {held}:\n{}", figures(&results, &columns::of_quota()));
+            out += &format!(
+                "\nEach contender was limited to {held}:\n{}",
+                figures(&results, &columns::of_quota())
+            );
         }
     }
     if !scenario.comparisons.is_empty() {

@@ -12,8 +12,7 @@ use crate::text::plain;
 
 /// The table, with an empty line before it. With an axis, its values are next to the contenders.
 pub(super) fn lines(collectors: &[(String, &CollectorResult)], axis: &str, style: &Style) -> Vec<String> {
-    let about = "pauses of garbage collectors, from a diagnostic pass of its own with their logging on: what was measured is \
-                 without it";
+    let about = "pauses of garbage collectors, from a separate diagnostic pass with their logging on; all other figures were measured without it";
     let mut lines = vec![String::new()];
     lines.extend(indented(about, 2, Tone::Quiet, style));
     let column = |title: &str, keep: Option<u8>, cell: &dyn Fn(&str, &CollectorResult) -> String| Column {

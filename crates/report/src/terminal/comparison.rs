@@ -64,7 +64,7 @@ fn scenario_lines(document: &CompareDocument, scenario: &ComparedScenario, style
     }
     lines.push(String::new());
     if scenario.changes.is_empty() {
-        lines.extend(indented("nobody to compare", 0, Tone::Plain, style));
+        lines.extend(indented("no contender to compare", 0, Tone::Plain, style));
     } else {
         lines.extend(table::lines(columns(document, scenario, style), 0, 2, style));
     }
@@ -125,7 +125,7 @@ fn condition_lines(results: &[ConditionResult], style: &Style) -> Vec<String> {
         let (said, tone) = match one.holds {
             true => (format!("holds: {}", places(&one.of)), Tone::Alarm),
             false if one.is_unknown() => {
-                (format!("cannot be told: not compared: {}", places(&one.unknown)), Tone::Alarm)
+                (format!("unknown, because it was not compared: {}", places(&one.unknown)), Tone::Alarm)
             }
             false => ("does not hold".into(), Tone::Plain),
         };

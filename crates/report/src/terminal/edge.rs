@@ -14,7 +14,7 @@ use crate::text::plain;
 pub(crate) fn behind(cache: &EdgeCache, closed: bool) -> String {
     let saturation = if closed { ", with the origin's latencies at saturation" } else { "" };
     format!(
-        "a model of users behind an edge cache: {} hits of {}, and misses that wait for the origin as well{saturation}",
+        "a model of users behind an edge cache: {} hits, which take {}, and misses, which also wait for the origin{saturation}",
         percent(cache.hit_rate),
         time_ns(cache.edge_latency_ns as f64)
     )

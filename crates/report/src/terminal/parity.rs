@@ -87,7 +87,11 @@ fn hidden(expected: &str, got: &str, width: usize, mark: &str) -> [String; 2] {
 
 /// The place and time of a difference, if worth showing. The contract before the race is not.
 fn source(against: &str, when: &str) -> Option<String> {
-    let compared = (against != "contract").then(|| format!("compared with {against}"));
+    let compared = match against {
+        "contract" => None,
+        "its own answer before the load" => Some(format!("compared with {against}")),
+        other => Some(format!("compared with the answer of {other}")),
+    };
     let moment = (when != "before").then(|| plain(when));
     let parts: Vec<String> = compared.into_iter().chain(moment).collect();
     (!parts.is_empty()).then(|| parts.join(", "))

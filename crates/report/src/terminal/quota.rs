@@ -14,7 +14,7 @@ use crate::text::plain;
 pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
     let Some(held) = report.limits(&scenario.name).and_then(columns::quota) else { return Vec::new() };
     let mut lines = vec![String::new()];
-    lines.extend(indented(&format!("each contender was held to {held}"), 2, Tone::Quiet, style));
+    lines.extend(indented(&format!("each contender was limited to {held}"), 2, Tone::Quiet, style));
     let results = || scenario.best_first().into_iter();
     let column = |title: &str, keep: Option<u8>, cells: Vec<String>| Column {
         group: "",

@@ -34,7 +34,7 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
         let mut ranked = scenario.rankings.iter().flat_map(|one| &one.contenders);
         if ranked.any(|one| !one.letters.is_empty()) && scenario.results.len() > 2 {
             lines.extend(indented(
-                "contenders that share a letter are not told apart",
+                "deadheat found no clear difference between contenders that share a letter",
                 2,
                 Tone::Quiet,
                 style,
@@ -73,7 +73,7 @@ fn about(report: &Report, scenario: &ScenarioResult) -> String {
 pub(super) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
     let end = match scenario.ended {
         Ended::Decided => "decided",
-        Ended::Maximum => "the most planned",
+        Ended::Maximum => "maximum reached",
         Ended::Budget => "time budget used up",
         Ended::Stopped => "stopped",
         Ended::Unavailable => "nothing to compare",

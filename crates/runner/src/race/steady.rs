@@ -43,16 +43,16 @@ impl Race<'_> {
         if warmup_ns <= before {
             return Ok(());
         }
-        let reason = format!("{contender} still climbed by {:.1} % within an epoch", change * 100.0);
+        let reason = format!("{contender} still got {:.1} % faster within an epoch", change * 100.0);
         let finding = Finding::warn(
             "warm-up-lengthened",
             format!(
-                "{reason}: {WARMUP_CHECK} epochs were set aside, and every start is warmed up for {:.1} s",
+                "{reason}: {WARMUP_CHECK} epochs do not count, and from now on every start is warmed up for {:.1} s",
                 warmup_ns as f64 / 1e9
             ),
             "nothing needs to be done; --profile full warms up for longer from the beginning",
         );
-        let doing = format!("{reason}: longer warm-up, beginning anew");
+        let doing = format!("{reason}: starting again with a longer warm-up");
         self.write(Line::Anew { scenario: name.clone(), warmup_ns, reason })?;
         self.observer.event(&Event::Racing { record: &self.record, scenario: name });
         self.observer.event(&Event::Doing(&doing));

@@ -50,7 +50,9 @@ fn fixed_ports(study: &Study, reading: &StudyReader<'_>) {
         let title =
             format!("port {port} is given twice, and all contenders and services run at the same time");
         let complaint = Complaint::new(listen.span(), title, "the second").also(first.clone(), "the first");
-        reading.complain(complaint.help("without `port` a contender gets a free one as {port} and in PORT"));
+        reading.complain(
+            complaint.help("leave `port` out: deadheat then gives each a free port, in {port} and in PORT"),
+        );
     }
 }
 
@@ -89,7 +91,7 @@ fn loads(study: &Study, reading: &StudyReader<'_>) {
     let loads_all =
         study.scenarios.is_empty() || study.scenarios.iter().any(|scenario| scenario.requests.is_none());
     if loads_all && !study.probes.is_empty() && study.probes_under_load().next().is_none() {
-        let title = "no probe is under load";
+        let title = "every probe has under_load = false, so there is nothing to load";
         let complaint =
             Complaint::new(study.probes[0].name.span(), title, "this one and all others: under_load = false");
         reading.complain(
@@ -104,7 +106,7 @@ fn loads(study: &Study, reading: &StudyReader<'_>) {
     for probe in study.probes_under_load().filter(|probe| !used(&probe.contract.name)) {
         let title = format!("no scenario uses the probe `{}`", shown(&probe.contract.name));
         let complaint = Complaint::new(probe.name.span(), title, "this probe");
-        reading.complain(complaint.help("add it to `requests` of a scenario, or say under_load = false"));
+        reading.complain(complaint.help("add it to `requests` of a scenario, or set under_load = false in the probe to check it without load"));
     }
 }
 
@@ -118,7 +120,7 @@ fn measures(study: &Study, reading: &StudyReader<'_>) {
                 format!("fewer than two contenders have a command for the measure `{}`", shown(measure));
             let complaint = Complaint::new(scenario.name.span(), title, "nothing can be compared here");
             reading.complain(complaint.help(format!(
-                "give two contenders and more measures = {{ {} = \"COMMAND\" }}",
+                "give at least two contenders measures = {{ {} = \"COMMAND\" }}",
                 shown(measure)
             )));
         }
@@ -130,7 +132,7 @@ fn over_tls(study: &Study, reading: &StudyReader<'_>) {
     let able = study.contenders.iter().filter(|one| !one.plain_http_only).count();
     let one = study.scenarios.iter().find(|scenario| scenario.traffic.tls);
     if let Some(scenario) = one.filter(|_| able < 2 && study.contenders.len() > 1) {
-        let title = "fewer than two contenders speak TLS";
+        let title = "fewer than two contenders can listen with TLS";
         let complaint = Complaint::new(scenario.name.span(), title, "nothing can be compared here");
         reading.complain(complaint.help("remove `tls = false` from contenders that can listen with TLS"));
     }
@@ -155,7 +157,7 @@ fn load(study: &Study, scenario: &Scenario, probes: &[&str], reading: &StudyRead
         let idle =
             study.probes.iter().find(|probe| probe.contract.name == name && !probe.contract.under_load);
         if let Some(idle) = idle {
-            let title = format!("a scenario uses the probe `{}`, which says under_load = false", shown(name));
+            let title = format!("a scenario uses the probe `{}`, which has under_load = false", shown(name));
             let complaint =
                 Complaint::new(request.span(), title, "used here").also(idle.name.span(), "the probe");
             reading.complain(complaint.help("remove one of the two"));

@@ -57,11 +57,11 @@ fn kind(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<CollectorKind
     let kinds = CollectorKind::ALL;
     let found = kinds.into_iter().find(|kind| kind.word() == word.get_ref());
     if found.is_none() && !word.get_ref().is_empty() {
-        let title = format!("`{}` is no collector whose log can be read", shown(word.get_ref()));
+        let title = format!("deadheat cannot read the log of the collector `{}`", shown(word.get_ref()));
         let complaint = Complaint::new(word.span(), title, "this word");
         let complaint = complaint.meant(nearest(word.get_ref(), kinds.map(CollectorKind::word)));
         fields.complain(complaint.help(format!(
-            "it is {}; leave `collector` out where there is another, or none",
+            "write {}; leave `collector` out for any other runtime",
             one_of(kinds.map(CollectorKind::word))
         )));
     }

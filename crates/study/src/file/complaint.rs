@@ -124,9 +124,9 @@ impl Complaint {
         let complaint = Self::new(span, "this is not TOML", shown(error.message()));
         if error.message().contains("duplicate key") {
             return complaint
-                .help("a key stands once in its table; several contenders are several [[contender]] tables");
+                .help("write each key once per table; write one [[contender]] table for each contender");
         }
-        complaint.help("strings stand in quotes: name = \"text\", or 'text' to keep backslashes as they are")
+        complaint.help("put strings in quotes: name = \"text\", or 'text' to keep backslashes as they are")
     }
 
     /// The place of the mistake, in bytes of the file.

@@ -289,10 +289,10 @@ fn arrivals(fields: &Fields<'_, '_>) -> bool {
     let kinds = ["poisson", "constant"];
     let Some(arrivals) = fields.text("arrivals") else { return true };
     if !kinds.contains(&arrivals.get_ref().as_str()) {
-        let title = format!("`{}` is no kind of arrivals", shown(arrivals.get_ref()));
+        let title = format!("`{}` is not a kind of arrivals", shown(arrivals.get_ref()));
         let complaint = Complaint::new(arrivals.span(), title, "this word");
         fields.complain(
-            complaint.meant(nearest(arrivals.get_ref(), kinds)).help(format!("it is {}", one_of(kinds))),
+            complaint.meant(nearest(arrivals.get_ref(), kinds)).help(format!("write {}", one_of(kinds))),
         );
     }
     arrivals.get_ref() != "constant"
@@ -333,7 +333,7 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
         let complaint = Complaint::new(
             baseline.span(),
             "a claim with `baseline` needs `contender`",
-            "compared with whom?",
+            "which contender has this baseline?",
         );
         fields.complain(complaint.help("a ratio is contender / baseline"));
     }
@@ -343,9 +343,11 @@ pub(super) fn claim(fields: &Fields<'_, '_>) -> Claim {
     {
         let title = "a claim with `baseline_scenario` needs `contender` and `scenario`";
         let complaint =
-            Complaint::new(other.span(), title, "whose figure is divided by that of this scenario?");
+            Complaint::new(other.span(), title, "the figure that is divided by this one is missing");
         fields.complain(
-            complaint.help("a ratio is contender in scenario / baseline, or itself, in baseline_scenario"),
+            complaint.help(
+                "the ratio is contender in scenario / baseline (default: contender) in baseline_scenario",
+            ),
         );
     }
     let figure = figure(fields);
@@ -398,9 +400,9 @@ fn share(fields: &Fields<'_, '_>, figure: PublishedValue) {
         PublishedValue::Range(low, high) => [("low", low), ("high", high)],
     };
     let Some((key, found)) = ends.into_iter().find(|(_, one)| !(0.0..1.0).contains(one)) else { return };
-    let title = "`edge_cache_hit_rate` is a share from 0 to below 1";
+    let title = "`edge_cache_hit_rate` must be a share from 0 to below 1";
     let complaint = Complaint::new(fields.key_span(key), title, format!("found {found}"));
-    fields.complain(complaint.help("92 of 100 requests are: value = 0.92"));
+    fields.complain(complaint.help("for 92 %, write value = 0.92"));
 }
 
 /// Half a unit of the last written digit: 0.005 for `1.50`, 0.5 for `200`. 0 for a number with an exponent, whose last digit is unclear.

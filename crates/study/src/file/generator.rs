@@ -52,7 +52,7 @@ fn reads(fields: &Fields<'_, '_>) -> Reads {
             let title = format!("`{}` is not a known form of output", shown(other));
             let complaint = Complaint::new(kind.span(), title, "this word").meant(nearest(other, kinds));
             fields.complain(complaint.help(format!(
-                "it is {}; json: the last line is an object with `throughput_rps`",
+                "write {}; json: the last line is an object with `throughput_rps`",
                 one_of(kinds)
             )));
             Reads::Json

@@ -45,7 +45,7 @@ fn cpuset(fields: &Fields<'_, '_>) -> Vec<usize> {
     let Some(list) = fields.items("cpuset", expected) else { return Vec::new() };
     if list.get_ref().is_empty() {
         let complaint = Complaint::new(list.span(), "`cpuset` of [[scenario]] is empty", "no processor here");
-        fields.complain(complaint.help("leave it out to let contenders have all cores of theirs"));
+        fields.complain(complaint.help("leave it out to give contenders all of their cores"));
     }
     let mut cpus = Vec::new();
     for item in list.get_ref().iter() {
@@ -67,7 +67,7 @@ fn memory(fields: &Fields<'_, '_>) -> Option<u64> {
 
 fn complain_of_memory(fields: &Fields<'_, '_>, memory: &Spanned<String>, found: Option<u64>) -> Option<u64> {
     let (title, label) = match found {
-        None => (format!("`{}` is no amount of memory", shown(memory.get_ref())), "this amount"),
+        None => (format!("`{}` is not an amount of memory", shown(memory.get_ref())), "this amount"),
         Some(_) => ("`memory` of [[scenario]] must be at least 1MiB".to_owned(), "too little for a server"),
     };
     let complaint = Complaint::new(memory.span(), title, label);

@@ -43,7 +43,7 @@ pub(super) fn study_name(fields: &Fields<'_, '_>) -> String {
     if let Some(name) = fields.text("name") {
         values::name(fields.reading(), &name);
         if name.get_ref().is_empty() || name.get_ref().contains('/') {
-            let title = "the study's name becomes a part of file names: it cannot be empty or hold `/`";
+            let title = "the study's name becomes a part of file names: it cannot be empty or contain `/`";
             fields.complain(Complaint::new(name.span(), title, "this name"));
         }
         return name.into_inner();
@@ -59,7 +59,7 @@ pub(super) fn dataset(fields: &Fields<'_, '_>) -> Dataset {
     let plain =
         Path::new(output.get_ref()).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !plain {
-        let title = "`output` of [dataset] is a file's name inside the study's work folder";
+        let title = "`output` of [dataset] must be a file name inside the study's work folder";
         let complaint = Complaint::new(output.span(), title, "this leads elsewhere");
         reading.complain(
             complaint.help("for example: output = \"data.sqlite\"; contenders get its path as {dataset}"),
@@ -120,7 +120,7 @@ fn measures(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String, Spann
     for (name, command) in &map {
         values::name(fields.reading(), name);
         if name.get_ref().is_empty() || command.get_ref().trim().is_empty() {
-            let title = "an entry of `measures` is a name and the command that measures";
+            let title = "an entry of `measures` needs a name and a command";
             let complaint = Complaint::new(command.span(), title, "one of them is empty");
             fields.complain(complaint.help("for example: measures = { serialize = \"node measure.mjs\" }"));
         }
@@ -172,11 +172,15 @@ pub(super) fn env(fields: &Fields<'_, '_>) -> std::collections::BTreeMap<String,
     let env = fields.text_map("env", true);
     for (name, value) in &env {
         if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
-            let title = format!("`{}` is no name of an environment variable", shown(name.get_ref()));
+            let title = format!("`{}` is not a valid name of an environment variable", shown(name.get_ref()));
             fields.complain(Complaint::new(name.span(), title, "this name"));
         }
         if value.get_ref().contains('\0') {
-            fields.complain(Complaint::new(value.span(), "the environment cannot hold a NUL", "this value"));
+            fields.complain(Complaint::new(
+                value.span(),
+                "an environment variable cannot contain a NUL",
+                "this value",
+            ));
         }
     }
     env.into_iter().map(|(name, value)| (name.into_inner(), value)).collect()
@@ -204,7 +208,7 @@ fn need(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: std::ops::Range<usiz
             (NeedKind::File(path.components().collect()), format!("make or install `{}`", file.get_ref()))
         }
         (None, Some(program)) => {
-            let usual = format!("install `{}` and see that PATH leads to it", program.get_ref());
+            let usual = format!("install `{}` and add its folder to PATH", program.get_ref());
             (NeedKind::Program(program.into_inner()), usual)
         }
         (file, program) => {

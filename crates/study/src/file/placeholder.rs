@@ -32,7 +32,7 @@ pub(super) fn check(reading: &StudyReader<'_>, text: &Spanned<String>, context: 
     for word in words(text.get_ref()) {
         if let Some(fault) = context.fault(word) {
             let place = place(reading, text.span(), word);
-            let complaint = Complaint::new(place, fault.title, "this stays as it is");
+            let complaint = Complaint::new(place, fault.title, "not replaced");
             reading.complain(fault.helps.into_iter().fold(complaint, Complaint::help));
         }
     }
@@ -152,10 +152,10 @@ fn near_miss(word: &str, known: &[String]) -> Option<Fault> {
     let (_, meant) = near.filter(|(distance, _)| *distance <= allowed)?;
     let helps = vec![
         format!("did you mean {{{meant}}}?"),
-        format!("replaced here: {}", braced(known)),
-        format!("braces of the shell or of awk stay as they are with a space inside: {{ {} }}", shown(word)),
+        format!("available here: {}", braced(known)),
+        format!("braces of the shell or of awk need a space inside: {{ {} }}", shown(word)),
     ];
-    Some(Fault { title: format!("{{{}}} is no placeholder", shown(word)), helps })
+    Some(Fault { title: format!("{{{}}} is not a placeholder", shown(word)), helps })
 }
 
 fn braced(known: &[String]) -> String {

@@ -19,8 +19,7 @@ pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
     let text = fields.text("slo")?;
     for key in ["rate", "arrivals", "metrics"] {
         if fields.get(key).is_some() {
-            let title =
-                format!("`slo` looks for the highest rate that meets it: `{key}` has no place beside it");
+            let title = format!("`slo` looks for the highest rate that meets it, so `{key}` has no effect");
             let complaint = Complaint::new(fields.key_span(key), title, "this has no effect");
             fields.complain(complaint.also(text.span(), "the objective").help("keep one of the two"));
         }
@@ -28,7 +27,7 @@ pub(super) fn objective(fields: &Fields<'_, '_>) -> Option<Objective> {
     match super::objective::objective(text.get_ref()) {
         Ok(objective) => Some(objective),
         Err(remedy) => {
-            let title = format!("`{}` is no objective", shown(text.get_ref()));
+            let title = format!("`{}` is not an objective", shown(text.get_ref()));
             fields.complain(Complaint::new(text.span(), title, "this objective").help(remedy));
             None
         }
@@ -48,9 +47,9 @@ pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Experiment> {
     };
     let of_loads = ["connections", "rate", "arrivals", "requests", "metrics", "slo", "sweep", "measure"];
     for other in of_loads.into_iter().filter(|other| *other != key && fields.get(other).is_some()) {
-        let title = format!("a scenario with `{key}` has no load: `{other}` has no place beside it");
-        let complaint = Complaint::new(fields.key_span(other), title, "this has no effect");
-        fields.complain(complaint.also(span.clone(), "no load").help("keep one of the two"));
+        let title = format!("a scenario with `{key}` has no load, so `{other}` has no effect");
+        let complaint = Complaint::new(fields.key_span(other), title, "remove this");
+        fields.complain(complaint.also(span.clone(), "or this").help("keep one of the two"));
     }
     Some(shape)
 }
@@ -98,15 +97,16 @@ pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
     let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|axis| inner.get(axis.word()).is_some()).collect();
     let &[axis] = axes.as_slice() else {
         let found = if axes.is_empty() { "no setting here" } else { "more than one setting here" };
-        let complaint = Complaint::new(fields.key_span("sweep"), "a sweep goes over one setting", found);
-        fields.complain(complaint.help(format!("it is {}, for example: {SWEEP}", one_of(words))));
+        let complaint =
+            Complaint::new(fields.key_span("sweep"), "a sweep must vary exactly one setting", found);
+        fields.complain(complaint.help(format!("write {}, for example: {SWEEP}", one_of(words))));
         return None;
     };
     let values = values(&inner, axis)?;
     // The setting that a sweep varies cannot also be set directly. For cores, this setting is `cpuset`.
     let key = if axis == Axis::Cores { "cpuset" } else { axis.word() };
     if fields.get(key).is_some() {
-        let title = format!("`{key}` has no place beside a sweep over {}", axis.word());
+        let title = format!("`{key}` cannot be combined with a sweep over {}", axis.word());
         fields.complain(
             Complaint::new(fields.key_span(key), title, "this has no effect").help("keep one of the two"),
         );
@@ -122,7 +122,7 @@ pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Experiment) -> Option<Rung
     let place = fields.whole("rung", 1, MOST_RUNGS);
     let Some(name) = fields.text("ladder") else {
         if place.is_some() {
-            let title = "`rung` needs `ladder`: the name of what it is a rung of";
+            let title = "`rung` needs `ladder`: the name of its ladder";
             let complaint = Complaint::new(fields.key_span("rung"), title, "this has no effect");
             fields.complain(complaint.help("for example: ladder = \"request\""));
         }
@@ -130,7 +130,7 @@ pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Experiment) -> Option<Rung
     };
     super::values::name(fields.reading(), &name);
     if !shape.is_closed() || fields.get("sweep").is_some() {
-        let title = "a rung of a ladder is one closed load: `ladder` has no place here";
+        let title = "`ladder` cannot be used here: a rung of a ladder must be one closed load";
         let complaint = Complaint::new(fields.key_span("ladder"), title, "this has no effect");
         let help = "leave it out, or give the ladder a scenario with `connections` alone";
         fields.complain(complaint.help(help));
@@ -164,7 +164,7 @@ fn values(fields: &Fields<'_, '_>, axis: Axis) -> Option<Vec<f64>> {
         }
     }
     if list.get_ref().len() < 2 {
-        let complaint = Complaint::new(list.span(), "a sweep goes over at least two values", "found fewer");
+        let complaint = Complaint::new(list.span(), "a sweep needs at least two values", "found fewer");
         fields.complain(complaint.help(format!("for example: {SWEEP}")));
     }
     Some(values)
@@ -174,10 +174,10 @@ fn metric(fields: &Fields<'_, '_>, word: &Spanned<String>) -> Option<Metric> {
     let words = Metric::OF_LOADS.map(Metric::word);
     let found = Metric::of_word(word.get_ref()).filter(|metric| Metric::OF_LOADS.contains(metric));
     if found.is_none() {
-        let title = format!("`{}` is no metric", shown(word.get_ref()));
+        let title = format!("`{}` is not a metric of a load", shown(word.get_ref()));
         let complaint = Complaint::new(word.span(), title, "this word");
         let complaint = complaint.meant(nearest(word.get_ref(), words));
-        fields.complain(complaint.help(format!("it is {}", one_of(words))));
+        fields.complain(complaint.help(format!("write {}", one_of(words))));
     }
     found
 }

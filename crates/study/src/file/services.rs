@@ -22,7 +22,7 @@ pub(super) fn ending(fields: &Fields<'_, '_>) -> Ending {
         let title = format!("`{}` is not a signal that asks a program to end", shown(signal.get_ref()));
         let complaint = Complaint::new(signal.span(), title, "this signal");
         let meant = nearest(signal.get_ref().trim_start_matches("SIG"), SIGNALS);
-        fields.complain(complaint.meant(meant).help(format!("it is {}", one_of(SIGNALS))));
+        fields.complain(complaint.meant(meant).help(format!("write {}", one_of(SIGNALS))));
     }
     Ending {
         command: command.map(Spanned::into_inner),
@@ -39,7 +39,7 @@ fn grace_ns(fields: &Fields<'_, '_>, grace: &Spanned<String>) -> Option<u64> {
     };
     let seconds = seconds.filter(|seconds| (0.0..=LONGEST_S).contains(seconds));
     if seconds.is_none() {
-        let title = format!("`{}` is no time from 0s to {LONGEST_S}s", shown(grace.get_ref()));
+        let title = format!("`{}` is not a time from 0s to {LONGEST_S}s", shown(grace.get_ref()));
         let complaint = Complaint::new(grace.span(), title, "this time");
         fields.complain(complaint.help("for example: grace = \"10s\""));
     }

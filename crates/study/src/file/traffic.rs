@@ -38,7 +38,7 @@ pub(super) fn rate(fields: &Fields<'_, '_>) -> Option<Written> {
 }
 
 fn stages(fields: &Fields<'_, '_>, text: &Spanned<String>) -> Option<Written> {
-    let example = "for example: rate = \"1000:2s,5000:1s,1000:2s\"; each slice has all of it";
+    let example = "for example: rate = \"1000:2s,5000:1s,1000:2s\"; each slice runs all stages";
     let rate = match text.get_ref().parse::<Rate>() {
         Ok(rate) => rate,
         Err(error) => {
@@ -68,7 +68,7 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
     let cold = fields.flag("warm_up").is_some_and(|warm_up| !warm_up.into_inner());
     if let (true, Some(key)) = (cold, ["rate", "slo"].into_iter().find(|key| fields.get(key).is_some())) {
         let title = format!(
-            "`warm_up = false` asks how fast a contender is at first: `{key}` has no place beside it"
+            "`warm_up = false` asks how fast a contender is at first, at its full rate: `{key}` cannot be combined with it"
         );
         fields.complain(
             Complaint::new(fields.key_span(key), title, "another rate").help("keep one of the two"),
@@ -76,7 +76,7 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
     }
     let tls = fields.flag("tls").is_some_and(Spanned::into_inner);
     if tls && fields.get("measure").is_some() {
-        let title = "a scenario with `measure` asks no contender anything: `tls` has no place beside it";
+        let title = "a scenario with `measure` sends no requests, so `tls` has no effect";
         let complaint = Complaint::new(fields.key_span("tls"), title, "this has no effect");
         fields.complain(complaint.help("keep one of the two"));
     }

@@ -38,7 +38,8 @@ pub(super) fn name(reading: &StudyReader<'_>, name: &Spanned<String>) {
 pub(super) fn service_name(reading: &StudyReader<'_>, name: &Spanned<String>) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !name.get_ref().bytes().all(plain) {
-        let title = format!("the service's name `{}` cannot stand in `{{NAME.port}}`", shown(name.get_ref()));
+        let title =
+            format!("the service's name `{}` cannot be used in `{{NAME.port}}`", shown(name.get_ref()));
         let complaint = Complaint::new(name.span(), title, "this name");
         reading.complain(complaint.help("use letters, digits, `_` and `-` only"));
     }
@@ -53,8 +54,9 @@ pub(super) fn listen(fields: &Fields<'_, '_>) -> Spanned<Listen> {
             let title = "`port` and `socket = true` exclude each other";
             let complaint =
                 Complaint::new(socket.span(), title, "a socket here").also(port.span(), "and a port here");
-            fields
-                .complain(complaint.help("keep the one where it listens; with neither it gets a free port"));
+            fields.complain(complaint.help(
+                "keep the one that the program listens on; with neither, deadheat gives it a free port",
+            ));
             Spanned::new(socket.span(), Listen::Socket)
         }
         (Some(port), None) => Spanned::new(port.span(), Listen::Port(*port.get_ref() as u16)),
@@ -72,7 +74,7 @@ pub fn is_token(text: &str) -> bool {
 /// Checks that a header's name is a token.
 pub(super) fn header_name(reading: &StudyReader<'_>, name: &str, place: Range<usize>) {
     if !is_token(name) {
-        let title = format!("`{}` is no name of a header", shown(name));
+        let title = format!("`{}` is not a valid header name", shown(name));
         let complaint = Complaint::new(place, title, "this header");
         reading.complain(complaint.help("for example: \"cache-control\""));
     }
@@ -81,7 +83,7 @@ pub(super) fn header_name(reading: &StudyReader<'_>, name: &str, place: Range<us
 /// Checks that a header's value contains no line break.
 pub(super) fn header_value(reading: &StudyReader<'_>, value: &Spanned<String>) {
     if value.get_ref().chars().any(|character| character.is_control() && character != '\t') {
-        let title = "a header's value cannot hold line breaks or control characters";
+        let title = "a header's value cannot contain line breaks or control characters";
         reading.complain(Complaint::new(
             value.span(),
             title,
@@ -95,7 +97,7 @@ pub(super) fn method(reading: &StudyReader<'_>, method: &Spanned<String>) {
     let (text, upper) = (method.get_ref(), method.get_ref().to_uppercase());
     let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     if !is_token(text) {
-        let title = format!("`{}` is no HTTP method", shown(text));
+        let title = format!("`{}` is not an HTTP method", shown(text));
         reading.complain(
             Complaint::new(method.span(), title, "this method").help("for example: method = \"GET\""),
         );
@@ -121,7 +123,7 @@ pub fn path_problem(path: &str) -> Option<&'static str> {
 /// Checks a request's path and query.
 pub(super) fn path(reading: &StudyReader<'_>, path: &Spanned<String>) {
     if let Some(problem) = path_problem(path.get_ref()).filter(|_| !path.get_ref().is_empty()) {
-        let title = format!("`{}` is no path that can be requested: {problem}", shown(path.get_ref()));
+        let title = format!("`{}` is not a path that can be requested: {problem}", shown(path.get_ref()));
         let complaint = Complaint::new(path.span(), title, "this path");
         reading.complain(complaint.help("path and query only, for example: path = \"/api/items?limit=10\""));
     }
@@ -132,17 +134,21 @@ pub(super) fn pattern(reading: &StudyReader<'_>, pattern: &Spanned<String>) {
     let Err(error) = Regex::new(pattern.get_ref()) else { return };
     let message = error.to_string();
     let last = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    let title = format!("the pattern is no regular expression: {last}");
+    let title = format!("this regular expression cannot be used: {last}");
     let complaint = Complaint::new(pattern.span(), title, "this pattern");
-    reading
-        .complain(complaint.help("write it in single quotes, so that backslashes stay: pattern = '^\\d+$'"));
+    let help = if last.starts_with("look-around") {
+        "leave out the look-around: `pattern` says what must match, `not` what must not"
+    } else {
+        "write it in single quotes, so that backslashes stay: pattern = '^\\d+$'"
+    };
+    reading.complain(complaint.help(help));
 }
 
 /// Checks a JSON path.
 pub(super) fn json_path(reading: &StudyReader<'_>, path: &str, place: Range<usize>) {
     if let Err(error) = JsonPath::parse(path) {
         let label = format!("{} at character {}", error.reason, error.at);
-        let complaint = Complaint::new(place, format!("`{}` is no JSON path", shown(path)), label);
+        let complaint = Complaint::new(place, format!("`{}` is not a JSON path", shown(path)), label);
         reading.complain(
             complaint.help("for example: $.region, $.items[0].id, $.items[*].id or $[\"odd name\"]"),
         );
@@ -167,10 +173,10 @@ pub(super) fn json(reading: &StudyReader<'_>, found: &Spanned<DeValue<'_>>) -> V
     value.unwrap_or_else(|| {
         let complaint = Complaint::new(
             found.span(),
-            "this value cannot stand in an answer",
+            "this value cannot occur in a JSON answer",
             "JSON has neither dates nor nan, inf or integers beyond 64 bits",
         );
-        reading.complain(complaint.help("write a date as the string that the answer holds"));
+        reading.complain(complaint.help("write a date as a string, as it is in the answer"));
         Value::Null
     })
 }

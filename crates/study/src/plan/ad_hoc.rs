@@ -145,7 +145,7 @@ fn given(names: &[String]) -> Result<Vec<String>, UsageError> {
             let problem = format!("`{}` cannot be a contender's name", shown(name));
             return Err(UsageError::new(
                 problem,
-                "a name is not empty and holds neither commas nor control characters",
+                "choose a name that is not empty and contains neither commas nor control characters",
             ));
         }
         if names[..index].contains(name) {

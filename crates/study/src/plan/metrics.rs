@@ -32,11 +32,11 @@ pub(super) fn metrics(
             "--metric: scenario `{}` looks for the peak rate and compares nothing else",
             shown(scenario)
         );
-        return Err(UsageError::new(problem, "leave it out with --scenario, or give it a --rate"));
+        return Err(UsageError::new(problem, "choose other scenarios with --scenario, or give a --rate"));
     }
     if metrics.contains(&Metric::Throughput) && shape.rate_per_s().is_some() {
         let problem = format!(
-            "--metric throughput: scenario `{}` has a rate that is common to all contenders, and with it their throughput",
+            "--metric throughput: scenario `{}` loads all contenders at the same rate, so their throughput is the same",
             shown(scenario)
         );
         let remedy = "compare p50, p99 or cpu at a rate; throughput without --rate (choose with --scenario)";
@@ -57,14 +57,14 @@ pub(super) fn in_reach(
     let lowest = metrics.iter().map(|metric| (beyond(metric), metric)).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((most, metric)) = lowest.filter(|(most, _)| *most < BEYOND) else { return Ok(()) };
     let problem = format!(
-        "scenario `{}`: at {rate_per_s} requests/s an epoch has {most:.0} requests beyond {}, and it takes {BEYOND}",
+        "scenario `{}`: at {rate_per_s} requests/s, an epoch has only {most:.0} requests beyond {}, but needs {BEYOND}",
         shown(scenario),
         metric.word()
     );
     let needed_s = slices.measured_ns() as f64 / 1e9 * BEYOND / most;
     Err(UsageError::new(
         problem,
-        format!("--measure {:.0}s or longer, a higher --rate, or another --metric", needed_s.ceil()),
+        format!("use --measure {:.0}s or longer, a higher --rate, or another --metric", needed_s.ceil()),
     ))
 }
 
@@ -89,7 +89,7 @@ pub(super) fn in_room(
     let longer_ms = typed.as_millis().div_ceil(u128::from(MOST_ROUNDS));
     // With stages, a slice always has the length of all stages, so `--slice` cannot change it.
     let longer = if staged { String::new() } else { format!(", or longer slices: --slice {longer_ms}ms") };
-    Err(UsageError::new(problem, format!("--measure {}ms or shorter{longer}", most.as_millis())))
+    Err(UsageError::new(problem, format!("use --measure {}ms or shorter{longer}", most.as_millis())))
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
             error.problem,
             "scenario `s`: --measure 60s is more than 200 slices of 100ms, and an epoch has no more"
         );
-        assert_eq!(error.remedy, "--measure 20000ms or shorter, or longer slices: --slice 300ms");
+        assert_eq!(error.remedy, "use --measure 20000ms or shorter, or longer slices: --slice 300ms");
         assert_eq!(in_room("s", None, Some(Slices { slice_ns: 1, rounds: 200 }), false), Ok(()));
     }
 

@@ -166,7 +166,7 @@ fn contenders<'s>(
     let reasons: Vec<String> =
         left_out.iter().map(|skipped| format!("{}: {}", skipped.name, skipped.why())).collect();
     let remedy = match (reasons.is_empty(), selection.only.is_empty()) {
-        (false, _) => format!("left out were\n    {}", reasons.join("\n    ")),
+        (false, _) => format!("these were left out:\n    {}", reasons.join("\n    ")),
         (true, false) => format!("name two or more with --only; the contenders: {}", one_of(known)),
         (true, true) => "add another [[contender]] to the study".into(),
     };
@@ -362,9 +362,9 @@ fn watchable(collectors: Option<Duration>, contenders: &[&Contender]) -> Result<
     if collectors.is_none_or(|time| time.is_zero()) || contenders.iter().any(|one| one.collector.is_some()) {
         return Ok(());
     }
-    let problem = "--collectors: of no contender is it known whose garbage collector it has";
+    let problem = "--collectors: no contender of this race declares a `collector`";
     let all = record::CollectorKind::ALL.map(record::CollectorKind::word);
-    let remedy = format!("say `collector` in the study's [[contender]]: {}", one_of(all));
+    let remedy = format!("set `collector` in the study's [[contender]]: {}", one_of(all));
     Err(UsageError::new(problem, remedy))
 }
 

@@ -14,8 +14,7 @@ pub(super) fn scale(scenario: &mut ScenarioPlan, pinning: &Pinning) -> Option<Fi
     Some(Finding::warn(
         "fewer-cores",
         format!(
-            "scenario `{}` asks for {asked} cores and contenders have {cores} here: it was scaled down to that, and says \
-             nothing about {asked} cores",
+            "scenario `{}` asks for {asked} cores, but contenders have only {cores} here: it runs on {cores}, and its results do not apply to {asked} cores",
             scenario.name
         ),
         "race it on a machine with more cores, or give contenders more with --server-cpus",
@@ -53,7 +52,7 @@ mod tests {
         };
         let (cpus, said) = scaled(Some(4.0), vec![], 1);
         assert_eq!(cpus, Some(1.0));
-        assert!(said.unwrap().contains("asks for 4 cores and contenders have 1 here"));
+        assert!(said.unwrap().contains("asks for 4 cores, but contenders have only 1 here"));
         assert_eq!(scaled(Some(4.0), vec![2, 3], 8).0, Some(2.0));
         for fits in [
             scaled(Some(4.0), vec![], 4),

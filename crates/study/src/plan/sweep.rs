@@ -52,9 +52,9 @@ fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
 
 fn fewer_cores(scenario: &str, count: usize) -> Finding {
     let message = format!(
-        "{}: only {count} {} the contenders' here, so that larger values of its sweep are left out",
+        "{}: contenders have only {count} {} here, so larger values of its sweep are left out",
         shown(scenario),
-        if count == 1 { "core is" } else { "cores are" }
+        if count == 1 { "core" } else { "cores" }
     );
     Finding::warn(
         "fewer-cores",

@@ -96,13 +96,14 @@ impl Topology {
         let missing = list.into_iter().flat_map(|CpuList(list)| list).find(|cpu| !cpus.contains(cpu));
         let Some(missing) = missing else { return Ok(()) };
         let problem = format!("{option}: core {missing} does not exist or may not be used by this process");
-        Err(UsageError::new(problem, format!("the cores that may be used: {}", listed(&cpus))))
+        Err(UsageError::new(problem, format!("choose from the cores that it may use: {}", listed(&cpus))))
     }
 
     fn by_default(&self) -> (Pinning, Vec<Finding>) {
         if self.cores.len() < 2 {
-            let remedy = "race on a machine with two cores or more; figures from this one hold for it alone";
-            let message = "one core only: servers and load generator share it, nothing is pinned";
+            let remedy =
+                "race on a machine with two cores or more; figures from this machine apply to it alone";
+            let message = "deadheat may use only one core: contenders and load generator share it, and nothing is pinned";
             let findings = vec![Finding::warn("shared-cores", message, remedy)];
             return (Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, findings);
         }
@@ -116,8 +117,10 @@ impl Topology {
         let free = self.cores.iter().filter(|core| !core.iter().any(|cpu| taken.contains(cpu)));
         let free: Vec<Vec<usize>> = free.take(most).cloned().collect();
         if free.is_empty() {
-            let problem = format!("{option} {}: no whole core is left for the other side", listed(taken));
-            return Err(UsageError::new(problem, "leave a core to the other side, or give both lists"));
+            let other = if option == "--server-cpus" { "--load-cpus" } else { "--server-cpus" };
+            let problem = format!("{option} {}: no whole core is left for {other}", listed(taken));
+            let remedy = "leave out at least one whole core, or give both --server-cpus and --load-cpus";
+            return Err(UsageError::new(problem, remedy));
         }
         Ok(sorted(&free))
     }
@@ -126,16 +129,13 @@ impl Topology {
         let (server, load) = (&pinning.server_cpus, &pinning.load_cpus);
         if let Some(both) = server.iter().find(|cpu| load.contains(cpu)) {
             let problem = format!("core {both} is in --server-cpus and in --load-cpus");
-            return Err(UsageError::new(
-                problem,
-                "a core belongs either to the servers or to the load generator",
-            ));
+            return Err(UsageError::new(problem, "give each core either to --server-cpus or to --load-cpus"));
         }
         let touches = |core: &&Vec<usize>, list: &[usize]| core.iter().any(|cpu| list.contains(cpu));
         let split = self.cores.iter().filter(|core| touches(core, server) && touches(core, load));
         let finding = |core: &Vec<usize>| {
             let message = format!(
-                "cores {} are siblings on one core, and servers and generator share it",
+                "logical processors {} are threads of one core, which contenders and generator share",
                 listed(core)
             );
             Finding::warn("shared-siblings", message, "give whole cores to --server-cpus and --load-cpus")

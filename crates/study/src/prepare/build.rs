@@ -30,7 +30,7 @@ fn build(contender: &Contender, plan: &Plan, progress: Progress<'_>) -> Result<(
         ended,
         tail: order.tail(),
         remedy: format!(
-            "run it in {} to see more; without this contender: --only with the others' names",
+            "run it in {} to see more, or race without this contender: --only with the others' names",
             contender.folder.display()
         ),
     })

@@ -49,7 +49,7 @@ fn run(study: &Study, dataset: &Dataset, plan: &Plan, fresh: &Path) -> Result<()
     };
     let again = || {
         format!(
-            "mend the command of [dataset] in {}, then try again",
+            "fix the command of [dataset] in {}, then try again",
             study.folder.join("study.toml").display()
         )
     };
@@ -60,8 +60,8 @@ fn run(study: &Study, dataset: &Dataset, plan: &Plan, fresh: &Path) -> Result<()
             Err(failed(command::ended(status), again()))
         }
         Ok(_) if !fresh.exists() => {
-            let remedy = "let it write the file that {output} stands for (also in the variable OUTPUT)";
-            Err(failed("succeeded and made nothing".into(), remedy.into()))
+            let remedy = "the command must write its result to {output} (also in the variable OUTPUT)";
+            Err(failed("succeeded, but did not write its output".into(), remedy.into()))
         }
         Ok(_) => Ok(()),
     }

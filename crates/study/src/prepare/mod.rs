@@ -40,7 +40,7 @@ pub enum PrepareError {
     #[error("the work folder {} belongs to another user\n  remove it, or move the study to a shorter path", .0.display())]
     Foreign(PathBuf),
     /// An input file of the dataset cannot be read.
-    #[error("cannot read {}: {source}\n  it is an input of [dataset]", path.display())]
+    #[error("cannot read {}: {source}\n  make it readable, or correct `inputs` of [dataset]", path.display())]
     Input {
         /// The file.
         path: PathBuf,

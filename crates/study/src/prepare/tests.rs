@@ -93,7 +93,7 @@ fn a_failed_dataset_leaves_the_old_one() {
         error.contains("exited with 1\n  its last lines (STUDY/work/logs/dataset.log):\n    | no rows\n"),
         "{error}"
     );
-    assert!(error.ends_with("mend the command of [dataset] in STUDY/study.toml, then try again"), "{error}");
+    assert!(error.ends_with("fix the command of [dataset] in STUDY/study.toml, then try again"), "{error}");
     assert_eq!(fs::read_to_string(output).unwrap(), "good");
     let left = fs::read_dir(fixture.path().join("work")).unwrap().count();
     assert_eq!(left, 3, "data.db, its key and the logs");
@@ -104,7 +104,7 @@ fn a_command_that_writes_elsewhere_is_told() {
     let fixture = Fixture::new(&with_dataset("cat in > elsewhere"));
     fixture.write("in", "x");
     let error = fixture.prepare().unwrap_err();
-    assert!(error.contains("succeeded and made nothing\n  it printed nothing"), "{error}");
+    assert!(error.contains("succeeded, but did not write its output\n  it printed nothing"), "{error}");
     assert!(error.contains("{output}"), "{error}");
 }
 
@@ -195,13 +195,12 @@ fn versions_that_are_others_by_now_are_told() {
     let out = ["b".to_owned()];
     let (changed, lines) = asked_again(&fixture, &plan, &out);
     assert_eq!(changed, [["a", "1.0", "2.0"].map(str::to_owned)]);
-    assert_eq!(lines, ["note: whether d is still of version 5 is not known: `cat w` exited with 1"]);
+    assert_eq!(lines, ["note: deadheat cannot check whether d still has version 5: `cat w` exited with 1"]);
 
     fixture.write("study.toml", &text("false"));
     let (changed, lines) = asked_again(&fixture, &plan, &out);
     assert!(changed.is_empty(), "of another command it is the version of another program: {changed:?}");
-    let said =
-        "note: whether a is still of version 1.0 is not known: the study starts it by another command now";
+    let said = "note: deadheat cannot check whether a still has version 1.0: the study now starts it with another command";
     assert_eq!(lines[0], said);
 }
 
@@ -235,7 +234,7 @@ fn who_lacks_something_is_left_out() {
         [
             format!("fileless: there is no {here}/none; there is no {here}/no: make none"),
             "programless: the program `no-such-program` is not in PATH; the program `./plain` is not in PATH: \
-             install `no-such-program` and see that PATH leads to it; chmod +x plain"
+             install `no-such-program` and add its folder to PATH; chmod +x plain"
                 .to_owned(),
         ]
     );

@@ -37,7 +37,7 @@ pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
             Ok(version) => plan.contenders[index].version = Some(version),
             Err(reason) => {
                 let message = format!("the version of {name} is not known: {reason}");
-                let remedy = "mend `version` of that [[contender]]: it prints one line and exits with 0";
+                let remedy = "fix `version` of that [[contender]]: its command must print one line and exit with status 0";
                 findings.push(Finding::warn("no-version", message, remedy).about(name));
             }
         }
@@ -55,7 +55,9 @@ pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Prog
             Ok(now) if now == *then => {}
             Ok(now) => changed.push(Changed { name: name.clone(), then: then.clone(), now }),
             Err(reason) => {
-                progress(&format!("note: whether {name} is still of version {then} is not known: {reason}"));
+                progress(&format!(
+                    "note: deadheat cannot check whether {name} still has version {then}: {reason}"
+                ));
             }
         }
     }
@@ -66,11 +68,11 @@ pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Prog
 /// program.
 fn again(study: &Study, planned: &Contender, plan: &Plan) -> Result<String, String> {
     let asked = study.contenders.iter().find(|contender| *contender.name.get_ref() == planned.name);
-    let asked = asked.ok_or("the study does not have it any more")?;
+    let asked = asked.ok_or("the study no longer has it")?;
     if *asked.command.get_ref() != planned.command {
-        return Err("the study starts it by another command now".into());
+        return Err("the study now starts it with another command".into());
     }
-    let command = asked.version.as_ref().ok_or("the study does not say how to ask for it any more")?;
+    let command = asked.version.as_ref().ok_or("the study no longer has its `version` command")?;
     ask(command.get_ref(), planned, plan, LIMIT)
 }
 

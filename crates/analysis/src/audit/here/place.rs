@@ -88,16 +88,20 @@ impl<'a> Race<'a> {
             return Err(format!("{name} is an open load: it answers as many requests as are due"));
         }
         if (throughput || matches!(wanted, Wanted::Latency(_))) && one.shape.objective().is_some() {
-            return Err(format!("{name} looks for the highest rate: what its trials did is nobody's figure"));
+            return Err(format!(
+                "{name} searches for the highest rate, so its trials give no figure to compare"
+            ));
         }
         if let Some(why) = self.scaled_down(one) {
             return Err(why);
         }
         let own = f64::from(one.shape.connections());
         match self.connections(claim).filter(|count| one.shape.is_load() && *count != own) {
-            Some(count) => {
-                Err(format!("it is of {} connections, and {name} had {}", exact(count), exact(own)))
-            }
+            Some(count) => Err(format!(
+                "it was measured with {} connections, but {name} had {}",
+                exact(count),
+                exact(own)
+            )),
             None => Ok(()),
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
         }
         let beyond = fewest.unwrap_or(0) as f64 * (1.0 - metric.quantile().unwrap_or(1.0));
         let message = format!(
-            "{} is not compared: an epoch has {} requests beyond it, and it takes {BEYOND}",
+            "{} is not compared: an epoch has only {} requests beyond it, but needs {BEYOND}",
             metric.word(),
             whole(beyond as u64)
         );
@@ -43,13 +43,11 @@ fn peaks_not_found(scene: &Scene<'_>) -> Vec<Finding> {
         let (message, case) = match peak.end {
             PeakEnd::Found => return None,
             PeakEnd::AtLeast => {
-                (format!("the objective is met at {rate}/s, the highest rate that is tried"), 0)
+                (format!("it meets the objective even at {rate}/s, the highest rate tried"), 0)
             }
-            PeakEnd::Below => {
-                (format!("the objective is not even met at {rate}/s, the lowest rate that is tried"), 1)
-            }
+            PeakEnd::Below => (format!("it misses the objective even at {rate}/s, the lowest rate tried"), 1),
             PeakEnd::GaveUp => (format!("trials at {rate}/s were disturbed again and again"), 2),
-            PeakEnd::Generator => (format!("trials at {rate}/s were too much for the generator"), 3),
+            PeakEnd::Generator => (format!("the generator could not keep up with trials at {rate}/s"), 3),
         };
         let name = &scene.record.plan.contenders[part.contender].name;
         let first = scene.epochs.first().is_some_and(|first| first.number == epoch.number);

@@ -56,9 +56,7 @@ pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     (pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty()).then(|| {
         table::NOT_PINNED.warning(
             By::Race,
-            "contenders and generator share their cores: each takes time from the other, the generator sleeps while it waits, \
-             and a contender that answers slowly pays for waking it while one that answers fast does not, so that their ratio \
-             is too large",
+            "contenders and generator share cores and take time from each other; a contender that answers slowly also pays for waking the generator, and one that answers fast does not, so their ratio is too large",
         )
     })
 }
@@ -72,11 +70,13 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         more => format!(", {more} more left out"),
     };
     let message = match epochs {
-        0 => format!("0 of the {first} epochs of a first look measured{left_out}: nothing can be told apart"),
-        few if few < first => format!(
-            "{few} of the {first} epochs of a first look measured{left_out}: only large differences can be told apart"
+        0 => format!(
+            "0 of the {first} epochs that the first look needs were measured{left_out}: nothing can be compared"
         ),
-        enough => format!("{enough} epochs measured{left_out}, and {first} are the least"),
+        few if few < first => format!(
+            "{few} of the {first} epochs that the first look needs were measured{left_out}: only large differences can be detected"
+        ),
+        enough => format!("{enough} epochs measured{left_out}; the first look needs {first}"),
     };
     let case = match scene.record.end_of(&scene.plan.name) {
         None => 0,
@@ -125,7 +125,7 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
     let so = match (closed, held_up) {
         (true, true) => ", while the contender was at its limit",
         (true, false) => " while the contender had time to spare",
-        (false, _) => ": latencies hold its own delays",
+        (false, _) => ": latencies include its own delays",
     };
     let message = format!("{} of {of} used{so}", percent(share));
     let reading = table::GENERATOR_SATURATED.read(By::Race, share, message);
@@ -138,7 +138,7 @@ fn mismatch(result: &ContenderResult) -> Option<Reading> {
     Some(table::MISMATCH.read(
         By::Race,
         wrong as f64 / total.max(1) as f64,
-        format!("{} of {} answers under load not the expected ones", whole(wrong), whole(total)),
+        format!("{} of {} answers under load were not as expected", whole(wrong), whole(total)),
     ))
 }
 
@@ -192,7 +192,7 @@ fn steal(scene: &Scene<'_>) -> Option<Reading> {
     Some(table::STEAL.read(
         By::Race,
         share,
-        format!("{} of the time taken from our cores by the hypervisor", percent(share)),
+        format!("{} of the time of the race's cores taken by the hypervisor", percent(share)),
     ))
 }
 
@@ -202,7 +202,7 @@ fn foreign_cpu(scene: &Scene<'_>) -> Option<Reading> {
     Some(table::FOREIGN_CPU.read(
         By::Race,
         share,
-        format!("{} of our cores' time used by other programs", percent(share)),
+        format!("{} of the time of the race's cores used by other programs", percent(share)),
     ))
 }
 
@@ -250,8 +250,10 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
         scene.judged.contests.get(noisy.pair).filter(|_| scene.record.plan.metrics(scene.plan).len() > 1);
     let metric = of_several.map_or_else(String::new, |contest| format!(" in {}", contest.metric.word()));
     let seen = match noisy.detectable_ratio {
-        Some(ratio) => format!("by its first look this race can tell apart {}", percent(ratio - 1.0)),
-        None => "by its first look this race can tell nothing apart".into(),
+        Some(ratio) => {
+            format!("by its first look this race can detect differences of {} or more", percent(ratio - 1.0))
+        }
+        None => "by its first look this race can detect no difference".into(),
     };
     let needed = match noisy.epochs_needed {
         Some(epochs) => format!(", and {margin} would take {} epochs", whole(epochs as u64)),
@@ -287,7 +289,7 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
             |ratio: Option<f64>| ratio.map_or_else(|| "?".into(), |ratio| crate::number::ratio(ratio, 3));
         let (trimmed, total) = (shown(judged.ratio), shown(judged.total_ratio));
         let message = format!(
-            "ratio {trimmed} without the slowest and fastest fifth of rounds, {total} with all, against {}",
+            "ratio {trimmed} without the slowest and the fastest fifth of rounds, {total} with all, against {}",
             name(contest.baseline)
         );
         table::INTERMITTENT_SLOW_SLICES
@@ -306,7 +308,7 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     let follow = serial.is_significant(pairs(scene).count());
     let so = if follow { ": the interval is too narrow" } else { "" };
     let message = format!(
-        "{:.2} is the correlation of an epoch's ratio to {} with that of the epoch before, {:.1} standard errors above none{so}",
+        "{:.2} is the correlation between the ratios to {} of successive epochs, {:.1} standard errors above 0{so}",
         serial.lag1,
         name(contest.baseline),
         serial.z

@@ -18,7 +18,7 @@ pub enum TlsFailure {
     Alert(String),
     /// The bytes received are not TLS.
     #[error(
-        "the server does not speak TLS here: it answered the handshake with something else, such as plain HTTP"
+        "the server does not expect TLS on this port: it answered the handshake with something else, such as plain HTTP"
     )]
     NotTls,
     /// The connection ended before the handshake was complete.
