@@ -126,7 +126,7 @@ describe("figures are drawn with the record's numbers", () => {
     const all = passes.flatMap((one) => one.pauses.each_ns.map((x, at) => ({ x, text: `${one.contender}, pause ${at + 1}: ${time(x)}` })));
     assert.equal(all.length, 60 + 5 + 80);
     stands(await drawn(page, "collectors"), all);
-    assert.match(await page.textContent('[data-figure="collectors"] .note'), /Without a dot are 40 of node/);
+    assert.match(await page.textContent('[data-figure="collectors"] .note'), /Not drawn: 40 of node, because/);
     await unfold(page);
     const rows = (selector) => page.$$eval(`${selector} tbody tr`, (all) => all.map((row) => [...row.querySelectorAll("[data-value]")].map((one) => Number(one.dataset.value))));
     const wanted = (name) => scenario(document, name).collectors.map((one) => [one.pauses, one.pauses_per_s, one.paused_ns_per_s, one.longest_ns, one.requests_per_s]);
