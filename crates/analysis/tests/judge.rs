@@ -1,4 +1,4 @@
-//! A race that asks whether to go on and the report made of it later hear the same of the same epochs.
+//! A running race and its later report give the same verdicts for the same epochs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -12,7 +12,7 @@ use fixture::{Race, Racer};
 
 const SCENARIO: &str = "closed-64";
 
-/// Unfinished races of 12 epochs, or of as many as the rules allow.
+/// Unfinished races, each with 12 epochs or as many as its rules allow.
 fn races() -> Vec<(&'static str, Record)> {
     let two = |rate| vec![Racer::new("node", 11_400.0), Racer::new("bun", rate)];
     let race = |racers| Race { epochs: 12, end: None, ..Race::of(racers) };
@@ -55,7 +55,7 @@ fn a_race_and_its_report_are_told_the_same() {
             told.extend(reported.iter().map(|one| one.verdict));
         }
     }
-    // Nothing is shown of verdicts that none of the races has.
+    // The races must cover every verdict, or the comparison above does not test it.
     use VerdictWord::{Equivalent, Faster, Inconclusive};
     assert!([Equivalent, Faster, Inconclusive].iter().all(|word| told.contains(word)), "{told:?}");
 }

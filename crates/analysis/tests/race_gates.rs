@@ -1,4 +1,4 @@
-//! The gates on the generator and on what the kernel counted, each provoked through a record.
+//! Tests of the gates on the generator and on the kernel's counters. Each test builds a record that triggers a gate.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -35,14 +35,14 @@ fn parts(record: &mut Record, change: impl FnMut(&mut ContenderEpoch)) {
     record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders).for_each(change);
 }
 
-/// This many times, evenly spaced between the two.
+/// `count` durations, evenly spaced from `from_ns` up to `to_ns`.
 fn times(from_ns: u64, to_ns: u64, count: u64) -> EncodedHistogram {
     let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
     (0..count).for_each(|at| histogram.record(from_ns + (to_ns - from_ns) * at / count).unwrap());
     EncodedHistogram::encode(&histogram).unwrap()
 }
 
-/// What is found, with the first words of the message and the contenders that it is about.
+/// The code, severity and contender of each finding. Checks that each message begins with a figure and that each finding has a remedy.
 fn found(record: &Record) -> Vec<(String, Severity, String)> {
     let scenario = Report::of(record).unwrap().scenarios.remove(0);
     let findings = scenario.findings.into_iter();
@@ -176,12 +176,12 @@ fn the_generators_run_delay() {
     }
 }
 
-/// Slices of 100 ms of an open load whose median latency is 1.5 ms: each waking may wait for 150 us.
+/// The load is open, with slices of 100 ms and a median latency of 1.5 ms: the gate allows a delay of 150 us for each wake-up.
 #[test]
 fn a_generator_that_wakes_often_may_wait_a_little_each_time() {
     for (delay_us, runs, severity) in [
         (4_000, 500, None),
-        (20_000, 500, None), // 40 us at each waking
+        (20_000, 500, None), // 40 us at each wake-up
         (4_000, 10, Some(Severity::Warn)),
         (20_000, 10, Some(Severity::Invalid)),
     ] {
@@ -194,7 +194,7 @@ fn a_generator_that_wakes_often_may_wait_a_little_each_time() {
         };
         let expected = severity.map_or(vec![], |severity| one("run-delay", severity, "b"));
         assert_eq!(with(open()), expected, "{delay_us} us in {runs}");
-        // A closed load waits for what the generator does next: nothing is allowed for.
+        // Under a closed load, each delay of the generator postpones a request, so the gate has no allowance.
         let mut idle = closed();
         parts(&mut idle, |part| part.usage.cpu_ns /= 2);
         assert_eq!(with(idle).len(), 1);
@@ -220,14 +220,14 @@ fn what_the_kernel_counted() {
     let gates = Report::of(&asked).unwrap().scenarios.remove(0).gates;
     let held: Vec<&GateReading> = gates.iter().filter(|gate| gate.code == "throttled").collect();
     assert!(held.iter().all(|gate| gate.state == GateWord::Pass), "{held:?}");
-    // Six epochs of each.
+    // Three periods and 400 ms in each of six epochs.
     let told = "18 times throttled for 2.40 s by a CPU quota that the scenario asks for";
     assert_eq!(held.iter().map(|gate| gate.reading.as_str()).collect::<Vec<_>>(), [told, told]);
     let swapped = |part: &mut ContenderEpoch| {
         (part.host.swapped_in_pages, part.host.swapped_out_pages) = (Some(0), Some(1));
     };
     assert_eq!(reading(&swapped), one("swap", Severity::Warn, ""));
-    // 400 ms of 12 s under load, then of 1.2 s in each of them.
+    // First, 400 ms of the 12 s under load; then, 400 ms of every second.
     assert_eq!(reading(&|part| part.host.throttled = Some(any)), one("throttled", Severity::Warn, ""));
     let mut record = closed();
     parts(&mut record, |part| part.host.throttled = Some(any));
@@ -247,7 +247,7 @@ fn the_send_lag_that_is_the_generators() {
         parts(&mut record, |part| part.wait = part.send_lag.clone());
         assert_eq!(found(&record), [], "requests waited for a connection, which is the server's doing");
     }
-    // 1,200 of them, 18 of which are late: p99 is, and with 100 beyond it nothing.
+    // Of 1,200 requests, 18 are late. The p99 of the lag is late, but the 100th longest lag is 0.
     let mut record = open();
     let late = |part: &mut ContenderEpoch| part.send_lag = Some(some_of(200, 3, 0, 900_000));
     parts(&mut record, late);
@@ -257,9 +257,9 @@ fn the_send_lag_that_is_the_generators() {
     assert_eq!(found(&record), both("send-lag", Severity::Invalid, &record), "few, and all of them");
 }
 
-/// p50 and p99 of an open race whose median latency is 1.5 ms and whose p99 is 60 ms, with such a lag of the generator.
+/// An open race for p50 and p99. Its median latency is 1.5 ms, its p99 is 60 ms, and the generator's lag is `lag_ns`.
 fn lagging(lag_ns: u64) -> Record {
-    // Enough for a p99 in each epoch.
+    // Each epoch has enough requests for a p99.
     let mut record = open_at(1.1e4);
     record.plan.scenarios[0].metrics = vec![Metric::P50, Metric::P99];
     parts(&mut record, |part| {
@@ -293,7 +293,7 @@ fn a_lag_that_takes_the_median_away_leaves_p99_until_it_is_half_of_that() {
 #[test]
 fn figures_that_a_lag_takes_away_are_compared_by_nobody() {
     let mut record = lagging(900_000);
-    // Raced for p99 alone, the other metrics are compared all the same.
+    // The race judges p99 only, but `races` compares the other metrics as well.
     record.plan.scenarios[0].metrics = vec![Metric::P99];
     let metric = |word: &str| Some(Metric::OF_LOADS.into_iter().find(|one| one.word() == word).unwrap());
     let condition = |word: &str| FailIf {
@@ -312,7 +312,7 @@ fn figures_that_a_lag_takes_away_are_compared_by_nobody() {
     assert_eq!(unknown, [true, false]);
 }
 
-/// So many times, so many of which are another.
+/// `count` durations: `others` of them are `other_ns`, and the rest are `most_ns`.
 fn some_of(count: u64, others: u64, most_ns: u64, other_ns: u64) -> EncodedHistogram {
     let mut histogram = Histogram::<u64>::new_with_bounds(1_000, 60_000_000_000, 3).unwrap();
     histogram.record_n(most_ns, count - others).unwrap();
@@ -325,7 +325,7 @@ fn the_lag_that_is_the_generators_own_is_not_what_it_waited_for() {
     let with = |own: Option<EncodedHistogram>| {
         let mut record = open();
         parts(&mut record, |part| {
-            // One request in fifty waits for a connection, others for the generator.
+            // The lag and the wait have the same percentiles. Only `own_lag` shows what the generator caused.
             part.send_lag = Some(times(0, 3_000_000, 10_000));
             part.wait = Some(times(0, 3_000_000, 10_000));
             part.own_lag.clone_from(&own);
@@ -340,7 +340,7 @@ fn the_lag_that_is_the_generators_own_is_not_what_it_waited_for() {
 
 #[test]
 fn a_rate_that_is_not_kept_up_with() {
-    // The share of what was due by which the contenders fell behind, which a slice's rate has taken off.
+    // `behind` is the share of the due requests that the contenders did not keep up with. It lowers each slice's rate.
     for (behind, severity) in [(0.004, None), (0.007, Some(Severity::Warn)), (0.03, Some(Severity::Invalid))]
     {
         let mut record = open();
@@ -355,7 +355,7 @@ fn a_rate_that_is_not_kept_up_with() {
         let shares = Report::of(&record).unwrap().scenarios.remove(0).results;
         assert!(shares.iter().all(|one| (one.achieved_share.unwrap() - 1.0 + behind).abs() < 1e-6));
     }
-    // A scenario has slices of its own, whatever those of the first one are.
+    // A scenario's own slice length replaces that of the method.
     let mut record = open();
     record.plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000_000_000, rounds: 10 });
     for slice in record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds).flat_map(|one| &mut one.slices)
@@ -452,7 +452,8 @@ fn a_generator_has_a_thread_for_each_core_and_no_more_than_connections() {
     }
 }
 
-/// Readings of the gates that rest on counters: run delay, listeners and retransmits of each contender, swap of the scenario.
+/// The number of readings of each gate that uses counters. Run delay, listeners and retransmits have one for each contender; swap has
+/// one for the scenario.
 fn counted(record: &Record) -> [usize; 4] {
     let gates = Report::of(record).unwrap().scenarios.remove(0).gates;
     assert!(gates.iter().all(|gate| !gate.reading.contains("NaN")), "{gates:?}");
@@ -504,12 +505,12 @@ fn littles_law_in_both_shapes() {
             {
                 let latency = part.latency.decode().unwrap();
                 let sum_ns = latency.mean() * latency.len() as f64;
-                // Told apart by its worst epoch.
+                // The gate reads the worst epoch, so a mismatch in one epoch is enough.
                 part.in_flight_ns = Some((sum_ns * if number == 1 { factor } else { 1.0 }) as u64);
             }
             found(&record)
         };
-        // The one is the other times so much: apart by that part of it.
+        // The gate divides the difference by the requests in flight, so this factor makes the result `allowed - 1`.
         assert_eq!(with(1.0 / (2.0 - allowed)), []);
         let name = |found: &[(String, Severity, String)]| (found[0].0.clone(), found[0].1, found.len());
         assert_eq!(name(&with(1.0 / (2.0 - too_much))), ("littles-law".into(), Severity::Invalid, 1));
@@ -526,14 +527,14 @@ fn the_generators_ceiling() {
     ] {
         let mut record = closed();
         record.pilots[0].ceiling_rps = ceiling;
-        // 17,300 of them; node's 11,400 are 57 % of the last.
+        // bun has 17,300 requests per second. The test ignores node, whose 11,400 are 57 % of the lowest ceiling.
         let found =
             found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>();
         assert_eq!(found, severity.map_or(vec![], |severity| one("ceiling", severity, "bun")));
     }
 }
 
-/// What is held against the ceiling is the peak that was found, and no trial; the limits are those of any load.
+/// The gate compares the ceiling with the peak that the search found, not with the rate of a trial. Its limits are the same for any load.
 #[test]
 fn a_peak_near_the_generators_ceiling() {
     let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };

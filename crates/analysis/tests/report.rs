@@ -1,4 +1,4 @@
-//! The report: derived from the record alone, fitting its schema, and the same as what the referee says.
+//! Tests of the report: it derives from the record alone, fits its schema and agrees with the referee.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -20,7 +20,7 @@ fn two() -> Race {
     Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)])
 }
 
-/// As `race --json` writes it.
+/// The report in the form that `race --json` writes.
 fn json(report: &Report) -> String {
     serde_json::to_string_pretty(report).unwrap() + "\n"
 }
@@ -38,7 +38,7 @@ fn only(record: &Record) -> Comparison {
     document.scenarios.remove(0).comparisons.remove(0)
 }
 
-/// A finding of this code and severity and no other.
+/// Checks that the race has exactly one finding, with this code and severity.
 fn expect(race: &Race, code: &str, severity: Severity) {
     assert_eq!(codes(&race.record()), [(code.to_owned(), severity)]);
     assert!(table::codes(By::Race).any(|one| one == code));
@@ -87,7 +87,7 @@ fn results_are_sums_means_and_medians_of_the_record() {
     assert_eq!(result.outcomes.ok, completions);
     assert_eq!(result.status[&200], completions);
     assert_eq!(result.cpu_us_per_request, Some(cpu_ns as f64 / completions as f64 / 1e3));
-    // What the ticks missed is missing of neither part.
+    // The kernel's ticks miss some CPU time. The report splits all CPU time in proportion to them, so the parts add up to the whole.
     let (user, system) = (result.user_us_per_request.unwrap(), result.system_us_per_request.unwrap());
     assert!((user / system - 63.0 / 36.0).abs() < 1e-6);
     assert!((user + system - result.cpu_us_per_request.unwrap()).abs() < 1e-9);
@@ -96,7 +96,7 @@ fn results_are_sums_means_and_medians_of_the_record() {
     assert!((result.cpu_share.unwrap() - 0.98).abs() < 1e-6);
     assert_eq!(result.cold_start_ns, Some(48_300_000 + 525_000));
     assert_eq!((result.processes, result.throttled), (Some(1), None));
-    // A second of load in each of the six epochs.
+    // Each of the six epochs has one second of load.
     assert!((result.received_bytes_per_s.unwrap() - completions as f64 * 250.0 / 6.0).abs() < 1e-6);
     let mut held = record.clone();
     for (epoch, periods) in held.epochs.iter_mut().zip(1..) {
@@ -226,7 +226,7 @@ fn gates_of_the_machine() {
     assert_eq!(codes(&record), [("not-pinned".to_owned(), Severity::Warn)]);
 }
 
-/// As the runner writes it: the rounds in which others had most of the time are left out, here two of ten, and the others are quiet.
+/// As in a record from the runner, the most disturbed rounds (here two of ten) are left out, and the rest are quiet.
 #[test]
 fn rounds_that_were_left_out_say_how_noisy_the_machine_is() {
     for (steal_share, foreign_share, expected) in [
@@ -258,9 +258,9 @@ fn gates_of_the_generator() {
     let saturated = |severity| ("generator-saturated".to_owned(), severity);
     assert_eq!(both(0.8), [bound.clone(), saturated(Severity::Warn)]);
     assert_eq!(both(0.9), [saturated(Severity::Invalid), bound.clone()]);
-    // A server at its limit set the rate, however busy the generator was.
+    // A server at its limit sets the rate, so a busy generator does not matter.
     assert_eq!(codes(&Race { load_cpu_share: 0.99, ..two() }.record()), []);
-    // Services do a part of the work on the same cores; a quota is the contender's alone.
+    // Services share the contender's cores, so their CPU time counts towards its limit. A CPU quota applies to the contender alone.
     let mut served = idle(0.8).record();
     for part in served.epochs.iter_mut().map(|epoch| &mut epoch.contenders[1]) {
         part.usage.services_cpu_ns = Some(part.loaded_ns / 4);
@@ -272,7 +272,7 @@ fn gates_of_the_generator() {
     assert_eq!(codes(&served), []);
     served.plan.scenarios[0].limits.cpus = Some(1.0);
     assert!(codes(&served).contains(&bound), "{:?}", codes(&served));
-    // An open load asks for no more than its rate.
+    // An open load has a fixed rate, so a server below its limit is not a finding.
     let open = Experiment::Open { connections: 64, rate_per_s: 100.0, poisson: true };
     assert_eq!(codes(&Race { shape: open, ..idle(0.5) }.record()), []);
 }
@@ -290,7 +290,7 @@ fn gates_of_the_answers() {
     expect(&with(&|racer| racer.timeouts = 30), "errors", Severity::Invalid);
     expect(&with(&|racer| racer.closed_by_server = 200), "no-keep-alive", Severity::Warn);
     expect(&with(&|racer| racer.climb = 0.25), "no-steady-state", Severity::Invalid);
-    // Before the race itself asks for the first time, nobody is asked.
+    // The gate has no reading with fewer than four epochs, because the race first checks it then.
     for (epochs, readings) in [(3, 0), (4, 2)] {
         let race = Race { epochs, ..with(&|racer| racer.climb = 0.25) };
         let scenario = Report::of(&race.record()).unwrap().scenarios.remove(0);
@@ -323,7 +323,7 @@ fn gates_of_the_epochs() {
         assert!(few.remedy.starts_with("race again on a quieter machine"), "more time helps nobody: {few:?}");
         assert!(few.message.ends_with("6 more left out: nothing can be compared"), "{few:?}");
     }
-    // Of six epochs one was disturbed from its first round to its last.
+    // One of six epochs is disturbed from its first round to its last.
     let mut record = two().record();
     record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));
     assert_eq!(codes(&record), [("few-epochs".to_owned(), Severity::Warn)]);
@@ -386,14 +386,14 @@ fn what_follows_from_a_part_of_a_record_followed_from_the_whole() {
     }
 }
 
-/// One slice in ten of b is slow, which its mean has in it and its verdict has not: the order is the verdict's.
+/// One in ten slices of b is slow. This lowers its mean but does not change its verdict, and the ranking follows the verdict.
 #[test]
 fn who_was_told_apart_stands_on_the_right_side() {
     let racers = [("a", 10_000.0), ("b", 10_300.0), ("c", 8_000.0)];
     let racers = racers.map(|(name, rate)| Racer::new(name, rate)).to_vec();
     let mut record = Race { noise: (0.001, 0.001), ..Race::of(racers) }.record();
     for (index, epoch) in record.epochs.iter_mut().enumerate() {
-        // Now early and now late, so that it is no climb.
+        // The slow round is sometimes early and sometimes late, so that the rate does not climb within epochs.
         let round = [0, 9, 4, 5, 8, 1][index];
         for slice in epoch.rounds[round].slices.iter_mut().filter(|slice| slice.contender == 1) {
             slice.rate_per_s = slice.rate_per_s.map(|rate| rate * 0.3);
@@ -409,7 +409,7 @@ fn who_was_told_apart_stands_on_the_right_side() {
     assert!(headline.starts_with("b is first of 3: it is 1.03"), "{headline}");
 }
 
-/// A slice in which nothing was answered counts for what it is: the totals have it, and somebody is told.
+/// A slice without any answer counts as a rate of 0: it lowers the ratio of the totals and causes a finding.
 #[test]
 fn a_slice_without_an_answer_is_not_left_out() {
     let racers = vec![Racer::new("a", 10_000.0), Racer::new("b", 10_000.0)];

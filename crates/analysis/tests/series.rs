@@ -1,4 +1,4 @@
-//! What a record holds of a metric: which rounds and epochs count, and which contests there are.
+//! Tests of the values that analysis takes from a record: which rounds and epochs count, and which pairs it compares in which metrics.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -66,7 +66,7 @@ fn dropped_rounds_are_left_out_for_both_sides_and_those_that_nobody_answered() {
     };
     let paired = pairs(&record);
     assert_eq!(paired.len(), 6);
-    // Who stalls alone did so, and is not spared.
+    // A stall of one contender alone counts: its rate in that round is 0.
     assert_eq!((paired[0].baseline.len(), paired[0].contender.len()), (8, 8));
     assert_eq!((paired[0].contender[2], paired[0].resolution_ln), (0.0, 0.0));
     for slice in &mut record.epochs[0].rounds[4].slices {
@@ -81,7 +81,7 @@ fn dropped_rounds_are_left_out_for_both_sides_and_those_that_nobody_answered() {
     assert_eq!(pairs(&short).len(), 6, "an error, for whoever judges them");
     short.out.push("gone".into());
     assert_eq!(pairs(&short).len(), 4, "no race has more epochs that count than its rules allow");
-    // Who answered nothing at all has no ratio, and the epoch is left out for all.
+    // A contender without any answer in an epoch has no ratio, so the epoch counts for no pair.
     for slice in record.epochs[1].rounds.iter_mut().flat_map(|round| &mut round.slices) {
         if slice.contender == 1 {
             slice.rate_per_s = None;
@@ -123,7 +123,7 @@ fn cpu_time_is_that_of_the_rounds_that_were_kept() {
     let mut record = Race { dropped_rounds: 2, metrics: vec![Metric::Cpu], ..two() }.record();
     for round in &mut record.epochs[0].rounds {
         for slice in &mut round.slices {
-            // What disturbs a round costs CPU time, too.
+            // A disturbance of a round also costs CPU time.
             slice.cpu_ns = Some(slice.completions * if round.dropped.is_some() { 900_000 } else { 80_000 });
         }
     }

@@ -1,4 +1,4 @@
-//! Audits from a study file to an exit status, and the scenarios without a load that their claims speak of.
+//! Audits from the study file to the exit status, including claims about scenarios without load (starts and measures).
 #![allow(clippy::unwrap_used)]
 
 use deadheat_testkit::{SHORT_RACE, server_line, turn};
@@ -19,7 +19,7 @@ fn claim(contender: &str, row: &str, metric: &str, figure: &str) -> String {
 
 const PROBE: &str = "[[probe]]\npath = \"/\"\n";
 
-/// The figures of an article of which one row contradicts itself.
+/// Claims from an article. One row contradicts itself.
 fn claims() -> String {
     [
         claim("", "500", "connections", "500"),
@@ -78,7 +78,7 @@ fn published_generators_are_measured_against_the_null_server() {
             Value::from(command)
         )
     };
-    // The server answers at {url} while the generator runs: the load generator of this program asks it.
+    // The server answers at {url} while the generator runs. The generator here is `deadheat load`.
     let load = format!(
         "'{}' load -c {{connections}} -n 50 --warmup 10ms {{url}} >&2",
         env!("CARGO_BIN_EXE_deadheat")
@@ -113,7 +113,7 @@ fn published_generators_are_measured_against_the_null_server() {
     kit.assert_nothing_left();
 }
 
-/// One race of both kinds; whether the machine was quiet enough for a verdict is not what is tested.
+/// One race has scenarios of both kinds. The test also passes on a machine that is too noisy for a verdict.
 #[test]
 fn starts_and_measures_are_raced_and_audited() {
     let (kit, _turn) = (kit(), turn());
@@ -178,7 +178,7 @@ fn the_record_of_another_study_is_refused() {
     outcome.assert_status(2).assert_stderr_has("is of the study");
 }
 
-/// What a race could not do is no interruption, and takes nothing of the audit with it.
+/// A failed race does not interrupt the audit: all its other parts are still there.
 #[test]
 fn a_race_that_fails_or_ends_early_leaves_the_rest_of_its_audit() {
     let (kit, _turn) = (kit(), turn());
@@ -195,7 +195,7 @@ fn a_race_that_fails_or_ends_early_leaves_the_rest_of_its_audit() {
         (outcome, serde_json::from_str::<Value>(&written).unwrap())
     };
     let (_, alone) = audited("exit 3", &sound, &["--no-race"]);
-    // One is left after parity: the race's status, and the generator is run.
+    // One contender is left after the parity check: the audit ends with the race's status and still runs the generator.
     let (outcome, audit) = audited(&server_line(&["--body", "other"]), &sound, &[]);
     outcome.assert_status(1).assert_stdout_has("generator g: reaches 900/s");
     assert_eq!(audit["generators"][0]["runs_rps"], Value::from(vec![900.0; 5]));
@@ -204,11 +204,11 @@ fn a_race_that_fails_or_ends_early_leaves_the_rest_of_its_audit() {
         audit["generators"][0]["cpus"], alone["generators"][0]["cpus"],
         "the same cores as without a race"
     );
-    // One that dies leaves nothing to race: what the figures say of each other stays, and so does the generator.
+    // A dead contender leaves nothing to race: the audit still compares the claims with each other and runs the generator.
     let (outcome, audit) = audited("exit 3", &claims(), &[]);
     outcome.assert_status(2).assert_stdout_has("229 requests in flight");
     assert_eq!(audit["generators"][0]["runs_rps"], Value::from(vec![900.0; 5]));
-    // A race that cannot be begun is a finding, and its error comes last.
+    // A race that cannot start is a finding, and the audit prints its error last.
     let (outcome, audit) = audited("exit 3", &claims(), &["--scenario", "none"]);
     assert_eq!(audit["findings"][0]["code"], "race-failed");
     assert_eq!(audit["generators"], Value::Array(vec![]));
@@ -217,7 +217,7 @@ fn a_race_that_fails_or_ends_early_leaves_the_rest_of_its_audit() {
     kit.assert_nothing_left();
 }
 
-/// Nothing is contradicted, and nothing measured either.
+/// An invalid record contradicts no claim, but it confirms none either.
 #[test]
 fn an_invalid_record_ends_with_3() {
     let kit = kit();
@@ -244,7 +244,7 @@ fn an_invalid_record_ends_with_3() {
     assert_eq!((status("sound.json"), status("invalid.json")), (1, 3));
 }
 
-/// What the audit must find in the shipped studies by their own claims alone.
+/// The contradictions that an audit must find in the shipped studies from their claims alone.
 #[test]
 fn the_shipped_studies_contradict_themselves_where_their_articles_did() {
     let kit = kit();

@@ -1,4 +1,5 @@
-//! Contenders as users break them: each gets a clear error with a remedy, the right exit status, and leaves nothing.
+//! Contenders that fail as users' contenders do: deadheat prints a clear error with a remedy, exits with the right status and leaves
+//! nothing behind.
 #![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
@@ -8,10 +9,10 @@ use serde_json::Value;
 
 use crate::common::{assert_measured, is_disturbed, kit};
 
-/// How long is waited for those that never answer.
+/// How long deadheat waits for contenders that never answer.
 const PATIENCE: [&str; 4] = ["--ready-timeout", "12s", "--timeout", "4s"];
 
-/// Each case by itself, all at the same time: most of them wait. Nothing that is told of them needs a quiet machine.
+/// Runs all cases in parallel, because most of them only wait. No case needs a quiet machine.
 fn all_at_once<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
     std::thread::scope(|scope| {
         let running: Vec<_> = cases.iter().map(|case| scope.spawn(|| check(case))).collect();
@@ -21,7 +22,7 @@ fn all_at_once<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
     });
 }
 
-/// A good server against `command`.
+/// Races a good server against `command`.
 fn against(kit: &Kit, command: &str) -> Outcome {
     let outcome = kit
         .race()
@@ -52,7 +53,7 @@ fn those_that_do_not_start_are_told_apart() {
         let outcome = against(&kit, command);
         outcome.assert_status(2);
         for words in *words {
-            // One of them: the last try may end with the patience.
+            // Either text is right, because the time limit may cut off the last attempt.
             assert!(words.split('|').any(|word| outcome.stderr.contains(word)), "{words}\n{outcome}");
         }
     });
@@ -82,7 +83,7 @@ fn those_that_answer_otherwise_are_not_raced() {
     });
 }
 
-/// The first answers of one that is not up yet stop no clock.
+/// deadheat keeps waiting for a contender whose first answers are wrong.
 #[test]
 fn wrong_answers_at_first_are_waited_out() {
     let (kit, _turn) = (kit(), turn());
@@ -161,7 +162,7 @@ fn with_enough_others_the_race_goes_on_without_it() {
 fn what_was_measured_before_it_fell_out_stands() {
     let (kit, _turn) = (kit(), turn());
     let server = server_line(&["--json"]);
-    // It starts no more once the first scenario is over.
+    // The contender refuses to start once the first scenario is in the record.
     let fickle = format!("grep -q '\"line\":\"scenario\"' r.jsonl && exit 3; exec {server}");
     let text = |command: &str| Value::from(command).to_string();
     kit.file(
@@ -189,7 +190,7 @@ fn what_was_measured_before_it_fell_out_stands() {
     kit.assert_nothing_left();
 }
 
-/// What counts is what a measure itself printed, and only if it ended well: not what another scenario left in a log.
+/// Only the measure's own output counts, and only if the measure succeeds. A value that another scenario left in a log does not count.
 #[test]
 fn measures_that_fail_have_no_value() {
     let (_turn, value) = (turn(), "echo '{\"value\": 2, \"unit\": \"s\"}'");

@@ -1,5 +1,5 @@
-//! Pauses of garbage collectors: from a start with logging on that counts for nothing else, of a stand-in that writes what Go's
-//! runtime would, and of the runtimes themselves.
+//! Pauses of garbage collectors. deadheat measures them in a separate start with logging on, and measures nothing else in that start. The
+//! tests use a stand-in that writes log lines like those of Go's runtime, and the real runtimes.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn contender(name: &str, command: &str, more: &str) -> String {
     format!("[[contender]]\nname = \"{name}\"\ncommand = {}\n{more}\n", Value::from(command))
 }
 
-/// A server beside which a collection is logged every 20 ms, where the environment asks for it.
+/// A server that logs a collection every 20 ms if `GODEBUG` turns that log on.
 fn collecting() -> String {
     let line = "gc 7 @0.1s 0%: 0.25+1.5+0.75 ms clock, 1+0/1/1+1 ms cpu, 4->4->1 MB, 4 MB goal, 2 P";
     let log = format!("(while sleep 0.02; do echo '{line}' >&2; done) &");
@@ -32,7 +32,7 @@ fn document(kit: &Kit, outcome: &Outcome) -> Value {
     document
 }
 
-/// Codes of findings about collectors, each with who it is about.
+/// Codes of findings about collectors, each with its contender.
 fn complaints(document: &Value) -> Vec<(String, String)> {
     let all = document["scenarios"][0]["findings"].as_array().unwrap().iter();
     let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
@@ -91,7 +91,7 @@ fn pauses_are_counted_with_logging_on_and_epochs_know_nothing_of_it() {
 fn a_race_that_is_killed_in_the_pass_goes_on_with_what_is_left_of_it() {
     let (kit, _turn) = (kit(), turn());
     let watched = |name: &str, command: &str| contender(name, command, "collector = \"go\"");
-    // In its pass the second one does not start before it is let go.
+    // In its logging pass, the second contender does not start until the file `go` exists.
     let held = "case \"$GODEBUG\" in *gctrace=1*) while [ ! -e go ]; do sleep 0.02; done ;; esac; ";
     let study = [watched("a", &collecting()), watched("b", &(held.to_owned() + &collecting()))].concat();
     kit.file("study.toml", study + "[[probe]]\npath = \"/\"\n");
@@ -113,7 +113,7 @@ fn a_race_that_is_killed_in_the_pass_goes_on_with_what_is_left_of_it() {
     let document = document(&kit, &resumed);
     let later = starting("epoch");
     assert_eq!(later[..epochs.len()], epochs, "what was measured is kept");
-    // Where others disturbed every epoch nothing was decided, and a race that is gone on with tries again.
+    // If other programs disturbed every epoch, nothing was decided, and the resumed race measures again.
     let decided = epochs.iter().any(|epoch| !all_dropped(epoch));
     assert!(later.len() == epochs.len() || !decided, "what is decided is not measured again");
     let passes = starting("collector");
@@ -125,7 +125,7 @@ fn a_race_that_is_killed_in_the_pass_goes_on_with_what_is_left_of_it() {
     kit.assert_nothing_left();
 }
 
-/// Whether others disturbed every round of an epoch.
+/// Whether other programs disturbed every round of an epoch.
 fn all_dropped(epoch: &str) -> bool {
     let epoch: Value = serde_json::from_str(epoch).unwrap();
     epoch["rounds"].as_array().unwrap().iter().all(|round| round["dropped"].is_string())
@@ -147,7 +147,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The same server on every runtime that is here: name, command, collector.
+/// The same server on every runtime that this machine has: name, command, collector.
 fn runtimes(kit: &Kit) -> Vec<(&'static str, String, &'static str)> {
     let server = quote(root().join("bench/servers/server.mjs").to_str().unwrap());
     let of_studies = |name: &str| {

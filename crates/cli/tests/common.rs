@@ -1,4 +1,4 @@
-//! What several of these files need: the program under test, and what may be expected of a race whatever else runs on this machine.
+//! Helpers that several test files share: the program under test, and checks of a race that hold on a busy machine too.
 
 use deadheat_testkit::{Kit, Outcome};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// The program under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
 
-/// Codes of findings that say that other programs used our cores, or that the hypervisor did.
+/// Codes of findings that blame other programs on our cores, or the hypervisor.
 const DISTURBANCES: [&str; 6] =
     ["dropped-rounds", "foreign-cpu", "steal", "stalls", "throttled", "peak-not-found"];
 
@@ -14,8 +14,8 @@ pub(crate) fn kit() -> Kit {
     Kit::new(BINARY)
 }
 
-/// The race was held to its end, and its status is the one that its document stands for. It is invalid only where the document says
-/// that the machine was disturbed.
+/// Asserts that the race ran to its end and that its exit status matches its document. The race may be invalid only if the document says
+/// that something disturbed the machine.
 #[track_caller]
 pub(crate) fn assert_measured(outcome: &Outcome, document: &Value) {
     let scenarios = document["scenarios"].as_array().unwrap();
@@ -37,12 +37,12 @@ pub(crate) fn assert_measured(outcome: &Outcome, document: &Value) {
     }
 }
 
-/// Whether the record itself says that too much else ran meanwhile for its figures to stand.
+/// Whether the scenario is invalid because other programs used too much of the machine.
 pub(crate) fn is_disturbed(scenario: &Value) -> bool {
     findings(scenario, "invalid").any(|code| DISTURBANCES.contains(&code))
 }
 
-/// Codes of a scenario's findings that are so severe.
+/// Codes of a scenario's findings with this severity.
 fn findings<'v>(scenario: &'v Value, severity: &str) -> impl Iterator<Item = &'v str> {
     let all = scenario["findings"].as_array().unwrap().iter();
     all.filter(move |one| one["severity"] == severity).filter_map(|one| one["code"].as_str())
@@ -56,12 +56,12 @@ pub(crate) fn assert_valid(document: &Value, schema: &str) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
-/// Takes out of a race's record what other programs did to it: the verdict that is left is that of the servers, which differ by more
-/// than any disturbance.
+/// Removes the effects of other programs from a race's record. The servers then decide the verdict: they differ by more than any
+/// disturbance.
 pub(crate) fn undisturb(kit: &Kit, file: &str) {
     let without = |line: &str| -> Option<String> {
         let mut line: Value = serde_json::from_str(line).unwrap();
-        // A busy machine makes epochs unusable, and others take their place.
+        // On a busy machine, later epochs replace unusable ones. Keep only the first three.
         if line["line"] == "finding" || line["number"].as_u64().is_some_and(|number| number > 3) {
             return None;
         }
@@ -86,7 +86,7 @@ pub(crate) fn undisturb(kit: &Kit, file: &str) {
     kit.file(file, text);
 }
 
-/// The document of a record from which all disturbances were taken.
+/// The document of a record without its disturbances.
 #[track_caller]
 pub(crate) fn undisturbed(kit: &Kit, file: &str) -> Value {
     undisturb(kit, file);

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::common::{assert_measured, is_disturbed, kit, undisturb, undisturbed};
 
-/// The record of a short race of a contender that stays the same and of a service that takes so long. What a busy machine makes invalid is
-/// not what is tested, and is taken out.
+/// Records a short race between an unchanged contender and a service that computes for `spin_us` in each request. These tests are not
+/// about busy machines, so the record loses its disturbances.
 fn record(kit: &Kit, file: &str, spin_us: &str) {
     let race = kit
         .race()
@@ -23,13 +23,13 @@ fn assert_valid(document: &Value) {
     crate::common::assert_valid(document, include_str!("../../record/schema/compare-1.schema.json"));
 }
 
-/// The change of `api` in what a request costs it, which other programs do not alter, as they do the throughput.
+/// The change in the CPU time that `api` needs for each request. Unlike throughput, it does not depend on other programs.
 fn of_api(document: &Value) -> &Value {
     let changes = document["scenarios"][0]["changes"].as_array().unwrap();
     changes.iter().find(|one| one["contender"] == "api" && one["metric"] == "cpu").unwrap()
 }
 
-/// A service that takes 400 us longer in every request is slower by far more than 3 % on any machine.
+/// A service that needs 400 us more for each request is slower by far more than 3 % on any machine.
 #[test]
 fn a_pull_request_that_made_the_service_slower_fails() {
     let (kit, _turn) = (kit(), turn());
@@ -148,7 +148,7 @@ fn two_loads_give_no_verdict() {
     mixed.assert_status(2).assert_stderr_has("compare two races, or two loads");
 }
 
-/// A race that is over is only shown again, so that its status is known whatever the machine does.
+/// The race is complete, so deadheat only shows it again, and its status does not depend on the machine.
 #[test]
 fn conditions_decide_the_status_of_a_race() {
     let kit = kit();
@@ -167,8 +167,8 @@ fn conditions_decide_the_status_of_a_race() {
     race(&["cpu slower"]).assert_status(2).assert_stderr_has("race with --metric cpu");
 }
 
-/// With 500 requests in an epoch, five lie beyond p99: a race of that metric alone has no verdict, and a condition on it no answer. Neither
-/// passes.
+/// With 500 requests in each epoch, only five are slower than p99. A race of p99 alone therefore has no verdict, and a condition on p99 is
+/// unknown. Neither passes.
 #[test]
 fn what_could_not_be_compared_does_not_pass() {
     let kit = kit();
@@ -200,7 +200,7 @@ fn what_could_not_be_compared_does_not_pass() {
     race("p99.json", &[]).assert_status(3).assert_stdout_has("metric-unavailable");
 }
 
-/// The example as a race of fresh starts, of which those of `bun` take so many times as long.
+/// The example as a race of fresh starts, with the start times of `bun` multiplied by `times`.
 fn starts(kit: &Kit, file: &str, times: f64) {
     let example = include_str!("../../record/tests/fixtures/example.json");
     let mut document: Value = serde_json::from_str(example).unwrap();
@@ -248,7 +248,7 @@ fn fresh_starts_are_compared_and_asked_for() {
         .assert_stderr_has("name one of these in the condition");
 }
 
-/// The baseline is the one that was named, and conditions speak of the other.
+/// `--baseline` names the baseline, and the conditions apply to the other contender.
 #[test]
 fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
     let (kit, _turn) = (kit(), turn());
@@ -259,7 +259,7 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
     };
     let race =
         |spins: [&str; 2], more: &[&str]| race_of(spins, &[more, &["--metric", "throughput,cpu"]].concat());
-    // What the race itself says, and what it says of the CPU time of each request once nothing disturbs it any more.
+    // A disturbed race exits with 3. `again` removes the disturbances and then checks the CPU time of each request.
     let ended = |outcome: &Outcome, measured: i32| {
         let disturbed = is_disturbed(&outcome.json()["scenarios"][0]);
         outcome.assert_status(if disturbed { 3 } else { measured });

@@ -1,16 +1,16 @@
-//! README and book against the program: examples run, options exist, links lead somewhere, tables name every code and key.
+//! Tests of the README and the book: examples run, options exist, links have targets, and tables name every code and key.
 //!
-//! In the pages, a comment before a block of code says what is done with it here:
+//! In the pages, a comment before a block of code says how these tests use the block:
 //!
-//! - `<!-- run -->`, `<!-- run: 0 or 3 -->`: each line that begins with `$ ` is run by a shell, in one folder for the whole page, and
-//!   ends with one of these statuses (0 unless told); every other line must be among its output, where all numbers are alike and
-//!   `...` stands for anything. A command that ends with `&` runs until the page's end, and 8080 stands for a port that is free.
-//! - `<!-- run, given race.json -->`: likewise, and the folder holds the document of a race under that name.
-//! - `<!-- run: 0 or 3, needs node -->`: likewise, and it is skipped loudly where there is no such program.
-//! - `<!-- file: study.toml -->`: the block becomes that file in the folder.
-//! - `<!-- study -->`: the block is a study, or a part of one, that `deadheat` must accept. Contenders and probes that it lacks are added.
+//! - `<!-- run -->`, `<!-- run: 0 or 3 -->`: a shell runs each line that begins with `$ `, in one folder for the whole page. The command
+//!   must exit with one of these statuses (default: 0), and its output must contain every other line. All numbers count as equal, and
+//!   `...` matches any text. A command that ends with `&` runs until the page ends. A free port replaces 8080.
+//! - `<!-- run, given race.json -->`: the same, and the folder contains the document of a race in that file.
+//! - `<!-- run: 0 or 3, needs node -->`: the same, but the test skips the block with a notice if that program is not installed.
+//! - `<!-- file: study.toml -->`: the test writes the block to that file in the folder.
+//! - `<!-- study -->`: the block is a study, or a part of one, and `deadheat` must accept it. The test adds missing contenders and probes.
 //!
-//! All other command lines must have subcommands and options that there are.
+//! All other command lines must use existing subcommands and options.
 #![allow(clippy::unwrap_used)]
 
 #[path = "docs/commands.rs"]
@@ -33,11 +33,11 @@ use serde_json::Value;
 use commands::Known;
 use pages::{Block, Page, all, anchor, book, cells, page, root};
 
-/// What a mark says of a block that needs a race, and that race.
+/// The file that a mark asks for if its block needs a race, and the race in that file.
 const GIVEN: &str = "race.json";
 const EXAMPLE: &str = include_str!("../../record/tests/fixtures/example.json");
 
-/// A command of a page, and what the page shows of its output.
+/// A command on a page, and the output that the page shows.
 struct Example {
     line: usize,
     command: String,
@@ -61,14 +61,14 @@ fn examples(block: &Block) -> Vec<Example> {
     examples
 }
 
-/// The same for all runs: numbers with their units are alike, and so are lengths of gaps.
+/// Makes lines of different runs comparable: replaces each number and its unit with `#`, and each gap with one space.
 fn pattern(line: &str) -> String {
     let number = Regex::new(r"\b\d[\d,.]*( ?(ns|µs|us|ms|s|min|B|kB|MB|GB|KiB|MiB|GiB)\b)?").unwrap();
     let gap = Regex::new(r"\s+").unwrap();
     gap.replace_all(&number.replace_all(line.trim(), "#"), " ").into_owned()
 }
 
-/// The first line that a page shows and the output does not have.
+/// The first line that the page shows but the output does not contain.
 fn missing<'s>(shown: &'s [String], output: &str) -> Option<&'s str> {
     let output: Vec<String> = output.lines().map(pattern).collect();
     let has = |line: &str| {
@@ -88,7 +88,7 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// A folder in which the examples of one page run, one after the other.
+/// A folder in which the examples of one page run one after another.
 struct Walk<'p> {
     page: &'p Page,
     kit: Kit,
@@ -101,7 +101,7 @@ impl<'p> Walk<'p> {
         Self { page, kit: Kit::new("/bin/sh"), port: free_port(), behind: Vec::new() }
     }
 
-    /// How many commands were run.
+    /// Runs all examples of the page and returns the number of commands.
     fn all(mut self) -> usize {
         let mut count = 0;
         for block in self.page.blocks() {
@@ -153,7 +153,7 @@ impl<'p> Walk<'p> {
     fn shell(&self, line: &str) -> Invocation<'_> {
         let folder = Path::new(env!("CARGO_BIN_EXE_deadheat")).parent().unwrap();
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
-        // The page's folder has the studies beside it, as a clone has.
+        // The page's folder contains `studies`, as a clone of the repository does.
         let studies = self.kit.path().join("studies");
         if !studies.exists() {
             std::os::unix::fs::symlink(root().join("studies"), studies).unwrap();
@@ -169,7 +169,7 @@ fn marked_examples_run_and_say_what_is_shown() {
         let _turn = turn();
         (page.name.clone(), Walk::new(page).all())
     };
-    // Page by page side by side: each has a folder of its own.
+    // The pages run in parallel, each in a separate folder.
     let counts: Vec<(String, usize)> = std::thread::scope(|scope| {
         let walks: Vec<_> = pages.iter().map(|page| scope.spawn(|| walked(page))).collect();
         walks.into_iter().map(|walk| walk.join().unwrap()).collect()
@@ -230,7 +230,7 @@ fn links_lead_somewhere() {
                 fault("there is no such file");
                 continue;
             };
-            // A built book holds nothing from outside.
+            // The built book contains only its own pages.
             if page.path.starts_with(&src) && !target.starts_with(&src) {
                 fault("leads out of the book");
             }
@@ -258,11 +258,11 @@ fn the_summary_names_every_page_once() {
     assert_eq!(book["book"]["src"].as_str(), Some("src"));
 }
 
-/// Files that pages name in backticks, since a book cannot link to them.
+/// A book cannot link to files outside it, so its pages name them in backticks. Those files must exist.
 #[test]
 fn files_that_are_named_exist() {
     let known = Regex::new(r"^(crates|docs|studies|bench|web|scripts|fuzz)/[A-Za-z0-9_./-]+$").unwrap();
-    // Made by set-up, a build or a race.
+    // Set-up, a build or a race creates these files.
     let made =
         Regex::new(r"^(fuzz/(corpus|artifacts)|bench/clients/(venv|bin)|studies/[a-z]+/work)").unwrap();
     let mut wrong = Vec::new();
@@ -276,7 +276,7 @@ fn files_that_are_named_exist() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Completes a part of a study, asks `deadheat check` for a contender that no study has, and returns the error. deadheat reads the whole
+/// Completes a part of a study, runs `deadheat check` with a contender that no study has, and returns the error. deadheat reads the whole
 /// study before it looks for the contender, and starts nothing.
 fn answer_to_study(text: &str) -> String {
     let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
@@ -335,7 +335,7 @@ fn blocks_of_toml_are_toml() {
     assert!(count > 2, "only {count} blocks of TOML were found");
 }
 
-/// The parts of pages that a table of the program makes, by the name in their mark.
+/// The text of the generated part with this name, made from the program's tables.
 fn made(name: &str) -> String {
     let cell = |text: &str| text.replace('|', "\\|");
     let rows = |by: By| {
@@ -373,7 +373,7 @@ fn made(name: &str) -> String {
     }
 }
 
-/// Between `<!-- generated: NAME -->` and `<!-- end -->` a page has what [`made`] makes; `UPDATE_DOCS=1` writes it there.
+/// Each page contains the text of [`made`] between `<!-- generated: NAME -->` and `<!-- end -->`. `UPDATE_DOCS=1` writes it there.
 #[test]
 fn what_the_programs_tables_make_is_current() {
     let part = Regex::new(r"(?s)<!-- generated: ([^>]+) -->\n(.*?)<!-- end -->").unwrap();

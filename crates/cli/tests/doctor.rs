@@ -1,4 +1,4 @@
-//! `deadheat doctor` on this machine: what it writes, how it ends, and that it leaves nothing behind.
+//! `deadheat doctor` on this machine: its output, its exit status, and that it leaves nothing behind.
 #![allow(clippy::unwrap_used)]
 
 use deadheat_testkit::{Outcome, Running, Signal, server_line, turn};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::common::kit;
 
-/// A race as short as it can be.
+/// Options for very short races.
 const SHORT: [&str; 8] = ["--epochs", "3", "--warmup", "50ms", "--measure", "100ms", "--slice", "10ms"];
 
-/// The record fits the schema, and the exit status is what it says of the machine, which is not what is tested.
+/// Asserts that the record fits the schema and that the exit status matches it. The record may call the machine fit or unfit.
 fn checked(json: Value, outcome: &Outcome) -> Value {
     let schema: Value =
         serde_json::from_str(include_str!("../../record/schema/doctor-1.schema.json")).unwrap();
@@ -40,7 +40,7 @@ fn quick_says_what_the_machine_is_and_what_the_generator_reaches() {
     assert!(machine["open_files_most"].as_u64().unwrap() > 0);
     assert!(machine["io_uring"].is_boolean(), "{machine}");
     assert!(json["ceiling"]["throughput_rps"].as_f64().unwrap() > 0.0);
-    // None of it where others leave the generator no more than it needs to look for answers.
+    // 0 is possible: other programs may leave the generator only the time that it needs to poll for answers.
     assert!(json["ceiling"]["cpu_us_per_request"].as_f64().unwrap() >= 0.0);
     assert!(json["noise"]["seconds"].as_f64().unwrap() >= 1.0);
     outcome.assert_stderr_has("for measuring").assert_stderr_has("ceiling").assert_stderr_has("processor");
@@ -66,7 +66,7 @@ fn a_server_against_itself_gives_the_noise_floor() {
         let floor = &json["floor"];
         assert_eq!(floor["built_in"], own.is_none(), "{outcome}");
         outcome.assert_stderr_has(" of at most 3 epochs");
-        // On a machine that is too noisy every round is left out, and that is said.
+        // On a very noisy machine, deadheat drops every round and reports that the result is not known.
         let resolution = json["resolution"].as_array().unwrap();
         if floor["sd_log_ratio"].is_null() {
             assert_eq!((resolution.len(), &json["fit"]), (0, &false.into()), "{outcome}");
@@ -115,9 +115,9 @@ fn the_proof_plants_what_it_says_and_counts_what_came_of_it() {
     kit.assert_nothing_left();
 }
 
-/// Waits until a run has said so: of twenty races one was held, or two.
+/// Waits until the run prints `said`, for example `1/20 ` after the first of twenty races.
 fn after(running: &mut Running, said: &str) {
-    // What it has said so far is in a file, which is read without it.
+    // The test reads the error output from its file while the program runs.
     let so_far = running.stderr_path();
     running.wait_for(said, || std::fs::read_to_string(&so_far).is_ok_and(|text| text.contains(said)));
 }
@@ -125,7 +125,7 @@ fn after(running: &mut Running, said: &str) {
 #[test]
 fn the_end_that_a_person_asks_for_keeps_what_was_found() {
     let (kit, _turn) = (kit(), turn());
-    // A server of one's own needs no plants, which take their time.
+    // With a server on the command line, deadheat need not calibrate its built-in servers, which takes time.
     let proof = kit.deadheat(["doctor", "--full", &server_line(&["--json"])]).args(SHORT);
     let mut running = proof.json_to("out.json").spawn();
     after(&mut running, "1/20 ");
@@ -138,7 +138,7 @@ fn the_end_that_a_person_asks_for_keeps_what_was_found() {
     kit.assert_nothing_left();
 }
 
-/// Nobody is asked then: the file has the races that were held before.
+/// `SIGKILL` gives deadheat no time to write, but the file already contains the finished races.
 #[test]
 fn a_proof_that_is_killed_has_kept_its_races() {
     let (kit, _turn) = (kit(), turn());

@@ -1,4 +1,4 @@
-//! Gates, each provoked by what it is there to notice, from the command line to the record.
+//! Each test provokes one gate and checks it from the command line to the record.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use deadheat_testkit::{Kit, Outcome, TestServer, server_line, skip_loudly, turn_
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
-/// Shorter than other tests' races: no more is asked of them than that a reading is beyond its limit.
+/// Shorter than the races of other tests, because these tests only check that a reading is beyond its limit.
 const SHORT: [&str; 8] = ["--epochs", "3", "--warmup", "50ms", "--measure", "160ms", "--slice", "20ms"];
-/// On any machine with two cores.
+/// These cores exist on any machine with at least two.
 const CORES: [&str; 4] = ["--server-cpus", "0", "--load-cpus", "1"];
 const SERVER_CORE: usize = 0;
 const LOAD_CORE: usize = 1;
@@ -27,7 +27,7 @@ fn two_cores() -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2)
 }
 
-/// A server raced against itself, in few epochs.
+/// Races a server against itself in few epochs.
 fn same(kit: &Kit, server: &str) -> Outcome {
     same_in(kit, server, "3")
 }
@@ -37,7 +37,7 @@ fn same_in(kit: &Kit, server: &str, epochs: &str) -> Outcome {
     race.args(["--epochs", epochs, "-c", "8"]).args(CORES).run()
 }
 
-/// Takes a core's time until it is dropped.
+/// Keeps a core busy until it is dropped.
 struct Burner {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -64,22 +64,22 @@ impl Drop for Burner {
     }
 }
 
-/// A control group of version 1, removed when it is dropped.
+/// A version 1 control group. Dropping it removes the group.
 struct Group(PathBuf);
 
 impl Group {
-    /// None where that controller has no groups of version 1, or none can be made.
+    /// `None` if the controller has no version 1 groups, or if the test cannot create one.
     fn of(controller: &str) -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Not what deadheat calls its own groups.
+        // deadheat uses other names for its groups.
         let name = format!("test-of-gates-{}-{number}", std::process::id());
         let folder = Path::new("/sys/fs/cgroup").join(controller).join(name);
         std::fs::create_dir(&folder).ok()?;
         Some(Self(folder))
     }
 
-    /// One whose members share half a core.
+    /// A group whose members share half a core.
     fn half_a_core() -> Option<Self> {
         let group = Self::of("cpu").filter(|group| group.0.join("cpu.cfs_quota_us").exists())?;
         group.set("cpu.cfs_quota_us", "10000");
@@ -94,7 +94,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Nobody frozen ever leaves.
+        // A frozen thread cannot leave the group, so thaw the group first.
         let _ = std::fs::write(self.0.join("freezer.state"), "THAWED");
         let removed = wait_until(Duration::from_secs(5), || std::fs::remove_dir(&self.0).is_ok());
         assert!(removed || std::thread::panicking(), "{} is left behind", self.0.display());
@@ -105,7 +105,7 @@ fn scenario(outcome: &Outcome) -> Value {
     outcome.json()["scenarios"][0].clone()
 }
 
-/// Findings of the scenario: code, severity and whom it is about.
+/// Code, severity and contender of each finding of the scenario.
 fn findings(outcome: &Outcome) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = |one: &Value| (text(&one["code"]), text(&one["severity"]), text(&one["contender"]));
@@ -118,7 +118,7 @@ fn assert_found(outcome: &Outcome, code: &str, severity: &str, contender: &str) 
     assert!(findings(outcome).contains(&wanted), "no {severity} {code} of {contender:?}\n{outcome}");
 }
 
-/// Found, be it a warning or worse.
+/// Asserts that the finding exists, as a warning or worse.
 #[track_caller]
 fn assert_noticed(outcome: &Outcome, code: &str, contender: &str) {
     let noticed = findings(outcome).iter().any(|one| one.0 == code && one.2 == contender);
@@ -130,7 +130,8 @@ fn assert_not_found(outcome: &Outcome, code: &str) {
     assert!(findings(outcome).iter().all(|one| one.0 != code), "{code} was not asked for\n{outcome}");
 }
 
-/// Others on our cores: rounds are left out, or, where the clock is too coarse to tell of single rounds, their share is told.
+/// Asserts that use of our cores by other programs makes the race invalid. deadheat drops rounds, or reports the other programs' share if
+/// the clock is too coarse to judge single rounds.
 #[track_caller]
 fn assert_disturbed(outcome: &Outcome) {
     let found = findings(outcome);
@@ -138,7 +139,7 @@ fn assert_disturbed(outcome: &Outcome) {
     assert!(found.iter().any(|one| disturbed.contains(&one.0.as_str()) && one.1 == "invalid"), "{outcome}");
 }
 
-/// Where no round was left, the race ends with that many epochs, and only there.
+/// Asserts that the race gives up after this many epochs if deadheat drops every round, and only then.
 #[track_caller]
 fn assert_given_up(outcome: &Outcome, after: usize) {
     let epochs = outcome.json()["record"]["epochs"].as_array().unwrap().clone();
@@ -151,12 +152,12 @@ fn assert_given_up(outcome: &Outcome, after: usize) {
     }
 }
 
-/// Whether other programs left too little of the measurement: figures are of undisturbed rounds only.
+/// Whether deadheat dropped too many rounds because of other programs. Its figures come from undisturbed rounds only.
 fn left_out(outcome: &Outcome) -> bool {
     findings(outcome).iter().any(|one| one.0 == "dropped-rounds")
 }
 
-/// Nothing that is claimed of a server against itself, and no defect of the measurement.
+/// Asserts that a server raced against itself gets no verdict, and that the measurement has no defect.
 #[track_caller]
 fn assert_nothing_claimed(outcome: &Outcome) {
     for pair in scenario(outcome)["comparisons"].as_array().unwrap() {
@@ -210,7 +211,7 @@ fn a_busy_generator_core() {
     assert!(waited * 20 > elapsed, "the generator waited for its core: {waited} of {elapsed} ns");
 }
 
-/// The thread of that name, of that process.
+/// The id of the thread with this name in this process.
 fn thread_of(pid: u32, name: &str) -> Option<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let named =
@@ -228,7 +229,7 @@ fn rounds(outcome: &Outcome) -> Vec<Value> {
     rounds
 }
 
-/// As a hypervisor would: the thread that watches a core is not run for a tenth of the time, and nobody keeps it waiting.
+/// Imitates a hypervisor: the thread that watches a core loses a tenth of its time, although no other program uses the core.
 #[test]
 fn a_core_that_stands_still_now_and_then() {
     let Some(freezer) = Group::of("freezer").filter(|_| two_cores()) else {
@@ -257,7 +258,7 @@ fn a_core_that_stands_still_now_and_then() {
         assert!(worst > 0.02 && round["dropped"].is_string(), "{round}");
     }
     let why = |round: &Value| round["dropped"].as_str().unwrap().starts_with("a core stood still for ");
-    // Where other programs use our cores as well, that is said first.
+    // If other programs also use our cores, the record gives that reason first.
     let others = |round: &Value| round["dropped"].as_str().unwrap().starts_with("others used ");
     let rounds = rounds(&outcome);
     assert!(rounds.iter().any(why) || rounds.iter().all(others), "{outcome}");
@@ -266,7 +267,7 @@ fn a_core_that_stands_still_now_and_then() {
     assert_nothing_claimed(&outcome);
 }
 
-/// Neither may root where it lacks the one right, nor does anybody look where nothing is told of it.
+/// Even root cannot watch for stalls without `CAP_SYS_NICE`. A race that reports no percentile need not watch, and has no such finding.
 #[test]
 fn stalls_that_nobody_sees() {
     if !two_cores() {
@@ -282,7 +283,7 @@ fn stalls_that_nobody_sees() {
     };
     let open = of("open.json", ["--rate", "30000", "--metric", "p50"]);
     let unknown = |outcome: &Outcome| outcome.json()["findings"].to_string().contains("\"stalls-unknown\"");
-    // Elsewhere than in a virtual machine there is no hypervisor.
+    // deadheat reports this only in a virtual machine, because only a hypervisor can cause such stalls.
     let virtual_here = open.json()["machine"]["hypervisor"].is_string();
     assert_eq!(unknown(&open), virtual_here, "{open}");
     let seen =
@@ -314,7 +315,7 @@ fn a_quota_on_deadheat_itself_while_contenders_are_started() {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
     let (kit, _turn) = (Kit::new("/bin/sh"), turn_alone());
-    // Each probe costs more than the 10 ms that a period of 20 ms has.
+    // Each probe needs 20 ms of CPU time, and the quota allows 10 ms in each period of 20 ms.
     let server = Value::from(server_line(&["--json", "--spin-us", "20000"]));
     let contender = |name: &str| format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\n");
     let rest = "[[probe]]\npath = \"/\"\n[[scenario]]\nname = \"cold\"\nstarts = 20\n";
@@ -361,7 +362,7 @@ fn a_quota_that_nobody_asked_for() {
     kit.assert_nothing_left();
 }
 
-/// A study of one server against itself, whose scenario has these lines.
+/// Races one server against itself in a scenario with these `lines`.
 fn limited(kit: &Kit, server: &str, lines: &str) -> Outcome {
     let command = Value::from(server);
     kit.file(
@@ -384,14 +385,14 @@ fn limits_hold_and_what_was_asked_for_is_no_finding() {
     let server = server_line(&["--json", "--spin-us", "50"]);
     let outcome = limited(&kit, &server, "cpus = 0.5\nmemory = \"256MB\"");
     assert_not_found(&outcome, "throttled");
-    // Others may leave it less than its half.
+    // Other programs may leave the server less than half a core.
     if !left_out(&outcome) {
         assert_not_found(&outcome, "not-server-bound");
     }
     for part in parts(&outcome) {
         assert!(part["throttled"]["periods"].as_u64().unwrap() > 0, "{part}");
         let (used, loaded) = (part["usage"]["cpu_ns"].as_f64().unwrap(), part["loaded_ns"].as_f64().unwrap());
-        // Half a core and what a slice takes from a period that has begun before it.
+        // A slice can use half a core, and also quota from a period that began before the slice.
         assert!(used < loaded * 0.85, "{used} of {loaded} ns");
     }
     kit.assert_nothing_left();
@@ -414,7 +415,7 @@ fn answers_that_differ_now_and_then() {
     let race = kit.race().contender("good", &server_line(&["--json"]));
     let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "1500"]));
     let outcome = race.args(SHORT).args(["-c", "8"]).args(CORES).run();
-    // One that is kept and looked at as a whole puts it out of the race.
+    // If a parity check samples one of the different answers, deadheat removes the contender from the race.
     let differences = outcome.json()["parity"].as_array().unwrap().clone();
     let named = |one: &Value| one["contender"] == "fickle";
     let seen = findings(&outcome).iter().any(|one| one.0 == "mismatch" && one.2 == "fickle");
@@ -429,7 +430,7 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     let (kit, _turn) = (kit(), turn_alone());
     let null = format!("exec {BINARY} null --port {{port}}");
     let race = kit.race().contender("a", &null).contender("b", &null).args(["-c", "8"]).args(CORES);
-    // Slices as long as they are usually: in shorter ones a noisy moment hides what the handicap does.
+    // Slices of the default length: in shorter ones, noise can hide the effect of the handicap.
     let outcome = race.args(["--epochs", "3", "--warmup", "100ms", "--measure", "400ms"]).run();
     assert_nothing_claimed(&outcome);
     let pilot = outcome.json()["record"]["pilots"][0].clone();
@@ -437,11 +438,11 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     if left_out(&outcome) {
         skip_loudly!("others use our cores, and what the generator reaches is not known")
     }
-    // How near slices of a few milliseconds come to it differs from minute to minute: over half of it in any.
+    // The share of the ceiling that such short slices reach varies from minute to minute, but it is always over half.
     assert_noticed(&outcome, "ceiling", "a");
     assert_noticed(&outcome, "ceiling", "b");
-    // Each answer costs the server about as much as what is added to the generator's work, so the rate falls by far more than 5 %. A noisy
-    // moment widens the error, up to where no finding is due.
+    // The handicap costs the generator about as much as an answer costs the server, so the rate falls by far more than 5 %.
+    // Noise widens the error, and with a large error no finding is due.
     for contender in pilot["contenders"].as_array().unwrap() {
         let (name, handicap) = (contender["contender"].as_str().unwrap(), &contender["handicap"]);
         let [ratio, error] = ["ratio", "standard_error"].map(|key| handicap[key].as_f64().unwrap());
@@ -477,7 +478,7 @@ fn a_rate_that_is_too_high_for_a_server() {
     let (kit, _turn) = (kit(), turn_alone());
     let server = server_line(&["--json", "--spin-us", "1000"]);
     let race = kit.race().contender("a", &server).contender("b", &server);
-    // Slices of 400 requests: by how much the last one is late varies by a twentieth, and must not be taken for any other's latency.
+    // With 400 requests in a slice, the delay of the last one varies by a twentieth. Little's law must not mistake it for latency.
     let race = race.args(&SHORT[..4]).args(["--measure", "1200ms", "--slice", "200ms", "-c", "64"]);
     let outcome = race.args(CORES).args(["-r", "2000"]).run();
     assert_nothing_claimed(&outcome);
@@ -489,7 +490,7 @@ fn a_rate_that_is_too_high_for_a_server() {
     assert!(parts(&outcome).iter().all(|part| part["send_lag"].is_string() && part["wait"].is_string()));
 }
 
-/// Held to half a core, the generator sends late what is due while it is held.
+/// A generator that is limited to half a core sends late each request that is due while the kernel holds it back.
 #[test]
 fn a_generator_that_is_starved() {
     let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
@@ -525,7 +526,7 @@ fn a_lone_generator_that_is_starved() {
     assert!(json["generator"]["run_delay_mean_ns"].is_u64(), "{outcome}");
 }
 
-/// Each answer ends its connection, up to eight new ones come at a time, and two may wait: the others come again after a second.
+/// Each answer closes its connection, up to eight new connections arrive at once, and two can wait. The others try again after a second.
 #[test]
 fn a_listener_that_is_full() {
     if !two_cores() {
@@ -537,7 +538,7 @@ fn a_listener_that_is_full() {
     let race = race.args(&SHORT[..4]).args(["--measure", "400ms", "--slice", "200ms", "--timeout", "1s"]);
     let outcome = race.args(["-c", "8", "-r", "600"]).args(CORES).run();
     assert_found(&outcome, "listen-overflows", "warn", "full");
-    // Whoever is loaded when it comes again.
+    // The second attempt can fall in either contender's slice.
     assert!(findings(&outcome).iter().any(|one| one.0 == "retransmits"), "{outcome}");
     assert_found(&outcome, "no-keep-alive", "warn", "full");
 }

@@ -1,4 +1,4 @@
-//! The house's own rules: which crate may depend on which, and where `unsafe` may stand.
+//! Rules of this repository: which crate may depend on which, and which files may use `unsafe`.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Crate, and the crates of ours that it may depend on.
+/// Each crate, with the crates of this workspace that it may depend on.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
         ("stats", vec![]),
@@ -49,7 +49,7 @@ fn crates_depend_only_where_the_architecture_allows() {
     }
 }
 
-/// Every Rust file that git would keep.
+/// Every Rust file in `crates` and `studies`, except in folders that git ignores.
 fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join("crates"), root().join("studies")];
@@ -68,7 +68,7 @@ fn sources() -> Vec<PathBuf> {
     found
 }
 
-/// The files that speak to io_uring and nothing else: its crate leaves it to them to vouch for the memory.
+/// The files that may use `unsafe`. They call io_uring, whose crate leaves memory safety to its callers.
 const UNSAFE: [&str; 3] =
     ["crates/load/src/driver/buffers.rs", "crates/load/src/driver/uring.rs", "crates/load/src/null/uring.rs"];
 
@@ -82,7 +82,7 @@ fn files_say_what_they_own_and_none_but_a_few_is_unsafe() {
         let found = blocks.iter().find(|block| text.contains(block.as_str()));
         let may = UNSAFE.iter().any(|file| path.ends_with(file));
         assert_eq!(found.is_some(), may, "{}: {found:?}", path.display());
-        // Every use says why it holds.
+        // Each use of `unsafe` has a comment that explains why it is sound.
         let uses = text.matches(blocks[0].as_str()).count();
         assert!(text.matches("// SAFETY:").count() >= uses, "{}: SAFETY missing", path.display());
     }
@@ -103,7 +103,7 @@ fn the_readme_names_only_commands_that_there_are() {
     }
 }
 
-/// Where a crate's tests are one program, a file that it does not name would never run.
+/// If a crate has one test program for all its test files, cargo does not run a file that the program does not name.
 #[test]
 fn every_file_of_tests_is_run() {
     for name in allowed().keys() {

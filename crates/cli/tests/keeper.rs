@@ -1,4 +1,4 @@
-//! The keeper by itself: what it tells of the contender that it starts.
+//! The keeper alone: what it reports about the contender that it starts.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -32,7 +32,7 @@ fn order(kit: &Kit, command: &str) -> KeeperOrder {
     }
 }
 
-/// A keeper at work, and both ways to talk with it.
+/// A running keeper, with the pipes to and from it.
 struct Keeper {
     process: Child,
     stdin: ChildStdin,
@@ -58,7 +58,7 @@ impl Keeper {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
-    /// Nobody is there any more who would talk with it.
+    /// Closes the keeper's input, as happens when deadheat dies.
     fn left_alone(self) {
         let Self { mut process, stdin, .. } = self;
         drop(stdin);
@@ -66,7 +66,7 @@ impl Keeper {
     }
 }
 
-/// A start is timed from when the contender's own command begins, however long its keeper has been there.
+/// A start counts from the moment when the contender's own command begins, however long its keeper has been running.
 #[test]
 fn what_begins_is_the_contender_and_not_its_keeper() {
     let kit = Kit::new(BINARY);
@@ -92,12 +92,12 @@ fn what_begins_is_the_contender_and_not_its_keeper() {
     kit.assert_nothing_left();
 }
 
-/// Whoever would let it begin is gone before: it never does, and nothing is left of it.
+/// If deadheat dies before it lets the contender begin, the contender never runs and nothing is left of it.
 #[test]
 fn what_nobody_lets_begin_does_not() {
     let kit = Kit::new(BINARY);
     let mut keeper = Keeper::of(&kit);
-    // Nothing ends it before its time.
+    // This command creates a file if the keeper runs it to end the contender.
     let ending = Ending { command: Some("touch ended.txt".into()), ..Ending::default() };
     keeper.told(&KeeperOrder { ending, ..order(&kit, "echo begun > begun.txt; exec sleep 60") });
     keeper.left_alone();

@@ -1,10 +1,12 @@
-//! Records that are kept beside the studies, in `studies/NAME/kept/`: small, still read by the program in every way, and what their
-//! pages show is what the program writes of them.
+//! Records that the studies keep in `studies/NAME/kept/`. Each one must be small, every command must still read it, and the pages must
+//! show what the program writes about it.
 //!
-//! A page is a study's `README.md`, its page in the book, or the project's `README.md`, where the name is `STUDY/RACE` and less is shown. Between `<!-- table: begin RACE -->` and `<!-- table: end -->` stands the
-//! Markdown of `kept/RACE.jsonl.gz` without its title; a study with one record need not name it, and `begin RACE SCENARIO...` shows
-//! these scenarios alone. `kept/audit.json` is the study's audit, made of one of these records: `docs/src/audits/NAME.md` shows it.
-//! `UPDATE_TABLES=1` writes tables and pages anew.
+//! The pages are the study's `README.md`, its page in the book, and the project's `README.md`. The Markdown of `kept/RACE.jsonl.gz`,
+//! without its title, is between `<!-- table: begin RACE -->` and `<!-- table: end -->`. A study with one record can omit RACE, and
+//! `begin RACE SCENARIO...` shows only these scenarios. The project's `README.md` writes `STUDY/RACE` and shows a shorter table.
+//!
+//! `kept/audit.json` is the study's audit, made from one of these records, and `docs/src/audits/NAME.md` shows it.
+//! `UPDATE_TABLES=1` writes the tables and the audit pages.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -13,10 +15,10 @@ use std::path::{Path, PathBuf};
 use deadheat_testkit::Kit;
 
 const MOST_BYTES: u64 = 1_200_000;
-/// No record: the study's audit.
+/// The study's audit, which is not a record.
 const AUDIT: &str = "audit.json";
 const ENDINGS: [&str; 4] = [".jsonl.gz", ".jsonl", ".json.gz", ".json"];
-/// What stands in a block whose study keeps no record.
+/// The start of a block whose study keeps no record.
 const NONE_YET: &str = "Not raced yet";
 const END: &str = "<!-- table: end -->";
 const AUDITS: &str = "deadheat audit studies/NAME --record studies/NAME/kept/RACE.jsonl.gz --json studies/NAME/kept/audit.json";
@@ -27,20 +29,20 @@ fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
 }
 
-/// A record that is kept, and the name that blocks call it by.
+/// A kept record, and the name that blocks use for it.
 struct Kept {
     name: String,
     path: PathBuf,
 }
 
-/// A page and its lines; what the names of a study's records begin with there.
+/// A page with its lines. On this page, each record name of the study begins with `prefix`.
 struct Page {
     path: PathBuf,
     prefix: String,
     lines: Vec<String>,
 }
 
-/// A block of a page: the record that it names, its scenarios (none: all), and the lines between its marks.
+/// A block of a page: the record that it names, its scenarios (empty: all), and the range of lines between its marks.
 struct Block {
     name: Option<String>,
     scenarios: Vec<String>,
@@ -54,7 +56,7 @@ impl Page {
         Some(Self { path, prefix, lines })
     }
 
-    /// The blocks, the last one first: so they can be replaced one by one.
+    /// The blocks from last to first, so that replacing one does not move those that follow.
     fn blocks(&self) -> Vec<Block> {
         let begins = self.lines.iter().enumerate().filter_map(|(at, line)| {
             let mark = line.trim().strip_prefix("<!-- table: begin")?.strip_suffix("-->")?;
@@ -87,7 +89,7 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// All that is wrong with the studies' pages below `root`; `update` mends the tables first.
+/// Lists every fault in the studies' pages below `root`. With `update`, it first writes the tables.
 fn wrong(root: &Path, update: bool) -> Vec<String> {
     let studies = sorted(&root.join("studies")).into_iter().filter(|path| path.join("study.toml").exists());
     let studies: Vec<PathBuf> = studies.collect();
@@ -165,7 +167,7 @@ fn wrong_with(root: &Path, study: &Path, update: bool) -> Vec<String> {
     wrong
 }
 
-/// Which record a block shows; none where it rightly shows none.
+/// The record that a block shows, or `None` if its study keeps none and the block starts with [`NONE_YET`].
 fn record_of(block: &Block, records: &[Kept], shown: &str) -> Result<Option<usize>, String> {
     match (&block.name, records) {
         (Some(name), _) => {
@@ -179,7 +181,7 @@ fn record_of(block: &Block, records: &[Kept], shown: &str) -> Result<Option<usiz
     }
 }
 
-/// What a page has to show of these scenarios of a record, or of all: its Markdown without the title.
+/// The Markdown, without its title, that a page must show for these scenarios of a record (empty: all).
 fn table(record: &Kept, scenarios: &[String]) -> Result<String, String> {
     let (kit, mut path) = (kit(), record.path.clone());
     if !scenarios.is_empty() {
@@ -199,7 +201,7 @@ fn table(record: &Kept, scenarios: &[String]) -> Result<String, String> {
     Ok(rest.trim().to_owned())
 }
 
-/// What comes before all that is folded away, and where and when it was measured.
+/// The part above the folded details, and the footer that says where and when the measurement took place.
 fn in_short(table: &str) -> String {
     let before =
         table.lines().take_while(|line| !line.starts_with("<details>") && !line.starts_with("<sub>"));
@@ -230,7 +232,7 @@ fn read_in_every_way(record: &Path) -> Result<(), String> {
         "--markdown",
         "x.md",
     ])?;
-    // A record that is held against itself is read, and then refused: 3.
+    // deadheat refuses to compare a record with itself, and exits with 3.
     let twice = kit.deadheat(["compare", path, path]).run();
     if twice.status() != Some(3) || !twice.stdout.contains("invalid same-record") {
         return Err(format!("{path}: deadheat compare: {}{}", twice.stdout, twice.stderr));
@@ -276,7 +278,7 @@ fn every_study_that_ships_keeps_what_it_found() {
     }
 }
 
-/// What an audit says of this machine follows from the record that is kept, and the book shows all of it.
+/// The book shows the whole kept audit, and auditing the kept record again gives the same results.
 #[test]
 fn the_book_shows_the_audit_of_every_study() {
     for study in shipped() {
@@ -303,7 +305,7 @@ fn the_book_shows_the_audit_of_every_study() {
     }
 }
 
-/// A study of one's own: there may be none with records yet, and what is looked for must be found.
+/// A temporary study. The shipped studies may have no records yet, and these tests also need pages with faults.
 struct Shelf {
     kit: Kit,
 }
@@ -325,7 +327,7 @@ impl Shelf {
         self.kit.read("studies/one/README.md")
     }
 
-    /// That one thing is wrong, and that its message says this.
+    /// Asserts that there is exactly one fault, and that its message contains this text.
     fn assert_wrong(&self, message: &str) {
         let found = wrong(self.kit.path(), false);
         assert!(found.len() == 1 && found[0].contains(message), "not {message:?}: {found:#?}");
@@ -340,7 +342,7 @@ impl Shelf {
     }
 }
 
-/// The example as races are kept: packed by gzip.
+/// The example in the form in which studies keep records: compressed with gzip.
 fn packed() -> Vec<u8> {
     let kit = kit();
     let record = deadheat_record::read(&kit.file("race.json", EXAMPLE)).unwrap();
@@ -379,7 +381,7 @@ fn a_table_is_written_and_a_digit_that_was_changed_is_found() {
     shelf.assert_wrong("README.md:5: not what the program writes of");
     shelf.update();
     assert_eq!(shelf.readme(), readme);
-    // The project's own page may show it by its whole name, and is held to it; others' names are found.
+    // The project's README may also show a record by its full name. The check covers that table and rejects unknown names.
     shelf.kit.file("README.md", "<!-- table: begin one/steady -->\n<!-- table: end -->\n");
     shelf.assert_wrong("README.md:1: not what the program writes of");
     shelf.update();
@@ -394,7 +396,7 @@ fn a_table_is_written_and_a_digit_that_was_changed_is_found() {
         shelf.assert_wrong("README.md:1: whose table?");
     }
     shelf.kit.file("README.md", "");
-    // So may the book's page.
+    // The study's page in the book may show the record too.
     shelf.kit.file("docs/src/studies/one.md", "# one\n\n<!-- table: begin steady -->\n<!-- table: end -->\n");
     shelf.assert_wrong("one.md:3: not what the program writes of");
     shelf.update();

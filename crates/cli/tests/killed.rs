@@ -1,5 +1,5 @@
-//! Ends that nobody planned: `kill -9`, Ctrl-C, a torn record, what an earlier run left behind; and what a race that ended so does not go
-//! on with.
+//! Unplanned ends of a race: `kill -9`, Ctrl-C, a torn record, processes left by an earlier run; and the races that deadheat refuses to
+//! resume.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Child, Command};
@@ -20,7 +20,7 @@ fn epochs(lines: &[String]) -> Vec<&String> {
     lines.iter().filter(|line| line.starts_with("{\"line\":\"epoch\"")).collect()
 }
 
-/// Two contenders, raced until one epoch is in the record. There the race is held: one of them does not start again before it is let go.
+/// Races two contenders until one epoch is in the record. Then the race waits: contender `b` does not start again until the test lets it.
 fn raced_for_an_epoch(kit: &Kit, server: &str, args: &[&str]) -> (Running, Hold) {
     let hold = kit.hold();
     let race = kit.race().contender("a", server).contender("b", &hold.at_start(SECOND_EPOCH, server));
@@ -30,7 +30,7 @@ fn raced_for_an_epoch(kit: &Kit, server: &str, args: &[&str]) -> (Running, Hold)
     (running, hold)
 }
 
-/// Which start of a contender that is: one is for the pilot, and one for each epoch.
+/// The number of the start at which a contender waits: a contender starts once for the pilot and once for each epoch.
 const SECOND_EPOCH: usize = 3;
 
 /// A server with descendants.
@@ -55,14 +55,14 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", leftover_cgroups("deadheat-"));
 
     let before = lines(&kit, "r.jsonl");
-    // The crash came in the middle of a line.
+    // Simulates a crash in the middle of a line.
     let torn = format!("{}\n{{\"line\":\"epoch\",\"scen", before.join("\n"));
     kit.file("r.jsonl", torn);
     let resumed = kit.deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"]).run();
     assert_measured(&resumed, &document(&kit, "done.json"));
     let after = lines(&kit, "r.jsonl");
     assert_eq!(after[..before.len()], before[..], "what was measured is kept as it was");
-    // At least: an epoch in which the machine was not quiet for a single round is run again.
+    // At least three: deadheat repeats an epoch in which other programs disturbed every round.
     assert!(epochs(&after).len() >= 3);
     let document = document(&kit, "done.json");
     assert_eq!(document["complete"], true);
@@ -76,7 +76,7 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     kit.assert_nothing_left();
 }
 
-/// The epoch that was measured, with one contender that climbs by a fifth instead, as often as the check of the warm-up asks for.
+/// Replaces the measured epoch in the record with four copies in which contender `a` gets 20 % faster. The warm-up check needs four.
 #[test]
 fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     let (kit, _turn) = (kit(), turn());
@@ -135,7 +135,7 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     outcome.assert_status(130).assert_stderr_has("--resume r.jsonl");
     kit.assert_nothing_left();
     assert_eq!(epochs(&lines(&kit, "r.jsonl")).len(), 1);
-    // The document serves as well as the journal.
+    // `--resume` accepts the JSON document as well as the journal.
     kit.deadheat(["report", "r.jsonl", "--json", "half.json"]).run().assert_status(0);
     assert_eq!(document(&kit, "half.json")["complete"], false);
     let resumed = kit.deadheat(["race", "--resume", "half.json", "--json", "done.json"]).run();
@@ -149,10 +149,10 @@ fn study_of(server: &str) -> String {
     format!("{}{}[[probe]]\npath = \"/\"\n", contender("a"), contender("b"))
 }
 
-/// A process that looks as if a run of deadheat that is over had left it; it ends with the test, however that ends.
+/// A process that looks like a leftover of an earlier deadheat run. Dropping it ends the process, even when the test fails.
 struct Leftover {
     process: Child,
-    /// No other process on this machine has it as its command line.
+    /// The command line, which no other process on this machine has.
     command: String,
 }
 
@@ -175,7 +175,7 @@ impl Drop for Leftover {
 fn a_leftover_of_an_earlier_run_is_named() {
     let (kit, _turn) = (kit(), turn());
     let (server, leftover, hold) = (server_line(&["--json"]), Leftover::start(), kit.hold());
-    // Held at their first start, so that neither race is over before it was looked at.
+    // Contender `b` waits at its first start, so that neither race ends before the test reads its output.
     let held = hold.at_start(1, &server);
     let race = kit.race().contender("a", &server).contender("b", &held).args(SHORT_RACE);
     let mut running = race.args(["--record", "r.jsonl", "--ready-timeout", "150s"]).spawn();
@@ -267,7 +267,7 @@ fn a_race_does_not_go_on_on_another_machine() {
     let mut header: Value = serde_json::from_str(&all[0]).unwrap();
     header["machine"]["cpu_model"] = "Other CPU".into();
     all[0] = header.to_string();
-    // The last line was cut short, which going on with it would mend.
+    // The last line is incomplete. Resuming would repair it; a refusal must leave the file unchanged.
     let moved = format!("{}\n{{\"line\":\"epoch\",\"scen", all.join("\n"));
     kit.file("r.jsonl", &moved);
     let refused = resume(&kit, "r.jsonl");

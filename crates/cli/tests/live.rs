@@ -1,4 +1,4 @@
-//! The race while it runs, as it is seen: on a terminal of 80 and of 160 columns, and line by line in a log.
+//! What deadheat shows while a race runs: on terminals of 80 and 160 columns, and line by line in a log.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -8,14 +8,14 @@ use regex::Regex;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
-/// As many rows as nothing scrolls out of.
+/// Enough rows to keep the output from scrolling.
 const ROWS: u16 = 300;
-/// Who is in which scenario: the measure is the first two's alone. The last name has no room in 80 columns.
+/// The contenders of each scenario: the first two take part in `boot`, all three in `steady`. The last name does not fit in 80 columns.
 const MEASURED: [&str; 2] = ["first", "second"];
 const LOADED: [&str; 3] = ["first", "second", "third-whose-name-is-too-long-for-the-columns-left-for-it"];
-/// So much of a name is always seen.
+/// At least this many characters of a name are always visible.
 const SEEN: usize = 5;
-/// What a verdict can be.
+/// All possible verdicts.
 const VERDICTS: [&str; 5] = ["faster", "slower", "equivalent", "inconclusive", "invalid"];
 
 /// A study that measures two of its three contenders first, and then loads all of them.
@@ -34,7 +34,7 @@ fn kit() -> Kit {
     kit
 }
 
-/// Runs a command on a terminal of so many columns; what it wrote.
+/// Runs a command on a terminal with this number of columns and returns what it wrote.
 fn on_terminal(kit: &Kit, columns: u16, words: &[&str]) -> Vec<u8> {
     let terminal = Terminal::new(columns, ROWS);
     let run = kit.deadheat(words).env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
@@ -44,7 +44,7 @@ fn on_terminal(kit: &Kit, columns: u16, words: &[&str]) -> Vec<u8> {
     written
 }
 
-/// The rows that a screen shows, without what is empty below them.
+/// The rows that a screen shows, without the empty rows at its end.
 fn rows(parser: &vt100::Parser) -> Vec<String> {
     let (_, columns) = parser.screen().size();
     let mut rows: Vec<String> =
@@ -53,7 +53,7 @@ fn rows(parser: &vt100::Parser) -> Vec<String> {
     rows
 }
 
-/// Every screen that was complete: before the cursor goes back to draw over it, and at the end.
+/// Every complete screen: one before each move of the cursor back to the top, and the last one.
 fn screens(written: &[u8], columns: u16) -> Vec<Vec<String>> {
     let back = Regex::new("\u{1b}\\[[0-9]+A").unwrap();
     let text = String::from_utf8(written.to_vec()).unwrap();
@@ -67,17 +67,17 @@ fn screens(written: &[u8], columns: u16) -> Vec<Vec<String>> {
     screens
 }
 
-/// A standing as it was on the screen.
+/// The standing (the interim results of a scenario) as the screen shows it.
 struct Standing {
     scenario: String,
     epochs: usize,
-    /// Whether epochs did not count, because other programs disturbed them.
+    /// Whether deadheat left out epochs because other programs disturbed them.
     left_out: bool,
-    /// What stands below its heading.
+    /// The rows below its heading.
     contenders: Vec<String>,
 }
 
-/// The standing on a screen, of which there is at most one, and below which there is nothing else.
+/// The standing on a screen, if there is one. All rows below its heading belong to it. Panics if there are two.
 fn standing(screen: &[String]) -> Option<Standing> {
     let heading = Regex::new(r"^(\S+)  (\d+) of at most 3 epochs").unwrap();
     let mut found = screen.iter().enumerate().filter_map(|(row, text)| Some((row, heading.captures(text)?)));
@@ -91,8 +91,8 @@ fn standing(screen: &[String]) -> Option<Standing> {
     })
 }
 
-/// The standing has a row for each contender of its scenario, in plan order, each on a row of its own: a row that was wider than the
-/// terminal would go on below.
+/// Checks that the standing has exactly one row for each contender of its scenario, in plan order. A row wider than the terminal would
+/// continue on the next row and make the count wrong.
 fn is_whole(standing: &Standing) {
     let names: &[&str] = if standing.scenario == "boot" { &MEASURED } else { &LOADED };
     let shown = standing.contenders.join("\n");

@@ -1,4 +1,4 @@
-//! `deadheat load` with real servers: what is measured, refused, told and kept.
+//! `deadheat load` with real servers: what it measures, refuses, reports and writes.
 #![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
 }
 
-/// Measured; whether the machine was quiet enough for the figures to stand is not what is tested.
+/// Checks that the load was measured. Accepts status 3, because a busy machine may make the figures invalid.
 fn assert_measured(outcome: &Outcome) {
     assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
 }
@@ -20,7 +20,7 @@ fn load<'k>(kit: &'k Kit, arguments: &str, url: &str) -> Invocation<'k> {
     kit.deadheat(["load"]).args(arguments.split_whitespace()).arg(url)
 }
 
-/// The record that it wrote, which fits the schema, and in which everything adds up.
+/// The record that the run wrote. Checks that it matches the schema and that its counts add up.
 fn record(outcome: &Outcome) -> Value {
     let json = outcome.json();
     let schema: Value = serde_json::from_str(include_str!("../../record/schema/load-1.schema.json")).unwrap();
@@ -111,7 +111,7 @@ fn an_open_load_offers_what_was_asked_for() {
 #[test]
 fn a_server_that_is_too_slow_for_the_rate_is_told() {
     let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--delay-ms", "20"]));
-    // Two connections at 20 ms can do 100 requests per second.
+    // Two connections that take 20 ms for each answer reach at most 100 requests per second.
     let arguments = "-r 300 -d 1s -c 2 --max-connections 2 --arrivals constant";
     let outcome = load(&kit, arguments, &server.url("/")).json_to("out.json").run();
     outcome.assert_status(3);
@@ -217,7 +217,7 @@ fn wrong_usage_says_what_to_do() {
 fn ctrl_c_ends_it_and_keeps_what_was_measured() {
     let (kit, _turn, server) = (kit(), turn(), TestServer::start(&[]));
     let mut running = load(&kit, "-d 600s -c 2 --warmup 0s", &server.url("/")).json_to("out.json").spawn();
-    // The answers before the load cost it less.
+    // The requests before the load use less CPU time than this.
     running.wait_for("the load to run", || super::null::ticks(server.pid()) >= 10);
     assert!(running.signal(Signal::INT));
     let outcome = running.wait();
@@ -234,7 +234,7 @@ fn ctrl_c_is_heeded_while_the_answer_before_the_load_is_waited_for() {
     silent.set_nonblocking(true).unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let mut running = kit.deadheat(["load", &url, "--timeout", "150s"]).spawn();
-    // The first connection only tries whether somebody listens; a later one asks.
+    // The first connection only checks that the server listens; a later one sends a request.
     let mut accepted = Vec::new();
     running.wait_for("a request", || {
         accepted.extend(silent.accept().ok());
@@ -324,7 +324,7 @@ fn files_of_requests_have_weights_and_orders() {
     let json = record(&outcome);
     assert_eq!((number(&json, "/sent/distinct"), json["sent"]["order"].as_str()), (2, Some("random")));
     assert_eq!((number(&json, "/outcomes/ok"), number(&json, "/checked/same")), (4000, 2));
-    // The long path makes the request longer by 42 bytes: how many were sent is seen in what was written.
+    // Requests for the long path are longer, so the number of bytes written shows how many of them were sent.
     let short = load(&kit, "-n 4000 -c 2", &server.url("/short")).json_to("short.json").run();
     let more = number(&json, "/bytes_written") - number(&record(&short), "/bytes_written");
     let long = more / ("/a-path-that-is-much-longer-than-the-other-one".len() - "/short".len()) as u64;

@@ -1,4 +1,4 @@
-//! `deadheat null`: where it listens, how it ends, and that no client makes it grow or spin.
+//! `deadheat null`: where it listens, how it ends, and that clients cannot make its memory grow or its CPU spin.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
 }
 
-/// The port of its line, once that is there.
+/// Waits until the server prints its address and returns the port.
 fn port(running: &mut Running) -> u16 {
     let found = |text: String| text.split_once("http://127.0.0.1:")?.1.split_once('/')?.0.parse().ok();
     loop {
@@ -136,7 +136,7 @@ fn no_client_makes_it_grow() {
             stream
         };
         let round = |flood: usize| {
-            // Answers that nobody reads, and requests that never end.
+            // The first client never reads its answers; the others never finish their requests.
             let mut streams: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
             for (number, stream) in streams.iter_mut().enumerate() {
                 match number {
@@ -146,7 +146,7 @@ fn no_client_makes_it_grow() {
                         .unwrap(),
                 }
             }
-            // A head of 10 MB.
+            // One client sends a request head of 10 MB.
             let mut stream = connect();
             (0..1_000).for_each(|_| stream.write_all(&[b'x'; 10_000]).unwrap());
             let mut answer = [0; 12];

@@ -1,5 +1,5 @@
-//! Races over TLS, with the certificate that deadheat makes for each: from the command line or a study to record and exit status,
-//! and what is said where one side speaks TLS and the other does not.
+//! Races over TLS, with the certificate that deadheat makes for each race: from the command line or a study to the record and the exit
+//! status. Also the messages when only one side speaks TLS.
 
 use deadheat_testkit::{Kit, Outcome, SHORT_RACE, server_line, turn};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ fn kit() -> Kit {
     Kit::new(env!("CARGO_BIN_EXE_deadheat"))
 }
 
-/// A server with the certificate that its command is given.
+/// The command of a server that uses the certificate from deadheat.
 fn secured(more: &[&str]) -> String {
     server_line(&[&["--json", "--tls-cert", "{cert}", "--tls-key", "{key}"], more].concat())
 }
 
-/// Measured; a busy machine may take the verdict away, and is found then.
+/// Checks that the race was measured: status 3 if a finding makes the result invalid, as on a busy machine, and otherwise 0.
 fn assert_measured(outcome: &Outcome) {
     let findings = outcome.json()["scenarios"].as_array().unwrap().clone();
     let mut findings = findings.iter().flat_map(|one| one["findings"].as_array().unwrap());
@@ -29,14 +29,14 @@ fn assert_valid(document: &Value) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
-/// What each contender did in each epoch of a scenario.
+/// The results of each contender in each epoch of a scenario.
 fn parts<'d>(document: &'d Value, scenario: &str) -> impl Iterator<Item = &'d Value> {
     let epochs = document["record"]["epochs"].as_array().unwrap();
     let of_scenario = epochs.iter().filter(move |epoch| epoch["scenario"] == scenario);
     of_scenario.flat_map(|epoch| epoch["contenders"].as_array().unwrap())
 }
 
-/// Every request of every epoch of a scenario was answered rightly. Gives answers, and those after which the connection ended.
+/// Checks that every request of a scenario got a correct answer. Returns the number of answers, and how many of them ended a connection.
 fn answered(document: &Value, scenario: &str) -> (u64, u64) {
     parts(document, scenario).fold((0, 0), |(answers, closed), part| {
         let number = |value: &Value| value.as_u64().unwrap_or(0);
@@ -79,7 +79,7 @@ fn two_commands_race_over_tls() {
     kit.assert_nothing_left();
 }
 
-/// In scenarios in plain HTTP CERT and KEY are empty; who cannot speak TLS is raced in those alone.
+/// CERT and KEY are empty in plain HTTP scenarios. A contender with `tls = false` takes part only in those.
 #[test]
 fn a_study_races_in_plain_over_tls_and_with_a_connection_for_each_request() {
     let (kit, _turn) = (kit(), turn());
@@ -130,7 +130,7 @@ fn a_study_races_in_plain_over_tls_and_with_a_connection_for_each_request() {
     kit.assert_nothing_left();
 }
 
-/// What is said when neither contender can be asked as it should be.
+/// The output of a race in which both contenders run `command` and cannot answer requests with this URL scheme.
 fn said(kit: &Kit, scheme: &str, command: &str) -> String {
     let race = kit.race().url(&format!("{scheme}://127.0.0.1:{{port}}/"));
     let race = race.contender("a", command).contender("b", command);

@@ -1,4 +1,4 @@
-//! The wrong versions that the article published, against the real contract of `studies/trending`.
+//! Checks the wrong versions that the article published against the real contract of `studies/trending`.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The contract's probes and scenarios with other contenders: the right version and each wrong one.
+/// A study with the probes and scenarios of the real contract. Its contenders are the correct version and each wrong one.
 fn study(node: &Path) -> String {
     let real: toml::Table =
         std::fs::read_to_string(root().join("studies/trending/study.toml")).unwrap().parse().unwrap();
@@ -47,7 +47,7 @@ fn study(node: &Path) -> String {
     for key in ["dataset", "probe"] {
         study.insert(key.into(), real[key].clone());
     }
-    // What contenders measure themselves is no part of parity.
+    // Scenarios in which contenders measure themselves are left out: parity covers only answers to requests.
     let is_load = |scenario: &&toml::Value| scenario.get("measure").is_none();
     let scenarios: Vec<toml::Value> =
         real["scenario"].as_array().unwrap().iter().filter(is_load).cloned().collect();

@@ -10,11 +10,11 @@ fn assert_valid(document: &Value) {
     crate::common::assert_valid(document, include_str!("../../record/schema/record-1.schema.json"));
 }
 
-/// Both parts of the CPU time make up the whole, by the kernel's ticks, and memory was seen between all rounds.
+/// Checks that user and system time add up to the CPU time, and that memory has one reading more than there are rounds.
 fn assert_usage(usage: &Value, rounds: usize) {
     let number = |key: &str| usage[key].as_u64().unwrap_or_else(|| panic!("no {key} in {usage}"));
     let (cpu_ns, parts_ns) = (number("cpu_ns"), number("user_ns") + number("system_ns"));
-    // A tick may be 10 ms long; five too many or too few are met by chance.
+    // The kernel counts in ticks of up to 10 ms, so a difference of five ticks can be chance.
     let off_ns = cpu_ns / 5 + 50_000_000;
     assert!(cpu_ns.abs_diff(parts_ns) <= off_ns, "{usage}");
     assert!(number("voluntary_switches") + number("involuntary_switches") > 0, "{usage}");
@@ -51,13 +51,13 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         let rounds = epoch["rounds"].as_array().unwrap().len();
         for part in epoch["contenders"].as_array().unwrap() {
             assert_usage(&part["usage"], rounds);
-            // A head alone has more.
+            // The head of an answer alone is longer than 30 bytes.
             let (bytes, answers) = (part["bytes_read"].as_u64(), part["completions"].as_u64().unwrap());
             assert!(answers > 0 && bytes.unwrap() > 30 * answers, "{part}");
         }
     }
     for one in json["record"]["pilots"][0]["contenders"].as_array().unwrap() {
-        // Where the processor counts them.
+        // The record has instruction counts only if the processor can count them.
         let counted = deadheat_host::process::instructions::can_be_counted();
         assert_eq!(
             (one["instructions_per_request"].is_number(), one["instructions_source"].is_string()),
@@ -71,7 +71,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         assert_eq!(pair["verdict"], "slower", "a spin of 200 us in every request is seen: {pair}");
         assert!(pair["ratio"].as_f64().unwrap() < 0.5, "{pair}");
     }
-    // What a request costs is no other whatever else runs.
+    // The CPU time of a request does not depend on what else runs, so the test treats every round as undisturbed.
     let told = undisturbed(&kit, "r.jsonl");
     let scenario = &told["scenarios"][0];
     let pair = &scenario["comparisons"][1];
@@ -85,7 +85,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         for key in keys.into_iter().chain(["received_bytes_per_s", "processes"]) {
             assert!(result[key].as_f64().unwrap() > 0.0, "{key}");
         }
-        // Latencies are kept of rounds that nothing disturbed.
+        // Only undisturbed rounds keep their latencies.
         assert!(result["latency_ns"]["p50"].as_u64() > Some(0) || is_disturbed(&json["scenarios"][0]));
         assert!(result["outcomes"]["ok"].as_u64().unwrap() > 0);
     }
@@ -106,7 +106,7 @@ fn json_on_standard_output_stands_alone() {
     assert_ne!(names[0], names[1], "the same command twice gets two names");
 }
 
-/// Also before the first look: who gives a race a second does not want to wait for four epochs.
+/// The budget applies even before the minimum of four epochs: a short budget must not lead to a long wait.
 #[test]
 fn no_epoch_starts_that_would_end_after_the_budget() {
     let (kit, _turn) = (kit(), turn());
@@ -175,7 +175,7 @@ fn sockets_services_datasets_and_needs() {
     kit.assert_nothing_left();
 }
 
-/// Quarters of a second behind each other in one round, and their mean as the value that is compared.
+/// A round has consecutive windows of a quarter of a second. Their mean is the value that deadheat compares.
 #[test]
 fn first_seconds_are_kept_window_by_window() {
     let (kit, _turn) = (kit(), turn());
@@ -210,7 +210,7 @@ fn first_seconds_are_kept_window_by_window() {
             let mean =
                 own.iter().map(|slice| number_of(slice, "rate_per_s") * length(slice)).sum::<f64>() / total;
             let result = &json["scenarios"][0]["results"][contender]["epochs"][number];
-            // None where the machine was so disturbed that the round is left out.
+            // There is no value if the machine was so disturbed that deadheat left out the round.
             let told = result["throughput_rps"].as_f64().unwrap_or(mean);
             assert!((told / mean - 1.0).abs() < 1e-9, "{told} {mean}");
             let all: f64 = own.iter().map(|slice| number_of(slice, "completions")).sum();
@@ -237,15 +237,15 @@ fn idle_contenders_are_frozen() {
     for epoch in json["record"]["epochs"].as_array().unwrap() {
         let part = &epoch["contenders"][1];
         let (cpu, loaded) = (part["usage"]["cpu_ns"].as_f64().unwrap(), part["loaded_ns"].as_f64().unwrap());
-        // On one core it can use no more than its own slices, give or take what thawing and freezing take; frozen for
-        // half of the time, it would show twice as much.
+        // On one core it can use no more CPU time than its own slices last, plus a margin for thawing and freezing.
+        // If it were not frozen during the other contender's slices, it would use about twice as much.
         let rounds = epoch["rounds"].as_array().unwrap().len() as f64;
         assert!(cpu < loaded * 1.2 + rounds * 3e6, "cpu {cpu} while loaded for {loaded}");
     }
     kit.assert_nothing_left();
 }
 
-/// A planted tail is in the comparison of the tail and not in that of the median.
+/// Slow answers at the 99th percentile change the comparison of p99, and not that of the median.
 #[test]
 fn a_common_rate_compares_percentiles_and_cpu() {
     let (kit, _turn) = (kit(), turn());
@@ -267,7 +267,7 @@ fn a_common_rate_compares_percentiles_and_cpu() {
         .map(|one| one["metric"].as_str().unwrap())
         .collect();
     assert_eq!(metrics, ["p50", "p99", "cpu"]);
-    // Latencies are kept of undisturbed rounds only: where there were none, nothing can be compared.
+    // Only undisturbed rounds keep their latencies. Without such rounds there is no ratio.
     let ratio = |index: usize| scenario["comparisons"][index]["ratio"].as_f64();
     if let (Some(median), Some(tail)) = (ratio(0), ratio(1)) {
         assert!(tail > 2.0, "40 ms against 4 ms: {tail}");
@@ -283,7 +283,7 @@ fn a_common_rate_compares_percentiles_and_cpu() {
     outcome.assert_stdout_has("open load, 3,000 requests/s, Poisson");
 }
 
-/// One answers 2.5 times as fast as the other, and bears about as much more.
+/// One contender answers 2.5 times as fast as the other, so its peak rate is about 2.5 times as high.
 #[test]
 fn the_peak_under_an_objective_is_found() {
     let (kit, _turn) = (kit(), turn());
@@ -308,7 +308,7 @@ fn the_peak_under_an_objective_is_found() {
     assert_measured(&outcome, &json);
     assert_valid(&json);
     let pair = &json["scenarios"][0]["comparisons"][0];
-    // Where others disturbed trial after trial, none is found.
+    // There is no ratio if other programs disturbed trial after trial.
     if let Some(ratio) = pair["ratio"].as_f64() {
         assert!((1.5..4.0).contains(&ratio), "{ratio}");
     }
@@ -333,7 +333,7 @@ fn the_peak_under_an_objective_is_found() {
 #[test]
 fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
     let (kit, _turn) = (kit(), turn());
-    // What the kernel holds meanwhile is read by a contender.
+    // A contender reads the latency limit that the kernel applies during the race.
     let device = std::path::Path::new("/dev/cpu_dma_latency");
     let held = kit.path().join("held");
     let reading = format!("od -An -td4 -N4 {} > {}; ", device.display(), held.display());
@@ -358,20 +358,20 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
         return;
     }
     let climbs = scenario["findings"].as_array().unwrap().iter().find(|one| one["code"] == "no-steady-state");
-    // Where others disturb an epoch there is more to be said than that.
+    // There may be other findings too, if other programs disturb an epoch.
     assert!(climbs.is_some_and(|one| one["contender"] == "cold"), "{scenario}");
     let pair = &scenario["comparisons"][0];
     assert_eq!((scenario["epochs"].as_u64(), pair["verdict"].as_str()), (Some(5), Some("invalid")), "{pair}");
     kit.assert_nothing_left();
 }
 
-/// Requests per second of a contender's warm-up in an epoch.
+/// The request rate of a contender's warm-up in an epoch.
 fn warmup_per_s(part: &Value) -> f64 {
     let [requests, ns] = ["warmup_requests", "warmup_ns"].map(|key| part[key].as_f64().unwrap());
     requests * 1e9 / ns
 }
 
-/// As fast as they answer, more requests would be in flight than they take on; at the rate, that takes a long pause.
+/// At full speed, more requests would be in flight than the contenders accept. At the configured rate, that takes a long pause.
 #[test]
 fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     let (kit, _turn) = (kit(), turn());
@@ -404,14 +404,14 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
         assert!(warmup_per_s(part) < 150.0, "warmed up at its rate in the end: {part}");
     }
     for one in json["scenarios"][0]["results"].as_array().unwrap() {
-        // None where others disturbed every round.
+        // There is no value if other programs disturbed every round.
         let per_s = one["throughput_rps"].as_f64().unwrap_or(20.0);
         assert!((5.0..40.0).contains(&per_s), "slices of a few requests each: {per_s}/s of 20/s");
     }
     kit.assert_nothing_left();
 }
 
-/// Its rate is given, so that only its CPU time tells.
+/// The request rate is fixed, so only CPU time shows that the contender is not warm.
 #[test]
 fn who_is_not_warm_at_a_common_rate_is_found_out() {
     let (kit, _turn) = (kit(), turn());
@@ -424,11 +424,11 @@ fn who_is_not_warm_at_a_common_rate_is_found_out() {
     let json = outcome.json();
     let scenario = &json["scenarios"][0];
     let climbs = scenario["findings"].as_array().unwrap().iter().find(|one| one["code"] == "no-steady-state");
-    // What others disturbed tells nothing.
+    // A scenario that other programs disturbed proves nothing.
     assert!(climbs.is_some_and(|one| one["contender"] == "cold") || is_disturbed(scenario), "{scenario}");
     for epoch in json["record"]["epochs"].as_array().unwrap() {
         let warm = &epoch["contenders"][0];
-        // Unless others leave it too little of its core.
+        // Other programs may leave the contender too little CPU time for this rate.
         assert!(
             warmup_per_s(warm) > 360.0 || is_disturbed(scenario),
             "warmed up at the rate of what follows: {warm}"

@@ -1,4 +1,4 @@
-//! `deadheat report`: every form that a record can be written in, and where it goes.
+//! `deadheat report`: every format that it writes, and where the output goes.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -66,7 +66,7 @@ fn a_hit_rate_that_was_asked_for_is_shown_everywhere() {
     .unwrap();
     assert_eq!(json["scenarios"][0]["edge_cache"]["hit_rate"], 0.8);
     assert!(json["reproduce"].as_str().unwrap().contains("--hit-rate 0.8"), "{}", json["reproduce"]);
-    // The slider begins where the document says.
+    // The slider starts at the hit rate in the document.
     let page = kit.deadheat(["report", "race.json", "--hit-rate", "0.8", "--html", "-"]).run();
     page.assert_stdout_has("\"hit_rate\":0.8");
     let without = kit.deadheat(["report", "race.json"]).run();
@@ -120,7 +120,7 @@ fn a_load_is_shown_again() {
     page.assert_status(2).assert_stderr_has("--html").assert_stderr_has("of a load");
 }
 
-/// A study of the record's name, and what its article is said to have found.
+/// A study with the same name as the record's, with the claims of an article.
 const STUDY: &str = r#"name = "trending"
 [[contender]]
 name = "node"
@@ -198,25 +198,25 @@ fn what_is_no_audit_of_the_same_study_is_refused() {
     assert!(!kit.path().join("r.html").exists() && !kit.path().join("tables").exists());
 }
 
-/// The words that a shell makes of a command.
+/// Splits a command into words as a shell does.
 fn words(command: &str) -> Vec<String> {
     let output = Command::new("sh").args(["-c", &format!("printf '%s\\0' {command}")]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// What a record plans, but for a folder of each process's own.
+/// The plan of a record, without the `work` folder, which differs between processes.
 fn plan(record: &Value) -> Value {
     let mut plan = record["plan"].clone();
     plan.as_object_mut().unwrap().remove("work");
     plan
 }
 
-/// What a command plans: the first line of the journal. The race itself need not be run.
+/// The plan of a command, from the first line of its journal. Interrupts the race after that line.
 fn planned<'a>(kit: &Kit, command: impl IntoIterator<Item = &'a str>, journal: &str) -> Value {
     let mut running = kit.deadheat(command).args(["--record", journal]).spawn();
     running.wait_for_lines(&kit.path().join(journal), 1);
-    // The first may come before the program listens, and is lost where those who started it ignore it.
+    // The first signal may come before the program handles signals. It is lost if the parent process ignores SIGINT.
     while running.signal(Signal::INT) {
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -224,7 +224,7 @@ fn planned<'a>(kit: &Kit, command: impl IntoIterator<Item = &'a str>, journal: &
     plan(&serde_json::from_str(kit.read(journal).lines().next().unwrap()).unwrap())
 }
 
-/// What the command plans that a document says to race again with.
+/// The plan of the command that a document gives for racing again.
 fn planned_again(kit: &Kit, document: &Value, journal: &str) -> Value {
     let again = words(document["reproduce"].as_str().unwrap());
     assert_eq!(again[..2], ["deadheat", "race"]);
@@ -247,7 +247,7 @@ fn a_race_writes_its_page_and_the_command_that_plans_the_same_again() {
     assert_eq!(planned_again(&kit, &first, "s.jsonl"), plan(&first["record"]));
 }
 
-/// A study of three with two loads of their own.
+/// A study of three contenders with two load scenarios.
 fn study() -> String {
     let command = Value::from(server_line(&["--json"]));
     let contenders = ["one", "two", "three"]
@@ -272,7 +272,7 @@ fn what_is_typed_beside_a_study_is_planned_again() {
         assert_eq!(planned_again(&kit, &document, &again), first, "{typed}: {}", document["reproduce"]);
         plans.push(first);
     }
-    // Each option counts: plans with it and without differ.
+    // Each option changes the plan.
     assert_eq!(plans[0].get("typed"), None);
     assert_eq!(plans[1]["scenarios"][0]["shape"]["connections"], 9);
     assert_eq!(plans[1]["typed"]["metrics"], serde_json::json!(["p99", "cpu"]));

@@ -1,5 +1,5 @@
 //! The studies that ship, with their real runtimes: all contenders meet their contract, and a race that is killed leaves
-//! nothing of them behind. What a study needs and this machine lacks is skipped loudly.
+//! no process behind. If this machine lacks what a study needs, its test is skipped with a message.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ fn study(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(name).canonicalize().unwrap()
 }
 
-/// What no set-up installs: where it is missing, its contender alone is skipped.
+/// A contender whose needs no set-up installs. If they are missing, only this contender is skipped.
 const OPTIONAL: &str = "php-litespeed";
 
 fn contenders(study: &Path) -> Vec<toml::Value> {
@@ -40,13 +40,13 @@ fn lacking(study: &Path, contender: &toml::Value) -> Option<String> {
     contender.get("needs")?.as_array().unwrap().iter().find(missing).map(ToString::to_string)
 }
 
-/// Why the study cannot run here; none where it can.
+/// What this machine lacks to run the study, or `None`.
 fn lacks(study: &Path) -> Option<String> {
     let all = contenders(study);
     all.iter().filter(|one| name_of(one) != OPTIONAL).find_map(|one| lacking(study, one))
 }
 
-/// All of a study's contenders, built and started as anybody would.
+/// Checks that all contenders of a study meet the contract, with the same build and start as for a user.
 fn meets_its_contract(name: &str) {
     let study = study(name);
     if let Some(need) = lacks(&study) {
@@ -89,7 +89,7 @@ fn compiled() {
     meets_its_contract("compiled");
 }
 
-/// What an article's figures were measured with, an audit measures as well; where it is not known, the study says so.
+/// An audit also measures with the load generator that the article used. If that is unknown, the study states it.
 #[test]
 fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
     for (name, expected) in [
@@ -111,7 +111,7 @@ fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
     }
 }
 
-/// What `compiled` asks beside throughput: how soon, and how large.
+/// `compiled` also compares the time to start and the size of the artefacts.
 #[test]
 fn compiled_has_a_cold_start_and_the_size_of_every_artefact() {
     let study = study("compiled");
@@ -120,12 +120,12 @@ fn compiled_has_a_cold_start_and_the_size_of_every_artefact() {
     assert_eq!(starts.and_then(toml::Value::as_integer), Some(20));
     for one in contenders(&study) {
         let artefact = one["artefact"].as_str().unwrap();
-        // A script is there, and what is built is built into `bin`.
+        // An artefact is either a script in the study's folder, or built into `bin`.
         assert!(artefact.starts_with("bin/") || study.join(artefact).is_file(), "{artefact}");
     }
 }
 
-/// The measure `serialize` of `trending` says what its article said: a million answers, in every runtime.
+/// The measure `serialize` of `trending` follows the article: it serialises a million answers in every runtime.
 #[test]
 fn every_runtime_serialises_a_million_times() {
     let study = study("trending");
@@ -142,8 +142,8 @@ fn every_runtime_serialises_a_million_times() {
     }
 }
 
-/// A claim without a scenario is held against whatever closed load was raced, so that those of a study that ships name theirs, or say
-/// why there is none.
+/// deadheat checks a claim without a scenario against any closed load in the record. Therefore each claim in a shipped study names its
+/// scenario, or says why there is none.
 #[test]
 fn every_claim_names_its_scenario_or_says_why_there_is_none() {
     for name in ["trending", "metadata", "hello", "compiled", "ssr"] {
@@ -157,15 +157,15 @@ fn every_claim_names_its_scenario_or_says_why_there_is_none() {
     }
 }
 
-/// Command lines of a program that name the study's folder: nginx writes its title over its environment, so that it is not
-/// known by that.
+/// Command lines of a program that name the study's folder. The environment does not identify nginx, because nginx overwrites it
+/// with its process title.
 fn running_in(study: &Path, program: &str) -> Vec<String> {
     let command = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("cmdline")).ok();
     let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| command(entry.ok()?));
     all.filter(|line| line.contains(program) && line.contains(study.to_str().unwrap())).collect()
 }
 
-/// A race of two contenders that is killed once its journal has its pilot; then nothing of it must be left.
+/// Kills a race of two contenders once its journal has the pilot, and checks that none of its processes is left.
 fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
     let study = study(name);
     if let Some(need) = lacks(&study) {
@@ -204,7 +204,7 @@ fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
     assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", leftover_cgroups("deadheat-"));
 }
 
-/// Also what a race was killed in the middle of does not keep the next one from its data.
+/// Also checks that the killed race does not leave the study's data unusable for the next run.
 #[test]
 fn ssr_and_a_killed_race_leaves_no_mariadbd_behind() {
     dies_with_the_race("ssr", "node,limit", "connections-50", &["mariadbd"]);
@@ -216,12 +216,13 @@ fn a_killed_race_leaves_no_php_fpm_and_no_nginx_behind() {
     dies_with_the_race("trending", "php,limit", "steady", &["php-fpm", "nginx"]);
 }
 
-/// The shell of `php` that is ended between the start of a server and its note of it neither leaves the server nor waits for it.
+/// The shell of `php` may be ended after it starts a server and before it records the server's id. It must not leave that server
+/// running, or wait for it.
 #[test]
 fn a_php_that_is_ended_while_it_starts_ends() {
     let kit = Kit::new("/bin/bash");
     let source = |name: &str| std::fs::read_to_string(study("php").join(name)).unwrap();
-    // Wide enough for the signal to fall into.
+    // Makes the gap long enough for the signal to arrive in it.
     let slow =
         source("serve.sh").replacen("children+=($!)", "touch \"$run/begun\"; sleep 0.3; children+=($!)", 1);
     let script = kit.file("studies/serve.sh", slow);
@@ -243,12 +244,12 @@ fn a_php_that_is_ended_while_it_starts_ends() {
     kit.assert_nothing_left();
 }
 
-/// A race that is killed takes the shell of `php` with it before that can remove its folder; the next start does, and leaves those of
-/// others that still run.
+/// When a race is killed, the shell of `php` dies before it can remove its folder. The next start removes that folder, and keeps the
+/// folders of shells that still run.
 #[test]
 fn what_a_killed_php_left_goes_with_the_next_start() {
     let (kit, script) = (Kit::new("/bin/bash"), study("php").join("serve.sh"));
-    // In the place of both servers something that does nothing, and ends after whoever started it.
+    // Replaces both servers with a script that does nothing and ends after its parent process.
     for program in ["php-fpm", "nginx"] {
         let stub = "#!/bin/sh\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.05; done\n";
         let path = kit.file(format!("php/bin/{program}"), stub);

@@ -1,4 +1,4 @@
-//! Studies from their file to an exit status: what reaches a contender, what a wrong file and a dead contender say.
+//! Studies from their file to an exit status: what reaches a contender, and the messages for a wrong file and a dead contender.
 #![allow(clippy::unwrap_used)]
 
 use deadheat_testkit::{Kit, server_line};
@@ -13,7 +13,7 @@ fn table(kind: &str, name: &str, command: &str) -> String {
     format!("[[{kind}]]\nname = \"{name}\"\ncommand = {}\n", Value::from(command))
 }
 
-/// The port of a service reaches contenders as a placeholder and as a variable, and it is the one it listens on.
+/// Contenders get the port on which a service listens, as a placeholder and as a variable.
 #[test]
 fn a_service_is_found_by_its_port() {
     let kit = kit();
@@ -34,7 +34,7 @@ fn a_service_is_found_by_its_port() {
     kit.assert_nothing_left();
 }
 
-/// A service is ready when its command says so, not when it listens, and is ended as the study says.
+/// A service is ready when its `ready` command succeeds, not when it listens. deadheat ends it with the study's signal or command.
 #[test]
 fn a_service_says_when_it_is_ready_and_how_it_ends() {
     let kit = kit();
@@ -63,7 +63,7 @@ fn a_service_says_when_it_is_ready_and_how_it_ends() {
     kit.assert_nothing_left();
 }
 
-/// Contenders and generator may hold as many connections as the system allows, not as few as a shell's default.
+/// Contenders and the load generator may open as many connections as the system allows, and not only a shell's default.
 #[test]
 fn the_limit_of_open_files_is_raised() {
     let kit = Kit::new("/bin/sh");

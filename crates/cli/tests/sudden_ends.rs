@@ -1,4 +1,4 @@
-//! Ends before anything was measured, and what a race that was killed leaves to go on with.
+//! Races that end before anything was measured, and the file from which a killed race can be resumed.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn assert_no_groups(pid: u32) {
     assert!(wait_until(Duration::from_secs(5), || groups().is_empty()), "{:?}", groups());
 }
 
-/// A race whose second contender never answers, with stubborn descendants, caught while it waits for that.
+/// Starts a race whose second contender never answers and has descendants that ignore SIGTERM. Returns while the race waits for it.
 fn waiting(kit: &Kit) -> Running {
     let mute = server_line(&["--never-answer", "--children", "4", "--ignore-term"]);
     let mut running = kit
@@ -88,12 +88,12 @@ fn kill_9_during_a_start_leaves_nothing() {
     assert_no_groups(pid);
 }
 
-/// The file of `--json` is whole at any time, and serves to go on after a crash.
+/// The file of `--json` is complete at any time, and deadheat can resume from it after a crash.
 #[test]
 fn the_document_of_a_killed_race_is_whole_and_goes_on() {
     let (kit, _turn) = (kit(), turn());
     let (server, hold) = (server_line(&["--json"]), kit.hold());
-    // It waits in the third epoch: a start is for the pilot, and one for each epoch.
+    // Contender `b` waits in the third epoch: it starts once for the pilot and once for each epoch.
     let race = kit.race().contender("a", &server).contender("b", &hold.at_start(4, &server));
     let race = race.args(SHORT_RACE).args(["--record", "r.jsonl", "--ready-timeout", "150s"]);
     let mut running = race.spawn();

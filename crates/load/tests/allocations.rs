@@ -1,4 +1,4 @@
-//! Invariant 2: while a slice is measured nothing is allocated per request.
+//! Invariant 2: measuring a slice allocates nothing per request.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod kit;
@@ -12,7 +12,7 @@ const BACKEND: Backend = Backend::Auto;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// Blocks allocated in this process while a slice runs.
+/// Blocks that this process allocates during a slice.
 fn blocks(session: &mut Session, order: &SliceOrder) -> u64 {
     let before = HeapStats::get().total_blocks;
     let tally = session.slice(order).unwrap();
@@ -25,7 +25,7 @@ fn blocks(session: &mut Session, order: &SliceOrder) -> u64 {
 fn ten_thousand_requests_allocate_no_more_than_one_thousand() {
     let _profiler = Profiler::builder().testing().build();
     let alike = Server::start(|stream, _| say(stream, HELLO));
-    // In two pieces, and never the same: neither is spared the parser.
+    // Each answer differs from the one before and comes in two pieces, so that the generator must parse it.
     let changing = Server::start(|stream, n| {
         let digit = b'0' + (n % 10) as u8;
         std::io::Write::write_all(stream, b"HTTP/1.1 200 OK\r\nX: ").is_ok()

@@ -19,14 +19,14 @@ const BACKEND: Backend = Backend::Auto;
 
 type Secured = StreamOwned<ServerConnection, TcpStream>;
 
-/// A server for localhost whose certificate stands in a file, to be trusted as it is.
+/// A server for localhost with its certificate in a file, which clients trust directly.
 struct TlsServer {
     address: SocketAddr,
     folder: TempDir,
 }
 
 impl TlsServer {
-    /// `behaviour` gets each connection once a request has come.
+    /// Calls `behaviour` for each connection after its first request.
     fn start(behaviour: impl Fn(&mut Secured) + Send + 'static) -> TlsServer {
         let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -55,7 +55,7 @@ impl TlsServer {
     }
 }
 
-/// Gives every connection to `behaviour`, one after the other.
+/// Calls `behaviour` for every connection, one after the other.
 fn listen(behaviour: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! The null server over both backends, by sockets that do as they like.
+//! The null server with both backends, against clients that behave in unusual ways.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Read, Write};
@@ -13,7 +13,7 @@ use deadheat_load::*;
 const LIMIT: Duration = Duration::from_secs(20);
 const GET: &str = "GET /any/path?x HTTP/1.1\r\nHost: here\r\nAccept: */*\r\n\r\n";
 
-/// Runs a test once over each backend, with answers of so many bytes.
+/// Runs a test with each backend, on a server whose answers have `body_bytes` bytes of body.
 fn over_both(body_bytes: usize, test: impl Fn(&NullServer)) {
     for backend in [Backend::Uring, Backend::Epoll] {
         let server = NullServer::start(NullConfig { body_bytes, backend, ..NullConfig::default() }).unwrap();
@@ -50,14 +50,14 @@ fn full(bytes: usize) -> String {
     head(bytes, "") + &body(bytes)
 }
 
-/// Reads exactly what is expected.
+/// Checks that the next bytes are `expected`.
 fn expect(stream: &mut impl Read, expected: &str) {
     let mut found = vec![0; expected.len()];
     stream.read_exact(&mut found).unwrap();
     assert!(found == expected.as_bytes(), "{:?}", String::from_utf8_lossy(&found[..found.len().min(300)]));
 }
 
-/// Reads all up to the end of the connection.
+/// Reads up to the end of the connection.
 fn rest(stream: &mut impl Read) -> String {
     let mut found = String::new();
     stream.read_to_string(&mut found).unwrap();
@@ -120,7 +120,7 @@ fn answers_are_whole_however_slowly_they_are_read() {
             let mut stream = connect(server);
             stream.write_all(GET.repeat(count).as_bytes()).unwrap();
             thread::sleep(Duration::from_millis(50));
-            // The send buffer is full by now, and more is asked for.
+            // The send buffer is full now, and the client sends one more request.
             stream.write_all(GET.as_bytes()).unwrap();
             let one = full(bytes);
             for _ in 0..=count {
@@ -215,7 +215,7 @@ fn a_head_without_end_is_answered_by_431_while_it_comes() {
             });
             let found = rest(&mut stream);
             assert!(found.starts_with("HTTP/1.1 431 ") && found.ends_with("\r\n\r\n"), "{found}");
-            // All of it was read and thrown away: the answer is not lost to a reset.
+            // The server has read and discarded everything, so that a reset does not lose the answer.
             sender.join().unwrap().unwrap();
         }
     });
@@ -232,7 +232,7 @@ fn a_client_that_does_not_end_its_connection_loses_it() {
             assert!(begun.elapsed() < LIMIT);
             thread::sleep(Duration::from_millis(20));
         }
-        // Others are served all the while, and afterwards.
+        // The server serves other clients throughout, and afterwards.
         let mut stream = connect(server);
         stream.write_all(GET.as_bytes()).unwrap();
         expect(&mut stream, &full(13));
@@ -317,7 +317,7 @@ fn the_end_comes_at_once_and_frees_the_port() {
             let server = NullServer::start(config.clone()).unwrap();
             let address = address(&server);
             let mut streams: Vec<TcpStream> = (0..20).map(|_| connect(&server)).collect();
-            // Some idle, some within a request, some that do not read their answer.
+            // Some connections are idle, one has sent a part of a request, and one does not read its answer.
             streams[1].write_all(&GET.as_bytes()[..10]).unwrap();
             streams[2].write_all(GET.as_bytes()).unwrap();
             streams[2].read_exact(&mut [0; 100]).unwrap();
@@ -363,7 +363,7 @@ fn each_answer_costs_the_work_that_was_asked_for() {
         let server = NullServer::start(NullConfig { spin, backend, ..NullConfig::default() }).unwrap();
         let mut stream = connect(&server);
         let work = Duration::from_nanos((step_ns() * 500_000.0) as u64);
-        // Pipelined, one by one, and heads alone: as many answers, as often the work.
+        // Each answer costs the work once, whether requests are pipelined, single, or HEAD requests.
         for (requests, answers, count) in [
             (GET.repeat(100), full(13).repeat(100), 100),
             (GET.to_owned(), full(13), 1),
@@ -378,7 +378,7 @@ fn each_answer_costs_the_work_that_was_asked_for() {
     }
 }
 
-/// A folder with the files of a certificate for localhost that signed itself, so that it is its own authority.
+/// A folder with a self-signed certificate for localhost, and the settings with which a client trusts it.
 fn identity() -> (tempfile::TempDir, ServerIdentity, TlsSettings) {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -455,7 +455,7 @@ fn over_tls_a_client_without_it_is_told_so_and_cut_off() {
     assert!(matches!(&error, NullError::Tls(reason) if reason.contains("/nowhere/key.pem")), "{error}");
 }
 
-/// All bytes up to the end of the connection, however it ends.
+/// All bytes up to the end of the connection, even if it ends with an error.
 fn rest_of(stream: &mut impl Read) -> Vec<u8> {
     let mut found = Vec::new();
     let _ = stream.read_to_end(&mut found);

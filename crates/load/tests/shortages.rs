@@ -1,5 +1,4 @@
-//! What happens when the machine runs out of something that the load generator needs. Each test runs this program again
-//! with less of it, in a process of its own.
+//! Tests the load generator when the machine runs out of something. Each test starts this program again with a lower limit.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod kit;
@@ -12,7 +11,7 @@ use kit::*;
 
 const BACKEND: Backend = Backend::Auto;
 
-/// Runs an ignored test of this program behind a line of shell.
+/// Runs an ignored test in a new process, after a line of shell that sets a limit.
 fn inside(test: &str, shell: &str) {
     let own = std::env::current_exe().unwrap();
     let line = format!("{shell} && exec \"$0\" --exact {test} --ignored --nocapture");
@@ -39,14 +38,14 @@ fn file_descriptors_run_out() {
 #[ignore = "run by file_descriptors_run_out"]
 fn with_few_file_descriptors() {
     for backend in [Backend::Epoll, Backend::Uring] {
-        // Another one each time: what the first session left would be in the second one's way.
+        // Each backend gets a new listener, because connections left over from the first session would disturb the second.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
         let error = Session::open(SessionConfig { backend, ..config(address.clone(), 500) }).unwrap_err();
         let OpenError::Connect { opened, wanted: 500, source, .. } = error else { panic!("{error:?}") };
         assert!((20..100).contains(&opened), "{opened}");
         assert_eq!(source.raw_os_error(), Some(24), "{source}");
-        // Fewer are enough to go on with, and more are wished for than there can be.
+        // The session needs 4 connections and may open up to 500, which is more than the limit allows.
         let few = SessionConfig {
             backend,
             max_connections: 500,
@@ -87,7 +86,7 @@ fn ephemeral_ports_run_out() {
 fn with_few_ports() {
     let duration = Limit::duration(Duration::from_millis(300));
     for (backend, port) in [(Backend::Epoll, 50_000), (Backend::Uring, 50_001)] {
-        // A port of its own: those of closed connections to it are not free again for a while.
+        // Each session connects to another port: closed connections keep their local port busy for a while, but only for one server port.
         let listener = std::net::TcpListener::bind(("127.0.0.1", port + 2)).unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
         let few = SessionConfig {

@@ -1,6 +1,6 @@
-//! Packs a race's record to be kept beside its study: the journal of the scenarios that are named, or of all, by gzip.
+//! Packs a race's record with gzip, to keep it beside its study. If you name scenarios, it keeps only those.
 //! `cargo run -p deadheat-record --example keep -- RECORD studies/NAME/kept/RACE.jsonl.gz [SCENARIO...]`
-//! What lies below the folder where it is run is named as it is seen from there.
+//! Paths below the current folder become relative to that folder.
 #![allow(clippy::print_stdout, reason = "an example's output is its purpose")]
 
 use std::error::Error;

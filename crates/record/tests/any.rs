@@ -1,4 +1,4 @@
-//! Files of either kind of record, told apart.
+//! The reader recognizes records of races and records of loads.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod load_fixture;

@@ -1,4 +1,4 @@
-//! The record of an examination: that it fits its schema and reads back.
+//! The record of an examination fits its schema and reads back.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod doctor_fixture;

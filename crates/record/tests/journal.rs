@@ -1,4 +1,4 @@
-//! The journal and the document as files: what is written reads back, what is damaged is said.
+//! Journals and documents as files: what was written reads back, and the reader reports damage.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod fixture;
@@ -45,7 +45,7 @@ fn write(folder: &Path, record: &Record) -> PathBuf {
     path
 }
 
-/// What is derived from a record stands beside it in a document, and is not read.
+/// A document contains a record and the results derived from it. The reader ignores the results.
 fn document(record: &Record) -> serde_json::Value {
     serde_json::json!({ "schema": SCHEMA, "seed": record.plan.method.seed, "scenarios": [], "record": record })
 }
@@ -114,7 +114,7 @@ fn who_falls_out_keeps_what_it_did_in_earlier_scenarios() {
     record.apply(out("b", Some("two")));
     let racing = |record: &Record| ["one", "two", "three"].map(|name| record.racing(name));
     assert_eq!(racing(&record), [vec![0, 1, 2], vec![0, 2], vec![0, 2]]);
-    // Lines of before scenarios were named.
+    // Lines of older journals name no scenario: the contender is then out of all scenarios.
     record.apply(out("c", None));
     assert_eq!(racing(&record), [vec![0, 1], vec![0], vec![0]]);
 }
@@ -168,7 +168,7 @@ fn a_journal_has_one_writer() {
     drop(running);
     let mut resumed = Journal::resume(&path).unwrap();
     assert!(matches!(Journal::resume(&path), Err(WriteError::Busy { .. })));
-    // Where the file ends is where the next line goes, whoever wrote meanwhile.
+    // The next line goes to the end of the file, even if another program has appended to it.
     append("\n");
     resumed.append(&Line::Resumed { unix_ms: 7 }).unwrap();
     assert_eq!(read(&path).unwrap().resumed_unix_ms, [7]);
@@ -283,7 +283,7 @@ fn a_part_of_a_record_is_that_of_its_scenarios() {
     let pairs = |list: &[(&str, &str)]| {
         list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>()
     };
-    // What happened in a later scenario is not of an earlier one; what happened before lasts.
+    // A part keeps exclusions that happened before its scenarios, and leaves out those that happened in later scenarios.
     assert_eq!(out(&["a"]), (all(&["deno"]), vec![]));
     assert_eq!(out(&["c"]), (all(&["php", "deno", "go"]), pairs(&[("php", "c"), ("go", "c")])));
     assert_eq!(out(&["a", "b"]), (all(&["php", "deno"]), pairs(&[("php", "b")])));

@@ -1,4 +1,4 @@
-//! The record of a lone load: that it fits its schema, and what its times say of small and large numbers of requests.
+//! The record of a lone load fits its schema. Which of its times exist depends on the number of requests.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod load_fixture;

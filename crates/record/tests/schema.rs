@@ -1,4 +1,4 @@
-//! The public contracts: the committed JSON Schemas are those of the types.
+//! The committed JSON Schemas, which are public contracts, match the types.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::path::{Path, PathBuf};

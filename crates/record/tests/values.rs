@@ -1,4 +1,4 @@
-//! What holds for all outcomes and histograms, whatever is in them, and for the plans of older records.
+//! Properties of all outcomes and histograms, and plans of older records.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod fixture;
@@ -80,7 +80,7 @@ fn a_percentile_needs_a_hundred_requests_beyond_it() {
     assert_eq!((count(1).min, count(1).max, count(1).mean), (Some(1_000), Some(1_000), Some(1_000)));
 }
 
-/// Records of before there were several metrics and slices by scenario.
+/// Older records have one metric for the whole plan, and no slices for each scenario.
 #[test]
 fn older_plans_have_the_methods_metric_and_slices() {
     let mut plan = serde_json::to_value(&two().record().plan).unwrap();

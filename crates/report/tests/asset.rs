@@ -1,5 +1,5 @@
-//! The report page that is embedded against its source in `web/`, without Node: the page names a digest of what it was built from.
-//! Whether it is what that source gives is what `web/test.sh` finds out, by building it.
+//! Checks the embedded report page against its source in `web/`, without Node: the page contains a digest of its source.
+//! `web/test.sh` builds the page to check that this source produces it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 const PAGE: &str = include_str!("../assets/report.html");
-/// What stands before the digest in the page, and after it.
+/// The text before the digest in the page, and the text after it.
 const META: (&str, &str) = ("<meta name=\"source\" content=\"", "\">");
 
 fn web() -> PathBuf {
@@ -19,7 +19,7 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Everything that the build reads of `web/`, as `web/build.mjs` names it.
+/// Every file of `web/` that the build reads, as listed in `web/build.mjs`.
 fn sources() -> Vec<String> {
     let mut paths = ["build.mjs", "package-lock.json", "tsconfig.json"].map(str::to_owned).to_vec();
     let mut folders = vec!["src".to_owned()];

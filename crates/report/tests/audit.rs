@@ -1,4 +1,4 @@
-//! What the figures of five articles say of themselves, by nothing but arithmetic.
+//! Checks the published figures of five articles for contradictions, by arithmetic alone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use deadheat_analysis::audit::self_test;
@@ -9,7 +9,9 @@ use serde_json::Value;
 
 const WIDE: Style = Style { color: false, width: 120, unicode: true };
 
-/// `row|contender|metric=value,metric=value`; what is empty is absent. Digits count as they are written.
+/// Parses `row
+/// contender
+/// metric=value,metric=value`. Empty fields are absent. The decimals as written set the precision.
 fn claims(lines: &[&str]) -> Vec<Claim> {
     let mut all = Vec::new();
     for line in lines {
@@ -56,7 +58,7 @@ fn of<'a>(audit: &'a AuditRecord, kind: CheckKind, row: &str, contender: &str) -
     found.unwrap_or_else(|| panic!("no {kind:?} of {contender} in {row}: {:#?}", audit.checks))
 }
 
-/// Who contradicts in this kind of check, in which row, with what was found.
+/// The row, contender and computed value of each check of this kind that contradicts.
 fn contradictions(audit: &AuditRecord, kind: CheckKind) -> Vec<(&str, &str, i64)> {
     let of = audit.checks.iter().filter(|one| one.kind == kind && one.outcome == CheckOutcome::Contradicts);
     let row = |one: &'_ PublishedCheck| one.found.unwrap().round() as i64;
@@ -165,7 +167,7 @@ fn hello_has_more_in_flight_than_connections() {
     let timeouts = of(&audit, CheckKind::Timeouts, "cloud 1 CPU", "node");
     assert_eq!(timeouts.outcome, CheckOutcome::Weakened);
     assert!(timeouts.text.contains("the maximum of 2,000 ms is where counting ended"), "{}", timeouts.text);
-    // Rows of throughput alone have nothing that it could be held against.
+    // A row with throughput alone has no other figure to check it against.
     assert!(audit.checks.iter().all(|one| one.row.as_deref() != Some("localhost 1 core")));
 }
 
@@ -191,12 +193,12 @@ fn metadatas_runs_are_shorter_than_its_warm_up() {
         "30,000 requests at 58,000/s last 0.517 s, less than the warm-up of 2 to 3 s that is reported for \
          node-better-sqlite3: it may be the warm-up that was measured"
     );
-    // By the percentiles alone: 60 in flight can be.
+    // By the percentiles alone, 60 requests in flight are possible.
     assert_eq!(of(&audit, CheckKind::LittlesLaw, "", "bun").outcome, CheckOutcome::Sound);
     assert_eq!(of(&audit, CheckKind::Ratio, "", "bun").outcome, CheckOutcome::Sound);
 }
 
-/// Five runs of half a second of one start: how alike they are is computed, and what that does not show is said.
+/// Five half-second runs after one start: the audit computes their spread, and notes that it says nothing about other starts.
 #[test]
 fn a_spread_of_one_starts_runs_is_weak_however_small() {
     let spread = |stated: &str, rows: &[&str]| {
@@ -210,12 +212,12 @@ fn a_spread_of_one_starts_runs_is_weak_however_small() {
         "lookup, run 3|bun|throughput_rps=57600",
         "lookup, run 4|bun|throughput_rps=58800",
         "lookup, run 5|bun|throughput_rps=58100",
-        // Neither another's run nor another row's.
+        // A run of another contender and a run of another row do not count.
         "lookup, run 1|node|throughput_rps=100",
         "search, run 1|bun|throughput_rps=100",
     ];
     let one = spread("0..0.05", &runs);
-    // Mean 58,160, sum of squares 852,000: sd 461.5.
+    // The mean is 58,160 and the sum of squares 852,000, so the standard deviation is 461.5.
     assert_eq!((one.outcome, one.expected), (CheckOutcome::Weakened, Some(0.05)));
     assert!((one.found.unwrap() - 461.519_2 / 58_160.0).abs() < 1e-8, "{:?}", one.found);
     assert!(
@@ -230,7 +232,7 @@ fn a_spread_of_one_starts_runs_is_weak_however_small() {
     assert_eq!(spread("0..0.05", &runs[..1]).outcome, CheckOutcome::Untestable);
 }
 
-/// A warm-up that was run before, and left out, is nothing that a run must outlast.
+/// A warm-up before the run adds to the run's length, which must together exceed the reported warm-up.
 #[test]
 fn a_warm_up_before_the_run_is_no_part_of_it() {
     let run = |settings: &str| {
@@ -281,12 +283,12 @@ fn each_check_can_fail_and_can_be_sound() {
     assert_eq!(first("throughput_rps=97000,latency_mean_ms=1.00", Requests), Contradicts);
     assert_eq!(first("throughput_rps=100000,latency_p50_ms=3.1,latency_p99_ms=3.0", Order), Contradicts);
     assert_eq!(first("throughput_rps=100000,latency_p50_ms=3.0,latency_max_ms=3.0", Order), Sound);
-    // Half of all took over 3 ms: the mean cannot be 1 ms.
+    // Half of all requests took over 3 ms, so the mean cannot be 1 ms.
     assert_eq!(first("throughput_rps=100000,latency_p50_ms=3.0,latency_mean_ms=1.0", Order), Contradicts);
     assert_eq!(first("throughput_rps=100000,latency_mean_ms=3.0,latency_max_ms=2.0", Order), Contradicts);
-    // Half of all took over 3 ms: 150 in flight and more, on 100 connections.
+    // Half of all requests took over 3 ms, so at least 150 were in flight, on 100 connections.
     assert_eq!(first("throughput_rps=100000,latency_p50_ms=3.0", LittlesLaw), Contradicts);
-    // Nothing took over 0.5 ms: 50 in flight at the most.
+    // No request took over 0.5 ms, so at most 50 were in flight.
     assert_eq!(first("throughput_rps=100000,latency_p50_ms=0.2,latency_max_ms=0.5", LittlesLaw), Contradicts);
     let ratio = |stated: &str| {
         let stated = format!("|x/y|throughput_ratio={stated}");

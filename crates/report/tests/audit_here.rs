@@ -1,4 +1,4 @@
-//! Claims against a race of this machine, a generator's ceiling, and what users see behind an edge cache.
+//! Compares claims with a race on this machine and with a generator's ceiling, and computes what users see behind an edge cache.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -61,7 +61,7 @@ fn a_stated_ratio_is_reproduced_or_not_or_contradicted() {
     assert_eq!(verdict(1.6), ClaimVerdict::NotReproduced);
     assert_eq!(verdict(1.1), ClaimVerdict::NotReproduced);
     assert_eq!(verdict(0.9), ClaimVerdict::Contradicted);
-    // The other way round it is the same claim.
+    // The inverse ratio is the same claim.
     assert_eq!(says(claim("node/bun", "throughput_ratio", 1.0 / 1.39)).verdict, ClaimVerdict::Reproduced);
     assert_eq!(says(claim("node/bun", "throughput_ratio", 1.39)).verdict, ClaimVerdict::Contradicted);
     let one = says(claim("bun/node", "throughput_ratio", 1.39));
@@ -69,7 +69,7 @@ fn a_stated_ratio_is_reproduced_or_not_or_contradicted() {
     assert!(low < here && here < high && (here - 1.4).abs() < 0.03, "{low} {here} {high}");
 }
 
-/// The noisier a race, the more lies within its interval: that is no reproduction.
+/// A noisy race has a wide interval, which contains many ratios. That does not reproduce a claim.
 #[test]
 fn what_a_noisy_race_holds_is_not_reproduced() {
     let racers = vec![Racer::new("node", 10_000.0), Racer::new("bun", 11_000.0)];
@@ -85,7 +85,7 @@ fn what_a_noisy_race_holds_is_not_reproduced() {
 
 #[test]
 fn absolute_figures_are_compared_as_ratios_only() {
-    // Four times as fast a machine, yet the same ratio; the one they are divided by has no line of its own.
+    // The article's machine was four times as fast, but the ratio is the same. node is only the divisor, so it gets no line.
     let claims = [claim("bun", "throughput_rps", 56_000.0), claim("node", "throughput_rps", 40_000.0)];
     let audit = audited(&claims, &race().record());
     assert_eq!(audit.here.len(), 1);
@@ -93,7 +93,7 @@ fn absolute_figures_are_compared_as_ratios_only() {
     assert_eq!((one.verdict, one.baseline.as_deref()), (ClaimVerdict::Reproduced, Some("node")));
     assert_eq!(one.claims, [0, 1]);
     assert!((one.published.unwrap().0 - 1.4).abs() < 1e-9);
-    // Percentiles, memory and cold starts likewise, which this race did not compare itself.
+    // Percentiles, memory and cold starts are compared as ratios too, although this race did not judge them.
     for (metric, of_bun, of_node) in
         [("latency_p99_ms", 1.0, 1.4), ("rss_mb", 70.0, 70.0), ("cold_start_ms", 50.0, 50.0)]
     {
@@ -128,7 +128,7 @@ fn what_cannot_be_tested_says_why() {
     assert_eq!(audited(&settings, &race().record()).here, []);
 }
 
-/// Results that no race compares have a line that says why.
+/// A published result that no race compares gets a line that says why.
 #[test]
 fn what_was_published_and_is_not_compared_says_why() {
     for (metric, word) in [
@@ -143,7 +143,7 @@ fn what_was_published_and_is_not_compared_says_why() {
     }
 }
 
-/// An epoch of 10,000 requests has 10 beyond p99.9.
+/// An epoch of 10,000 requests has only 10 above p99.9.
 #[test]
 fn a_percentile_with_too_few_requests_beyond_it_says_how_many() {
     let one = says(claim("bun/node", "latency_p99_9_ratio", 2.0));
@@ -158,7 +158,7 @@ fn a_percentile_with_too_few_requests_beyond_it_says_how_many() {
     assert_eq!(none.here[0].note.as_deref(), Some("closed-64 does not measure it"));
 }
 
-/// What the study says of a claim is told, whatever comes of it.
+/// The audit shows the study's note about a claim, whatever the verdict.
 #[test]
 fn a_claims_own_note_is_shown() {
     let noted = |claim: Claim, note: &str| Claim { note: Some(note.into()), ..claim };
@@ -176,7 +176,7 @@ fn a_claims_own_note_is_shown() {
     }
 }
 
-/// `doubled latency` is a ratio of a contender to itself, in another scenario, whose epochs are no pairs.
+/// A claim such as `doubled latency` compares a contender with itself in another scenario. Their epochs do not form pairs.
 #[test]
 fn a_ratio_of_two_scenarios_is_taken_from_both() {
     let half = |seed: u64| Race {
@@ -205,7 +205,7 @@ fn a_ratio_of_two_scenarios_is_taken_from_both() {
     let verdict = |value: f64| audited(&[ratio(value)], &all).here[0].verdict;
     assert_eq!((verdict(0.8), verdict(2.0)), (ClaimVerdict::NotReproduced, ClaimVerdict::Contradicted));
     assert!(terminal::audit(&audited(&[ratio(0.5)], &all), &WIDE).contains("anew / lookup"));
-    // With a baseline it is to that one's figure there: 5,000/s over 14,000/s.
+    // With a baseline, the ratio is to the baseline's value in the other scenario: 5,000/s over 14,000/s.
     let other = Claim { baseline: Some("bun".into()), ..ratio(0.357) };
     assert_eq!(audited(&[other], &all).here[0].verdict, ClaimVerdict::Reproduced);
     let single = record(Race { epochs: 1, ..half(7) });
@@ -217,7 +217,7 @@ fn a_ratio_of_two_scenarios_is_taken_from_both() {
     assert_eq!(note.as_deref(), Some("its scenario none was not raced"));
 }
 
-/// On a machine that matches, figures are compared as they are, beside the ratios; the one that others are divided by as well.
+/// If the machine matches, the audit also compares absolute values, including the value that others are divided by.
 #[test]
 fn figures_are_compared_as_they_are_where_the_machine_matches() {
     let record = race().record();
@@ -235,7 +235,7 @@ fn figures_are_compared_as_they_are_where_the_machine_matches() {
         .collect();
     let expected = [
         ("bun", Some("node"), ClaimVerdict::NotReproduced),
-        // Half of what was published, and in the same direction as anything else.
+        // bun reaches half of the published value. That is no contradiction, because an absolute value has no direction.
         ("bun", None, ClaimVerdict::NotReproduced),
         ("node", None, ClaimVerdict::Reproduced),
     ];
@@ -243,17 +243,17 @@ fn figures_are_compared_as_they_are_where_the_machine_matches() {
     assert_eq!((here[2].published, here[2].claims.as_slice()), (Some((10_100.0, 10_100.0)), &[1][..]));
     let (low, node, high) = (here[2].low.unwrap(), here[2].here.unwrap(), here[2].high.unwrap());
     assert!(low < node && node < high && (node / 10_000.0 - 1.0).abs() < 0.03, "{low} {node} {high}");
-    // In the claim's own unit: a median of 64 connections over 10,000/s, in milliseconds and in seconds.
+    // The comparison uses the claim's unit: the median of 64 connections at 10,000/s, in milliseconds and in seconds.
     for (metric, value) in [("latency_p50_ms", 6.4), ("latency_p50_s", 0.0064)] {
         let here = held(&[claim("node", metric, value)], true);
         assert_eq!((here.len(), here[0].verdict), (1, ClaimVerdict::Reproduced), "{metric}: {here:?}");
         assert_eq!(held(&[claim("node", metric, value * 2.0)], true)[0].verdict, ClaimVerdict::NotReproduced);
     }
-    // A ratio stays one.
+    // A ratio is still compared only as a ratio.
     assert_eq!(held(&[claim("bun/node", "throughput_ratio", 1.4)], true).len(), 1);
 }
 
-/// A claim of a run that no scenario stands for says so: it is not held against whatever was raced.
+/// If the study names no scenario for a claim's run, the audit compares the claim with none and gives this reason.
 #[test]
 fn a_claim_is_held_against_no_scenario_that_it_is_not_about() {
     let with_row = |scenario: Option<&str>| Claim {
@@ -265,7 +265,7 @@ fn a_claim_is_held_against_no_scenario_that_it_is_not_about() {
     let one = says(with_row(None));
     assert_eq!((one.verdict, one.scenario), (ClaimVerdict::NotTestable, None));
     assert_eq!(one.note.unwrap(), "the study names no scenario for its run vpn-4");
-    // As many connections as were published, in the scenario that is named and in one that is not.
+    // The number of connections must equal the published one, whether or not the claim names a scenario.
     for scenario in [None, Some("closed-64".to_owned())] {
         let of = |connections: f64| {
             let ratio = Claim { scenario: scenario.clone(), ..claim("bun/node", "throughput_ratio", 1.4) };
@@ -279,7 +279,7 @@ fn a_claim_is_held_against_no_scenario_that_it_is_not_about() {
     }
 }
 
-/// What is answered under an open load is what was due, and the rungs of a ladder leave work out.
+/// An open load answers only what was due, and a ladder's rungs leave out work. Neither can test a claim about a closed load.
 #[test]
 fn no_load_of_another_kind_stands_for_a_closed_one() {
     let (plain, mut record) = (claim("bun/node", "throughput_ratio", 1.4), race().record());
@@ -305,7 +305,7 @@ fn no_load_of_another_kind_stands_for_a_closed_one() {
     assert!(!says(&latency, &record).1.contains("open load"), "a latency under a rate is one");
 }
 
-/// A scenario of four cores that was scaled down to one says nothing about four.
+/// A scenario for four cores that was scaled down to one core says nothing about four.
 #[test]
 fn a_scenario_that_was_scaled_down_tests_nothing() {
     let ratio = Claim { scenario: Some("closed-64".into()), ..claim("bun/node", "throughput_ratio", 9.0) };
@@ -320,7 +320,7 @@ fn a_scenario_that_was_scaled_down_tests_nothing() {
         "scenario `closed-64` asks for 4 cores and contenders have 1 here: it was scaled down to that",
         "race it on a machine with more cores",
     );
-    // As older records have it.
+    // Older records have this finding instead.
     record.findings.push((None, finding));
     let older = "it asks for more cores than contenders had".to_owned();
     assert_eq!(why(&record), (ClaimVerdict::NotTestable, older));
@@ -399,7 +399,7 @@ fn a_generator_that_is_slower_than_what_was_published_cannot_have_driven_it() {
     assert!(text.ends_with("; none of the published throughputs is beyond it") && !contradicts, "{text}");
     let (text, contradicts) = concluded(generator(&[100.0, 101.0], false));
     assert!(text.ends_with("; no published figure was measured with it") && !contradicts, "{text}");
-    // At nine tenths of its cores it was the server that could not do more.
+    // If the null server used nine tenths of its cores, it was the limit, not the generator.
     let slow = |server_share| GeneratorAudit { server_share, ..generator(&[495.0, 500.0, 505.0], true) };
     let (text, contradicts) = concluded(slow(Some(0.93)));
     assert!(text.contains("the null server was the limit (93 % of its cores)") && !contradicts, "{text}");
@@ -412,7 +412,7 @@ fn a_generator_that_is_slower_than_what_was_published_cannot_have_driven_it() {
     assert_eq!(published_connections(&[claims[2].clone(), claim("", "connections", 9.0)]), None);
 }
 
-/// On fewer cores than the article's generator had threads, each thread is granted what a core does here.
+/// If the article's generator had more threads than this one has cores, the audit allows each thread the speed of a core here.
 #[test]
 fn a_generator_is_granted_the_threads_that_it_had() {
     let claims = [
@@ -437,7 +437,7 @@ fn a_generator_is_granted_the_threads_that_it_had() {
     let (beyond, text) = concluded(generator(&[10_000.0, 10_000.0], true));
     assert_eq!(beyond, [0], "{text}");
     assert!(text.ends_with("allows 12.0 times as much, which is not enough)"), "{text}");
-    // With as many cores as it had threads, nothing is left to grant.
+    // With as many cores as the article's generator had threads, there is no such allowance.
     let whole = GeneratorAudit { cpus: (0..12).collect(), ..generator(&[60_000.0, 60_000.0], true) };
     let (beyond, text) = concluded(whole);
     assert!(beyond == [0, 1] && !text.contains("allows"), "{beyond:?} {text}");
@@ -469,7 +469,7 @@ fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
     let value = serde_json::to_value(Report::of(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["edge_cache"]["hit_rate"], 0.92);
-    // What was asked for stands before what the study has.
+    // The hit rate that the user asks for overrides the study's hit rate.
     record.plan.edge_hit_rate = Some(0.5);
     let asked = Report::of(&record).unwrap();
     assert_eq!(asked.scenarios[0].edge_cache.as_ref().unwrap().hit_rate, 0.5);
@@ -479,7 +479,7 @@ fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
     assert!(Report::of(&record).unwrap().scenarios[0].edge_cache.is_some(), "also where the study has none");
 }
 
-/// A race of starts, or of what contenders measure themselves: one value per epoch, the same load of nothing.
+/// A race of cold starts, or of values that contenders measure themselves. It has one value per epoch and no load.
 fn single(shape: Experiment, metric: Metric, disturbed: usize) -> Record {
     let mut racers = vec![Racer::new("node", 10_000.0), Racer::new("bun", 14_000.0)];
     racers[1].cold_start_ns = 20_000_000;
@@ -537,11 +537,11 @@ fn what_contenders_measure_themselves_is_compared_like_anything_else() {
     let value = serde_json::to_value(Report::of(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["comparisons"][0]["metric"], "measure");
-    // 1.28 s against 1.95 s was published; here it is a third.
+    // The article reports 1.28 s for bun and 1.95 s for node. Here bun takes a third of node's time.
     let claims = [claim("bun", "serialize_million_s", 1.28), claim("node", "serialize_million_s", 1.95)];
     let audit = audited(&claims, &record);
     assert_eq!(audit.here[0].verdict, ClaimVerdict::NotReproduced);
-    // One that offers no such command is not in the scenario.
+    // A contender without the command does not take part in the scenario.
     let mut record = record;
     record.plan.contenders[1].measures.clear();
     assert_eq!(record.racing("closed-64"), [0]);

@@ -1,4 +1,4 @@
-//! Two records compared: what is told apart, what cannot be compared, and what is made of names that bite.
+//! Compares two records: the verdicts, what cannot be compared, and hostile names.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -24,13 +24,13 @@ use serde_json::Value;
 
 const WIDE: Style = Style { color: false, width: 120, unicode: true };
 
-/// A race of the reference `limit` and of `api`, in which the machine was so fast.
+/// A race of the reference `limit` and of `api`, on a machine of relative speed `machine`.
 fn race(api: f64, machine: f64, seed: u64) -> Race {
     let racers = vec![Racer::new("limit", 40_000.0 * machine), Racer::new("api", api * machine)];
     Race { seed, epochs: 10, all_pairs: false, ..Race::of(racers) }
 }
 
-/// A day later, the record of another revision.
+/// The record of another revision, measured a day later.
 fn later(race: &Race) -> Record {
     let mut record = race.record();
     record.started_unix_ms += 86_400_000;
@@ -73,7 +73,7 @@ fn findings(document: &CompareDocument) -> Vec<(&str, Severity)> {
     all.map(|one| (one.code.as_str(), one.severity)).collect()
 }
 
-/// What a change of the new record comes to, beside the warning that the records were measured apart.
+/// Checks which finding a change of the new record causes, besides the warning that the records were measured apart.
 fn expect(change: impl FnOnce(&mut Record), code: &str, severity: Severity) {
     let old = race(10_000.0, 1.0, 1).record();
     let mut new = later(&race(10_000.0, 1.0, 2));
@@ -97,8 +97,8 @@ fn a_slower_revision_is_told_from_its_predecessor() {
     let (ratio, low, high) = (one.ratio.unwrap(), one.low.unwrap(), one.high.unwrap());
     assert!(low < 0.9 && 0.9 < high && high < 1.0 && low < ratio && ratio < high, "{low} {ratio} {high}");
     assert!((one.new.unwrap() / one.old.unwrap() / ratio - 1.0).abs() < 1e-12);
-    // Two contenders share half of the error rate, since races end by themselves: the one that is told apart first is held against half
-    // of that.
+    // These races had several looks, so their contenders share half of the error rate.
+    // The first verdict must hold at half of that share. The last one may use all of it.
     assert_eq!((document.alpha, one.alpha), (0.025, Some(0.00625)));
     assert_eq!(of(&document, "limit", "throughput").verdict, VerdictWord::Equivalent);
     assert_eq!(of(&document, "limit", "throughput").alpha, Some(0.0125));
@@ -108,7 +108,7 @@ fn a_slower_revision_is_told_from_its_predecessor() {
     insta::assert_snapshot!(markdown(&document));
 }
 
-/// The whole computation once more, by hand, from the record's figures.
+/// Computes the whole interval again, by hand, from the record's values.
 #[test]
 fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
     let (old, new) = (race(10_000.0, 1.0, 3).record(), later(&race(10_300.0, 1.0, 4)));
@@ -133,7 +133,7 @@ fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
     assert!((one.ratio.unwrap() - (now - then).exp()).abs() < 1e-12);
     let half = (one.high.unwrap() / one.low.unwrap()).ln() / 2.0;
     let quantile = half / (v_then + v_now).sqrt();
-    // t(0.0125) of 9 to 18 degrees of freedom falls from 2.685 to 2.445.
+    // With 9 to 18 degrees of freedom, t(0.0125) falls from 2.685 to 2.445.
     assert!(degrees > 9.0 && degrees < 18.0 + 1e-9 && quantile > 2.444 && quantile < 2.686, "{quantile}");
     assert_eq!(one.alpha, Some(0.025), "half of what was asked for: these races had several looks");
     let at_once = |record: &Record| {
@@ -145,7 +145,7 @@ fn the_interval_is_welchs_of_the_epochs_trimmed_means() {
     assert_eq!(of(&document, "api", "throughput").alpha, Some(0.05), "these ended when they were meant to");
 }
 
-/// The machine became 8 % slower between the records, and the service did not.
+/// Between the records the machine became 8 % slower, and the service did not.
 #[test]
 fn a_reference_cancels_what_the_machine_did() {
     let (old, new) = (race(10_000.0, 1.0, 5).record(), later(&race(10_000.0, 0.92, 6)));
@@ -294,7 +294,7 @@ fn what_is_invalid_in_either_record_stays_invalid() {
     assert!(document.findings[0].message.starts_with("then: "));
 }
 
-/// Whoever was put out of the new race must not pass for one that did not get slower.
+/// A contender that the new race excluded must not pass as one that did not get slower.
 #[test]
 fn who_was_put_out_is_told() {
     let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
@@ -307,7 +307,7 @@ fn who_was_put_out_is_told() {
     let alone = compared_as(&old, &new, &asked);
     assert!(alone.is_invalid() && alone.scenarios[0].changes.is_empty());
     assert!(terminal::comparison(&alone, &WIDE).contains("api: it was excluded from the new race"));
-    // Out of the old one there is nothing to compare with, and the others are compared.
+    // A contender that the old race excluded has nothing to compare with. The others are compared.
     let (mut old, new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
     old.out.push("api".into());
     let document = compared(&old, &new);
@@ -316,7 +316,7 @@ fn who_was_put_out_is_told() {
     assert_eq!(error, "main.jsonl: no contender is left to compare with; excluded from that race: api");
 }
 
-/// What is divided by who was put out cannot be told.
+/// Without the reference there is no ratio to it, and so no verdict.
 #[test]
 fn a_reference_that_was_put_out_takes_all_with_it() {
     let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));
@@ -328,7 +328,7 @@ fn a_reference_that_was_put_out_takes_all_with_it() {
     assert!(document.is_invalid() && findings(&document).contains(&("not-raced", Severity::Invalid)));
 }
 
-/// The words of a load are rounded; what is compared is not.
+/// The text of a load is rounded, but the comparison uses the exact rate.
 #[test]
 fn rates_that_read_alike_are_not_alike() {
     let open = |rate_per_s, seed| {
@@ -343,8 +343,8 @@ fn rates_that_read_alike_are_not_alike() {
     );
 }
 
-/// What takes the reference's number away takes away all that is divided by it; what is about somebody who is not
-/// compared takes nothing.
+/// A finding that invalidates the reference invalidates all ratios to it.
+/// A finding about a contender that is not compared has no effect.
 #[test]
 fn whose_invalidity_it_is_matters() {
     let mut wrong = race(9_000.0, 1.0, 2);
@@ -354,7 +354,7 @@ fn whose_invalidity_it_is_matters() {
     assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Invalid);
     let asked = CompareOptions { contenders: vec!["api".into()], ..CompareOptions::default() };
     assert_eq!(of(&compared_as(&old, &new, &asked), "api", "throughput").verdict, VerdictWord::Slower);
-    // By its old name in the old record, and not about a scenario.
+    // The old record's finding has the contender's old name, and names no scenario.
     let (mut old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(9_000.0, 1.0, 2)));
     new.plan.contenders[1].name = "api-2".into();
     old.findings.push((None, Finding::invalid("leak", "it grows", "look").about("api")));
@@ -438,7 +438,7 @@ fn conditions_speak_of_what_was_asked_unless_they_name_a_metric() {
     assert!(error.starts_with("--fail-if cpu slower by 3%: not in what --metric leaves"), "{error}");
 }
 
-/// An epoch of 500 requests has five beyond p99.
+/// An epoch of 500 requests has only five above p99.
 #[test]
 fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
     let few = |seed| race(500.0, 1.0, seed);
@@ -461,7 +461,7 @@ fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
     assert!(!compared_as(&old, &new, &asked("slower by 10%", None)).is_unknown());
 }
 
-/// Ten epochs of one value each, as `api` has it: so many times that of `limit`.
+/// Ten epochs with one value each: `api` takes this many times the value of `limit`.
 fn alone(shape: &Experiment, metric: Metric, api: f64, seed: u64) -> Record {
     let mut record = later(&race(10_000.0, 1.0, seed));
     record.plan.scenarios[0].shape = shape.clone();
@@ -538,7 +538,7 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
     }
 }
 
-/// A metric that is typed leaves out the scenarios that do not measure it.
+/// If you name a metric, the comparison leaves out the scenarios that do not measure it.
 #[test]
 fn a_metric_chooses_among_the_scenarios() {
     let both = |seed| {
@@ -593,7 +593,7 @@ fn hostile_names_are_data() {
     assert!(
         !page.contains("<img") && !page.contains("@all") && !page.contains("](") && !page.contains("http://")
     );
-    // Every row of a table has its six cells.
+    // Every row of the table has six cells.
     for line in page.lines().filter(|line| line.starts_with('|')) {
         assert_eq!(line.matches('|').count(), 7, "{line}");
     }
@@ -608,7 +608,7 @@ fn no_line_is_too_wide() {
         for unicode in [true, false] {
             let text = terminal::comparison(&document, &Style { color: false, width, unicode });
             for line in text.lines() {
-                // A table needs its four columns that are never left out.
+                // The four columns that are never left out need this width.
                 let limit = width.max(72);
                 assert!(unicode_width::UnicodeWidthStr::width(line) <= limit, "{width}: {line:?}");
                 assert!(!line.ends_with(' '), "{line:?}");

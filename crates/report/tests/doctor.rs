@@ -1,4 +1,4 @@
-//! What an examination concludes and looks like, as golden files.
+//! The conclusions and output of an examination, as golden files.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/doctor_fixture/mod.rs"]
@@ -14,7 +14,7 @@ use doctor_fixture::{calm, laptop, with_floor, with_proof};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 
-/// As `deadheat doctor` does, with the times of its profiles.
+/// Concludes as `deadheat doctor` does, with the times of its profiles.
 fn conclude(record: &mut DoctorRecord) {
     static PROFILES: LazyLock<[Profile; 2]> = LazyLock::new(|| {
         let quick = Times { before: 12.0, longer: 0.0, budget: 180.0 };
@@ -28,7 +28,7 @@ fn conclude(record: &mut DoctorRecord) {
     deadheat_analysis::doctor::conclude(record);
 }
 
-/// At 80 columns; whatever the width, no line is too wide.
+/// The output at 80 columns. At every width, no line is too wide.
 fn shown(mut record: DoctorRecord) -> String {
     conclude(&mut record);
     for width in [80, 100, 160] {
@@ -94,13 +94,13 @@ fn a_noise_floor_says_what_can_be_told_apart() {
     insta::assert_snapshot!(shown(with_floor(0.006)));
     let mut record = with_floor(0.016);
     conclude(&mut record);
-    // Section 3 of the method: at 1.6 % some ten epochs decide a 3 % difference.
+    // If epochs differ by 1.6 %, about ten of them decide a difference of 3 %.
     let three = record.resolution.iter().find(|one| one.difference == 0.03).unwrap();
     assert!((6..=12).contains(&three.epochs.unwrap()), "{three:?}");
     assert!(record.fit && record.sentence.unwrap().starts_with("on this machine, now, "));
 }
 
-/// The looks of the quick and of the full profile: a race may end nowhere else.
+/// A race can end only at a look, so the number of epochs must be a look of the quick or the full profile.
 #[test]
 fn what_can_be_told_apart_takes_as_many_epochs_as_a_race_may_have() {
     for sd in [0.002, 0.006, 0.013, 0.02] {

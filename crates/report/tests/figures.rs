@@ -1,4 +1,4 @@
-//! Figures as SVG files: golden, well-formed whatever names are, and with every value where it belongs.
+//! SVG figures: golden files, well-formed with any names, and with every value in its place.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -45,7 +45,7 @@ fn record() -> Record {
     record
 }
 
-/// Five scenarios have ten figures each, but that one has too few requests for the cache's two; there are the pilot, the ladder and the sweep.
+/// Five scenarios have 11 figures each, but one has too few requests for two of the cache. The pilot, ladder and sweep add three.
 const FILES: usize = 5 * 11 - 2 + 3;
 
 fn figures(document: &Report) -> BTreeMap<String, String> {
@@ -76,7 +76,6 @@ fn every_kind_of_figure() {
         assert!(figure.is_some(), "{kind} is not among {:?}", figures.keys());
         insta::assert_snapshot!(kind, figure.unwrap());
     }
-    // What one scenario has, the others have, too; but the pilot is of one alone, and one has too few requests for the cache.
     assert_eq!(figures.len(), FILES, "{:?}", figures.keys());
 }
 
@@ -138,7 +137,7 @@ fn a_figure_says_what_it_shows_and_brings_its_own_paper() {
         let (title, desc) = (of(0), of(1));
         assert!(title.0 == "title" && title.1.contains(':'), "{file}: {title:?}");
         assert!(desc.0 == "desc" && desc.1.len() > 20, "{file}: {desc:?}");
-        // Nothing is cut off, neither by us nor by the edge: letters are about half as wide as they are high.
+        // No text ends in an ellipsis or runs past the edge. Letters are about half as wide as they are high.
         for text in parsed.descendants().filter(|one| one.tag_name().name() == "text") {
             let number = |name: &str| text.attribute(name).unwrap().parse::<f64>().unwrap();
             let words = text.text().unwrap().trim();
@@ -146,7 +145,7 @@ fn a_figure_says_what_it_shows_and_brings_its_own_paper() {
             let start = text.attribute("text-anchor") == Some("start");
             assert!(!words.ends_with('…') && (!start || number("x") + wide < 960.0), "{file}: {words}");
         }
-        // White from edge to edge: legible on whatever lies below.
+        // The background is white and opaque from edge to edge, so that the figure is legible on any page.
         let paper = elements[2];
         let side = |name: &str| paper.attribute(name).unwrap().parse::<i64>().unwrap();
         let whole = |name: &str| root.attribute(name).unwrap().parse::<i64>().unwrap();
@@ -167,7 +166,7 @@ fn a_figure_says_what_it_shows_and_brings_its_own_paper() {
     assert!(figures["cpu-closed-64.svg"].contains(&said), "{said}");
 }
 
-/// Numbers in the attributes of all elements of a name, in the order in which they were drawn.
+/// The numbers in these attributes of all elements with this name, in drawing order.
 fn numbers(text: &str, element: &str, attributes: &[&str]) -> Vec<Vec<f64>> {
     let parsed = roxmltree::Document::parse(text).unwrap();
     let all = parsed.descendants().filter(|one| one.has_tag_name(("http://www.w3.org/2000/svg", element)));
@@ -181,7 +180,7 @@ fn near(found: f64, wanted: f64) -> bool {
     (found - wanted).abs() <= 1.5
 }
 
-/// What a label says: times in nanoseconds, sizes in MiB.
+/// The value of a label: times in nanoseconds, sizes in MiB.
 fn value(label: &str) -> Option<f64> {
     let (number, unit) = label.split_once(' ').unwrap_or((label, ""));
     let units = [("", 1.0), ("MiB", 1.0), ("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -189,7 +188,7 @@ fn value(label: &str) -> Option<f64> {
     Some(number.replace(',', "").parse::<f64>().ok()? * size)
 }
 
-/// Where the labels of an axis stand, and what they say: those below it are centred, those left of it end there.
+/// The positions and values of an axis's labels. With the anchor `end` they are left of the axis, otherwise below it.
 fn labels(text: &str, anchor: &str) -> Vec<(f64, f64)> {
     let side = if anchor == "end" { "y" } else { "x" };
     let parsed = roxmltree::Document::parse(text).unwrap();
@@ -197,7 +196,7 @@ fn labels(text: &str, anchor: &str) -> Vec<(f64, f64)> {
     texts.filter_map(|one| Some((one.attribute(side)?.parse().ok()?, value(one.text()?.trim())?))).collect()
 }
 
-/// Where a value stands by the first and the last label of an even axis.
+/// The position of a value on a linear axis, computed from the axis's first and last labels.
 fn place(labels: &[(f64, f64)], value: f64) -> f64 {
     let [(from, low), (to, high)] = [labels[0], labels[labels.len() - 1]];
     from + (to - from) * (value - low) / (high - low)
@@ -216,7 +215,7 @@ fn dots_stand_where_their_values_are() {
         for (dot, value) in dots.iter().zip(values) {
             assert!(near(dot[0], place(&labels, value)), "{file}: {dot:?} for {value}");
         }
-        // In time order, from the top down.
+        // The dots are in time order, from top to bottom.
         assert!(dots[..6].is_sorted_by(|one, next| one[1] < next[1]), "{file}: {dots:?}");
     };
     of(&|epoch| epoch.cpu_us_per_request.unwrap() * 1e3, "cpu-closed-64.svg");
@@ -253,7 +252,7 @@ fn slices_stand_at_their_time_and_rate() {
         assert!(near(circle[0], *x) && near(circle[1], *y), "{circle:?} for {x}, {y}");
     }
     assert!(figure.contains("Crosses: rounds that were left out"));
-    // A cross is two lines; there is one round of two contenders.
+    // A cross is two lines, and one round with two contenders was left out.
     let crosses = numbers(figure, "line", &["x1"]).len();
     assert!(crosses >= 4, "{crosses}");
 }
@@ -263,7 +262,7 @@ fn memory_stands_at_its_time_and_size() {
     let document = Report::of(&record()).unwrap();
     let figure = &figures(&document)["memory-time-closed-64.svg"];
     let parsed = roxmltree::Document::parse(figure).unwrap();
-    // All rules are of one grey.
+    // Lines of this grey are rules.
     let drawn = parsed.descendants().filter(|one| one.attribute("stroke") != Some("#DCD8D0"));
     let lines: Vec<Vec<(f64, f64)>> = drawn
         .filter_map(|one| one.attribute("points"))
@@ -295,7 +294,7 @@ fn every_logarithmic_axis_of_times_has_labels() {
     let document = Report::of(&record()).unwrap();
     let mut count = 0;
     for (file, text) in figures(&document) {
-        // No other text stands so: latencies are written left of their rules, users' times below them.
+        // Only labels of this axis have this anchor: latencies are left of their rules, and users' times are below them.
         let anchor = match &file {
             one if one.starts_with("latency-") || one.starts_with("edge-cache-") => "end",
             one if one.starts_with("edge-users-") => "middle",
@@ -320,7 +319,7 @@ fn parts_of_a_ladder_are_as_wide_as_what_they_add() {
         numbers(figure, "rect", &["x", "width", "height"]).into_iter().filter(|bar| bar[2] == 24.0).collect();
     let steps: Vec<f64> =
         document.ladders[0].contenders.iter().flat_map(|one| &one.steps).map(|step| step.added_us).collect();
-    // Each is filled, and has a white edge.
+    // Each part has two rectangles: its fill and its white edge.
     assert_eq!((bars.len(), steps.len()), (8, 4));
     let labels = labels(figure, "middle");
     for (bar, added) in bars.iter().step_by(2).zip(&steps) {

@@ -1,4 +1,4 @@
-//! The race while it runs, as golden text.
+//! The display during a race, as golden text.
 
 use deadheat_record::VerdictWord;
 use deadheat_report::Style;
@@ -57,7 +57,7 @@ fn before_anything_is_known() {
     assert_eq!(shown, ["closed-64  0 of at most 30 epochs, next look at 6  warm-up", "  node"]);
 }
 
-/// Epochs in which every round was disturbed are run again: as many as there may be were not reached by them.
+/// The runner repeats epochs in which every round was disturbed. These do not count towards the maximum.
 #[test]
 fn epochs_that_do_not_count_are_told_apart() {
     let state = LiveState { epochs: 3, left_out: 2, max_epochs: 3, next_look: None, left_s: None, ..state() };

@@ -1,4 +1,4 @@
-//! What the end of a lone load looks like, as golden files.
+//! The output after a lone load, as golden files.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/load_fixture/mod.rs"]
@@ -14,7 +14,7 @@ use load_fixture::{calm, closed, open, same};
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 const WIDE: Style = Style { width: 160, ..NARROW };
 
-/// Both widths, one after the other, with the findings that follow; whatever the width, no line is too wide.
+/// The output at both widths, with the record's findings. At every width, no line is too wide.
 fn both(mut record: LoadRecord) -> String {
     record.findings = findings(&record);
     for width in [60, 70, 80, 100, 119, 120, 160, 200] {

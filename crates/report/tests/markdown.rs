@@ -1,4 +1,4 @@
-//! Markdown, tables and the terminal by the kind of scenario: each shows its own figures, and none loses its number.
+//! Markdown, tables and terminal output for each kind of scenario: each shows its own values, and loses none of them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -21,7 +21,7 @@ fn two() -> Race {
     ])
 }
 
-/// A race without a load: each epoch has one value of each contender.
+/// A race without a load: each epoch has one value for each contender.
 fn single(shape: &Experiment, metric: Metric) -> Record {
     let mut record = Race { metrics: vec![metric], ..two() }.record();
     record.plan.scenarios[0].shape = shape.clone();
@@ -52,7 +52,7 @@ fn serialize() -> Experiment {
     Experiment::Measure { measure: "serialize".into() }
 }
 
-/// The cells of the line of Markdown that begins with this contender.
+/// The cells of the Markdown line that begins with this contender.
 fn cells(text: &str, contender: &str) -> Vec<String> {
     let line = text.lines().find(|line| line.starts_with(&format!("| `{contender}` |")));
     let cells = line
@@ -62,7 +62,7 @@ fn cells(text: &str, contender: &str) -> Vec<String> {
     cells.filter(|cell| !cell.is_empty()).collect()
 }
 
-/// What a table has of a contender below each title, line by line.
+/// The values of a contender in the column with this title, line by line.
 fn column(table: &str, title: &str, contender: &str) -> Vec<String> {
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let titles = lines.next().unwrap();
@@ -74,7 +74,7 @@ fn column(table: &str, title: &str, contender: &str) -> Vec<String> {
 #[test]
 fn fresh_starts_have_their_figures_and_no_others() {
     let mut record = single(&Experiment::Starts { starts: 6 }, Metric::ColdStart);
-    // One took much longer, which the median does not mind.
+    // One start took much longer, which does not change the median.
     let longest = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.contenders);
     longest.filter(|part| part.contender == 1).max_by_key(|part| part.cold_start_ns).unwrap().cold_start_ns =
         60_000_000;
@@ -149,7 +149,7 @@ fn a_peak_has_no_latencies_and_an_open_load_what_it_kept_up_with() {
     );
 }
 
-/// The scenario is held to a core: what that does to each contender is told everywhere.
+/// The scenario limits each contender to one core, and every output shows the effect.
 #[test]
 fn a_quota_is_told_with_what_it_did() {
     let mut race = two();
@@ -192,7 +192,7 @@ fn a_quota_is_told_with_what_it_did() {
     assert!((per_answer / 250.0 - 1.0).abs() < 0.01, "{per_answer}");
 }
 
-/// A ladder of two rungs, a sweep over four numbers of connections, a cache; collectors were watched on a rung and at two points.
+/// A record with a ladder of two rungs, a sweep over four numbers of connections, a cache, and collector logs of three scenarios.
 fn whole() -> Record {
     let loads = [
         ("nothing", 30_000.0, 64),
@@ -239,7 +239,7 @@ fn whole() -> Record {
 #[test]
 fn sweeps_ladders_and_the_cache_are_in_markdown() {
     let text = markdown(&Report::of(&whole()).unwrap());
-    // A sweep's points have no sections of their own.
+    // The points of a sweep have no separate sections.
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("### ")).collect();
     assert_eq!(headings, ["### `nothing`", "### `json`", "### `more`", "### Ladder `request`"]);
     insta::assert_snapshot!(text);

@@ -1,4 +1,4 @@
-//! What is made of the document: page, Markdown, CSV, figures, forms for trackers.
+//! The outputs made from the document: page, Markdown, CSV, figures, and files for trackers.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -26,7 +26,7 @@ fn hostile() -> Race {
     Race { racers: names.iter().map(|name| Racer::new(name, 11_000.0)).collect(), ..two() }
 }
 
-/// The document that stands in a page.
+/// The document embedded in a page.
 fn embedded(page: &str) -> Report {
     let (_, rest) = page.split_once("id=\"document\">").unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
@@ -174,7 +174,7 @@ fn hostile_names_stay_text_everywhere() {
     let document = Report::of(&watched(&hostile())).unwrap();
     let text = markdown(&document);
     assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
-    // What stands in the block of code is text, whatever it is.
+    // Hostile text is harmless in the code block, so only the prose must not contain it.
     let (prose, code) = text.split_once("```sh\n").unwrap();
     assert!(!prose.contains("<img") && !prose.contains("</script"), "{prose}");
     assert_eq!(code.matches("```").count(), 1, "{code}");
@@ -189,7 +189,7 @@ fn hostile_names_stay_text_everywhere() {
     }
 }
 
-/// The record of a race in which collectors were watched: one in steps of some of which only the sum is known, one without a pause.
+/// A record with garbage-collector logs: one contender has two single pauses and a sum of eight, the other has none.
 fn watched(race: &Race) -> Record {
     let mut record = race.record();
     for (at, kind) in [(0, CollectorKind::V8), (1, CollectorKind::JavaScriptCore)] {
@@ -281,7 +281,7 @@ fn figures_are_drawn_of_the_documents_numbers() {
     assert_eq!(circles, [1, one.epoch_ratios.len()]);
     assert!(figures[0].1.contains(&format!("{:.2} (", one.ratio.unwrap())), "{}", figures[0].1);
     assert!(figures.iter().all(|(_, text)| text.starts_with("<svg ") && text.trim_end().ends_with("</svg>")));
-    // Twice the same is the same: figures can be committed.
+    // The same document always gives the same figures, so that they can be committed.
     assert_eq!(svg(&document).unwrap(), figures);
 }
 
@@ -298,7 +298,7 @@ fn trackers_get_figures_with_their_intervals() {
     assert_eq!([count(&bigger), count(&smaller)], [2, 2 * 5]);
 }
 
-/// The names of all benchmarks in Bencher's form, and of all entries in the other.
+/// The names of all benchmarks in Bencher's format, and of all entries in the other format.
 fn tracked(record: &Record) -> [Vec<String>; 2] {
     let document = Report::of(record).unwrap();
     let all: serde_json::Map<String, serde_json::Value> =
@@ -319,18 +319,18 @@ fn trackers_do_not_get_what_a_finding_took_away() {
     let mut race = two();
     race.racers[1].wrong = 400;
     only_node(&race.record());
-    // One that the race has about a contender is about all scenarios.
+    // A finding about a contender without a scenario applies to all scenarios.
     let mut record = two().record();
     record.findings.push((None, Finding::invalid("x", "y", "z").about("bun")));
     only_node(&record);
-    // One that takes some metrics away leaves the others.
+    // A finding about some metrics leaves the other metrics.
     let metrics = Metric::OF_LOADS.into_iter().filter(|one| *one != Metric::P99).collect();
     record.findings = vec![(None, Finding { metrics, ..Finding::invalid("send-lag", "y", "z") })];
     let text = bencher(&Report::of(&record).unwrap()).unwrap();
     assert!(text.contains("\"latency-p99\"") && !text.contains("\"latency\""), "{text}");
     let disturbed = Race { dropped_rounds: 3, ..two() }.record();
     assert_eq!(tracked(&disturbed).concat(), Vec::<String>::new(), "a finding about nobody is about all");
-    // A warning takes nothing away.
+    // A warning removes nothing.
     let mut record = two().record();
     record.findings.push((None, Finding::warn("x", "y", "z")));
     assert_eq!(tracked(&record)[0].len(), 2);
@@ -350,7 +350,7 @@ fn trackers_have_a_name_of_its_own_for_everything() {
     assert_eq!(entries.len(), count);
 }
 
-/// Only a loose bound: machines and builds differ. The time is what `--nocapture` is for.
+/// The time limit is loose, because machines and builds differ. Run with `--nocapture` to see the time.
 #[test]
 fn the_page_of_a_long_race_is_written_soon() {
     let racers = (0..7).map(|n| Racer::new(&format!("contender-{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();

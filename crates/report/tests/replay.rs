@@ -1,4 +1,4 @@
-//! Replay: every kept record and every fixture through every renderer, each output as a digest in `replay.sha256`.
+//! Replay renders every kept record and every fixture with every renderer. `replay.sha256` has a digest of each output.
 //!
 //! A change that should alter no output must leave these digests as they are. `make replay` also writes the outputs to `target/replay`, so
 //! that the outputs of two commits can be compared with `diff -r`. `UPDATE_REPLAY=1 cargo test -p deadheat-report --test replay`
@@ -34,7 +34,7 @@ use sha2::{Digest, Sha256};
 const DIGESTS: &str = "tests/replay.sha256";
 const UPDATE: &str = "UPDATE_REPLAY=1 cargo test -p deadheat-report --test replay";
 
-/// Outputs by name; names are paths.
+/// Outputs by name. A name is a path.
 type Outputs = BTreeMap<String, String>;
 
 fn widths() -> [(&'static str, Style); 3] {
@@ -65,7 +65,7 @@ fn race(outputs: &mut Outputs, name: &str, record: &Record) -> Report {
     for (file, text) in svg(&report).unwrap() {
         keep(&format!("svg/{file}"), text);
     }
-    // A record without a figure has none to send.
+    // A record without values has nothing to send to a tracker.
     if let Ok(text) = bencher(&report) {
         keep("bencher.json", text);
     }
@@ -101,7 +101,7 @@ fn studies() -> Vec<PathBuf> {
     folders.filter(|kept| kept.exists()).collect()
 }
 
-/// Every record beside a study; its audit, alone and beside each of its records.
+/// Every record beside a study, and the study's audit, alone and with each of these records.
 fn kept(outputs: &mut Outputs) {
     for folder in studies() {
         let study = folder.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
@@ -166,7 +166,7 @@ fn digests(outputs: &Outputs) -> String {
     })
 }
 
-/// Outputs that two lists of digests do not agree on.
+/// The names of outputs whose digests differ between two lists.
 fn changed<'a>(before: &'a str, now: &'a str) -> Vec<&'a str> {
     fn by_name(list: &str) -> BTreeMap<&str, &str> {
         list.lines().filter_map(|line| line.split_once("  ")).map(|(digest, name)| (name, digest)).collect()

@@ -1,4 +1,4 @@
-//! What a race's end looks like, as golden files: `cargo insta review`, or `INSTA_UPDATE=always cargo test`.
+//! The terminal output after a race, as golden files. To accept a change: `cargo insta review`, or `INSTA_UPDATE=always cargo test`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 #[path = "../../record/tests/fixture/mod.rs"]
@@ -15,13 +15,13 @@ use fixture::{Race, Racer, difference, joined};
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 const WIDE: Style = Style { width: 160, ..NARROW };
 
-/// Both widths, one after the other; and whatever the text, no line is too wide and none ends in a space.
+/// The output at both widths. At every width, no line is too wide and none ends in a space.
 fn both(record: &Record) -> String {
     let report = Report::of(record).unwrap();
     for width in [40, 60, 80, 100, 120, 160] {
         for unicode in [true, false] {
             let text = terminal::render(&report, &Style { color: false, width, unicode });
-            // A table needs its four columns that are never left out.
+            // The four columns that are never left out need this width.
             let limit = width.max(72);
             for line in text.lines() {
                 assert!(unicode_width::UnicodeWidthStr::width(line) <= limit, "{width}: {line:?}");
@@ -223,7 +223,7 @@ fn a_ladder_says_what_each_rung_adds() {
     let text = terminal::render(&Report::of(&record).unwrap(), &NARROW);
     let (_, shown) = text.split_once("ladder request: ").unwrap();
     assert!(shown.contains("nothing") && shown.contains("per request"), "{shown}");
-    // With the first two the other way round the second is faster: it adds nothing, and that is said.
+    // With the first two rungs swapped, the second one is faster. It adds nothing, and the output reports it as faster.
     for (scenario, place) in record.plan.scenarios.iter_mut().zip([3, 2, 1]) {
         scenario.ladder.as_mut().unwrap().place = place;
     }
@@ -253,7 +253,7 @@ fn peak_rates_under_an_objective() {
     later.epochs[2].contenders[1].peak = Some(below);
     let scenario = Report::of(&later).unwrap().scenarios.remove(0);
     let told: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
-    // With it, fewer count than a first look takes.
+    // Without this epoch, fewer epochs count than the first look needs.
     let warned = |code| (code, deadheat_record::Severity::Warn);
     assert_eq!(told, [("peak-not-found", deadheat_record::Severity::Invalid), warned("few-epochs")]);
     assert!(scenario.findings[0].message.starts_with("in epoch 3: "), "{:?}", scenario.findings);

@@ -1,4 +1,4 @@
-//! Owns: tests of the window of a log, of the environment of a pass, and that no content of a log breaks a reader.
+//! Owns: tests of a log's window and of a pass's environment, and a test that no log content breaks a reader.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
-//! What a judgement must satisfy whatever the epochs are, and the cases that are settled by hand.
+//! Tests of judgements: properties that hold for any epochs, and cases worked out by hand.
 //!
 //! Owns the referee's behaviour as its callers see it. It must not know the modules behind it.
-// The lint lets tests unwrap, but not what they share.
+// The lint allows `unwrap` in tests, but not in the helpers that they share.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::LazyLock;
@@ -77,13 +77,13 @@ fn a_constant_difference_is_told_apart_and_may_be_negligible() {
 
 #[test]
 fn metrics_that_improve_in_opposite_ways_are_one_family() {
-    // Throughput, latency and CPU of one pair: 10 % more, 10 % less and no different.
+    // One pair in three metrics: throughput is 10 % higher, latency is 10 % lower, and CPU time is the same.
     let family = [around(0.1, 0.0, 6), around(-0.1, 0.0, 6), around(0.0, 0.2, 6)];
     let directions = [Direction::MoreIsBetter, Direction::LessIsBetter, Direction::LessIsBetter];
     let found = judge_by(&family, &directions, Progress::Running);
     let verdicts: Vec<_> = found.pairs.iter().map(|p| p.verdict).collect();
     assert_eq!(verdicts, [Verdict::Faster, Verdict::Faster, Verdict::Inconclusive]);
-    // Holm: the last has inherited the shares of both others; numbers know no direction.
+    // By Holm's procedure, the last metric has inherited alpha from both others. Directions change verdicts but no numbers.
     assert_eq!(found.pairs[2].alpha, 0.025);
     let mirrored = [Direction::LessIsBetter, Direction::MoreIsBetter, Direction::MoreIsBetter];
     let other = judge_by(&family, &mirrored, Progress::Running);
@@ -143,7 +143,7 @@ fn a_rejection_persists_while_the_race_goes_on() {
 
 #[test]
 fn an_equivalent_pair_may_yet_be_told_apart() {
-    // |t| = 5 at six epochs: inside the margin, not told apart; told apart at ten.
+    // At six epochs, |t| = 5: the interval includes 1 and lies inside the margin. At ten epochs, it excludes 1.
     let small = around(0.004, 0.0018, 10);
     let open = around(0.0, 0.2, 10);
     let at_six = judge(&[small[..6].to_vec(), open[..6].to_vec()], Progress::Running).pairs[0];
@@ -152,8 +152,8 @@ fn an_equivalent_pair_may_yet_be_told_apart() {
     assert_eq!((at_ten.verdict, at_ten.negligible, at_ten.decided_at), (Verdict::Faster, true, Some(10)));
 }
 
-/// Within the margin at six epochs, and no longer at ten, while another pair keeps the race going: what is said can be read off the
-/// interval.
+/// The pair is equivalent at six epochs, but not at ten, while another pair keeps the race going. An equivalence always follows the
+/// current interval.
 #[test]
 fn an_equivalence_is_taken_back_with_its_interval() {
     let mut fading = around(0.0, 0.0005, 6);
@@ -166,7 +166,7 @@ fn an_equivalence_is_taken_back_with_its_interval() {
     assert_eq!((at_ten.verdict, at_ten.decided_at), (Verdict::Inconclusive, None));
 }
 
-/// All was decided at six, and the race went on for two more: what it ends with is a look, too.
+/// All pairs are decided at six epochs, and the race continues for two more. Its end is also a look.
 #[test]
 fn an_end_after_all_was_decided_is_a_look() {
     let told = judge(&[around(0.2, 0.001, 8)], Progress::Ended).pairs[0];
@@ -177,7 +177,7 @@ fn an_end_after_all_was_decided_is_a_look() {
     assert_eq!((faded.verdict, faded.provisional), (Verdict::Inconclusive, false));
 }
 
-/// Whole milliseconds, 12 and 13 in every epoch, may be 12.49 and 12.51; and 12 and 12 may be 7 % apart.
+/// The values are whole milliseconds: 12 and 13 in every epoch may be 12.49 and 12.51, and 12 and 12 may differ by 7 %.
 #[test]
 fn what_is_finer_than_the_values_is_not_told() {
     let coarse = |ln: f64, resolution: f64| {
@@ -204,7 +204,7 @@ fn too_noisy_is_said_at_the_first_look() {
     assert!(noisy.epochs_needed.unwrap() > 60 && noisy.detectable_ratio.unwrap() > 1.1);
     assert_eq!(judge(&[around(0.0, 0.2, 5)], Progress::Running).too_noisy, None);
     assert_eq!(judge(&[around(0.0, 0.02, 6)], Progress::Running).too_noisy, None);
-    // A difference that is plain in spite of the noise is not held back by it.
+    // There is no warning if the difference is plain in spite of the noise.
     assert_eq!(judge(&[around(2.0, 0.2, 6)], Progress::Running).too_noisy, None);
 }
 
@@ -220,9 +220,9 @@ fn slow_slices_that_come_and_go_are_noticed() {
     assert!(intermittent([0.03; 6]));
     // The noise has sd 0.00927, so that two standard errors are 0.00757.
     assert!(intermittent([0.0085; 6]) && !intermittent([0.0065; 6]));
-    // Two epochs of six: a standard error that contains the stalls themselves would not notice.
+    // Two of six epochs stall. A standard error that included the stalls would be too large to detect them.
     assert!(intermittent([0.0, 0.08, 0.0, 0.0, 0.1, 0.0]));
-    // Rounding of sums in epochs without any spread is not a stall.
+    // A rounding error is not a stall, even if the epochs have no spread.
     let flat = vec![EpochRatio::new(0.01, 0.01 + 1e-15).unwrap(); 6];
     assert!(!judge(&[flat], Progress::Running).pairs[0].intermittent);
 }
@@ -276,7 +276,7 @@ proptest! {
         let less = judge_by(&[ratios(&swapped)], &[Direction::LessIsBetter], progress);
         let (a, b) = (there.pairs[0], back.pairs[0]);
         let inverse = |x: Option<f64>| x.map(|x| 1.0 / x);
-        // A ratio at the end of what a float can hold has no inverse there.
+        // The inverse of a ratio near the limits of `f64` may be outside them.
         if [a.ratio, a.low, a.high, b.ratio, b.low, b.high].into_iter().flatten().all(f64::is_normal) {
             prop_assert!(near(a.ratio, inverse(b.ratio)), "{a:?} {b:?}");
             prop_assert!(near(a.low, inverse(b.high)) && near(a.high, inverse(b.low)), "{a:?} {b:?}");

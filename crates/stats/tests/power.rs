@@ -1,7 +1,7 @@
-//! What boundaries can tell apart, against races that the referee judges.
+//! Compares the computed chance that a race finds a difference with simulated races that the referee judges.
 //!
 //! Owns the comparison. It must not know how a chance is computed.
-// The lint lets tests unwrap, but not what they share.
+// The lint allows `unwrap` in tests, but not in the helpers that they share.
 #![allow(clippy::unwrap_used)]
 
 use deadheat_stats::power::chances_by_look;
@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 const RACES: usize = 3000;
 
-/// What a race has said by its end, at the first look at which it is decided or at the last one.
+/// The verdict of one simulated race, which ends at the first look that decides it or at the last look.
 fn verdict(referee: &Referee, truth: f64, sd: f64, rng: &mut ChaCha8Rng) -> Verdict {
     let mut epochs: Vec<EpochRatio> = Vec::new();
     let mut wanted = referee.rules().looks[0];
@@ -30,7 +30,7 @@ fn verdict(referee: &Referee, truth: f64, sd: f64, rng: &mut ChaCha8Rng) -> Verd
     }
 }
 
-/// What races tell apart by their last look: the least by the chance, and the share of those that are held.
+/// The computed lower bound for the chance to find the difference by the last look, and the share of simulated races that find it.
 fn told_apart(referee: &Referee, truth: f64, sd: f64) -> (f64, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(60);
     let told = (0..RACES).filter(|_| verdict(referee, truth, sd, &mut rng) == Verdict::Faster).count();
@@ -45,11 +45,11 @@ fn what_boundaries_can_tell_apart_races_do() {
     let quick = Referee::new(StoppingRules::ending_at_the_last(&[4, 6, 8, 10, 12], 0.025, 0.03, 1)).unwrap();
     for (referee, difference, sd) in [(&quick, 0.05_f64, 0.04), (&full, 0.03, 0.04), (&full, 0.1, 0.117)] {
         let (least, found) = told_apart(referee, difference.ln_1p(), sd);
-        // Three standard errors of the share; the bound itself is up to 2.5 % too low.
+        // Allows three standard errors of the share. The bound itself is up to 2.5 % too low.
         let error = 3.0 * (least * (1.0 - least) / RACES as f64).sqrt();
         assert!(least <= found + error && least >= found - error - 0.025, "{difference}: {least} {found}");
     }
-    // Most races for 1 % end before, as equivalent within 3 %.
+    // Most races with a difference of 1 % end early, because they find equivalence within 3 %.
     let (least, found) = told_apart(&quick, 0.01_f64.ln_1p(), 0.006);
     assert!(least <= found && found < 0.6, "{least} {found}");
 }

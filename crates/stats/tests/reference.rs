@@ -1,7 +1,7 @@
-//! The crate against a second implementation in another language: see `tests/reference/README.md`.
+//! Compares the crate with a second implementation in another language: see `tests/reference/README.md`.
 //!
 //! Owns the comparison. It must not know how either side computes its figures.
-// The lint lets tests unwrap, but not what they share.
+// The lint allows `unwrap` in tests, but not in the helpers that they share.
 #![allow(clippy::unwrap_used)]
 
 use deadheat_stats::boundary::{DEFAULT_PATHS, Paths, quadratic_spend, spent_by};
@@ -18,7 +18,7 @@ fn rows(key: &str) -> impl Iterator<Item = &'static str> {
     list.lines().map(str::trim)
 }
 
-/// The text of a field of a row: up to the next field, or all of a list.
+/// The text of a row's field: a whole list, or everything up to the next field.
 fn field<'a>(row: &'a str, key: &str) -> &'a str {
     let rest = row.split_once(&format!("\"{key}\": ")).unwrap().1;
     match rest.strip_prefix('[') {
@@ -35,7 +35,7 @@ fn number(row: &str, key: &str) -> f64 {
     numbers(row, key)[0]
 }
 
-/// Each figure is that of the row under its key, but for a billionth.
+/// Checks that each figure equals the row's value under its key, to within one part in a billion.
 #[track_caller]
 fn assert_near<const N: usize>(row: &str, keys: [&str; N], found: [f64; N]) {
     for (key, value) in keys.into_iter().zip(found) {
@@ -102,11 +102,11 @@ fn boundaries() {
         let found = if last == max {
             paths.boundaries(alpha, &spend).values().to_vec()
         } else {
-            // A last look that was not planned: the looks before it keep their values.
+            // The last look is unplanned. The looks before it keep their values.
             let left = alpha * (1.0 - spent_by(looks[looks.len() - 2], max));
             let mut earlier = paths.boundaries(alpha, &spend[..spend.len() - 1]).values().to_vec();
             earlier.push(paths.last_boundary(&earlier, left));
-            // Spending all at the last look must come to the same.
+            // Spending all of alpha at the last look must give the same boundaries.
             *spend.last_mut().unwrap() = 1.0;
             assert_eq!(paths.boundaries(alpha, &spend).values(), earlier);
             earlier
@@ -146,7 +146,7 @@ fn posteriors_of_a_staircase() {
             .map(|(rate_per_s, pass)| Tried { rate_per_s, pass: pass == 1.0 })
             .collect();
         let found = posterior(&tried, number(row, "around"), number(row, "alpha"));
-        // The crate's cells are 0.2 % wide, and the posterior is not quite even within one.
+        // The crate's cells are 0.2 % wide, and the posterior varies slightly within a cell.
         for (value, key) in [(found.rate_per_s, "rate"), (found.low_per_s, "low"), (found.high_per_s, "high")]
         {
             assert!((value / number(row, key) - 1.0).abs() < 2e-4, "{key}: {found:?} against {row}");

@@ -1,5 +1,5 @@
-//! What a person sees who made a mistake in `study.toml`: golden outputs, one folder of `tests/studies` per kind of
-//! mistake, and the studies that must load. To accept a change: `INSTA_UPDATE=always cargo test -p deadheat-study`.
+//! Tests the messages for mistakes in `study.toml` against golden outputs, and checks that correct studies load. `tests/studies` has one
+//! folder for each kind of mistake. To accept a change: `INSTA_UPDATE=always cargo test -p deadheat-study`.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn studies() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/studies")
 }
 
-/// What is shown for that study, with the folder of all studies left out.
+/// The message for that study, without the path of the folder that contains all studies.
 fn complaints(name: &str) -> String {
     let error = study::load(&studies().join(name)).expect_err("a study with mistakes");
     error.render(false).replace(&studies().display().to_string(), "studies")
@@ -159,7 +159,7 @@ fn every_key_of_a_scenario_is_read() {
     let popular = &study.scenarios[2].traffic;
     assert_eq!((popular.zipf, popular.cold, popular.stages.as_deref()), (Some(0.9), true, None));
     let spike = &study.scenarios[3];
-    // One second of 100 and half a second of 250 in the mean.
+    // One second at 100/s, then half a second at a mean of 250/s.
     let mean = (100.0 + 125.0) / 1.5;
     assert_eq!(spike.shape, Experiment::Open { connections: 64, rate_per_s: mean, poisson: true });
     assert_eq!(spike.traffic.stages.as_deref(), Some("100:1s,100..400:500ms"));

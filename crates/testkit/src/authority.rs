@@ -1,4 +1,4 @@
-//! Certificates for tests: a CA of our own and what it signs. Knows no server.
+//! Certificates for tests: a CA and the server certificates that it signs. This module knows no server.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-/// A CA that nobody trusts but those who are told to.
+/// A CA for tests. Only clients that load its certificate trust it.
 #[derive(Debug)]
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -25,19 +25,19 @@ pub struct Identity {
 }
 
 impl Authority {
-    /// One that is kept nowhere.
+    /// A new CA that is not saved to a file.
     ///
     /// # Errors
-    /// When this machine has no random numbers.
+    /// When the key or the certificate cannot be generated.
     pub fn new() -> io::Result<Self> {
         Self::with_key(KeyPair::generate().map_err(io::Error::other)?)
     }
 
-    /// The one of this folder: of `ca-key.pem`, which is made if missing, with its certificate in `ca.pem`. So tests may
+    /// The CA of this folder. Its key is in `ca-key.pem`, which is created if missing, and its certificate is in `ca.pem`. So tests may
     /// name `ca.pem` before any server has started, and servers may share the folder.
     ///
     /// # Errors
-    /// When the files cannot be made, or hold something else.
+    /// When the files cannot be written, or their content is not a key.
     pub fn in_folder(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let key_file = folder.join("ca-key.pem");
@@ -46,7 +46,7 @@ impl Authority {
             std::fs::write(&part, KeyPair::generate().map_err(io::Error::other)?.serialize_pem())?;
             let linked = std::fs::hard_link(&part, &key_file);
             std::fs::remove_file(part)?;
-            // Another process may have been faster: then its key it is.
+            // If another process has created the key first, this one uses that key.
             linked.or_else(
                 |error| if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) },
             )?;
@@ -64,7 +64,7 @@ impl Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        // Each has a name of its own, so that one is never mistaken for another.
+        // Each CA gets a different name, so that a client never confuses two of them.
         let id: String = params.key_identifier(&key).iter().map(|byte| format!("{byte:02x}")).collect();
         params.distinguished_name.push(DnType::CommonName, format!("deadheat test CA {id}"));
         let pem = params.self_signed(&key).map_err(io::Error::other)?.pem();
@@ -76,10 +76,10 @@ impl Authority {
         &self.pem
     }
 
-    /// A certificate for a server of these names (host names or IP addresses), valid now or `expired` long ago.
+    /// A certificate for a server with these names (host names or IP addresses). It is valid now, or long expired if `expired` is set.
     ///
     /// # Errors
-    /// When a name cannot stand in a certificate.
+    /// When a name is not allowed in a certificate.
     pub fn issue(&self, names: &[&str], expired: bool) -> io::Result<Identity> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).map_err(io::Error::other)?;
@@ -97,7 +97,7 @@ impl Authority {
 }
 
 impl Identity {
-    /// Writes `cert.pem` and `key.pem`; those of an earlier server are replaced.
+    /// Writes `cert.pem` and `key.pem`, and replaces those of an earlier server.
     ///
     /// # Errors
     /// When the files cannot be written.
@@ -107,14 +107,14 @@ impl Identity {
     }
 }
 
-/// Writes a file so that no reader ever sees half of it.
+/// Writes a file in one step, so that a reader never sees an incomplete file.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let part = part_of(path);
     std::fs::write(&part, text)?;
     std::fs::rename(part, path)
 }
 
-/// A name beside `path` that no other process uses.
+/// A path in the same folder that no other process uses.
 fn part_of(path: &Path) -> PathBuf {
     path.with_extension(format!("part-{}", std::process::id()))
 }

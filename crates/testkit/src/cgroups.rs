@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// All control groups under `/sys/fs/cgroup`, at any depth and of any controller, whose own name starts with
-/// `prefix`; sorted. Empty where there are no control groups.
+/// All control groups under `/sys/fs/cgroup`, at any depth and of any controller, whose last path component starts with
+/// `prefix`; sorted. Empty on a system without control groups.
 pub fn leftover_cgroups(prefix: &str) -> Vec<PathBuf> {
     cgroups_under(Path::new("/sys/fs/cgroup"), prefix)
 }
 
-/// As [`leftover_cgroups`], in the tree at `root`. Folders that vanish or may not be read are passed over, and
-/// symbolic links (`cpu` to `cpu,cpuacct` on version 1) are not followed, so that each group is named once.
+/// Does the same as [`leftover_cgroups`] in the tree at `root`. It skips folders that vanish or cannot be read. It does not follow
+/// symbolic links (`cpu` to `cpu,cpuacct` on version 1), so that it lists each group once.
 pub fn cgroups_under(root: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];

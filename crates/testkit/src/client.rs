@@ -1,4 +1,4 @@
-//! A plain HTTP/1.1 client for looking at one answer at a time. It measures nothing.
+//! A plain HTTP/1.1 client for inspecting one answer at a time. It measures nothing.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -18,9 +18,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub struct Reply {
     /// The status code.
     pub status: u16,
-    /// Names in lower case and values, in the order they came.
+    /// Names in lower case and values, in the order of the answer.
     pub headers: Vec<(String, String)>,
-    /// The body, as long as `content-length` says, else up to the end of the connection.
+    /// The body. It ends after `content-length` bytes or, without that header, at the end of the connection.
     pub body: Vec<u8>,
 }
 
@@ -30,7 +30,7 @@ impl Reply {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as text; what is not UTF-8 is replaced.
+    /// The body as text, with invalid UTF-8 replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -46,7 +46,7 @@ impl Client<TcpStream> {
     /// Connects to a port of 127.0.0.1.
     ///
     /// # Errors
-    /// Whatever connecting gives.
+    /// When it cannot connect.
     pub fn connect(port: u16) -> io::Result<Self> {
         Self::connect_to(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
@@ -54,18 +54,18 @@ impl Client<TcpStream> {
     /// Connects to an address.
     ///
     /// # Errors
-    /// Whatever connecting gives.
+    /// When it cannot connect.
     pub fn connect_to(address: SocketAddr) -> io::Result<Self> {
         Ok(Self { stream: BufReader::new(connected(address)?) })
     }
 }
 
 impl Client<StreamOwned<ClientConnection, TcpStream>> {
-    /// Connects to an address with TLS, expecting a server of this name whose certificate a CA in the PEM file `ca` has
-    /// signed. The handshake takes place with the first request.
+    /// Connects to an address with TLS. The server's certificate must have this name and be signed by a CA in the PEM file `ca`.
+    /// The handshake takes place with the first request.
     ///
     /// # Errors
-    /// Whatever connecting or reading the file gives.
+    /// When it cannot connect or read the file.
     pub fn connect_tls(address: SocketAddr, ca: &Path, name: &str) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(ca).map_err(io::Error::other)?).map_err(io::Error::other)?;
@@ -81,7 +81,7 @@ impl Client<StreamOwned<ClientConnection, TcpStream>> {
         Ok(Self { stream: BufReader::new(StreamOwned::new(tls, connected(address)?)) })
     }
 
-    /// The state of TLS, which is complete once a request was answered.
+    /// The state of TLS, which is complete after the first answer.
     pub fn tls(&self) -> &ClientConnection {
         &self.stream.get_ref().conn
     }
@@ -99,7 +99,7 @@ impl Client<UnixStream> {
     /// Connects to a unix socket.
     ///
     /// # Errors
-    /// Whatever connecting gives.
+    /// When it cannot connect.
     pub fn connect_unix(path: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(LIMIT))?;
@@ -112,13 +112,13 @@ impl<S: Read + Write> Client<S> {
     /// Sends `GET target` and reads the answer.
     ///
     /// # Errors
-    /// Of the connection; `UnexpectedEof` when it ends within an answer, `InvalidData` when it is not HTTP.
+    /// When the connection fails; `UnexpectedEof` when it ends within an answer, `InvalidData` when the answer is not HTTP.
     pub fn get(&mut self, target: &str) -> io::Result<Reply> {
         self.send(format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes())?;
         self.reply(false)
     }
 
-    /// Sends `HEAD target` and reads the answer, which has no body whatever its length says.
+    /// Sends `HEAD target` and reads the answer, which has no body even if it has a `content-length`.
     ///
     /// # Errors
     /// As [`Client::get`].
@@ -130,13 +130,13 @@ impl<S: Read + Write> Client<S> {
     /// Sends bytes as they are.
     ///
     /// # Errors
-    /// Of the connection.
+    /// When the connection fails.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)?;
         self.stream.get_mut().flush()
     }
 
-    /// Reads the next answer; `bodiless` when it answers a HEAD.
+    /// Reads the next answer. Set `bodiless` when it is the answer to a HEAD request.
     ///
     /// # Errors
     /// As [`Client::get`].
@@ -171,10 +171,10 @@ impl<S: Read + Write> Client<S> {
         Ok(reply)
     }
 
-    /// Whether the other side closes now, without another byte.
+    /// Whether the other side closes the connection without sending another byte.
     ///
     /// # Errors
-    /// Of the connection; a time-out when it stays open.
+    /// When the connection fails; a time-out when it stays open.
     pub fn is_closed(&mut self) -> io::Result<bool> {
         Ok(self.stream.fill_buf()?.is_empty())
     }

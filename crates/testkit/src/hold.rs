@@ -1,4 +1,4 @@
-//! Holds a race at a known place: a contender that does not start again before the test says so.
+//! Holds a race at a known place, with a contender that does not start again until the test lets it.
 //!
 //! A test that interrupts a race "in the middle" must not guess when that is. A held contender waits at its start, so that the race
 //! waits for it, however fast or slow the machine is.
@@ -10,7 +10,7 @@ use crate::invocation::Running;
 use crate::kit::Kit;
 use crate::server::quote;
 
-/// A contender that waits at one of its starts, and at all later ones, until the test lets it go.
+/// A contender that waits at one of its starts, and at all later ones, until the test calls [`Hold::let_go`].
 #[derive(Debug)]
 pub struct Hold {
     folder: PathBuf,
@@ -25,8 +25,8 @@ impl Hold {
         Self { folder }
     }
 
-    /// The command line of `server`, which waits from its `start`th start on, counted from 1. A race starts a contender once for its pilot,
-    /// and once for each epoch.
+    /// The command line of `server`, which waits at start number `start` (counted from 1) and at all later ones. A race starts a contender
+    /// once for its pilot, and once for each epoch.
     pub fn at_start(&self, start: usize, server: &str) -> String {
         let folder = quote(self.folder.to_str().expect("a temporary folder whose path is UTF-8"));
         format!(
@@ -35,7 +35,7 @@ impl Hold {
         )
     }
 
-    /// Waits until the run has come to the start at which the contender waits.
+    /// Waits until the run has reached the start at which the contender waits.
     ///
     /// # Panics
     /// As [`Running::wait_for`].
@@ -43,10 +43,10 @@ impl Hold {
         running.wait_for("the contender that is held", || self.folder.join("reached").exists());
     }
 
-    /// Lets the contender start, now and from now on.
+    /// Lets the contender start, now and at all later starts.
     ///
     /// # Panics
-    /// When the file that says so cannot be written.
+    /// When it cannot write the file that lets the contender start.
     pub fn let_go(&self) {
         std::fs::write(self.folder.join("go"), "").expect("the file that lets the contender go");
     }

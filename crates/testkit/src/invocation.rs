@@ -1,7 +1,6 @@
-//! One run of a binary: what it is given, how long it may take, and what came of it.
+//! One run of a binary: its input, its time limit and its outcome.
 //!
-//! Output goes to files and not to pipes: a descendant that outlives the run and keeps them open must not be able
-//! to hold up the test.
+//! Output goes to files and not to pipes. A descendant that outlives the run could keep a pipe open and block the test.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -20,11 +19,11 @@ use crate::processes::{Signal, kill_all_with_env, send_signal};
 use crate::terminal::Terminal;
 use crate::wait::{wait_for_lines, wait_until};
 
-/// Variables of the surroundings that would change what a run prints or where a server listens.
+/// Inherited environment variables that would change what a run prints or where a server listens.
 const FOREIGN: [&str; 7] =
     ["PORT", "SOCKET", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"];
 
-/// A run that has not started. It gets three minutes unless told otherwise, no input, and a process group of its own.
+/// A run that has not started. It gets a new process group. Defaults: a limit of three minutes, and no input.
 #[derive(Debug)]
 #[must_use = "nothing runs before `run` or `spawn`"]
 pub struct Invocation<'k> {
@@ -48,13 +47,13 @@ impl<'k> Invocation<'k> {
         Self { kit, command, input: None, terminal: None, json: None, limit: Duration::from_secs(180) }
     }
 
-    /// One more argument.
+    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
-    /// More arguments.
+    /// Adds arguments.
     pub fn args<I, A>(mut self, arguments: I) -> Self
     where
         I: IntoIterator<Item = A>,
@@ -70,31 +69,31 @@ impl<'k> Invocation<'k> {
         self
     }
 
-    /// Takes a variable out of the environment.
+    /// Removes a variable from the environment.
     pub fn without_env(mut self, key: impl AsRef<OsStr>) -> Self {
         self.command.env_remove(key);
         self
     }
 
-    /// The working directory, if it is not to be the kit's folder.
+    /// The working directory. Default: the kit's folder.
     pub fn directory(mut self, path: impl AsRef<Path>) -> Self {
         self.command.current_dir(path);
         self
     }
 
-    /// What stands on standard input.
+    /// The bytes that the run reads on standard input.
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Some(bytes.into());
         self
     }
 
-    /// Lets it write to this terminal, which keeps all of it: an [`Outcome`] has nothing of it then.
+    /// Sends the output to this terminal, which keeps all of it. The [`Outcome`] then has no output.
     pub fn on(mut self, terminal: &Terminal) -> Self {
         self.terminal = Some(terminal.end());
         self
     }
 
-    /// Adds `--json FILE`, below the kit's folder, and lets [`Outcome::json`] read that file.
+    /// Adds `--json FILE`, with a file in the kit's folder, and makes [`Outcome::json`] read that file.
     pub fn json_to(mut self, name: impl AsRef<Path>) -> Self {
         let path = self.kit.path().join(name);
         self.command.arg("--json").arg(&path);
@@ -111,8 +110,8 @@ impl<'k> Invocation<'k> {
     /// Starts it and waits for its end.
     ///
     /// # Panics
-    /// When it cannot be started, or is not over in time; then it and all its processes are killed first, and the
-    /// message holds all of its output.
+    /// When the run cannot be started or exceeds its time limit. After the limit, this kills the run and all its processes, and
+    /// the message contains all output.
     pub fn run(self) -> Outcome {
         self.spawn().wait()
     }
@@ -156,7 +155,7 @@ impl<'k> Invocation<'k> {
     }
 }
 
-/// A run that was started.
+/// A run that has started.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -194,7 +193,7 @@ impl Running {
     /// Whether it is still running.
     ///
     /// # Panics
-    /// When the system will not say.
+    /// When the system does not report the state.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("the state of a child").is_none()
     }
@@ -202,7 +201,7 @@ impl Running {
     /// Waits until a file has at least `lines` complete lines.
     ///
     /// # Panics
-    /// With all output, when the run ends or its time is over before that.
+    /// With all output, when the run ends or reaches its time limit before that.
     pub fn wait_for_lines(&mut self, path: &Path, lines: usize) {
         let what = format!("{} to have {lines} lines", path.display());
         self.wait_for(&what, || wait_for_lines(path, lines, Duration::ZERO));
@@ -211,7 +210,7 @@ impl Running {
     /// Waits until `condition` holds; `what` names it in the message of a failure.
     ///
     /// # Panics
-    /// With all output, when the run ends or its time is over before that.
+    /// With all output, when the run ends or reaches its time limit before that.
     pub fn wait_for(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
         let left = self.limit.saturating_sub(self.started.elapsed());
         let mut running = true;
@@ -228,15 +227,15 @@ impl Running {
         }
     }
 
-    /// Sends it a signal; false when it is gone. Its descendants get nothing.
+    /// Sends a signal to the run and not to its descendants. Returns false when the run has ended.
     pub fn signal(&mut self, signal: Signal) -> bool {
         self.is_running() && send_signal(self.pid(), signal)
     }
 
-    /// `kill -9` for exactly this process, as a crash would be: its descendants are left to their fate.
+    /// Sends `kill -9` to exactly this process, which simulates a crash. Its descendants get no signal.
     ///
     /// # Panics
-    /// When it had ended by itself already.
+    /// When it has already ended.
     pub fn kill_9(mut self) -> Outcome {
         if !self.signal(Signal::KILL) {
             let report = self.end();
@@ -248,8 +247,8 @@ impl Running {
     /// Waits for its end.
     ///
     /// # Panics
-    /// When it is not over in time; then it and all its processes are killed first, and the message holds all of
-    /// its output.
+    /// When the run exceeds its time limit. This then kills the run and all its processes, and the message contains all
+    /// output.
     pub fn wait(mut self) -> Outcome {
         let left = self.limit.saturating_sub(self.started.elapsed());
         if !wait_until(left, || !self.is_running()) {
@@ -259,9 +258,9 @@ impl Running {
         self.outcome()
     }
 
-    /// Kills it with every process of its kit and tells what it has said.
+    /// Kills the run and every process of its kit, and returns the outcome.
     fn end(&mut self) -> Outcome {
-        // Already ended is as good as killed.
+        // This fails if the run has already ended, which is fine.
         let _ = self.child.kill();
         kill_all_with_env(MARK, &self.mark);
         self.outcome()
@@ -290,22 +289,22 @@ impl Drop for Running {
     }
 }
 
-/// What came of a run. Displayed, it is everything that is known.
+/// The outcome of a run. `Display` shows all of it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     words: Vec<OsString>,
     exit: ExitStatus,
     json: Option<PathBuf>,
-    /// From start to the moment its end was noticed.
+    /// The time from the start until the end was noticed.
     pub elapsed: Duration,
-    /// Standard output; what is not UTF-8 is replaced.
+    /// Standard output, with invalid UTF-8 replaced.
     pub stdout: String,
-    /// Standard error; what is not UTF-8 is replaced.
+    /// Standard error, with invalid UTF-8 replaced.
     pub stderr: String,
 }
 
 impl Outcome {
-    /// The exit status; none when a signal ended it.
+    /// The exit status, or `None` when a signal ended the run.
     pub fn status(&self) -> Option<i32> {
         self.exit.code()
     }
@@ -318,7 +317,7 @@ impl Outcome {
     /// Fails, with all output, unless the exit status is this one.
     ///
     /// # Panics
-    /// As said.
+    /// When the check fails.
     #[track_caller]
     pub fn assert_status(&self, expected: i32) -> &Self {
         assert!(self.status() == Some(expected), "expected exit status {expected}\n{self}");
@@ -328,7 +327,7 @@ impl Outcome {
     /// Fails, with all output, unless standard output holds this text.
     ///
     /// # Panics
-    /// As said.
+    /// When the check fails.
     #[track_caller]
     pub fn assert_stdout_has(&self, text: &str) -> &Self {
         assert!(self.stdout.contains(text), "expected {text:?} in standard output\n{self}");
@@ -338,14 +337,14 @@ impl Outcome {
     /// Fails, with all output, unless standard error holds this text.
     ///
     /// # Panics
-    /// As said.
+    /// When the check fails.
     #[track_caller]
     pub fn assert_stderr_has(&self, text: &str) -> &Self {
         assert!(self.stderr.contains(text), "expected {text:?} in standard error\n{self}");
         self
     }
 
-    /// The JSON that it wrote: the file of [`Invocation::json_to`], else all of standard output.
+    /// The JSON that the run wrote: the file of [`Invocation::json_to`] if it was set, or all of standard output.
     ///
     /// # Panics
     /// With all output, when there is none or it is not JSON.

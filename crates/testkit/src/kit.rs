@@ -1,5 +1,5 @@
-//! The place in which one test works: a temporary folder, the path of the binary, and a mark that every process
-//! started from here carries.
+//! The environment of one test: a temporary folder, the path of the binary, and an environment variable that marks
+//! every process the test starts.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ pub(crate) fn new_mark() -> String {
     format!("{}-{}-{time}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A temporary folder and a binary to run in it. When it is dropped, every process that was started from it and
-/// still lives is killed, and the folder is removed.
+/// A temporary folder and a binary to run in it. Dropping the kit kills every process that was started from it and
+/// removes the folder.
 #[derive(Debug)]
 pub struct Kit {
     binary: PathBuf,
@@ -38,7 +38,7 @@ impl Kit {
     /// A new, empty folder for the binary at this path: in tests, `env!("CARGO_BIN_EXE_deadheat")`.
     ///
     /// # Panics
-    /// When there is no room for a temporary folder.
+    /// When it cannot create a temporary folder.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         let folder = || tempfile::Builder::new().prefix("deadheat-test-").tempdir();
         Self {
@@ -93,25 +93,25 @@ impl Kit {
     /// A contender that waits for the test; see [`Hold`].
     ///
     /// # Panics
-    /// When its folder cannot be made.
+    /// When it cannot create the folder.
     pub fn hold(&self) -> Hold {
         Hold::new(self)
     }
 
-    /// What marks the processes of this kit, as key and value of an environment variable.
+    /// The environment variable that marks the processes of this kit, as key and value.
     pub fn mark(&self) -> (&'static str, &str) {
         (MARK, &self.mark)
     }
 
-    /// The processes that were started from this kit, at whatever remove, and still live.
+    /// The living processes that this kit started, directly or through other processes.
     pub fn leftovers(&self) -> Vec<Process> {
         processes_with_env(MARK, &self.mark)
     }
 
-    /// Fails when a process of this kit still lives after five seconds: on a busy machine the last one may take its time to end.
+    /// Fails when a process of this kit still lives after five seconds. On a busy machine a process may need time to end.
     ///
     /// # Panics
-    /// Naming the processes that are left.
+    /// With a list of the processes that are left.
     pub fn assert_nothing_left(&self) {
         if !wait_until(Duration::from_secs(5), || self.leftovers().is_empty()) {
             let left: Vec<String> = self.leftovers().iter().map(ToString::to_string).collect();

@@ -1,8 +1,8 @@
-//! What the end-to-end tests stand on: a folder to work in, the `deadheat` binary under a time limit, servers that
-//! behave well or badly, and the means to see what a run has left behind.
+//! Tools for the end-to-end tests: a folder to work in, the `deadheat` binary under a time limit, servers that
+//! behave well or badly, and functions that find what a run left behind.
 //!
-//! Everything here panics with all that is known when something goes wrong: it is only ever called from tests.
-//! It knows the names of deadheat's options (`Race`), not what they do.
+//! Only tests call this crate, so its functions panic when something goes wrong, with all available details.
+//! The crate knows the names of deadheat's options (`Race`), not what they do.
 //!
 //! ```no_run
 //! use deadheat_testkit::{Kit, server_line};

@@ -1,5 +1,5 @@
-//! Sees and ends processes through `/proc`. A process is recognised by a variable in its environment, so that
-//! those that left their parent, group and session are found as well.
+//! Finds and ends processes through `/proc`. It recognises a process by a variable in its environment, and so also finds
+//! processes that left their parent, group and session.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::wait::wait_until;
 pub struct Process {
     /// Its process id.
     pub pid: u32,
-    /// Its command line, the words joined by spaces.
+    /// Its command line, with the words joined by spaces.
     pub command: String,
 }
 
@@ -25,8 +25,8 @@ impl fmt::Display for Process {
     }
 }
 
-/// All living processes that were started with `key=value` in their environment, by process id. The calling
-/// process is left out; so are zombies and processes whose environment this user may not read.
+/// All living processes that were started with `key=value` in their environment, sorted by process id. Leaves out the calling
+/// process, zombies, and processes whose environment this user may not read.
 pub fn processes_with_env(key: &str, value: &str) -> Vec<Process> {
     let me = std::process::id();
     all_pids()
@@ -36,7 +36,7 @@ pub fn processes_with_env(key: &str, value: &str) -> Vec<Process> {
         .collect()
 }
 
-/// All living processes below `pid`, by process id, as their parents are now: an orphan is not among them.
+/// All living descendants of `pid`, sorted by process id. It follows the current parents, so it does not find orphans.
 pub fn descendants(pid: u32) -> Vec<Process> {
     let parents: Vec<(u32, u32)> =
         all_pids().into_iter().filter_map(|pid| Some((pid, state(pid)?.parent))).collect();
@@ -75,8 +75,8 @@ pub fn kill_9(pid: u32) -> bool {
     send_signal(pid, Signal::KILL)
 }
 
-/// Ends every process that carries `key=value`, looking again until there is none (for at most five seconds, as
-/// one may be starting another). Returns those that it found first.
+/// Kills every process that has `key=value` in its environment. It repeats the search for at most five seconds until it finds none,
+/// because a process may be starting another. Returns the processes of the first search.
 pub fn kill_all_with_env(key: &str, value: &str) -> Vec<Process> {
     let first = processes_with_env(key, value);
     if !first.is_empty() {
@@ -89,14 +89,14 @@ pub fn kill_all_with_env(key: &str, value: &str) -> Vec<Process> {
     first
 }
 
-/// Holds on to the process first and looks at its environment again, so that a process that has got the same id
-/// in the meantime is never hit.
+/// Opens the process and checks its environment again before killing it. So it never kills a different process that
+/// received the same id after the search.
 fn kill_if(pid: u32, key: &str, value: &str) {
     let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
     if let Ok(held) = rustix::process::pidfd_open(raw, PidfdFlags::empty())
         && has_env(pid, key, value)
     {
-        // It may have ended by itself, which is what is wanted.
+        // It may already have ended, which is fine.
         let _ = rustix::process::pidfd_send_signal(&held, Signal::KILL);
     }
 }
@@ -128,7 +128,7 @@ struct State {
     parent: u32,
 }
 
-/// The fields after the name in `/proc/PID/stat`; the name stands in parentheses and may itself hold some.
+/// The fields after the name in `/proc/PID/stat`. The name is in parentheses and may itself contain parentheses.
 fn state(pid: u32) -> Option<State> {
     let text = String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/stat")).ok()?).into_owned();
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();

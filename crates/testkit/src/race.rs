@@ -1,4 +1,4 @@
-//! The command line of a race between commands, put together from contenders.
+//! Builds the command line of a race between commands.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::invocation::{Invocation, Outcome, Running};
 use crate::kit::Kit;
 
-/// A race that has not started: contenders first, then whatever options the test is about. It writes its record
+/// A race that has not started. Add the contenders first, then the options that the test is about. The race writes its record
 /// to `race.json` in the kit's folder, where [`Outcome::json`] finds it.
 #[derive(Debug)]
 #[must_use = "nothing runs before `run` or `spawn`"]
@@ -29,19 +29,19 @@ impl<'k> Race<'k> {
         }
     }
 
-    /// What is asked for; `{port}` stands for the contender's port. `http://127.0.0.1:{port}/` unless told.
+    /// The URL of the requests, in which `{port}` is the contender's port. Default: `http://127.0.0.1:{port}/`.
     pub fn url(mut self, url: &str) -> Self {
         url.clone_into(&mut self.url);
         self
     }
 
-    /// One more contender: its name and its command, such as [`server_line`](crate::server_line) makes.
+    /// Adds a contender: its name and its command, for example from [`server_line`](crate::server_line).
     pub fn contender(mut self, name: &str, command: &str) -> Self {
         self.contenders.push((name.to_owned(), command.to_owned()));
         self
     }
 
-    /// More options, as they are typed.
+    /// Adds options, spelled as on the command line.
     pub fn args<I, A>(mut self, arguments: I) -> Self
     where
         I: IntoIterator<Item = A>,
@@ -51,13 +51,13 @@ impl<'k> Race<'k> {
         self
     }
 
-    /// How long the race may take; 180 seconds unless told.
+    /// How long the race may take. Default: 180 seconds.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The run as it stands, for tests that have more to say about it.
+    /// The run of this race, for tests that need to set more than this type offers.
     pub fn invocation(self) -> Invocation<'k> {
         let mut run = self.kit.deadheat(["race", "--url", &self.url]).args(self.options);
         for (name, _) in &self.contenders {

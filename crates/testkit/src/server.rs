@@ -1,4 +1,4 @@
-//! The test server: finding its binary, and running one by hand.
+//! Finds the binary of the test server and runs it outside of a race.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -22,8 +22,8 @@ const NAME: &str = "deadheat-test-server";
 
 /// The path of the test server's binary, ready to run.
 ///
-/// Cargo builds the binaries of a package only for that package's own tests, so it is built here, once for each
-/// test program, in the profile and target folder of the running test. `DEADHEAT_TEST_SERVER` names a binary to
+/// Cargo builds the binaries of a package only for that package's own tests. So this function builds the server once for
+/// each test program, in the profile and target folder of the running test. `DEADHEAT_TEST_SERVER` names a binary to
 /// use instead.
 ///
 /// # Panics
@@ -56,8 +56,8 @@ pub fn quote(word: &str) -> String {
     }
 }
 
-/// A port of 127.0.0.1 on which nobody listens just now, and which no connection gets by itself: it is below those that the system
-/// hands out, and no other test of this program is told it.
+/// A free port of 127.0.0.1. It is below the ports that the system assigns to connections, and this function gives it to no other
+/// test of this program.
 ///
 /// # Panics
 /// When there is none.
@@ -94,7 +94,7 @@ fn build() -> PathBuf {
     }
 }
 
-/// How cargo was told to build the running test, read from where it put it.
+/// The target folder, triple and profile of the running test, derived from the path of its binary.
 #[derive(Debug, PartialEq)]
 struct Layout {
     target: PathBuf,
@@ -103,7 +103,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Tests stand in `TARGET/[TRIPLE/]PROFILE/deps/`, documentation tests elsewhere: those get `target` of the
+    /// Test binaries are in `TARGET/[TRIPLE/]PROFILE/deps/`. Documentation tests are elsewhere and use `target` of the
     /// workspace. Cargo marks the target folder itself with `CACHEDIR.TAG`.
     fn of(test: &Path) -> Self {
         let name = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_owned);
@@ -127,7 +127,7 @@ impl Layout {
     }
 }
 
-/// A test server that listens on a port of its own choice. Dropping it kills it and every process it started.
+/// A test server on a port that the system assigns. Dropping it kills the server and every process it started.
 #[derive(Debug)]
 pub struct TestServer {
     child: Child,
@@ -138,7 +138,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Starts one with these options and waits until it listens.
+    /// Starts a server with these options and waits until it listens.
     ///
     /// # Panics
     /// When it is not listening within a minute.
@@ -172,7 +172,7 @@ impl TestServer {
         server
     }
 
-    /// The port, on 127.0.0.1 unless another host was asked for.
+    /// The port. The host is 127.0.0.1 unless the options name another.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -195,7 +195,7 @@ impl TestServer {
     /// Whether it is still running.
     ///
     /// # Panics
-    /// When the system will not say.
+    /// When the system does not report the state.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("the state of a child").is_none()
     }

@@ -1,6 +1,6 @@
-//! A terminal without a screen: what a run writes to it is kept, byte by byte, with everything that moves the cursor.
+//! A terminal without a screen: it keeps every byte that a run writes, including the sequences that move the cursor.
 //!
-//! Owns: the two ends of a pseudo-terminal. Must not know what the bytes mean.
+//! This module owns the two ends of a pseudo-terminal. It does not interpret the bytes.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustix::io::{Errno, read};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// How long nothing may come, once the run has ended, until that was all.
+/// After the run has ended, its output counts as complete when no byte arrives for this long.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 
 /// A pseudo-terminal of a fixed size.
@@ -25,12 +25,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A new one. What is written to it is read at once, so that nobody who writes has to wait.
+    /// A new terminal. A thread reads its output at once, so that a program that writes never has to wait.
     ///
     /// # Panics
     /// When the system has no pseudo-terminal left.
     pub fn new(columns: u16, rows: u16) -> Self {
-        // It must not become the terminal by which this process is controlled.
+        // `NOCTTY`: it must not become the controlling terminal of this process.
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let host = openpt(flags).expect("a pseudo-terminal");
         unlockpt(&host).expect("a pseudo-terminal that can be opened");
@@ -53,8 +53,8 @@ impl Terminal {
         self.user.try_clone().expect("a file descriptor")
     }
 
-    /// Everything that was written to it. Asked for when whoever writes has ended; what a descendant that outlives the run writes
-    /// later is left out.
+    /// Everything that was written to it. Call this after the run has ended. It leaves out what a descendant that outlives the run
+    /// writes later.
     ///
     /// # Panics
     /// When it cannot be read.
@@ -69,7 +69,7 @@ fn read_all(host: &OwnedFd, over: &AtomicBool) -> Vec<u8> {
     let mut written = Vec::new();
     let mut bytes = [0; 4096];
     loop {
-        // Asked first: what was written before the end is still to be read.
+        // Loads the flag before polling, so that everything written before the end is still read.
         let is_over = over.load(Ordering::Acquire);
         match poll(&mut [PollFd::new(host, PollFlags::IN)], Some(&PATIENCE)) {
             Ok(0) if is_over => return written,
@@ -78,7 +78,7 @@ fn read_all(host: &OwnedFd, over: &AtomicBool) -> Vec<u8> {
             Err(error) => panic!("a terminal cannot be waited for: {error}"),
         }
         match read(host, &mut bytes) {
-            // Nobody holds the other end any more.
+            // No process has the other end open any more.
             Ok(0) | Err(Errno::IO) => return written,
             Ok(count) => written.extend_from_slice(&bytes[..count]),
             Err(Errno::INTR) => {}

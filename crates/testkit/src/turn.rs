@@ -1,17 +1,17 @@
-//! Owns: what keeps the races of one test program short, and how many of them there are at a time.
+//! Keeps the races of one test program short, and limits how many of them run at a time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Options of a race that is as short as it can be: what is asserted must not depend on how precise it is.
+/// Options that make a race as short as possible. A test that uses them must not depend on the precision of the results.
 pub const SHORT_RACE: [&str; 10] =
     ["--epochs", "3", "--warmup", "20ms", "--measure", "60ms", "--slice", "10ms", "-c", "8"];
 
-/// So many races run side by side. They mostly wait, and what they assert must hold on a busy machine too.
+/// How many races run side by side. They mostly wait, and what the tests assert must also hold on a busy machine.
 const SIDE_BY_SIDE: usize = 3;
 
 static FREE: (Mutex<usize>, Condvar) = (Mutex::new(SIDE_BY_SIDE), Condvar::new());
 
-/// The right to race, given back when it is dropped, also by a test that failed.
+/// The right to race. Dropping it gives the right back, even when the test fails.
 #[derive(Debug)]
 #[must_use = "a turn is over when it is dropped"]
 pub struct Turn {
@@ -23,7 +23,7 @@ pub fn turn() -> Turn {
     take(1)
 }
 
-/// Waits for the right to race while no other test of this program does.
+/// Waits for the right to race while no other test of this program races.
 pub fn turn_alone() -> Turn {
     take(SIDE_BY_SIDE)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Looks at `condition` every few milliseconds until it holds (true) or `limit` has passed (false).
+/// Checks `condition` every few milliseconds. Returns true once it holds, or false after `limit`.
 pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     loop {

@@ -1,5 +1,5 @@
-//! The harness itself: limits hold, nothing escapes, and failures tell what happened. The binary under test is
-//! played by a shell.
+//! Tests the harness itself: limits hold, no process escapes, and messages describe failures. The binary under test is
+//! a shell.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -16,7 +16,7 @@ fn shell() -> Kit {
     Kit::new("/bin/sh")
 }
 
-/// The message of the panic that `act` must end in.
+/// Runs `act`, which must panic, and returns the message.
 fn failure(act: impl FnOnce()) -> String {
     let cause = catch_unwind(AssertUnwindSafe(act)).expect_err("a failure");
     match cause.downcast::<String>() {
@@ -112,7 +112,7 @@ fn waiting_for_what_cannot_come_fails_at_once_with_the_output() {
 #[test]
 fn signals_reach_the_run_and_dropping_ends_it() {
     let kit = shell();
-    // Not INT: what runs in the background of a script ignores it, and a shell cannot change that.
+    // Not INT: background commands of a script ignore it, and a shell cannot change that.
     let script = "trap 'echo caught; kill $!; exit 130' TERM; sleep 60 & echo up; wait";
     let mut running = kit.deadheat(["-c", script]).limit(LIMIT).spawn();
     assert!(wait_until(LIMIT, || running.stdout().contains("up")));

@@ -1,4 +1,4 @@
-//! The test server keeps its promises: each option, seen from the other end of a plain socket.
+//! Checks each option of the test server through a plain socket.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! The test server over TLS and IPv6, seen by a client that looks closely.
+//! Checks the test server over TLS and IPv6 with a client that inspects each answer.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use deadheat_testkit::{Authority, TestServer, skip_loudly};
 use rustls::ProtocolVersion;
 use tempfile::TempDir;
 
-/// A server with TLS and the folder of its certificates.
+/// Starts a server with TLS. Returns it and the folder of its certificates.
 fn start(more: &[&str]) -> (TestServer, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let server = TestServer::start(&[&["--tls-dir", folder.path().to_str().unwrap()], more].concat());

@@ -1,6 +1,6 @@
-//! Command lines of `deadheat` as pages write them, and which options there are.
+//! The `deadheat` command lines on the pages, and the options that the program has.
 //!
-//! Owns: finding them in a page, splitting them into words. Must not know what an option does.
+//! Owns: finding command lines in a page and splitting them into words. Must not know what an option does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,19 @@ use regex::Regex;
 
 use super::pages::Page;
 
-/// Languages of blocks that hold commands.
+/// Languages of code blocks that contain commands.
 const SHELLS: [&str; 4] = ["sh", "bash", "console", "yaml"];
 
-/// What the program's own help says that there is.
+/// The subcommands and options that the program's help lists.
 pub(crate) struct Known {
-    /// By subcommand; that of no subcommand is the empty word.
+    /// The options of each subcommand. The empty word has the options without a subcommand.
     options: BTreeMap<String, BTreeSet<String>>,
-    /// What `--help` of each subcommand prints, in the order of the program's own list.
+    /// The `--help` text of each subcommand, in the order in which the program lists them.
     helps: Vec<(String, String)>,
 }
 
 impl Known {
-    /// Asks the program.
+    /// Reads the help of the program and of each subcommand.
     pub(crate) fn ask() -> Self {
         let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
         let help = |words: &[&str]| kit.deadheat(words).run().assert_status(0).stdout.clone();
@@ -46,7 +46,7 @@ impl Known {
         Self { options: all, helps }
     }
 
-    /// Every subcommand with all its options, as a page shows them.
+    /// The reference page: every subcommand with all its options.
     pub(crate) fn reference(&self) -> String {
         let one = |(command, help): &(String, String)| {
             let section = section(command, help);
@@ -61,7 +61,7 @@ impl Known {
         self.helps.iter().map(one).collect()
     }
 
-    /// What is wrong with the words after `deadheat`.
+    /// The first fault in the words after `deadheat`.
     pub(crate) fn fault(&self, words: &[String]) -> Option<String> {
         let command = words.first().filter(|word| !word.starts_with('-')).map_or("", String::as_str);
         let Some(options) = self.options.get(command) else {
@@ -78,7 +78,7 @@ impl Known {
     }
 }
 
-/// One subcommand's `--help` as a section of a page: a table of its options, and what follows them as it is.
+/// One subcommand's `--help` as a section of a page: a table of its options, then the rest unchanged.
 fn section(command: &str, help: &str) -> String {
     let item = Regex::new(
         r"^ {2,6}((?:-\w, )?--[a-z-]+(?: \[?<[^>]+>\]?)?|[<\[][^ ].*?[>\]](?:\.\.\.)?)(?: {2,}(.*))?$",
@@ -88,7 +88,7 @@ fn section(command: &str, help: &str) -> String {
     let (usage, rest) = rest.split_once('\n').unwrap();
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut lines = rest.lines().peekable();
-    // Options end where a line at the margin is no heading above another item.
+    // The options end at the first unindented line that is not the heading of more options.
     while let Some(line) = lines.peek() {
         if let Some(found) = item.captures(line) {
             let help = found.get(2).map_or("", |help| help.as_str());
@@ -96,7 +96,7 @@ fn section(command: &str, help: &str) -> String {
         } else if let Some(more) = line.strip_prefix("        ") {
             let (_, help) = rows.last_mut().unwrap();
             let more = more.trim();
-            // A value that the option takes, and what it means, stands in a line of its own.
+            // Each value of an option has its own line.
             *help += if help.is_empty() {
                 ""
             } else if more.starts_with("- ") {
@@ -123,12 +123,12 @@ fn section(command: &str, help: &str) -> String {
     )
 }
 
-/// The text with the full stop that a help text does without.
+/// Adds the full stop that help texts omit.
 fn sentence(text: &str) -> String {
     if text.ends_with('?') { text.to_owned() } else { format!("{text}.") }
 }
 
-/// Every command line of a page, with its line's number: in blocks of code, in indented ones, in backticks.
+/// Every command line on a page with its line number: in code blocks, in indented lines and in backticks.
 pub(crate) fn lines(page: &Page) -> Vec<(usize, Vec<String>)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for block in page.blocks().into_iter().filter(|block| SHELLS.contains(&block.language.as_str())) {
@@ -154,18 +154,18 @@ pub(crate) fn lines(page: &Page) -> Vec<(usize, Vec<String>)> {
     found.into_iter().filter_map(words).collect()
 }
 
-/// The words that follow `deadheat` in a command, where it is one.
+/// The words after `deadheat`, if the line is a `deadheat` command.
 fn after_program(line: &str) -> Option<Vec<String>> {
     let words = words(line);
     let program = |word: &String| word == "deadheat" || word.ends_with("/release/deadheat");
     let at = words.iter().position(program)?;
     let rest = words[at + 1..].to_vec();
-    // `deadheat` alone, and sentences, are no commands.
+    // `deadheat` alone is not a command, and neither is a sentence.
     let begins = |word: &String| word.starts_with('-') || word.bytes().all(|byte| byte.is_ascii_lowercase());
     rest.first().is_some_and(begins).then_some(rest)
 }
 
-/// The words of one simple command, as a shell splits them; up to a pipe, a redirection, a comment or its end.
+/// Splits one simple command into words as a shell does, up to a pipe, a redirection, a comment or the end of the command.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote): (Vec<String>, Option<String>, Option<char>) =
         (Vec::new(), None, None);

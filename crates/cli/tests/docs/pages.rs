@@ -1,47 +1,44 @@
-//! Pages of Markdown as the tests of the docs see them: code blocks with the marks before them, links, headings, tables.
+//! Markdown pages as the documentation tests read them: code blocks with their marks, links, headings and tables.
 //!
-//! Owns: reading Markdown, as much of it as the pages use. Must not know what is tested of it.
+//! Owns: reading the Markdown features that the pages use. Must not know what the tests check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// One page.
 pub(crate) struct Page {
-    /// Below the root, as messages call it.
+    /// The path below the root, as messages show it.
     pub(crate) name: String,
-    /// Absolute.
+    /// The absolute path.
     pub(crate) path: PathBuf,
-    /// All of it.
     pub(crate) text: String,
 }
 
-/// One fenced block of code.
+/// One fenced code block.
 pub(crate) struct Block {
-    /// Of its first line of code, from 1.
+    /// The line number of its first line of code, counted from 1.
     pub(crate) line: usize,
-    /// The word after the fence.
+    /// The word after the opening fence.
     pub(crate) language: String,
-    /// The comment that stands before it, without `<!--` and `-->`.
+    /// The text of the comment before the block, without `<!--` and `-->`.
     pub(crate) mark: Option<String>,
-    /// What stands in it.
     pub(crate) lines: Vec<String>,
 }
 
-/// The folder of the workspace.
+/// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A page by its path below the root.
+/// Reads the page at this path below the root.
 pub(crate) fn page(name: &str) -> Page {
     let path = root().join(name);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
     Page { name: name.into(), path, text }
 }
 
-/// Every page of the book, in the order of their names; SUMMARY.md is none.
+/// Every page of the book except SUMMARY.md, sorted by name.
 pub(crate) fn book() -> Vec<Page> {
     let mut names = Vec::new();
     let mut folders = vec!["docs/src".to_owned()];
@@ -61,7 +58,7 @@ pub(crate) fn book() -> Vec<Page> {
     names.iter().map(|name| page(name)).collect()
 }
 
-/// The book and all other pages that tell how to use the program.
+/// The book and the other documentation pages.
 pub(crate) fn all() -> Vec<Page> {
     let beside = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/src/SUMMARY.md", "web/README.md"];
     let studies = ["compiled", "hello", "metadata", "ssr", "trending"];
@@ -70,7 +67,7 @@ pub(crate) fn all() -> Vec<Page> {
 }
 
 impl Page {
-    /// Its fenced blocks, in their order.
+    /// The fenced code blocks, in page order.
     pub(crate) fn blocks(&self) -> Vec<Block> {
         let (mut blocks, mut open, mut mark): (Vec<Block>, Option<Block>, Option<String>) =
             (Vec::new(), None, None);
@@ -92,7 +89,7 @@ impl Page {
         blocks
     }
 
-    /// Its lines that are no code, with their numbers from 1.
+    /// The lines outside code blocks, with their numbers, counted from 1.
     pub(crate) fn prose(&self) -> Vec<(usize, &str)> {
         let mut code = false;
         let lines = self.text.lines().enumerate().map(|(at, line)| (at + 1, line));
@@ -105,7 +102,7 @@ impl Page {
             .collect()
     }
 
-    /// What stands in backticks in its prose, with the line's number.
+    /// The text of each code span in backticks, with its line number.
     pub(crate) fn spans(&self) -> Vec<(usize, String)> {
         let span = Regex::new("`([^`]+)`").unwrap();
         let found =
@@ -113,29 +110,29 @@ impl Page {
         self.prose().into_iter().flat_map(found).collect()
     }
 
-    /// Where its links lead, with the line's number.
+    /// The target of each link, with its line number.
     pub(crate) fn links(&self) -> Vec<(usize, String)> {
         let (link, span) = (Regex::new(r"\]\(([^)\s]+)\)").unwrap(), Regex::new("`[^`]*`").unwrap());
         let found = |(at, line): (usize, &str)| {
-            // A link's text may be code; its target is not.
+            // Only the text of a link can be code, not its target.
             let plain = span.replace_all(line, "code");
             link.captures_iter(&plain).map(|one| (at, one[1].to_owned())).collect::<Vec<_>>()
         };
         self.prose().into_iter().flat_map(found).collect()
     }
 
-    /// Its headings, without their signs.
+    /// The headings, without `#` and backticks.
     pub(crate) fn headings(&self) -> Vec<String> {
         let headings = self.prose().into_iter().filter(|(_, line)| line.starts_with('#'));
         headings.map(|(_, line)| line.trim_start_matches('#').trim().replace('`', "")).collect()
     }
 
-    /// The cells of all rows of its tables, headings and rules included.
+    /// The cells of all table rows, including header rows and the rules below them.
     pub(crate) fn rows(&self) -> Vec<Vec<String>> {
         self.prose().into_iter().filter_map(|(_, line)| cells(line)).collect()
     }
 
-    /// What stands below a heading, up to the next one.
+    /// The text between a heading and the next one.
     pub(crate) fn section(&self, heading: &str) -> String {
         let is_heading = |line: &&str| line.starts_with('#');
         let mut lines = self.text.lines().skip_while(|line| {
@@ -146,14 +143,14 @@ impl Page {
     }
 }
 
-/// The cells of a table's row; none of any other line.
+/// The cells of a table row, or `None` for any other line.
 pub(crate) fn cells(line: &str) -> Option<Vec<String>> {
     let row = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     let plain = row.replace(r"\|", "\u{1}");
     Some(plain.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect())
 }
 
-/// What a heading is called in a link.
+/// The name of a heading in a link.
 pub(crate) fn anchor(heading: &str) -> String {
     let kept = |c: char| match c {
         ' ' => Some('-'),

@@ -1,4 +1,4 @@
-//! A worker with a protocol and a driver that are very different from the real ones.
+//! A worker with a protocol and a driver that differ greatly from the real ones.
 
 use super::*;
 use crate::address::Address;

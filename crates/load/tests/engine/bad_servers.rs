@@ -1,4 +1,4 @@
-//! Servers as bad as they come: each request is counted once, and nothing crashes, hangs or grows.
+//! Servers that misbehave badly: the generator counts each request once, and does not crash, hang or grow.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -86,7 +86,7 @@ fn a_length_larger_than_the_body_is_waited_for_or_broken() {
     }
 }
 
-/// Ends a connection with a reset instead of an end.
+/// Makes a connection end with a reset.
 fn reset(stream: &TcpStream) {
     rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO)).unwrap();
 }
@@ -107,7 +107,7 @@ fn resets_are_read_errors() {
 
 #[test]
 fn answers_that_come_before_the_next_request_leaves_are_not_taken_for_its_answer() {
-    // Each answer comes twice, and fills one of the buffers that are received into: two receives that happen at once.
+    // Each answer comes twice and fills one receive buffer, so that two receives complete at once.
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\nX: ";
     let body = "x".repeat(8_000);
     let text = format!("{head}{}\r\n\r\n{body}", "y".repeat(8_192 - 8_000 - head.len() - 4));
@@ -124,14 +124,14 @@ fn answers_that_come_before_the_next_request_leaves_are_not_taken_for_its_answer
 
 #[test]
 fn answers_that_come_while_none_is_owed_are_counted_and_end_the_connection() {
-    // The second answer is as right as the first one, but comes when the connection is idle.
+    // The second answer is correct too, but it comes while the connection is idle.
     for (again, unsolicited) in [(HELLO, true), ("HTTP/1.1 408 Request Timeout\r\n\r\n", false)] {
         let server = Server::start(move |stream, _| {
             let first = say(stream, HELLO);
             std::thread::sleep(Duration::from_millis(5));
             first && say(stream, again)
         });
-        // 200 ms from one request to the next: what is sent after 5 ms arrives before, even where others fill the processors.
+        // Requests go out 200 ms apart: what the server sends after 5 ms arrives before the next request, even on a busy machine.
         let tally = run(config(server.at(), 1), &order(constant(5.0), Limit::requests(4)));
         assert_eq!((tally.outcomes.ok, tally.due), (4, 4), "{:?}", tally.faults);
         let (counted, other) = match unsolicited {
@@ -144,7 +144,7 @@ fn answers_that_come_while_none_is_owed_are_counted_and_end_the_connection() {
 
 #[test]
 fn surplus_answers_that_differ_are_errors() {
-    // The second one comes with the first, or a little later.
+    // The second answer comes with the first one, or a little later.
     for pause_ms in [0, 5] {
         let server = Server::start(move |stream, _| {
             let first = say(stream, HELLO);
@@ -186,7 +186,7 @@ fn an_answer_before_the_request_was_read_ends_the_connection() {
     assert_eq!((ended, tally.due), (3, 3), "{:?}", tally.outcomes);
 }
 
-/// What a whimsical server does with a request.
+/// A random reaction of the server to a request, fixed by the seed.
 fn whim(stream: &mut TcpStream, number: u64, seed: u64) -> bool {
     let mixed = (number ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
     match mixed {
@@ -216,7 +216,7 @@ fn whim(stream: &mut TcpStream, number: u64, seed: u64) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Invariant 6: every request that was due ends in exactly one outcome, whatever the server does (`run` checks it).
+    /// Invariant 6: every request that was due has exactly one outcome, whatever the server does. `run` checks this.
     #[test]
     fn every_request_ends_once(seed: u64, connections in 1usize..9, rate in 0u32..3000, requests in 1u64..80) {
         let server = Server::start(move |stream, number| whim(stream, number, seed));

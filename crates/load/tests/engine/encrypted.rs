@@ -1,4 +1,4 @@
-//! Slices over TLS, against servers that are right and servers that are not.
+//! Slices over TLS, against correct and incorrect servers.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use crate::kit::*;
 
 type Secured = StreamOwned<ServerConnection, TcpStream>;
 
-/// A server for localhost; counts the handshakes that were resumed.
+/// A server for localhost that counts resumed handshakes.
 struct TlsServer {
     address: SocketAddr,
     folder: tempfile::TempDir,
@@ -21,7 +21,7 @@ struct TlsServer {
 }
 
 impl TlsServer {
-    /// `behaviour` gets each request; `false` ends the connection.
+    /// Calls `behaviour` for each request, and ends the connection if it returns false.
     fn start(behaviour: impl Fn(&mut Secured) -> bool + Send + Sync + 'static) -> TlsServer {
         let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn a_worker_that_may_spin_never_sleeps() {
 #[test]
 fn large_requests_come_through() {
     let server = TlsServer::start(|stream| say(stream, HELLO));
-    // What ends a head ends this body, too: the server looks for nothing else.
+    // The body ends like a head, because the server recognizes the end of a request only by an empty line.
     let body = ["y".repeat(300_000).as_bytes(), b"\r\n\r\n"].concat();
     let bytes = request_bytes("POST", "/", "localhost", &[], &body).unwrap();
     let requests = Arc::new(Requests::one(Prepared { bytes, ..get() }));
@@ -171,7 +171,7 @@ fn wrong_certificates_and_plain_text_refuse_the_session() {
 fn tls_that_breaks_in_the_middle_is_a_fault_and_no_answer() {
     let server = TlsServer::start(|stream| {
         let _ = say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello");
-        // Bytes that are no record.
+        // These bytes are not a TLS record.
         let _ = stream.sock.write_all(b"this is not encrypted at all");
         std::thread::sleep(Duration::from_millis(50));
         false

@@ -70,7 +70,7 @@ fn connections_closed_between_slices_are_reopened_first() {
 
 #[test]
 fn connections_closed_under_the_first_request_are_retried_once() {
-    // Each connection answers one request, and hangs up on the next without a word, as after a thaw.
+    // Each connection answers one request and hangs up on the next without an answer, as after a thaw.
     let server = Server::start(|stream, _| {
         say(stream, HELLO);
         read_request(stream);
@@ -172,8 +172,8 @@ fn a_server_that_dies_in_mid_slice_makes_connect_errors_without_spinning() {
         thread.join().unwrap();
         check(&tally);
         assert!(tally.outcomes.ok > 0 && tally.outcomes.connect > 0, "{pacer:?} {:?}", tally.outcomes);
-        // 4 connections, one attempt each 10 ms for as long as the slice was (on a full machine it ends late), the attempt that each
-        // had under way, and one for the first 10 ms.
+        // Each of 4 connections makes one attempt per 10 ms of the slice, which ends late on a busy machine.
+        // It may make two more: one that was already under way, and one in the first 10 ms.
         let most = 4 * (tally.elapsed_ns / 10_000_000 + 2);
         assert!(tally.outcomes.connect <= most, "{pacer:?} {most} {:?}", tally.outcomes);
         let after = session.slice(&order(Pacer::Closed, Limit::duration(Duration::from_millis(30)))).unwrap();

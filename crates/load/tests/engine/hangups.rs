@@ -1,4 +1,4 @@
-//! Servers that end connections without a word: which requests go out again, and that none goes where it does not belong.
+//! Servers that close connections without notice: which requests the generator sends again, and that it repeats no others.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::kit::*;
 use deadheat_load::*;
 
-/// A server whose connections hand each request's path to `behaviour`, with its number on the connection (from 0); false:
-/// hang up. It counts what it was asked for, and requests that stand where none is awaited.
+/// A server that calls `behaviour` for each request, with its path and its number on the connection (from 0).
+/// It hangs up if `behaviour` returns false. It counts the requests for each path; `?` counts requests without a path.
 struct Paths {
     address: Address,
     asked: Arc<Mutex<HashMap<String, u64>>>,
@@ -32,7 +32,7 @@ impl Paths {
         Paths { address, asked }
     }
 
-    /// How many requests there were.
+    /// The number of requests.
     fn asked(&self) -> u64 {
         self.asked.lock().unwrap().values().sum()
     }
@@ -63,7 +63,7 @@ fn serve(
     }
 }
 
-/// As many requests with paths of their own, which are answered with their paths; `head` stands in each.
+/// `count` requests, each with a different path and with the header fields `head`. The path is also the expected body of the answer.
 fn named(method: &str, count: u32, head: &[(String, String)]) -> Arc<Requests> {
     let request = |number| {
         let path = format!("/{number:05}");
@@ -80,7 +80,7 @@ fn echo(stream: &mut TcpStream, path: &str) -> bool {
 
 #[test]
 fn a_request_under_way_on_a_connection_that_ends_is_not_sent_on_the_next_one() {
-    // The last answer of a connection and its end come in one packet, when the next request is already on its way.
+    // The last answer on a connection and the connection's end come in one packet, when the next request is already under way.
     let server = Paths::start(|stream, path, number| {
         let last = number == 4;
         hold(stream, last);
@@ -93,7 +93,7 @@ fn a_request_under_way_on_a_connection_that_ends_is_not_sent_on_the_next_one() {
     assert_eq!(server.asked(), 8_000, "each request was to be read by the server once");
 }
 
-/// Reads every request, takes its time, and hangs up on each 20th instead of answering. The count is of those.
+/// A server that pauses after each request, and hangs up on every 20th without an answer. Also returns the number of hang-ups.
 fn dropping(pause: Duration) -> (Paths, Arc<AtomicU64>) {
     let (served, dropped) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
     let counted = dropped.clone();

@@ -1,4 +1,4 @@
-//! Slices against servers that behave, in the closed and the open shape.
+//! Slices against well-behaved servers, with closed and open loads.
 
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn a_duration_ends_the_slice_and_connections_persist() {
     assert_eq!(server.accepted.load(Ordering::SeqCst), 6);
 }
 
-/// With few requests and with many, closed and open: a server is not charged for waking the generator.
+/// A worker that may spin never sleeps, so the server spends no time on waking it. This holds at every load.
 #[test]
 fn a_worker_that_may_spin_never_sleeps_and_counts_spinning_apart() {
     let server = Server::start(|stream, _| {
@@ -75,8 +75,8 @@ fn a_worker_that_may_spin_never_sleeps_and_counts_spinning_apart() {
     }
 }
 
-/// A worker that shares its CPU with others is kept from it mostly while it looks for events; what they had of the CPU is not what it
-/// spent.
+/// A worker that shares its CPU loses it mostly while it polls for events.
+/// The time that other programs had the CPU must not count as time that the worker spent.
 #[test]
 fn no_more_is_spent_on_looking_out_than_is_spent() {
     let (server, over) = (hello(), Arc::new(AtomicBool::new(false)));
@@ -164,7 +164,7 @@ fn chunked_close_delimited_and_interim_answers_are_ok() {
 
 #[test]
 fn a_request_that_ends_its_connection_is_the_last_one_on_it() {
-    // It keeps every connection open, whatever it is asked.
+    // The server keeps every connection open, even after `Connection: close`.
     let server = hello();
     let close = [("Connection".to_owned(), "close".to_owned())];
     let bytes = request_bytes("GET", "/", "test", &close, b"").unwrap();
@@ -195,7 +195,7 @@ fn large_requests_and_answers_pass_whole() {
             && std::io::Write::write_all(stream, &answer).is_ok()
     });
     let mut bytes = request_bytes("POST", "/", "test", &[], &body).unwrap();
-    // The server of these tests reads the head in pieces of 256 bytes: make the body begin where one ends.
+    // The test server looks for the end of the head in pieces of 256 bytes, so the body must begin where a piece ends.
     let head = bytes.len() - body.len();
     let padding = format!("X: {}\r\n", "x".repeat(512 - head - 5));
     bytes.splice(head - 2..head - 2, padding.bytes());
@@ -264,7 +264,7 @@ fn waiting_for_a_free_connection_is_in_the_latency_not_in_the_service() {
         std::thread::sleep(Duration::from_millis(20));
         say(stream, HELLO)
     });
-    // Ten are due at once and one connection takes them one by one: the last waits for nine others.
+    // Ten requests are due at once on one connection, so the last one waits for nine others.
     let order = order(constant(1e6), Limit::requests(10));
     let tally = run(config(server.at(), 1), &order);
     assert_eq!(tally.outcomes.ok, 10);
@@ -288,7 +288,7 @@ fn what_an_overloaded_server_cannot_take_is_drained_or_cut() {
     assert!(tally.outcomes.ok >= 2 && tally.outcomes.cut >= 150, "{:?}", tally.outcomes);
 }
 
-/// Ends the session's next slice once it has had answers; what could be read of it before that.
+/// Stops the session's next slice after its first answers. Returns the progress that was visible before the stop.
 fn stopped_in_the_middle(session: &Session) -> std::thread::JoinHandle<Progress> {
     let (progress, handle) = (session.progress(), session.stop_handle());
     let before = progress.read();
@@ -333,7 +333,7 @@ fn orders_that_cannot_be_run_are_refused() {
 
 #[test]
 fn more_answers_at_once_than_there_is_room_for_are_all_received() {
-    // Each answer is many receives long, and all connections get theirs at the same time.
+    // Each answer takes many receives, and all connections receive at the same time.
     let body = "x".repeat(30_000);
     let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let server = Server::start(move |stream, _| say(stream, &text));
@@ -348,7 +348,7 @@ fn more_answers_at_once_than_there_is_room_for_are_all_received() {
 
 #[test]
 fn connections_grow_while_requests_wait_and_not_beyond() {
-    // Each answer takes 50 ms: 400 requests a second keep 20 connections busy.
+    // Each answer takes 50 ms, so 400 requests per second keep 20 connections busy.
     let server = Server::start(|stream, _| {
         std::thread::sleep(Duration::from_millis(50));
         say(stream, HELLO)
@@ -363,8 +363,8 @@ fn connections_grow_while_requests_wait_and_not_beyond() {
     assert!(few.waited > 150 && few.wait.quantile_ns(0.9) > few.service.quantile_ns(0.9), "{}", few.waited);
 }
 
-/// One connection waits for the generator whatever the machine does: no answer comes sooner than the work on it took.
-/// The work is seen in the CPU time only when the machine grants it, so one of several slices has to show it.
+/// With one connection, no answer can come sooner than the work on its request takes, on any machine.
+/// The CPU time shows this work only while the worker gets the CPU, so it is enough that one of several slices shows it.
 #[test]
 fn a_handicap_is_worked_off_on_every_request_and_only_while_it_is_set() {
     let server = hello();
@@ -386,7 +386,7 @@ fn a_handicap_is_worked_off_on_every_request_and_only_while_it_is_set() {
     assert!(least_cpu_ns < most_cpu_ns / 2, "{least_cpu_ns} of {most_cpu_ns}");
 }
 
-/// Where other programs fill the processors, a slice can have an edge of its own: one in twenty has none.
+/// On a busy machine, requests at the edges of a slice can distort its ratio. One slice in 20 must be within 1 %.
 fn holds_once(ratio: impl Fn() -> f64) {
     let mut found = Vec::new();
     while found.len() < 20 {
@@ -441,7 +441,7 @@ fn connections_that_cannot_be_opened_are_no_connections_and_counted() {
     let [fault] = tally.unopened.as_slice() else { panic!("{:?}", tally.unopened) };
     assert_eq!((fault.outcome, &fault.cause), (Outcome::Connect, &Cause::System(111)));
     assert!(session.progress().read().connections == 4);
-    // What failed is tried again each 10 ms: the first one, and at the most a few others that were begun before it had.
+    // After the first failure the generator tries again every 10 ms. A few other attempts that had already begun may fail too.
     let attempts = tally.elapsed_ns / 10_000_000;
     assert!((1..=4 * attempts + 8).contains(&fault.count), "{} in {attempts} times 10 ms", fault.count);
 }

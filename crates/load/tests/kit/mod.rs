@@ -1,4 +1,4 @@
-//! Owns: small servers for the tests, each with its own way to behave. A thread per connection; all end with the test.
+//! Owns: small servers for the tests, each with a different behaviour. Each connection has a thread, which ends with the test.
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "only tests use it")]
 
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use deadheat_load::*;
 
-/// What a connection does with its n-th request (from 0, over all connections); false: hang up.
+/// What a connection does with its n-th request (from 0, over all connections). The server hangs up if this returns false.
 pub(crate) type Behaviour = dyn Fn(&mut TcpStream, u64) -> bool + Send + Sync;
 
-/// A server on a port of its own.
+/// A server on a free port.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) served: Arc<AtomicU64>,
@@ -56,7 +56,7 @@ impl Server {
         Address::Tcp(self.address)
     }
 
-    /// Closes all connections, as a server does with idle ones.
+    /// Closes all connections, as servers close idle ones.
     pub(crate) fn close_all(&self) {
         for stream in self.open.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
@@ -87,7 +87,7 @@ fn serve(mut stream: TcpStream, behaviour: &Behaviour, served: &AtomicU64) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
-/// Reads one request head (the tests send no bodies); false at the end of the connection.
+/// Reads one request head (most tests send no body). Returns false at the end of the connection.
 pub(crate) fn read_request(stream: &mut impl Read) -> bool {
     let (mut seen, mut byte) = (0, [0; 256]);
     loop {
@@ -109,12 +109,12 @@ pub(crate) fn read_request(stream: &mut impl Read) -> bool {
     }
 }
 
-/// Writes; says whether that worked.
+/// Writes `text`, and returns whether that worked.
 pub(crate) fn say(stream: &mut impl Write, text: &str) -> bool {
     stream.write_all(text.as_bytes()).is_ok()
 }
 
-/// What is written from now on goes out together with the end of the connection.
+/// With `until_the_end`, holds back everything written from now on and sends it together with the end of the connection.
 pub(crate) fn hold(stream: &TcpStream, until_the_end: bool) {
     rustix::net::sockopt::set_tcp_cork(stream, until_the_end).unwrap();
 }
@@ -169,7 +169,7 @@ pub(crate) fn closed_for(millis: u64) -> SliceOrder {
     order(Pacer::Closed, Limit::duration(Duration::from_millis(millis)))
 }
 
-/// What must hold of every tally.
+/// Checks what must hold for every tally.
 pub(crate) fn check(tally: &Tally) {
     assert_eq!(tally.due, tally.outcomes.total(), "{:?}", tally.outcomes);
     let Outcomes { ok, status, mismatch, .. } = tally.outcomes;
@@ -182,8 +182,8 @@ pub(crate) fn check(tally: &Tally) {
     }
 }
 
-/// Whether the only worker had the CPU or waited for it. The hypervisor may have taken some of that time; a worker that sleeps
-/// between answers does so nearly all the time here.
+/// Whether the only worker had the CPU, or waited for it, for over half of the time.
+/// The hypervisor may take some of that time. A worker that sleeps between answers sleeps nearly all the time here.
 pub(crate) fn never_slept(tally: &Tally) -> bool {
     tally.cpu_ns + tally.run_delay_ns.unwrap_or(0) > tally.wall_ns / 2
 }

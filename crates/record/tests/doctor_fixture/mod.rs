@@ -1,4 +1,4 @@
-//! Made-up examinations of machines, for the tests of record and report. Owns no expectation of its own.
+//! Made-up examinations of machines, for the tests of record and report. It contains no expectations.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use deadheat_record::*;
 
-/// A quiet machine with nothing wrong, looked at with `--quick`; nothing is derived yet.
+/// A quiet machine without faults, examined with `--quick`. It has no conclusions yet.
 pub(crate) fn calm() -> DoctorRecord {
     DoctorRecord {
         schema: DOCTOR_SCHEMA.into(),
@@ -104,7 +104,7 @@ fn mitigations(spectre: &str) -> BTreeMap<String, String> {
     all.map(|(name, text)| (name.to_owned(), text.to_owned())).into()
 }
 
-/// The same after a race of the built-in server with itself, whose epochs differ by so much.
+/// The same machine after a race of the built-in server against itself, with this spread between epochs.
 pub(crate) fn with_floor(sd_log_ratio: f64) -> DoctorRecord {
     DoctorRecord {
         mode: DoctorMode::Usual,
@@ -130,7 +130,7 @@ pub(crate) fn with_floor(sd_log_ratio: f64) -> DoctorRecord {
     }
 }
 
-/// A laptop on which everything is wrong that can be.
+/// A laptop with everything wrong that can be wrong.
 pub(crate) fn laptop() -> DoctorRecord {
     let calm = calm();
     let details = MachineDetails {
@@ -190,7 +190,7 @@ pub(crate) fn laptop() -> DoctorRecord {
     }
 }
 
-/// Races of a proof: verdicts of three rows, by turns.
+/// A proof whose races give verdicts for three rows in turn.
 pub(crate) fn with_proof() -> DoctorRecord {
     use VerdictWord::{Equivalent, Faster, Inconclusive, Slower};
     let plant = |percent: f64| Plant {

@@ -1,4 +1,4 @@
-//! A lone load as a record, with everything in its place; tests change what they are about.
+//! The record of a lone load with all its fields. Each test changes the fields that it is about.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -22,12 +22,12 @@ pub fn calm(count: u64) -> Histogram<u64> {
     histogram
 }
 
-/// The bounds that the engine uses.
+/// An empty histogram with the engine's bounds.
 pub fn empty() -> Histogram<u64> {
     Histogram::new_with_bounds(1_000, 3_600_000_000_000, 3).unwrap()
 }
 
-/// The same time so often.
+/// A histogram of `count` equal times.
 pub fn same(ns: u64, count: u64) -> Histogram<u64> {
     let mut histogram = empty();
     histogram.record_n(ns, count).unwrap();
@@ -44,7 +44,7 @@ fn limits() -> LoadLimits {
     }
 }
 
-/// A closed load of 64 connections for ten seconds, without any complaint.
+/// A closed load of 64 connections for ten seconds, without findings.
 pub fn closed() -> LoadRecord {
     let latency = calm(200_000);
     LoadRecord {
@@ -113,7 +113,7 @@ pub fn closed() -> LoadRecord {
     }
 }
 
-/// An open load of 2,000 requests per second for ten seconds, without any complaint.
+/// An open load of 2,000 requests per second for ten seconds, without findings.
 pub fn open() -> LoadRecord {
     let latency = calm(20_000);
     LoadRecord {

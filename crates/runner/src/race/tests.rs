@@ -161,7 +161,7 @@ fn an_epoch_has_its_order() {
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(100.0))]);
     raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
     let calls = world.calls.borrow();
-    // The first start of a contender after the pilot's begins the first epoch.
+    // The pilot starts each of the two contenders once. The next start begins the first epoch.
     let starts: Vec<usize> = (0..calls.len())
         .filter(|at| calls[*at].starts_with("start a") || calls[*at].starts_with("start b"))
         .collect();
@@ -256,8 +256,8 @@ fn a_budget_ends_a_race_that_is_not_decided() {
 fn an_interrupted_round_counts_for_nothing_and_the_race_goes_on_later() {
     let folder = tempfile::tempdir().unwrap();
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
-    // Slices before that: 2 of the ceiling, 21 of the pilot for each contender, and 8 of the first epoch. The second epoch has 4 of
-    // warm-up.
+    // The interruption comes in the second slice after these: 2 of the ceiling, 21 of the pilot for each contender, 8 of the first epoch
+    // and 4 of the second epoch's warm-up.
     world.interrupted_in_slice.set(Some(2 + 2 * 21 + 8 + 4 + 2));
     let (finish, record) = raced(&world, plan(folder.path(), &["a", "b"]), folder.path());
     assert_eq!(finish, Finish::Interrupted);

@@ -1,4 +1,4 @@
-//! The long tables: what `make simulate` prints and docs/src/simulations.md holds.
+//! The long tables, which `make simulate` prints and docs/src/simulations.md contains.
 //!
 //! Owns which cases are simulated and how a table is written. It must not know how one race is run.
 
@@ -11,7 +11,7 @@ use rand_distr::{Beta, Distribution, StandardNormal};
 use crate::noise::Noise;
 use crate::race::{FULL, QUICK, Setup, Tally, compared_apart, tally};
 
-/// The spreads of the method's section 3.
+/// The standard deviations of the log ratio between epochs that the tables cover.
 const SPREADS: [f64; 4] = [0.007, 0.016, 0.040, 0.117];
 const EVERY_NOISE: [Noise; 5] =
     [Noise::Normal, Noise::Rounds, Noise::HeavyTails, Noise::Outliers, Noise::FollowingEpochs];
@@ -71,7 +71,7 @@ fn b_two_contenders_quick() {
     two_contenders("quick", &QUICK, 2);
 }
 
-/// Rows of seven contenders: all the same, and two of the six ahead of the baseline by 5 %.
+/// Prints rows for seven contenders, in two cases: all are the same, or two of the six are 5 % faster than the baseline.
 fn seven_contenders(setup: fn(Noise, f64, &[f64]) -> Setup, noises: &[Noise], spreads: &[f64], races: usize) {
     let columns = [
         "profile",
@@ -121,16 +121,16 @@ fn c_seven_contenders_in_all_pairs() {
     seven_contenders(Setup::all_pairs, &noises, &[0.040, 0.117], RACES / 4);
 }
 
-/// How a search ended; places in ln(rate), less the truth.
+/// The result of a search. Rates are relative to the true peak, as ln(rate / truth).
 struct Searched {
     estimate: f64,
-    /// Where the bisection had ended.
+    /// The rate at which the bisection ended.
     bisection: f64,
     holds: bool,
     trials: usize,
 }
 
-/// One search for a peak of 1 to 2 times 3,000/s.
+/// Runs one search for a peak between 3,000 and 6,000 requests per second.
 fn search(start: Start, spread: f64, rng: &mut ChaCha8Rng) -> Searched {
     let truth: f64 = 3_000.0 * 2.0_f64.powf(rng.random());
     let between: f64 = StandardNormal.sample(rng);
@@ -194,8 +194,8 @@ fn d_peaks() {
     }
 }
 
-/// ln of the quantile `q` of `count` independent latencies with a Pareto tail of index `tail`: their order statistic is
-/// that of uniforms, which is a beta variable.
+/// ln of the quantile `q` of `count` independent latencies with a Pareto tail of index `tail`. It derives from the order statistic of
+/// uniform variables, which has a beta distribution.
 fn ln_quantile(q: f64, count: u64, tail: f64, rng: &mut ChaCha8Rng) -> f64 {
     let beyond = count as f64 * (1.0 - q);
     let left = Beta::new(beyond + 1.0, count as f64 - beyond).unwrap().sample(rng);

@@ -1,8 +1,9 @@
-//! Simulated races, judged as a runner would: claims that are false, claims that are missed, and how long it takes.
+//! Simulates races and judges them as the runner does: how many claims are false, how many differences are missed, and how long races
+//! take.
 //!
-//! Owns the comparison with the expectations of the method (section 3). All seeds are fixed. The long tables of
-//! docs/src/simulations.md come from `long`: `make simulate`.
-// The lints let tests unwrap and print, but not what they share.
+//! Owns the comparison with the expected figures. All seeds are fixed. `make simulate` prints the long tables of
+//! docs/src/simulations.md, which are in `long`.
+// The lints allow `unwrap` and printing in tests, but not in the helpers that they share.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod long;
@@ -15,16 +16,16 @@ use race::{FULL, QUICK, Setup, compared_apart, tally, tally_within};
 /// Alpha of the rules, in percent.
 const ALPHA: f64 = 2.5;
 
-/// Three standard errors of a share of `percent` over so many races.
+/// Three standard errors of a share of `percent` among this number of races, in percent.
 fn three_errors(percent: f64, races: usize) -> f64 {
     3.0 * (percent * (100.0 - percent) / races as f64).sqrt()
 }
 
 #[test]
 fn the_expectations_of_the_method_hold() {
-    // s_d, truth; differs, equivalent, inconclusive in %; mean epochs. One row departs from the method's table, which
-    // has 1.8 / 80 / 18 for s_d 4 % and no difference: at 30 epochs alone the chance of equivalence is that of
-    // |z| < ln(1.03) * sqrt(30) / 0.04 - 2.598 = 1.45, so about 85 %.
+    // Columns: s_d, true log ratio, percentages of races (differs, equivalent, inconclusive), and mean number of epochs. The row for
+    // s_d 4 % without a difference departs from the figures first expected (1.8 / 80 / 18): at 30 epochs alone, the chance of
+    // equivalence is that of |z| < ln(1.03) * sqrt(30) / 0.04 - 2.598 = 1.45, which is about 85 %.
     let table = [
         (0.007, 0.00, [0.0, 100.0, 0.0, 6.5]),
         (0.007, 0.03, [100.0, 0.0, 0.0, 6.3]),
@@ -63,7 +64,7 @@ fn power_at_the_spread_of_a_quiet_machine() {
 #[test]
 fn false_claims_when_the_budget_ends_anywhere() {
     let (races, budgets) = (2400, [4, 8, 10, 13, 18, 27]);
-    // The spread is far over the margin, so that equivalence does not end races early: the worst case for alpha.
+    // The spread far exceeds the margin, so equivalence does not end races early. This is the worst case for alpha.
     let setup = Setup::against_baseline(Noise::Normal, 0.1, &[0.0]);
     let found = tally_within(&FULL, &setup, races, 12, |i| budgets[i % budgets.len()]);
     println!("with early ends: {found:.2?}");
@@ -89,12 +90,12 @@ fn false_claims_and_coverage_under_every_noise() {
         }
         let differs = Setup::against_baseline(noise, 0.04, &[0.05]);
         let found = tally(&FULL, &differs, races / 2, 40 + row as u64);
-        // Slow epochs come on top of the spread and cost power, not truth.
+        // Slow epochs add to the spread. They cost power, but cause no false claims.
         let fewest = if noise == Noise::Outliers { 80.0 } else { 97.0 };
         assert!(found.power >= fewest && found.covered >= 98.0, "{noise:?}: {found:?}");
         assert!(found.false_claims < 0.5, "{noise:?}: {found:?}");
     }
-    // Normal epochs spend the whole of alpha: the bound above is not met by an idle referee.
+    // Normal epochs use up alpha. This shows that the bound above does not hold only because the referee makes no claims.
     let spent = tally(&FULL, &Setup::against_baseline(Noise::Normal, 0.1, &[0.0]), 4000, 11);
     assert!(
         spent.false_claims >= 1.7 && spent.false_claims <= ALPHA + three_errors(ALPHA, 4000),
@@ -115,7 +116,7 @@ fn records_that_ended_by_themselves_are_compared_at_half_of_alpha() {
 
 #[test]
 fn false_claims_over_a_family_of_pairs() {
-    // Seven contenders without a difference; then some that differ clearly and hand on their share.
+    // First, no contender of seven differs. Then, three differ clearly and pass on their shares of alpha.
     let races = 400;
     let most = ALPHA + three_errors(ALPHA, races);
     for (seed, ratios) in [(13, [0.0; 6]), (14, [0.3, 0.3, 0.3, 0.0, 0.0, 0.0])] {
@@ -141,7 +142,7 @@ fn independent_epochs_are_seldom_said_to_follow_each_other() {
         let family = tally(&FULL, &Setup::against_baseline(noise, 0.1, &[0.0; 6]), races / 3, seed);
         assert!(family.follow <= most + three_errors(most, races / 3), "{noise:?}: {family:?}");
     }
-    // Epochs that do follow each other are found more often than that, if not always: thirty are few.
+    // The warning appears more often if epochs do follow each other, but not always: thirty epochs are few.
     let found = tally(&FULL, &Setup::against_baseline(Noise::FollowingEpochs, 0.1, &[0.0]), races, 53);
     println!("full, {}: said to follow {:.2} %", Noise::FollowingEpochs.name(), found.follow);
     assert!(found.follow >= 20.0, "{found:?}");

@@ -1,25 +1,25 @@
-//! How epochs scatter in the simulations: the ways of the method's section 3, and less well-behaved ones.
+//! How epochs scatter in the simulations: normal and independent, or in less well-behaved ways.
 //!
-//! Owns the noise models. It must not know what is made of the epochs. In all of them the pair's log ratio has the
-//! standard deviation asked for between epochs, so that rows of a table compare shapes and not sizes; only slow epochs
-//! come on top of it, and make it 1.8 times as large.
+//! Owns the noise models. It must not know what the referee makes of the epochs. In every model but one, the pair's log ratio has the
+//! given standard deviation between epochs, so that the rows of a table compare shapes, not sizes. The exception is `Outliers`: its
+//! slow epochs make the standard deviation 1.8 times as large.
 
 use deadheat_stats::{EpochRatio, epoch_log_ratio};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal, StudentT};
 
-/// Rounds in an epoch, where an epoch has any.
+/// Rounds in an epoch, in the models that have rounds.
 const ROUNDS: usize = 20;
-/// How much of a round's deviation the next one inherits.
+/// The fraction of a round's deviation that the next round inherits.
 const WITHIN: f64 = 0.8;
-/// All contenders climb by so much over an epoch: the machine warms up.
+/// The machine warms up: over an epoch, the log rates of all contenders climb by the same random amount, up to this much.
 const COMMON_DRIFT: f64 = 0.05;
-/// A contender's own climb over an epoch has this standard deviation.
+/// The standard deviation of a contender's own climb over an epoch.
 const OWN_DRIFT: f64 = 0.02;
-/// How often a contender has a slow epoch, and by how many standard deviations of a pair it is slower.
+/// The chance that an epoch of a contender is slow, and how much slower it is, in standard deviations of a pair.
 const OUTLIERS: (f64, f64) = (0.05, 5.0);
-/// How much of an epoch's deviation the next epoch inherits, where epochs are not independent.
+/// The fraction of an epoch's deviation that the next epoch inherits, in the model whose epochs are not independent.
 const BETWEEN: f64 = 0.3;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ pub(crate) enum Noise {
     HeavyTails,
     /// Normal, but now and then a contender has a slow epoch.
     Outliers,
-    /// Epochs are not independent: what no interval of independent epochs can cover.
+    /// Epochs are not independent, so an interval that assumes independence is too narrow.
     FollowingEpochs,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Source {
     own_sd: f64,
     /// ln of each contender's true rate; the first is the baseline.
     truths: Vec<f64>,
-    /// Each contender's deviation in the epoch before.
+    /// Each contender's deviation in the previous epoch.
     before: Vec<f64>,
 }
 
@@ -68,7 +68,7 @@ impl Source {
         Self { noise, own_sd, truths: truths.to_vec(), before }
     }
 
-    /// What the next epoch says of each pair of (baseline, contender).
+    /// The next epoch's ratio for each pair of (baseline, contender).
     pub(crate) fn epoch(&mut self, pairs: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<EpochRatio> {
         if self.noise == Noise::Rounds {
             let drift = COMMON_DRIFT * rng.random::<f64>();
@@ -87,7 +87,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// A contender's deviation in an epoch, after `before` in the last one.
+/// A contender's deviation in an epoch, given its deviation `before` in the previous epoch.
 fn deviation(noise: Noise, sd: f64, before: f64, rng: &mut ChaCha8Rng) -> f64 {
     match noise {
         Noise::HeavyTails => sd * StudentT::new(3.0).unwrap().sample(rng) / 3.0_f64.sqrt(),
@@ -100,8 +100,8 @@ fn deviation(noise: Noise, sd: f64, before: f64, rng: &mut ChaCha8Rng) -> f64 {
     }
 }
 
-/// Rates of an epoch's rounds. Half of the variance of their mean log is the epoch's own level, half comes from rounds
-/// that follow each other.
+/// Rates of an epoch's rounds. Half of the variance of their mean log comes from the epoch's own level, and half from rounds that are
+/// correlated with each other.
 fn rounds(truth: f64, sd: f64, common_drift: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
     // Variance of the mean of an AR(1) with variance one.
     let lags = (1..ROUNDS).map(|lag| 2.0 * (ROUNDS - lag) as f64 * WITHIN.powi(lag as i32));

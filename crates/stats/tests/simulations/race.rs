@@ -1,7 +1,7 @@
-//! One simulated race, and many of them counted.
+//! Runs one simulated race, or counts the results of many.
 //!
-//! Owns the loop between epochs and referee, which is the runner's, and what is counted. It must not know which noise is
-//! tried or what is expected of it.
+//! Owns the loop between epochs and referee, which works as in the runner, and the counts. It must not know which noise a test uses or
+//! which result it expects.
 
 use std::sync::LazyLock;
 
@@ -16,13 +16,13 @@ use crate::noise::{Noise, Source};
 
 /// The looks of the full profile.
 pub(crate) static FULL: LazyLock<Referee> = LazyLock::new(|| Referee::new(StoppingRules::default()).unwrap());
-/// Those of the quick one.
+/// The looks of the quick profile.
 pub(crate) static QUICK: LazyLock<Referee> = LazyLock::new(|| {
     Referee::new(StoppingRules { looks: vec![4, 6, 8, 10, 12], max_epochs: 12, ..StoppingRules::default() })
         .unwrap()
 });
 
-/// What is simulated: contenders (the first is the baseline), which pairs of them are asked for, and the noise.
+/// A race to simulate: its contenders (the first is the baseline), the pairs to compare, and the noise.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) noise: Noise,
@@ -34,14 +34,14 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A baseline and contenders whose true log ratios to it are given, each compared with it.
+    /// A baseline, and contenders with these true log ratios to it. Each contender is compared with the baseline only.
     pub(crate) fn against_baseline(noise: Noise, sd: f64, ratios: &[f64]) -> Self {
         let truths = [&[0.0], ratios].concat();
         let pairs = (1..truths.len()).map(|contender| (0, contender)).collect();
         Self { noise, sd, truths, pairs }
     }
 
-    /// The same, with every pair asked for.
+    /// The same contenders, with every pair compared.
     pub(crate) fn all_pairs(noise: Noise, sd: f64, ratios: &[f64]) -> Self {
         let mut all = Self::against_baseline(noise, sd, ratios);
         let count = all.truths.len();
@@ -55,7 +55,8 @@ impl Setup {
     }
 }
 
-/// Runs a race, asking the referee at each look, until it says to stop or the budget of epochs is used up; with the epochs of each pair.
+/// Runs a race until the referee ends it at a look or the budget of epochs is used up. Returns the last judgement and the epochs of
+/// each pair.
 pub(crate) fn race(
     referee: &Referee,
     setup: &Setup,
@@ -81,29 +82,30 @@ pub(crate) fn race(
     }
 }
 
-/// Shares of races, in percent; of pairs where it says so.
+/// Results of many races. All but `epochs` are percentages: of races, or of pairs.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
-    /// Races with a pair told apart that does not differ, or the wrong way round.
+    /// Races that find a difference in a pair without one, or in the wrong direction.
     pub(crate) false_claims: f64,
-    /// Pairs that differ and were told apart the right way round, of those that differ.
+    /// Of the pairs that differ, those whose difference the race finds, in the right direction.
     pub(crate) power: f64,
     /// Pairs called equivalent.
     pub(crate) equivalent: f64,
-    /// Pairs left open.
+    /// Pairs that are inconclusive.
     pub(crate) inconclusive: f64,
-    /// Pairs whose interval at the end holds the truth.
+    /// Pairs whose last interval contains the true ratio.
     pub(crate) covered: f64,
-    /// Races in which all intervals do.
+    /// Races in which all last intervals contain the true ratio.
     pub(crate) all_covered: f64,
     /// Mean number of epochs.
     pub(crate) epochs: f64,
-    /// Races of which is said that their epochs follow each other.
+    /// Races with the warning `serial-correlation`: their epochs follow each other.
     pub(crate) follow: f64,
 }
 
-/// Pairs of races that are alike, each held until its referee said to stop, whose contenders are then compared with each other through the
-/// baseline that both have: claims in percent at the level of a race and at the share of it that is taken, and mean epochs of a race.
+/// Simulates `pairs` pairs of identical races, each until the referee ends it, and compares the contenders of the two races through
+/// their baselines. Returns the percentages of false claims at alpha and at `ENDED_BY_ITSELF` times alpha, and the mean number of
+/// epochs in a race.
 pub(crate) fn compared_apart(referee: &Referee, setup: &Setup, pairs: usize, seed: u64) -> [f64; 3] {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut claims, mut epochs) = ([0; 2], 0);
@@ -123,12 +125,12 @@ pub(crate) fn compared_apart(referee: &Referee, setup: &Setup, pairs: usize, see
     [whole, share, epochs as f64 / pairs as f64 / 2.0]
 }
 
-/// Many races with the referee's most epochs.
+/// Runs many races with the maximum number of epochs as the budget.
 pub(crate) fn tally(referee: &Referee, setup: &Setup, races: usize, seed: u64) -> Tally {
     tally_within(referee, setup, races, seed, |_| referee.rules().max_epochs)
 }
 
-/// Many races, each with a budget of its own.
+/// Runs many races. `budget` gives the budget of each, by its index.
 pub(crate) fn tally_within(
     referee: &Referee,
     setup: &Setup,
@@ -162,7 +164,7 @@ pub(crate) fn tally_within(
         }
         sums.false_claims += if lie { of_races } else { 0.0 };
         sums.all_covered += if missed { 0.0 } else { of_races };
-        // As the report asks it: of all pairs together.
+        // Like the report, this tests all pairs together.
         let follows =
             |judged: &PairJudgement| judged.serial.is_some_and(|one| one.is_significant(found.pairs.len()));
         sums.follow += if found.pairs.iter().any(follows) { of_races } else { 0.0 };

@@ -1,5 +1,5 @@
-//! The bytes of each answer, right or wrong, as a function of the request and of how many were answered before.
-//! Knows no socket and no clock but for the two ways of burning time.
+//! The bytes of each answer, right or wrong, as a function of the request and of the number of earlier answers.
+//! This module knows no socket, and uses the clock only to burn time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,18 +11,18 @@ use crate::request::Request;
 
 const DEFAULT_BODY: &str = "hello from the test server\n";
 
-/// What becomes of the connection after an answer.
+/// What happens to the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum After {
     Keep,
     Close,
 }
 
-/// The answers of one server's life, in order.
+/// The answers of one server process, in order.
 pub(crate) struct Answers<'a> {
     options: &'a Options,
     answered: u64,
-    /// The last plain answer and the request it was made for: the common case costs one copy.
+    /// The last plain answer and its request, kept so that the common case costs one copy.
     last: Option<(String, Vec<u8>)>,
 }
 
@@ -35,7 +35,6 @@ struct Deviation {
 }
 
 impl<'a> Answers<'a> {
-    /// No request has been answered yet.
     pub(crate) fn new(options: &'a Options) -> Self {
         Self { options, answered: 0, last: None }
     }
@@ -45,7 +44,7 @@ impl<'a> Answers<'a> {
         self.answered
     }
 
-    /// How long the answer that was just made is to be held back.
+    /// How long to hold back the answer that was just made.
     pub(crate) fn delay(&self) -> Duration {
         match self.options.slow {
             Some((slow, share)) if unit(self.answered) < share => slow,
@@ -89,7 +88,7 @@ impl<'a> Answers<'a> {
         After::Keep
     }
 
-    /// How much longer than when it is warm the next answer takes: 1 at first, a half after `half` answers.
+    /// The extra time of the next answer while the server is cold, as a share of `spin`: 1 at first, a half after `half` answers.
     fn still_cold(&self, half: u64) -> f64 {
         half as f64 / (half + self.answered) as f64
     }
@@ -188,7 +187,7 @@ fn spin(duration: Duration) {
     }
 }
 
-/// `rounds` rounds of a fixed integer hash, each depending on the one before: constant instructions.
+/// Runs `rounds` rounds of an integer hash, each depending on the one before, so that the number of instructions is constant.
 pub(crate) fn work(rounds: u64) -> u64 {
     let mut state = black_box(0x9e37_79b9_7f4a_7c15_u64);
     for _ in 0..rounds {
@@ -197,7 +196,7 @@ pub(crate) fn work(rounds: u64) -> u64 {
     state
 }
 
-/// A number from 0 to below 1 for each count, the same in each life of the server.
+/// A pseudo-random number from 0 to below 1 for each count, the same in each run of the server.
 fn unit(count: u64) -> f64 {
     (mix(count) >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,4 +1,4 @@
-//! Processes that are hard to get rid of: ignoring SIGTERM, other groups and sessions, orphans. Knows no HTTP.
+//! Processes that are hard to end: they ignore SIGTERM, are in other groups or sessions, or are orphans. This module knows no HTTP.
 
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use crate::options::Place;
 
-/// Set to the process id once SIGTERM is ignored, so that the second start does not begin a third.
+/// Contains the process id once SIGTERM is ignored, so that the program starts itself again only once.
 const TRAPPED: &str = "DEADHEAT_TEST_SERVER_TRAPPED";
 
-/// Makes this process ignore SIGTERM. An ignored signal stays ignored over `exec`, so a shell can set it and
-/// start this program again under the same process id: no handler and no unsafe code is needed.
+/// Makes this process ignore SIGTERM. An ignored signal stays ignored after `exec`, so a shell can ignore it and
+/// start this program again under the same process id. This needs no handler and no unsafe code.
 pub(crate) fn ignore_term(arguments: &[String]) -> io::Result<()> {
     let me = std::process::id().to_string();
     if std::env::var(TRAPPED).is_ok_and(|pid| pid == me) {
@@ -26,7 +26,7 @@ pub(crate) fn ignore_term(arguments: &[String]) -> io::Result<()> {
     Err(error)
 }
 
-/// Starts `count` idle descendants in all places by turns, and returns once each is in its place.
+/// Starts `count` idle descendants, cycling through the places, and returns once each is in its place.
 pub(crate) fn spawn(count: u32) -> io::Result<()> {
     let places = ["same", "group", "session", "orphan"];
     for place in places.iter().cycle().take(count as usize) {
@@ -48,7 +48,7 @@ fn idle_command(place: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Goes to `place`, says "ready", and sleeps until `deadline`.
+/// Moves to `place`, prints "ready", and sleeps until `deadline`.
 pub(crate) fn idle(place: Place, deadline: Instant) -> io::Result<()> {
     match place {
         Place::Same => {}

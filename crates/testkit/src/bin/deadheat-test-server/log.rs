@@ -1,19 +1,19 @@
-//! The server's own log: when each request came and how long its answer took, as the server saw it. Knows no request.
+//! The server's log: when each request arrived and how long its answer took, measured in the server. Knows no request.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Lines wait no longer than this before they are in the file.
+/// The longest time that a line waits before it is in the file.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A file that gets a line for each answer, in the order in which they were sent: microseconds from the start of the
-/// server until the request had come, and from then until the answer was handed to the system.
+/// A file with a line for each answer, in the order in which they were sent. A line has two times in microseconds: from the
+/// start of the server until the request arrived, and from then until the server passed the answer to the system.
 pub(crate) struct Log {
     file: BufWriter<File>,
     started: Instant,
-    /// When the oldest line that is not in the file was written.
+    /// When the oldest line that is still in the buffer was written.
     waiting: Option<Instant>,
 }
 
@@ -30,12 +30,12 @@ impl Log {
         writeln!(self.file, "{:.1} {:.1}", us(came - self.started), us(now - came))
     }
 
-    /// When the lines should be in the file at the latest.
+    /// The latest time at which the buffered lines should be in the file.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.waiting.map(|since| since + PATIENCE)
     }
 
-    /// Brings the lines into the file, if it is time.
+    /// Writes the buffered lines to the file, if they are due.
     pub(crate) fn keep(&mut self, now: Instant) -> io::Result<()> {
         if self.due().is_some_and(|due| due <= now) {
             self.waiting = None;

@@ -1,7 +1,7 @@
 //! The test server: one small HTTP/1.1 server that can misbehave in every way a race must survive.
 //!
-//! This file owns the order of events from start to listening. It knows no option's spelling (`options`),
-//! no answer's bytes (`answers`) and no socket (`serve`).
+//! This file defines the order of events from start to listening. The spelling of options is in `options`,
+//! the bytes of answers are in `answers`, and the sockets are in `serve`.
 
 mod answers;
 mod descendants;
@@ -69,18 +69,18 @@ fn run(options: &Options, arguments: &[String], born: Instant) -> std::io::Resul
     serve::serve(options, deadline)
 }
 
-/// Sleeps until `deadline`; a moment that has passed is no sleep.
+/// Sleeps until `deadline`. Returns at once if it has passed.
 fn sleep_until(deadline: Instant) {
     std::thread::sleep(deadline.saturating_duration_since(Instant::now()).max(Duration::ZERO));
 }
 
-/// One line to standard output; a reader that has gone away is not this server's concern.
+/// Writes a line to standard output. Ignores errors, because the reader may have closed it.
 fn say_out(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// One line to standard error, on the same terms as [`say_out`].
+/// Writes a line to standard error. Ignores errors, as [`say_out`] does.
 fn say_err(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

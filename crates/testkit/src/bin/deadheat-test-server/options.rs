@@ -1,4 +1,4 @@
-//! What was typed: every option of the test server, its spelling and its help. It starts nothing.
+//! The command line of the test server: the spelling and the help of every option. This module starts nothing.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub(crate) enum Listen {
     Socket(PathBuf),
 }
 
-/// The versions of TLS that are spoken.
+/// The versions of TLS that the server accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum TlsVersions {
     #[default]
@@ -23,21 +23,21 @@ pub(crate) enum TlsVersions {
     Only13,
 }
 
-/// Where an idle descendant puts itself.
+/// The group or session to which an idle descendant moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Place {
     /// In its parent's process group.
     #[default]
     Same,
-    /// Leader of a process group of its own.
+    /// The leader of a new process group.
     Group,
-    /// Leader of a session of its own.
+    /// The leader of a new session.
     Session,
-    /// Leader of a session of its own, and its parent is gone (a daemon).
+    /// The leader of a new session whose parent has ended (a daemon).
     Orphan,
 }
 
-/// Everything that can be asked of the server; the default is a good server with a short text.
+/// All options of the server. The default is a correct server that answers with a short text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) host: Option<IpAddr>,
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     pub(crate) backlog: Option<u16>,
     pub(crate) tls: bool,
     pub(crate) tls_dir: Option<PathBuf>,
-    /// A certificate and its key, instead of those of a CA of our own.
+    /// A certificate and its key. Default: a certificate that the test CA signs.
     pub(crate) tls_cert: Option<PathBuf>,
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) tls_name: Option<String>,
@@ -59,11 +59,11 @@ pub(crate) struct Options {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) status: u16,
     pub(crate) spin: Duration,
-    /// After so many answers half of what `spin` takes longer at first is gone.
+    /// The number of answers after which half of the initial extra time of `spin` is gone.
     pub(crate) ease: Option<u64>,
     pub(crate) work: u64,
     pub(crate) delay: Duration,
-    /// How long the answers take that are slow, and which share of all they are.
+    /// How long a slow answer takes, and which share of all answers is slow.
     pub(crate) slow: Option<(Duration, f64)>,
     pub(crate) stall: Option<(Duration, Duration)>,
     pub(crate) log: Option<PathBuf>,
@@ -89,7 +89,7 @@ pub(crate) struct Options {
     pub(crate) place: Place,
 }
 
-/// What the command line asked for.
+/// What the command line requests.
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// Run with these options.
@@ -202,7 +202,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Parsed, String> {
 }
 
 impl Options {
-    /// What a good answer looks like and when it comes.
+    /// Sets the content and the timing of correct answers.
     fn set_answer(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
         match words.name {
             "--body" => self.body = Some(words.text()?),
@@ -223,7 +223,7 @@ impl Options {
         Ok(true)
     }
 
-    /// Answers that are wrong, or missing.
+    /// Sets which answers are wrong or missing.
     fn set_fault(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
         match words.name {
             "--never-answer" => self.never_answer = true,
@@ -240,7 +240,7 @@ impl Options {
         Ok(true)
     }
 
-    /// Each of these wants TLS.
+    /// Sets the TLS options. Each of them also enables TLS.
     fn set_tls(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
         match words.name {
             "--tls" => {}
@@ -256,7 +256,7 @@ impl Options {
         Ok(true)
     }
 
-    /// The life of the process.
+    /// Sets where the process listens, how it starts and how it ends.
     fn set_process(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
         match words.name {
             "--host" => self.host = Some(host(&words.text()?)?),
@@ -305,7 +305,7 @@ impl Options {
         }
     }
 
-    /// Where to listen: the options first, then `$PORT`, then `$SOCKET`, which `env` looks up.
+    /// Where to listen: the options come first, then `$PORT`, then `$SOCKET`. `env` reads these variables.
     pub(crate) fn listen(&self, env: impl Fn(&str) -> Option<String>) -> Result<Listen, String> {
         let tcp = |port| Listen::Tcp(SocketAddr::new(self.host.unwrap_or(Ipv4Addr::LOCALHOST.into()), port));
         if let Some(port) = self.port {
@@ -392,7 +392,7 @@ mod tests {
                     _ => "1".to_owned(),
                 }
             }));
-            // Neither goes without the other.
+            // Each of the two options requires the other.
             for (one, other) in [("--tls-cert", "--tls-key"), ("--tls-key", "--tls-cert")] {
                 if typed[0] == one {
                     typed.extend([other.to_owned(), "1".to_owned()]);

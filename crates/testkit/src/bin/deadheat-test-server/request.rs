@@ -1,4 +1,4 @@
-//! Reads one request from bytes. Knows no socket and no answer.
+//! Reads one request from bytes. This module knows no socket and no answer.
 
 /// The part of a request that an answer depends on.
 #[derive(Clone, Debug, PartialEq)]
@@ -7,11 +7,11 @@ pub(crate) struct Request<'a> {
     pub(crate) target: &'a str,
     /// Whether the client wants the connection closed afterwards.
     pub(crate) close: bool,
-    /// How many bytes the request took, its body included.
+    /// The length of the request in bytes, including its body.
     pub(crate) length: usize,
 }
 
-/// What stands at the start of the bytes.
+/// What the bytes start with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Read<'a> {
     Complete(Request<'a>),
@@ -21,10 +21,10 @@ pub(crate) enum Read<'a> {
 
 const LONGEST_HEAD: usize = 64 * 1024;
 
-/// The first byte of a client that begins with TLS.
+/// The first byte that a client sends when it starts TLS.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Looks at the start of `bytes` for a whole request.
+/// Reads a complete request from the start of `bytes`.
 pub(crate) fn read(bytes: &[u8]) -> Read<'_> {
     if bytes.first() == Some(&TLS_HANDSHAKE) {
         return Read::Wrong;
@@ -42,7 +42,7 @@ pub(crate) fn read(bytes: &[u8]) -> Read<'_> {
     }
 }
 
-/// The request and the length of its body; chunked bodies are not understood.
+/// The request and the length of its body. Chunked bodies are not supported.
 fn head(text: &str) -> Option<(Request<'_>, usize)> {
     let mut lines = text.split("\r\n");
     let mut first = lines.next()?.split(' ');

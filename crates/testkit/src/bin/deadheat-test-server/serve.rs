@@ -1,4 +1,4 @@
-//! Sockets and the event loop: one thread, one epoll. Decides nothing about the content of an answer.
+//! Sockets and the event loop: one thread, one epoll. This module does not decide the content of an answer.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -31,7 +31,7 @@ struct Connection {
     tls: Option<Tls>,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Under TLS, what became of `output` and is not sent yet.
+    /// With TLS: encrypted output that is not sent yet.
     sealed: Vec<u8>,
     close_when_sent: bool,
     /// Whether epoll also watches for room to write.
@@ -41,7 +41,7 @@ struct Connection {
 /// An answer that is held back until `due`.
 struct Held {
     due: Instant,
-    /// When its request had come.
+    /// When its request arrived.
     came: Instant,
     connection: u64,
     bytes: Vec<u8>,
@@ -61,12 +61,12 @@ struct Server<'a> {
     held: VecDeque<Held>,
     started: Instant,
     log: Option<Log>,
-    /// When requests had come whose answers are about to be sent.
+    /// The arrival times of the requests whose answers are about to be sent.
     answered: Vec<Instant>,
     buffer: Vec<u8>,
 }
 
-/// Listens and answers until `deadline`, or until the options say that it is time to die.
+/// Listens and answers until `deadline`, or until an option ends the server.
 pub(crate) fn serve(options: &Options, deadline: Instant) -> io::Result<ExitCode> {
     allow_many_connections()?;
     let tls = tls::config(options)?;
@@ -115,13 +115,13 @@ fn listen(place: &Listen, backlog: u16) -> io::Result<(OwnedFd, Option<u16>)> {
             _ => (UnixListener::bind(path)?.into(), None),
         },
     };
-    // The standard library listens with a queue of its own choice; listening again changes only its length.
+    // The standard library chooses the length of the queue. Listening again changes only that length.
     rustix::net::listen(&socket, i32::from(backlog))?;
     rustix::io::ioctl_fionbio(&socket, true)?;
     Ok((socket, port))
 }
 
-/// Writes a file so that no reader ever sees half of it.
+/// Writes a file in one step, so that a reader never sees an incomplete file.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
     std::fs::write(&part, text)?;
@@ -173,7 +173,7 @@ impl Server<'_> {
                 Err(error) => return Err(error.into()),
             };
             if self.tcp {
-                // A client that reset at once makes this fail; the next read will tell.
+                // This fails if the client has reset the connection. The next read reports that.
                 let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
             }
             let id = self.next_id;
@@ -192,7 +192,7 @@ impl Server<'_> {
         }
     }
 
-    /// Serves one connection that epoll has named.
+    /// Handles an event that epoll reported for a connection.
     fn attend(&mut self, id: u64, flags: EventFlags) -> io::Result<()> {
         let Some(mut connection) = self.connections.remove(&id) else { return Ok(()) };
         let mut open = true;
@@ -209,7 +209,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    /// Reads what is there and answers each whole request; false when the connection is over.
+    /// Reads the available bytes and answers each complete request. Returns false when the connection is over.
     fn receive(&mut self, id: u64, connection: &mut Connection) -> bool {
         let more = match rustix::io::read(&connection.socket, self.buffer.as_mut_slice()) {
             Ok(0) => return false,
@@ -253,7 +253,7 @@ impl Server<'_> {
         true
     }
 
-    /// Sends the held answers whose time has come.
+    /// Sends the held answers that are due.
     fn release(&mut self) -> io::Result<()> {
         let now = Instant::now();
         while let Some(held) = self.held.pop_front_if(|held| held.due <= now) {
@@ -272,7 +272,7 @@ impl Server<'_> {
 }
 
 impl Connection {
-    /// Takes bytes that came; false when no more requests can come.
+    /// Adds received bytes to the input. Returns false when no more requests can arrive.
     fn take(&mut self, bytes: &[u8]) -> bool {
         match &mut self.tls {
             Some(tls) => tls.receive(bytes, &mut self.input),
@@ -283,7 +283,7 @@ impl Connection {
         }
     }
 
-    /// Sends what can be sent; false when the connection is over.
+    /// Sends as much output as the socket accepts. Returns false when the connection is over.
     fn flush(&mut self, epoll: &OwnedFd, id: u64) -> io::Result<bool> {
         if let Some(tls) = &mut self.tls {
             tls.seal(&mut self.output, &mut self.sealed, self.close_when_sent)?;
@@ -309,7 +309,7 @@ impl Connection {
     }
 }
 
-/// Sleeps to the end of the current stall, if the clock stands in one.
+/// Sleeps until the end of the current stall, if there is one now.
 fn stall(plan: Option<(Duration, Duration)>, started: Instant) {
     if let Some((stall, every)) = plan {
         let phase = Duration::from_nanos((started.elapsed().as_nanos() % every.as_nanos().max(1)) as u64);

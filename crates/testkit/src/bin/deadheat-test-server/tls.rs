@@ -1,4 +1,4 @@
-//! TLS between a connection's socket and its requests. Knows no socket and no HTTP.
+//! TLS between a connection's socket and its requests. This module knows no socket and no HTTP.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use crate::options::{Options, TlsVersions};
 
 const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// What TLS needs to know, if the options want it at all; the certificates are made and written here.
+/// The TLS configuration, or `None` if the options do not enable TLS. Also creates and writes the certificates.
 pub(crate) fn config(options: &Options) -> io::Result<Option<Arc<ServerConfig>>> {
     if !options.tls {
         return Ok(None);
@@ -42,7 +42,7 @@ pub(crate) fn config(options: &Options) -> io::Result<Option<Arc<ServerConfig>>>
     Ok(Some(Arc::new(config)))
 }
 
-/// A certificate that a CA of our own signs.
+/// A certificate that the test CA signs.
 fn of_our_own(options: &Options) -> io::Result<Identity> {
     let authority = match &options.tls_dir {
         Some(folder) => Authority::in_folder(folder)?,
@@ -66,8 +66,8 @@ impl Tls {
         Ok(Self(Box::new(connection)))
     }
 
-    /// Takes bytes of the wire and appends what they say to `plain`; false when nothing more can come, be it that the
-    /// client said so or that TLS failed. There may be something for the wire even then.
+    /// Decrypts received bytes and appends the result to `plain`. Returns false when nothing more can arrive, because the
+    /// client closed the TLS session or TLS failed. Even then there may be bytes to send.
     pub(crate) fn receive(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> bool {
         while !wire.is_empty() {
             let read = self.0.read_tls(&mut wire).is_ok_and(|count| count > 0);
@@ -81,8 +81,8 @@ impl Tls {
         true
     }
 
-    /// Moves `plain` and whatever else there is to say onto the wire; after the `last` of it comes the word that this
-    /// was the end.
+    /// Encrypts `plain` and appends it to `wire`, with any pending TLS messages. If `last` is set, the message that closes
+    /// the TLS session follows.
     pub(crate) fn seal(&mut self, plain: &mut Vec<u8>, wire: &mut Vec<u8>, last: bool) -> io::Result<()> {
         self.0.writer().write_all(plain)?;
         plain.clear();
