@@ -320,7 +320,10 @@ fn gates_of_the_epochs() {
         let all = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
         all.for_each(|round| round.dropped = Some("steal of 9 %".into()));
         let few = few_of(&record);
-        assert!(few.remedy.starts_with("race again on a quieter machine"), "more time helps nobody: {few:?}");
+        assert!(
+            few.remedy.starts_with("race again on a quieter machine"),
+            "more time does not help: {few:?}"
+        );
         assert!(few.message.ends_with("6 more left out: nothing can be compared"), "{few:?}");
     }
     // One of six epochs is disturbed from its first round to its last.

@@ -78,7 +78,7 @@ fn dropped_rounds_are_left_out_for_both_sides_and_those_that_nobody_answered() {
     assert_eq!(paired[0].baseline, [&expected[..2], &expected[3..]].concat());
     let mut short = record.clone();
     short.plan.method.looks = vec![2, 4];
-    assert_eq!(pairs(&short).len(), 6, "an error, for whoever judges them");
+    assert_eq!(pairs(&short).len(), 6, "the judge refuses more epochs than the rules allow");
     short.out.push("gone".into());
     assert_eq!(pairs(&short).len(), 4, "no race has more epochs that count than its rules allow");
     // A contender without any answer in an epoch has no ratio, so the epoch counts for no pair.
@@ -156,7 +156,11 @@ fn requests_without_an_answer_are_the_slowest() {
     assert_eq!(p99(&record), all.value_at_quantile(0.99 * 1.005));
     assert!(p99(&record) > all.value_at_quantile(0.99));
     lose(&mut record, 0.02);
-    assert_eq!(p99(&record), all.max(), "it is one of those, and longer than all that is known");
+    assert_eq!(
+        p99(&record),
+        all.max(),
+        "the percentile lies among the unanswered requests, beyond all known latencies"
+    );
     record.epochs[0].rounds[0].dropped = Some("steal 9 %".into());
     assert_eq!(series::unanswered(&record.epochs[0], 1), 0);
     record.epochs[0].rounds[0].dropped = None;

@@ -326,7 +326,9 @@ fn a_quota_on_deadheat_itself_while_contenders_are_started() {
     let outcome = run.args(CORES).json_to("race.json").run();
     outcome.assert_status(3);
     kit.assert_nothing_left();
-    let found = |code: &str| findings(&outcome).iter().any(|one| one.0 == code);
+    let found = |code: &str| {
+        findings(&outcome).iter().any(|one| (one.0.as_str(), one.1.as_str()) == (code, "invalid"))
+    };
     if !found("throttled") && found("foreign-cpu") {
         skip_loudly!(
             "others use our cores: epochs are left out for that, or deadheat does not reach its quota"
@@ -446,7 +448,10 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     for contender in pilot["contenders"].as_array().unwrap() {
         let (name, handicap) = (contender["contender"].as_str().unwrap(), &contender["handicap"]);
         let [ratio, error] = ["ratio", "standard_error"].map(|key| handicap[key].as_f64().unwrap());
-        assert!(ratio - 2.0 * error < 0.95, "{name}: {handicap}");
+        if error > 0.05 {
+            skip_loudly!("the machine is too noisy to see what the handicap does")
+        }
+        assert!(ratio < 0.95, "{name}: {handicap}");
         let found =
             findings(&outcome).iter().any(|one| (one.0.as_str(), one.2.as_str()) == ("handicap", name));
         assert_eq!(found, 1.0 - ratio - 2.0 * error > 0.01, "{name}\n{outcome}");

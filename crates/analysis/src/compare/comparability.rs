@@ -300,7 +300,7 @@ fn own_warnings(report: &Report, which: &str, file: &str) -> Option<Finding> {
         codes.push("unfinished");
     }
     (!codes.is_empty()).then(|| {
-        let message = format!("the {which} record has warnings of its own: {}", codes.join(", "));
+        let message = format!("the {which} record has warnings: {}", codes.join(", "));
         Finding {
             remedy: format!("read them with: deadheat report {file}"),
             ..table::WARNINGS_IN_RECORD.warning(By::Compare, message)

@@ -328,7 +328,7 @@ fn disturbance(record: &DoctorRecord) -> Vec<Finding> {
     }
     if let Some(share) = noise.foreign_share.filter(|share| *share > table::FOREIGN_CPU.warn) {
         let named = named(&noise.busiest);
-        let who = if named.is_empty() { String::new() } else { format!("; the busiest: {named}") };
+        let busiest = if named.is_empty() { String::new() } else { format!("; the busiest: {named}") };
         let pids: Vec<String> = noise.busiest.iter().map(|one| one.pid.to_string()).collect();
         let which =
             if pids.is_empty() { "it".into() } else { format!("what you can spare of {}", pids.join(", ")) };
@@ -337,7 +337,7 @@ fn disturbance(record: &DoctorRecord) -> Vec<Finding> {
             ..table::FOREIGN_CPU.finding(
                 By::Doctor,
                 if share > table::FOREIGN_CPU.invalid { Severity::Invalid } else { Severity::Warn },
-                format!("other programs use {} of the time of deadheat's cores{who}", percent(share)),
+                format!("other programs use {} of the time of deadheat's cores{busiest}", percent(share)),
             )
         });
     }

@@ -164,7 +164,7 @@ pub static NOT_PINNED: Gate = Gate {
 /// `processors-sleep`.
 pub static PROCESSORS_SLEEP: Gate = Gate {
     race: Some(GateText {
-        warns: "idle processors of contenders [sleep](method.md#the-contenders-cores-stay-awake): an ordinary user on bare metal, `--cpu-latency any`, or contenders in a control group or session of their own",
+        warns: "idle processors of contenders [sleep](method.md#the-contenders-cores-stay-awake): an ordinary user on bare metal, `--cpu-latency any`, or contenders in another control group or session than deadheat",
         invalid: "",
         remedies: &[
             "race with --cpu-latency 0",

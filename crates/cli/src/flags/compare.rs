@@ -71,7 +71,7 @@ pub(crate) struct CompareFlags {
 }
 
 impl CompareFlags {
-    /// What is asked of the comparison of two races.
+    /// The options of the comparison of two races.
     pub(crate) fn asked(&self) -> CompareOptions {
         CompareOptions {
             map: self.map.clone(),

@@ -298,7 +298,9 @@ fn throttled(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
 /// Without control groups, signals freeze and thaw the contenders, and each of their threads runs for a moment to handle a signal. At a fixed
 /// rate, a slice may have only a few hundred requests to share that. The limit and both sizes are those of `bench/everybody.py`.
 fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
-    let by_signal = scene.record.machine.cgroup == CgroupKind::None;
+    if scene.record.machine.cgroup != CgroupKind::None {
+        return None;
+    }
     let is_cpu = scene.judged.contests.iter().any(|contest| contest.metric == Metric::Cpu);
     let (metrics, size) = if scene.plan.shape.is_closed() {
         (vec![Metric::Throughput, Metric::Cpu], "ratios of unlike servers may be 3 % off")
@@ -308,9 +310,6 @@ fn frozen_by_signal(scene: &Scene<'_>) -> Option<Reading> {
     } else {
         return None;
     };
-    if !by_signal {
-        return None;
-    }
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns;
     let short = slice_ns < SHORT_SLICE_NS;
     let so = if short { format!(": {size}") } else { String::new() };
