@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use deadheat_analysis::gates::table::{By, GATES};
 use deadheat_record::{METRICS, MetricRow, Unit};
+use deadheat_study::file::KEY_TABLES;
 use deadheat_testkit::{Invocation, Kit, Outcome, Running, free_port, skipped, turn, wait_until};
 use regex::Regex;
 use serde_json::Value;
@@ -369,6 +370,12 @@ fn made(name: &str) -> String {
             format!("| metric | what it is | unit in JSON | better |\n|---|---|---|---|\n{rows}")
         }
         "commands" => Known::ask().reference(),
+        keys if keys.starts_with("keys of ") => {
+            let table = KEY_TABLES.iter().find(|table| keys.ends_with(table.name)).unwrap();
+            let row = |(key, meaning): &(&str, &str)| format!("| `{key}` | {} |\n", cell(meaning));
+            let rows: String = table.keys.iter().map(row).collect();
+            format!("| key | meaning |\n|---|---|\n{rows}")
+        }
         other => panic!("nothing makes a part named {other}"),
     }
 }
@@ -391,7 +398,7 @@ fn what_the_programs_tables_make_is_current() {
             assert!(current == text, "{} is not current: UPDATE_DOCS=1 cargo test -p deadheat", page.name);
         }
     }
-    assert_eq!(found.len(), 6, "{found:?}");
+    assert_eq!(found.len(), 6 + KEY_TABLES.len(), "{found:?}");
 }
 
 #[test]

@@ -76,6 +76,21 @@ pub(crate) struct EpochRun<'a> {
     pub services: &'a [Box<dyn Process>],
 }
 
+/// Loads a contender, given by its place too, from a position in the order of requests. Returns the start of each slice, in nanoseconds
+/// since the epoch began, and its tally.
+pub(crate) type LoadSlice<'l> =
+    &'l mut dyn FnMut(usize, &mut LoadedContender, u64) -> Result<Vec<(u64, Tally)>, EpochError>;
+
+/// A slice of a round.
+pub(crate) struct PlayedSlice {
+    /// Its contender's place among those of the epoch.
+    pub place: usize,
+    /// What the generator counted.
+    pub tally: Tally,
+    /// The slice as the record keeps it.
+    pub slice: Slice,
+}
+
 /// The contenders of an epoch, all up and frozen, with their answers.
 pub(crate) struct ReadyContenders {
     /// In plan order.
@@ -414,48 +429,21 @@ impl EpochRun<'_> {
     ) -> Result<(Vec<Round>, Vec<ContenderReadings>), EpochError> {
         let count = self.plan().slices(self.scenario).rounds;
         let places: Vec<usize> = (0..loaded.len()).collect();
-        let mut measured: Vec<ContenderReadings> = loaded
-            .iter()
-            .map(|one| ContenderReadings::begin(one, self.watch, self.since(epoch_start)))
-            .collect();
+        let mut measured = self.begin(loaded, epoch_start);
         let mut rounds = Vec::new();
         let orders = schedule::rounds(&places, count, self.seed.rotate_left(17));
-        for (index, order) in orders.into_iter().enumerate() {
-            if index > 0 {
-                let at = self.since(epoch_start);
-                measured
-                    .iter_mut()
-                    .zip(loaded.iter())
-                    .for_each(|(one, loaded)| one.between_rounds(loaded, at));
-            }
-            // A frozen contender uses no CPU time before or after its slice.
-            let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect();
-            let before = self.watch.moment(self.with_services(&used_ns));
-            let (mut slices, mut tallies) = (Vec::new(), Vec::new());
-            for place in order {
-                let one = &mut loaded[place];
-                // All contenders of a round get the same part of the request order.
-                let position = schedule::derive_seed(self.seed, index, 0) >> 44;
-                let (host, stalled) = (self.watch.host(), self.watch.stalled());
-                let services_ns = self.services_ns();
-                let windows = self.load(one, position, epoch_start)?;
-                let used_before_ns = mem::replace(&mut used_ns[place], one.runner.process.cpu_ns().0);
-                let during_ns = used_ns[place].saturating_sub(used_before_ns);
-                let cpu_ns = (windows.len() == 1).then_some(during_ns);
-                let stalled_share = self.watch.stalled_share(stalled);
-                measured[place].see_host(self.watch.host().since(&host));
-                measured[place].see_services(services_ns.zip(self.services_ns()));
-                self.still_there(one, "in the middle of the race")?;
-                for (start_ns, tally) in windows {
-                    slices.push(slice_record(one.runner.contender, start_ns, &tally, cpu_ns, stalled_share));
-                    tallies.push((place, tally));
-                }
-            }
-            let seen = self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)));
-            let dropped =
-                dropped(&seen).or_else(|| stalled(&slices, self.plan().highest_quantile(self.scenario)?));
-            for (place, tally) in tallies {
-                measured[place].sum.add_if(tally, dropped.is_none());
+        for (index, order) in orders.iter().enumerate() {
+            let (played, seen) =
+                self.round((loaded, &mut measured), (index, order), epoch_start, &mut |_, one, position| {
+                    self.load(one, position, epoch_start)
+                })?;
+            let dropped = dropped(&seen).or_else(|| {
+                stalled(played.iter().map(|one| &one.slice), self.plan().highest_quantile(self.scenario)?)
+            });
+            let mut slices = Vec::new();
+            for one in played {
+                measured[one.place].sum.add_if(one.tally, dropped.is_none());
+                slices.push(one.slice);
             }
             let round = Round { slices, external: seen.reading, dropped };
             let rate =
@@ -466,9 +454,67 @@ impl EpochRun<'_> {
             let round = index as u32 + 1;
             observer.event(&Event::Round { round, rounds: count, epoch: self.number, rates: &rates });
         }
-        let at = self.since(epoch_start);
-        measured.iter_mut().zip(loaded.iter()).for_each(|(one, loaded)| one.end(loaded, at));
+        self.end(loaded, &mut measured, epoch_start);
         Ok((rounds, measured))
+    }
+
+    /// Reads what every contender has used before the first round.
+    pub(crate) fn begin(&self, loaded: &[LoadedContender], epoch_start: Duration) -> Vec<ContenderReadings> {
+        let begin = |one| ContenderReadings::begin(one, self.watch, self.since(epoch_start));
+        loaded.iter().map(begin).collect()
+    }
+
+    /// Reads what every contender has used after the last round.
+    pub(crate) fn end(
+        &self,
+        loaded: &[LoadedContender],
+        measured: &mut [ContenderReadings],
+        epoch_start: Duration,
+    ) {
+        let at = self.since(epoch_start);
+        measured.iter_mut().zip(loaded).for_each(|(one, loaded)| one.end(loaded, at));
+    }
+
+    /// Plays round `index` (from 0): loads the contenders of `order` in turn by `load`, and reads the machine meanwhile. `load` gets the
+    /// contender's place and the round's position in the order of requests, and returns the start and the tally of each slice.
+    ///
+    /// # Errors
+    /// When a contender drops out, or the user interrupts.
+    pub(crate) fn round(
+        &self,
+        (loaded, measured): (&mut [LoadedContender], &mut [ContenderReadings]),
+        (index, order): (usize, &[usize]),
+        epoch_start: Duration,
+        load: LoadSlice<'_>,
+    ) -> Result<(Vec<PlayedSlice>, Disturbance), EpochError> {
+        if index > 0 {
+            let at = self.since(epoch_start);
+            measured.iter_mut().zip(&*loaded).for_each(|(one, loaded)| one.between_rounds(loaded, at));
+        }
+        // All contenders of a round get the same part of the request order.
+        let position = schedule::derive_seed(self.seed, index, 0) >> 44;
+        // A frozen contender uses no CPU time before or after its slice.
+        let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect();
+        let before = self.watch.moment(self.with_services(&used_ns));
+        let mut played = Vec::new();
+        for &place in order {
+            let one = &mut loaded[place];
+            let (host, stalled) = (self.watch.host(), self.watch.stalled());
+            let services_ns = self.services_ns();
+            let slices = load(place, one, position)?;
+            let used_before_ns = mem::replace(&mut used_ns[place], one.runner.process.cpu_ns().0);
+            let during_ns = used_ns[place].saturating_sub(used_before_ns);
+            let cpu_ns = (slices.len() == 1).then_some(during_ns);
+            let stalled_share = self.watch.stalled_share(stalled);
+            measured[place].see_host(self.watch.host().since(&host));
+            measured[place].see_services(services_ns.zip(self.services_ns()));
+            self.still_there(one, "in the middle of the race")?;
+            played.extend(slices.into_iter().map(|(start_ns, tally)| {
+                let slice = slice_record(one.runner.contender, start_ns, &tally, cpu_ns, stalled_share);
+                PlayedSlice { place, tally, slice }
+            }));
+        }
+        Ok((played, self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)))))
     }
 
     /// Runs a contender's slice of a round, from a position in the requests. Returns its start, relative to the start of the epoch, and
@@ -540,8 +586,8 @@ pub(crate) fn dropped(seen: &Disturbance) -> Option<String> {
 
 /// Why a round is left out if the scenario reports a percentile: in one of its slices, a core stalled for a larger share than lies beyond
 /// the percentile, so that the stall itself could be the percentile.
-fn stalled(slices: &[Slice], quantile: f64) -> Option<String> {
-    let worst = slices.iter().filter_map(|slice| slice.stalled_share).reduce(f64::max)?;
+fn stalled<'s>(slices: impl Iterator<Item = &'s Slice>, quantile: f64) -> Option<String> {
+    let worst = slices.filter_map(|slice| slice.stalled_share).reduce(f64::max)?;
     too_still(worst, quantile)
 }
 
@@ -595,11 +641,11 @@ mod tests {
         let of = |shares: [Option<f64>; 2]| {
             shares.map(|share| slice_record(0, 0, &Tally::default(), None, share)).to_vec()
         };
-        let longest = stalled(&of([Some(0.024), Some(0.004)]), 0.99);
+        let longest = stalled(of([Some(0.024), Some(0.004)]).iter(), 0.99);
         assert_eq!(longest.unwrap(), "a core stood still for 2.4 % of a slice");
-        assert_eq!(stalled(&of([Some(0.0099), None]), 0.99), None);
-        assert_eq!(stalled(&of([Some(0.0099), None]), 0.5), None);
-        assert_eq!(stalled(&of([None, None]), 0.99), None, "nobody looked");
+        assert_eq!(stalled(of([Some(0.0099), None]).iter(), 0.99), None);
+        assert_eq!(stalled(of([Some(0.0099), None]).iter(), 0.5), None);
+        assert_eq!(stalled(of([None, None]).iter(), 0.99), None, "nobody looked");
     }
 
     /// Simulates `/proc/stat` of two processors with growing steal by the hypervisor. Two seconds pass each time.

@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use deadheat_load::Tally;
-use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slice, Slices, Trial, TrialEnd};
+use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slices, Trial, TrialEnd};
 use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
 
-use crate::epoch::{EpochError, EpochRun, dropped, lost, too_still};
+use crate::epoch::{EpochError, EpochRun, PlayedSlice, dropped, lost, too_still};
 use crate::events::{Event, Observer};
 use crate::loaded::{LoadTotals, LoadedContender, outcomes};
-use crate::readings::{ContenderReadings, slice_record};
+use crate::readings::ContenderReadings;
 use crate::schedule;
 
 /// Maximum share of a trial's requests that may fail.
@@ -50,10 +50,8 @@ impl EpochRun<'_> {
     ) -> Result<(Vec<Round>, Vec<ContenderReadings>), EpochError> {
         let failed = |error: PeakError| EpochError::Failed(format!("the search for a peak: {error}"));
         let slices = self.launcher.plan.slices(self.scenario);
-        let mut measured: Vec<ContenderReadings> = loaded
-            .iter()
-            .map(|one| ContenderReadings::begin(one, self.watch, self.since(epoch_start)))
-            .collect();
+        let slice_length = Duration::from_nanos(slices.slice_ns);
+        let mut measured = self.begin(loaded, epoch_start);
         let settings =
             loaded.iter().zip(warmups).map(|(one, warmup)| self.settings(one, warmup, objective, slices));
         let searches: Result<Vec<PeakSearch>, PeakError> = settings.map(PeakSearch::new).collect();
@@ -66,50 +64,43 @@ impl EpochRun<'_> {
             if open.is_empty() {
                 break;
             }
-            if !rounds.is_empty() {
-                let at = self.since(epoch_start);
-                measured
-                    .iter_mut()
-                    .zip(loaded.iter())
-                    .for_each(|(one, loaded)| one.between_rounds(loaded, at));
-            }
             observer.event(&Event::Doing(&format!("looking for the peak: trial {}", rounds.len() + 1)));
             let order = schedule::shuffled(&open, schedule::derive_seed(self.seed, rounds.len(), 1));
-            let before = self.watch.moment(self.ours_ns(loaded));
-            let mut tried = Vec::new();
-            for place in order {
-                let Some(trial) = searches[place].next() else { continue };
-                let start_ns = self.since(epoch_start).as_nanos() as u64;
-                let (host, stalled) = (self.watch.host(), self.watch.stalled());
-                let (tally, seen) =
-                    self.try_rate(&mut loaded[place], trial.rate_per_s, objective, slices, rounds.len())?;
-                let stalled_share = self.watch.stalled_share(stalled);
-                measured[place].see_host(self.watch.host().since(&host));
-                let tired = is_overworked(&seen, stalled_share, objective);
-                let mut slice =
-                    slice_record(loaded[place].runner.contender, start_ns, &tally, None, stalled_share);
-                slice.trial = Some(excused(seen, stalled_share, objective));
-                measured[place].sum.add_if(tally, false);
-                tried.push((place, slice, tired));
-            }
-            let seen = self.watch.between(&before, &self.watch.moment(self.ours_ns(loaded)));
+            let (played, seen) = self.round(
+                (loaded, &mut measured),
+                (rounds.len(), &order),
+                epoch_start,
+                &mut |place, one, position| {
+                    let Some(trial) = searches[place].next() else { return Ok(Vec::new()) };
+                    let length = trial_length(trial.rate_per_s, objective.quantile, slice_length);
+                    let start_ns = self.since(epoch_start).as_nanos() as u64;
+                    let tally = one.trial(trial.rate_per_s, length, position);
+                    Ok(vec![(start_ns, tally.map_err(|error| lost(&one.runner, &error))?)])
+                },
+            )?;
             let dropped = dropped(&seen);
-            for (place, slice, tired) in &mut tried {
-                let Some(trial) = &mut slice.trial else { continue };
+            let mut slices = Vec::new();
+            for PlayedSlice { place, tally, mut slice } in played {
+                let Some(trial) = searches[place].next() else { continue };
+                let seen = judged(&tally, trial.rate_per_s, objective);
+                let tired = is_overworked(&seen, slice.stalled_share, objective);
+                let mut trial = excused(seen, slice.stalled_share, objective);
                 if let Some(why) = &dropped {
                     (trial.end, trial.invalid) = (TrialEnd::Invalid, Some(why.clone()));
                 }
-                overworked[*place] = match trial.end {
-                    TrialEnd::Invalid => overworked[*place] + usize::from(*tired && dropped.is_none()),
+                overworked[place] = match trial.end {
+                    TrialEnd::Invalid => overworked[place] + usize::from(tired && dropped.is_none()),
                     TrialEnd::Pass | TrialEnd::Fail => 0,
                 };
-                searches[*place].record(trial.rate_per_s, outcome(trial.end)).map_err(failed)?;
+                searches[place].record(trial.rate_per_s, outcome(trial.end)).map_err(failed)?;
+                measured[place].sum.add_if(tally, false);
+                slice.trial = Some(trial);
+                slices.push(slice);
             }
-            let slices: Vec<Slice> = tried.into_iter().map(|(_, slice, _)| slice).collect();
             rounds.push(Round { slices, external: seen.reading, dropped });
         }
+        self.end(loaded, &mut measured, epoch_start);
         for (place, search) in searches.iter().enumerate() {
-            measured[place].end(&loaded[place], self.since(epoch_start));
             let peak = search.peak().map(|peak| record_of(peak, search.tried().len(), overworked[place]));
             measured[place].peak = peak;
         }
@@ -135,22 +126,6 @@ impl EpochRun<'_> {
         let cold = PeakSettings::cold(lowest, HIGHEST_PER_S, guess);
         PeakSettings { steps, most_repeats, factor: FIRST_FACTOR, ..cold }
     }
-
-    fn try_rate(
-        &self,
-        one: &mut LoadedContender,
-        rate_per_s: f64,
-        objective: &Objective,
-        slices: Slices,
-        round: usize,
-    ) -> Result<(Tally, Trial), EpochError> {
-        let length = trial_length(rate_per_s, objective.quantile, Duration::from_nanos(slices.slice_ns));
-        let position = schedule::derive_seed(self.seed, round, 0) >> 44;
-        let tally = one.trial(rate_per_s, length, position).map_err(|error| lost(&one.runner, &error))?;
-        self.still_there(one, "in the middle of the race")?;
-        let trial = seen(&tally, rate_per_s, objective);
-        Ok((tally, trial))
-    }
 }
 
 /// The length of a trial: long enough for the quantile at this rate, within bounds.
@@ -160,7 +135,7 @@ fn trial_length(rate_per_s: f64, quantile: f64, least: Duration) -> Duration {
 }
 
 /// Judges a trial by its tally.
-fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
+fn judged(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
     let all = tally.latency.histogram();
     let at = |quantile: f64| (!all.is_empty()).then(|| all.value_at_quantile(quantile));
     let (outcomes, quantile_ns) = (outcomes(tally), at(objective.quantile));
@@ -191,7 +166,7 @@ fn seen(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
     Trial { rate_per_s, quantile_ns, achieved_share, failed_share, end, invalid: ours }
 }
 
-/// Whether a trial, as returned by [`seen`], is invalid because it overloaded the generator and not because a core stalled.
+/// Whether a trial, as returned by [`judged`], is invalid because it overloaded the generator and not because a core stalled.
 fn is_overworked(trial: &Trial, stalled_share: Option<f64>, objective: &Objective) -> bool {
     let stood_still = stalled_share.is_some_and(|share| too_still(share, objective.quantile).is_some());
     trial.end == TrialEnd::Invalid && !stood_still
@@ -268,7 +243,7 @@ mod tests {
             tally.outcomes.timeout = timeouts;
             (0..1_000 - timeouts)
                 .for_each(|at| tally.latency.record(if at < slow { 20_000_000 } else { 1_000_000 }));
-            seen(&tally, 1_000.0, &objective).end
+            judged(&tally, 1_000.0, &objective).end
         };
         assert_eq!(of(9, 0, 0, 0.0), TrialEnd::Pass);
         assert_eq!(of(20, 0, 0, 0.0), TrialEnd::Fail);
@@ -333,7 +308,7 @@ mod tests {
                 tally.latency.record(latency_ns);
                 tally.own_lag.record(own_lag_ns);
             }
-            seen(&tally, 100.0, &objective).end
+            judged(&tally, 100.0, &objective).end
         };
         assert_eq!(of(12_000_000, 3_000_000), TrialEnd::Invalid);
         assert_eq!(of(12_000_000, 1_000_000), TrialEnd::Fail, "too late anyway");

@@ -58,7 +58,7 @@ impl EpochRun<'_> {
     /// # Errors
     /// When a contender does not start, or its answers are wrong.
     pub(crate) fn start_each(&self, observer: &mut dyn Observer) -> Result<Epoch, EpochError> {
-        self.round(observer, &|contender| {
+        self.one_value_each(observer, &|contender| {
             let log = format!("start-{}", self.number);
             let name = self.launcher.plan.contenders[contender].name.clone();
             let started = self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, false);
@@ -95,10 +95,10 @@ impl EpochRun<'_> {
         measure: &str,
         observer: &mut dyn Observer,
     ) -> Result<Epoch, EpochError> {
-        self.round(observer, &|contender| self.measured(contender, measure))
+        self.one_value_each(observer, &|contender| self.measured(contender, measure))
     }
 
-    fn round(
+    fn one_value_each(
         &self,
         observer: &mut dyn Observer,
         value: &dyn Fn(usize) -> Result<ContenderEpoch, EpochError>,

@@ -10,12 +10,10 @@ use toml::de::DeValue;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
+use super::keys;
 use super::model::Collector;
 use super::parts::env;
 use super::words::{nearest, one_of, shown};
-
-/// Keys of `collector` if it is a table.
-pub(super) const COLLECTOR: &[&str] = &["kind", "env"];
 
 /// Node.js accepts few V8 options from its environment, and `--trace-gc` is not among them. Therefore a module that needs no file sets the option
 /// before the server's own modules load. Deno has a separate variable for V8 options.
@@ -40,7 +38,7 @@ pub(super) fn collector(fields: &Fields<'_, '_>) -> Option<Collector> {
             Some(Collector { kind, env: usual(kind) })
         }
         DeValue::Table(table) => {
-            let inner = fields.inner(table, found.span(), "`collector`", COLLECTOR);
+            let inner = fields.inner(table, found.span(), &keys::COLLECTOR);
             let env = inner.get("env").map(|_| env(&inner));
             let kind = kind(&inner, &inner.required_text("kind", "{ kind = \"v8\" }"))?;
             Some(Collector { kind, env: env.unwrap_or_else(|| usual(kind)) })

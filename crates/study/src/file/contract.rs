@@ -10,71 +10,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::complaint::Complaint;
 use super::fields::{Fields, whole};
+use super::keys;
 use super::limits::limits;
 use super::model::{Claim, Probe, PublishedValue, Scenario};
 use super::scenario_reader;
 use super::traffic::{self, Written};
 use super::values;
 use super::words::{nearest, one_of, shown};
-
-/// Keys of `[[probe]]`.
-pub(super) const PROBE: &[&str] = &[
-    "name",
-    "method",
-    "path",
-    "paths_from",
-    "request_headers",
-    "request_body",
-    "status",
-    "headers",
-    "agree_headers",
-    "json",
-    "volatile",
-    "body",
-    "body_file",
-    "agree",
-    "under_load",
-];
-/// Keys of `[[scenario]]`.
-pub(super) const SCENARIO: &[&str] = &[
-    "name",
-    "connections",
-    "rate",
-    "arrivals",
-    "zipf",
-    "warm_up",
-    "requests",
-    "metrics",
-    "slo",
-    "sweep",
-    "ladder",
-    "rung",
-    "starts",
-    "measure",
-    "tls",
-    "cpus",
-    "cpuset",
-    "memory",
-];
-/// Keys of `[[claim]]`.
-pub(super) const CLAIM: &[&str] = &[
-    "source",
-    "contender",
-    "baseline",
-    "row",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "unit",
-    "scenario",
-    "baseline_scenario",
-    "note",
-];
-/// Keys of an entry of `volatile`.
-pub(super) const VOLATILE: &[&str] = &["path", "pattern", "not", "agree", "own"];
-/// Keys of an entry of `requests`.
-pub(super) const REQUEST: &[&str] = &["probe", "weight"];
 
 /// The default number of connections of a load.
 pub const CONNECTIONS: u32 = 64;
@@ -197,7 +139,7 @@ fn volatile(fields: &Fields<'_, '_>) -> Vec<Volatile> {
 }
 
 fn volatile_entry(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: Range<usize>) -> Volatile {
-    let fields = parent.inner(table, span, "an entry of `volatile`", VOLATILE);
+    let fields = parent.inner(table, span, &keys::VOLATILE);
     let path = fields.required_text("path", "path = \"$.token\"");
     if !path.get_ref().is_empty() {
         values::json_path(fields.reading(), path.get_ref(), path.span());
@@ -319,7 +261,7 @@ fn requests(fields: &Fields<'_, '_>) -> Option<Vec<Spanned<Share>>> {
 }
 
 fn request(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: Range<usize>) -> Spanned<Share> {
-    let fields = parent.inner(table, span, "an entry of `requests`", REQUEST);
+    let fields = parent.inner(table, span, &keys::REQUEST);
     let probe = fields.required_text("probe", "{ probe = \"search\", weight = 5 }");
     let weight = fields.whole("weight", 1, 1_000_000).map_or(1, Spanned::into_inner);
     Spanned::new(probe.span(), Share { probe: probe.into_inner(), weight })

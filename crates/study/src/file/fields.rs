@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::complaint::{Complaint, Mistakes, StudyError};
+use super::keys::KeyTable;
 use super::words::{nearest, one_of, shown};
 
 /// A file during reading, and the complaints so far.
@@ -86,20 +87,21 @@ pub(super) struct Fields<'r, 'd> {
 }
 
 impl<'r, 'd> Fields<'r, 'd> {
-    /// Opens a table. Complains about each key that is not in `allowed`.
+    /// Opens a table. Complains about each key that this kind of table does not have.
     pub(super) fn open(
         reading: &'r StudyReader<'r>,
         table: &'d DeTable<'d>,
         span: Range<usize>,
-        what: &'static str,
-        allowed: &[&str],
+        kind: &'static KeyTable,
     ) -> Self {
-        for key in table.keys().filter(|key| !allowed.contains(&key.get_ref().as_ref())) {
+        let what = kind.name;
+        let known = |key: &str| kind.words().any(|word| word == key);
+        for key in table.keys().filter(|key| !known(key.get_ref())) {
             let word = key.get_ref().as_ref();
             let title = format!("{what} has no key `{}`", shown(word));
             let complaint = Complaint::new(key.span(), title, "unknown key");
-            let complaint = complaint.meant(nearest(word, allowed.iter().copied()));
-            reading.complain(complaint.help(format!("its keys are {}", one_of(allowed.iter().copied()))));
+            let complaint = complaint.meant(nearest(word, kind.words()));
+            reading.complain(complaint.help(format!("its keys are {}", one_of(kind.words()))));
         }
         Self { reading, table, span, what }
     }
@@ -250,30 +252,24 @@ impl<'r, 'd> Fields<'r, 'd> {
     }
 
     /// A single table.
-    pub(super) fn table(&self, key: &str, what: &'static str, allowed: &[&str]) -> Option<Fields<'r, 'd>> {
-        let expected = format!("one table: {what}");
+    pub(super) fn table(&self, key: &str, kind: &'static KeyTable) -> Option<Fields<'r, 'd>> {
+        let expected = format!("one table: {}", kind.name);
         let table = self.typed(key, &expected, DeValue::as_table)?;
-        Some(Self::open(
-            self.reading,
-            table.get_ref(),
-            heading(table.span(), self.key_span(key)),
-            what,
-            allowed,
-        ))
+        Some(Self::open(self.reading, table.get_ref(), heading(table.span(), self.key_span(key)), kind))
     }
 
     /// Any number of tables.
-    pub(super) fn tables(&self, key: &str, what: &'static str, allowed: &[&str]) -> Vec<Fields<'r, 'd>> {
-        let expected = format!("a list of tables, each beginning with {what}");
+    pub(super) fn tables(&self, key: &str, kind: &'static KeyTable) -> Vec<Fields<'r, 'd>> {
+        let expected = format!("a list of tables, each beginning with {}", kind.name);
         if let Some(table) = self.get(key).filter(|value| value.get_ref().is_table()) {
             let place = heading(table.span(), self.key_span(key));
             let complaint =
                 Complaint::new(place, format!("there can be several {key}s"), "found a single table");
-            self.complain(complaint.help(format!("write {what}, with two brackets")));
+            self.complain(complaint.help(format!("write {}, with two brackets", kind.name)));
             return Vec::new();
         }
         let Some(list) = self.items(key, &expected) else { return Vec::new() };
-        self.each_table(key, list.get_ref(), &expected, what, allowed)
+        self.each_table(key, list.get_ref(), &expected, kind)
     }
 
     fn each_table(
@@ -281,28 +277,21 @@ impl<'r, 'd> Fields<'r, 'd> {
         key: &str,
         list: &'d [Spanned<DeValue<'d>>],
         expected: &str,
-        what: &'static str,
-        allowed: &[&str],
+        kind: &'static KeyTable,
     ) -> Vec<Fields<'r, 'd>> {
         let open = |item: &'d Spanned<DeValue<'d>>| {
             let table = item.get_ref().as_table();
             if table.is_none() {
                 self.wrong(key, expected, item);
             }
-            table.map(|table| Self::open(self.reading, table, item.span(), what, allowed))
+            table.map(|table| Self::open(self.reading, table, item.span(), kind))
         };
         list.iter().filter_map(open).collect()
     }
 
     /// Opens a table inside the list `key` of this table.
-    pub(super) fn inner(
-        &self,
-        item: &'d DeTable<'d>,
-        span: Range<usize>,
-        what: &'static str,
-        allowed: &[&str],
-    ) -> Self {
-        Self::open(self.reading, item, span, what, allowed)
+    pub(super) fn inner(&self, item: &'d DeTable<'d>, span: Range<usize>, kind: &'static KeyTable) -> Self {
+        Self::open(self.reading, item, span, kind)
     }
 }
 

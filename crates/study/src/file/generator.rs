@@ -9,9 +9,6 @@ use super::parts::{folder, needs};
 use super::values;
 use super::words::{nearest, one_of, shown};
 
-/// Keys of `[[generator]]`.
-pub(super) const GENERATOR: &[&str] =
-    &["name", "command", "folder", "needs", "reads", "connections", "duration", "body_bytes", "published"];
 /// The default duration of one run, in seconds.
 const DURATION_S: f64 = 3.0;
 /// The default size of the null server's body, in bytes.

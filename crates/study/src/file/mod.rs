@@ -7,10 +7,9 @@ mod check;
 mod collector;
 mod complaint;
 mod contract;
-#[cfg(test)]
-mod documented;
 mod fields;
 mod generator;
+mod keys;
 mod limits;
 mod model;
 mod objective;
@@ -27,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 pub use complaint::{Complaint, StudyError};
 pub use contract::{AGREE_HEADERS, CONNECTIONS};
+pub use keys::{KEY_TABLES, KeyTable};
 pub use model::{
     Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Scenario, Service, Study, Sweep,
 };
@@ -38,20 +38,6 @@ use fields::{Fields, StudyReader};
 
 /// The name of the file in a study's folder.
 pub const FILE_NAME: &str = "study.toml";
-
-/// Keys and tables of the file.
-const TABLES: &[&str] = &[
-    "name",
-    "title",
-    "machine_matches",
-    "dataset",
-    "service",
-    "contender",
-    "probe",
-    "scenario",
-    "claim",
-    "generator",
-];
 
 /// The study file of `path`: the file itself, or `study.toml` in the folder.
 pub fn file_of(path: &Path) -> PathBuf {
@@ -90,8 +76,8 @@ pub fn parse(text: &str, path: &str, folder: &Path) -> Result<Study, StudyError>
 }
 
 fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &StudyReader<'_>) -> Study {
-    let top = Fields::open(reading, document.get_ref(), 0..0, "a study", TABLES);
-    let dataset = top.table("dataset", "[dataset]", parts::DATASET).map(|fields| parts::dataset(&fields));
+    let top = Fields::open(reading, document.get_ref(), 0..0, &keys::STUDY);
+    let dataset = top.table("dataset", &keys::DATASET).map(|fields| parts::dataset(&fields));
     top.some_tables("contender", "command = \"node server.mjs\"");
     top.some_tables("probe", "path = \"/\"");
     Study {
@@ -101,23 +87,11 @@ fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &StudyReader<'
         machine_matches: top.flag("machine_matches").is_some_and(toml::Spanned::into_inner),
         folder: reading.folder().to_owned(),
         dataset,
-        services: top.tables("service", "[[service]]", parts::SERVICE).iter().map(parts::service).collect(),
-        contenders: top
-            .tables("contender", "[[contender]]", parts::CONTENDER)
-            .iter()
-            .map(parts::contender)
-            .collect(),
-        probes: top.tables("probe", "[[probe]]", contract::PROBE).iter().map(contract::probe).collect(),
-        scenarios: top
-            .tables("scenario", "[[scenario]]", contract::SCENARIO)
-            .iter()
-            .map(contract::scenario)
-            .collect(),
-        claims: top.tables("claim", "[[claim]]", contract::CLAIM).iter().map(contract::claim).collect(),
-        generators: top
-            .tables("generator", "[[generator]]", generator::GENERATOR)
-            .iter()
-            .map(generator::generator)
-            .collect(),
+        services: top.tables("service", &keys::SERVICE).iter().map(parts::service).collect(),
+        contenders: top.tables("contender", &keys::CONTENDER).iter().map(parts::contender).collect(),
+        probes: top.tables("probe", &keys::PROBE).iter().map(contract::probe).collect(),
+        scenarios: top.tables("scenario", &keys::SCENARIO).iter().map(contract::scenario).collect(),
+        claims: top.tables("claim", &keys::CLAIM).iter().map(contract::claim).collect(),
+        generators: top.tables("generator", &keys::GENERATOR).iter().map(generator::generator).collect(),
     }
 }

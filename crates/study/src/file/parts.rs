@@ -8,35 +8,11 @@ use toml::de::DeTable;
 use super::collector::collector;
 use super::complaint::Complaint;
 use super::fields::Fields;
+use super::keys;
 use super::model::{Contender, Dataset, Need, NeedKind, Service};
 use super::services::ending;
 use super::values;
 use super::words::shown;
-
-/// Keys of `[dataset]`.
-pub(super) const DATASET: &[&str] = &["command", "inputs", "output", "tmpfs"];
-/// Keys of `[[service]]`.
-pub(super) const SERVICE: &[&str] =
-    &["name", "command", "folder", "env", "port", "socket", "ready", "stop", "signal", "grace"];
-/// Keys of `[[contender]]`.
-pub(super) const CONTENDER: &[&str] = &[
-    "name",
-    "command",
-    "folder",
-    "env",
-    "needs",
-    "version",
-    "build",
-    "services",
-    "measures",
-    "artefact",
-    "collector",
-    "tls",
-    "port",
-    "socket",
-];
-/// Keys of an entry of `needs`.
-pub(super) const NEED: &[&str] = &["file", "program", "remedy"];
 
 /// The study's name. Default: the name of its folder.
 pub(super) fn study_name(fields: &Fields<'_, '_>) -> String {
@@ -200,7 +176,7 @@ pub(super) fn needs(fields: &Fields<'_, '_>) -> Vec<Need> {
 }
 
 fn need(parent: &Fields<'_, '_>, table: &DeTable<'_>, span: std::ops::Range<usize>) -> Option<Need> {
-    let fields = parent.inner(table, span, "a need", NEED);
+    let fields = parent.inner(table, span, &keys::NEED);
     let remedy = fields.text("remedy").map(Spanned::into_inner);
     let (kind, usual) = match (fields.text("file"), fields.text("program")) {
         (Some(file), None) => {

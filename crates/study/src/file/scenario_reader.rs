@@ -6,6 +6,7 @@ use toml::Spanned;
 use super::complaint::Complaint;
 use super::contract::MOST_CONNECTIONS;
 use super::fields::{Fields, number};
+use super::keys;
 use super::limits::{LEAST_CPUS, MOST_CPUS};
 use super::model::Sweep;
 use super::words::{nearest, one_of, shown};
@@ -91,15 +92,15 @@ const SWEEP: &str = "sweep = { connections = [1, 8, 64] }";
 
 /// Reads `sweep`, such as `{ connections = [1, 8, 64] }`.
 pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
-    let words = Axis::ALL.map(Axis::word);
     let table = fields.members("sweep", "a table, such as { connections = [1, 8, 64] }")?;
-    let inner = fields.inner(table, fields.key_span("sweep"), "a sweep", &words);
+    let inner = fields.inner(table, fields.key_span("sweep"), &keys::SWEEP);
     let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|axis| inner.get(axis.word()).is_some()).collect();
     let &[axis] = axes.as_slice() else {
         let found = if axes.is_empty() { "no setting here" } else { "more than one setting here" };
         let complaint =
             Complaint::new(fields.key_span("sweep"), "a sweep must vary exactly one setting", found);
-        fields.complain(complaint.help(format!("write {}, for example: {SWEEP}", one_of(words))));
+        fields
+            .complain(complaint.help(format!("write {}, for example: {SWEEP}", one_of(keys::SWEEP.words()))));
         return None;
     };
     let values = values(&inner, axis)?;
