@@ -93,9 +93,13 @@ http {
 }
 NGINX
 
+# php-fpm calls setsid(2), also in the foreground. The kernel would then share a core between its session and deadheat's, so that the
+# threads that keep the core awake would cost it time. The leader of a process group cannot leave its session; `set -m` makes it one.
+set -m
 "$fpm" --nodaemonize ${as_root:+--allow-to-run-as-root} --fpm-config "$run/fpm.conf" \
     -d expose_php=0 -d opcache.enable=1 -d opcache.validate_timestamps=0 -d zlib.output_compression=0 &
 children+=($!)
+set +m
 socket_of "${children[0]}" "$run/fpm.sock"
 "$nginx" -e stderr -p "$run" -c "$run/nginx.conf" &
 children+=($!)

@@ -48,8 +48,7 @@ impl Judge {
     /// # Errors
     /// When the rules are not valid.
     pub fn new(method: &Method) -> Result<Self, RulesError> {
-        let rules =
-            StoppingRules::ending_at_the_last(&method.looks, method.alpha, method.margin, method.seed);
+        let rules = StoppingRules::ending_at_the_last(&method.looks, method.alpha, method.margin);
         Ok(Self { referee: Referee::new(rules)? })
     }
 

@@ -1,29 +1,31 @@
 //! Group-sequential boundaries: how large |t| must be at each look, so that all looks together have an error rate of at most `alpha`.
 //!
-//! Owns the spending of alpha over looks and the simulation that turns it into critical values. It must not know
+//! Owns the spending of alpha over looks and the law of t that turns it into critical values. It must not know
 //! epochs, pairs or verdicts; a look is a number of observations.
 //!
 //! Observations are Gaussian with unknown mean and variance, t = sqrt(n) * mean / sd over the first n. Spending follows
 //! Lan and DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70 (1983), with the power family of
 //! Kim and DeMets (1987): after n of N observations, alpha * (n/N)^2 is spent. The published tables assume known
-//! variance and are too lenient at six observations, so this module simulates the paths of t themselves. The first look needs no
-//! simulation (Student's t is exact), and the Bonferroni bound, which is exact too, caps every later look.
+//! variance and are too lenient at six observations, so this module computes the law of the t values themselves.
+//!
+//! Without a true difference, t after n observations depends on the earlier ones only through t after n - 1 of them, because
+//! their total sum of squares is independent of every statistic that does not change with the scale (Basu 1955). So the law is
+//! computed by recursive numerical integration, as Armitage, McPherson and Rowe, "Repeated significance tests on accumulating
+//! data", Journal of the Royal Statistical Society A 132 (1969), do for known variance.
 
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rand_distr::{ChiSquared, Distribution, StandardNormal};
+use std::f64::consts::FRAC_PI_2;
+use std::sync::OnceLock;
 
-use crate::student::two_sided_quantile;
+use crate::student::{two_sided_tail, upper_quantile_at};
 
-/// The default number of paths. The boundaries then have a standard error of 0.4 % at the second look and of
-/// at most 0.2 % at later ones.
-pub const DEFAULT_PATHS: usize = 1 << 20;
+/// Cells of the grid over |t|. Twice as many change no boundary by over 0.1 %.
+const CELLS: usize = 160;
 
-/// Fewer paths than this in a tail do not determine its quantile; the Bonferroni bound replaces it.
-const RESOLVED: f64 = 400.0;
+/// The grid ends where a single look would go with this chance.
+const BEYOND: f64 = 1e-9;
 
-/// The paths kept at each look reach further into the centre than `tail` by this factor, to allow for the noise of the simulation.
-const SLACK: f64 = 1.3;
+/// Points of the table of an angle's distribution.
+const ANGLES: usize = 4096;
 
 /// The fraction of alpha that is spent by each look: (n/N)^2.
 ///
@@ -37,188 +39,208 @@ pub fn spent_by(n: usize, max: usize) -> f64 {
     if n >= max { 1.0 } else { (n as f64 / max as f64).powi(2) }
 }
 
-/// Critical values for |t|, one for each look.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Boundaries {
-    looks: Vec<usize>,
-    critical: Vec<f64>,
+/// The law of t over a growing number of observations without a true difference.
+#[derive(Debug)]
+pub struct SequentialT {
+    /// Degrees of freedom with which the variance was known before the first observation.
+    prior: f64,
+    first: usize,
+    /// From `first` observations to one more, and so on.
+    steps: Vec<OnceLock<Step>>,
 }
 
-impl Boundaries {
-    /// The critical values, in the order of the looks. Positive; infinite at a look that spends nothing.
-    pub fn values(&self) -> &[f64] {
-        &self.critical
-    }
-
-    /// The critical value at the look after `n` observations; `None` if there is no such look.
-    pub fn at(&self, n: usize) -> Option<f64> {
-        self.looks.iter().position(|&look| look == n).map(|k| self.critical[k])
-    }
+/// The chances of going from each cell of |t| to each cell after one more observation.
+#[derive(Debug)]
+struct Step {
+    /// `[from][to]`; what is missing to 1 goes beyond the grid.
+    chances: Vec<[f64; CELLS]>,
 }
 
-/// Simulated paths of |t| without a true difference; only the outer tail at each look is kept.
-#[derive(Debug, Clone)]
-pub struct Paths {
-    looks: Vec<usize>,
-    count: usize,
-    tail: f64,
-    /// For each look, (|t|, path) with the largest |t| first.
-    extremes: Vec<Vec<(f64, u32)>>,
-}
-
-impl Paths {
-    /// Draws `count` paths and takes looks at each after `looks` observations. The same arguments give the same paths.
-    ///
-    /// `looks` strictly increasing from at least 2; `count` at most 2^32; `tail` in (0, 1] is the largest alpha for
-    /// [`Self::boundaries`] (for a larger alpha, the boundaries are too wide, never too narrow).
+impl SequentialT {
+    /// For looks from `first` observations, at least 2, to `most`. `prior` is the number of degrees of freedom with which the
+    /// variance is known without these observations, at least 0: sd^2 is then the mean of both, weighted by their degrees of freedom.
     ///
     /// # Panics
-    /// If the looks do not strictly increase from at least 2.
-    pub fn simulate(looks: &[usize], seed: u64, count: usize, tail: f64) -> Self {
-        let increase =
-            looks.first().is_none_or(|&n| n >= 2) && looks.windows(2).all(|pair| pair[0] < pair[1]);
-        assert!(increase, "looks must strictly increase from at least 2, found {looks:?}");
-        let count = count.min(u32::MAX as usize);
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let steps = steps(looks, (tail * SLACK).min(1.0));
-        let mut extremes: Vec<Vec<(f64, u32)>> = vec![Vec::new(); steps.len()];
-        for path in 0..count as u32 {
-            let mut sums = Moments::default();
-            for (step, kept) in steps.iter().zip(&mut extremes) {
-                sums.add(step, &mut rng);
-                let squared = sums.t_squared();
-                if squared >= step.keep_squared {
-                    kept.push((squared.sqrt(), path));
-                }
-            }
-        }
-        for kept in &mut extremes {
-            kept.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        }
-        Self { looks: looks.to_vec(), count, tail, extremes }
+    /// If `first` is under 2.
+    pub fn new(first: usize, most: usize, prior: f64) -> Self {
+        assert!(first >= 2, "a spread takes two observations, found a look at {first}");
+        let steps = (first..most).map(|_| OnceLock::new()).collect();
+        Self { prior, first, steps }
     }
 
-    /// The critical values that spend `alpha` (two-sided) according to `spend`: the fraction of alpha that is spent by
-    /// each look, not decreasing, 1 at the last (see [`quadratic_spend`]).
+    /// The critical values of |t| that spend `spend[i]` (a probability, not a fraction of one) at the look after `looks[i]` observations.
     ///
-    /// The value of a look is the quantile of |t| among the paths that no earlier look has stopped, chosen so
-    /// that it spends exactly this look's part. Looks without a fraction get no value.
-    pub fn boundaries(&self, alpha: f64, spend: &[f64]) -> Boundaries {
-        let mut walk = Walk::over(self);
-        let mut before = 0.0;
-        let mut critical = Vec::with_capacity(spend.len());
-        for (look, &spent) in spend.iter().take(self.looks.len()).enumerate() {
-            let value = walk.critical(look, alpha * (spent - before).max(0.0));
-            walk.stop_beyond(look, value);
-            critical.push(value);
-            before = spent;
+    /// `looks` strictly increases within the range given to [`Self::new`]. The value of a look is the quantile of |t| among the paths that
+    /// no earlier look has stopped. It is infinite at a look that spends nothing.
+    ///
+    /// # Panics
+    /// If the looks do not strictly increase, or leave the range.
+    pub fn boundaries(&self, looks: &[usize], spend: &[f64]) -> Vec<f64> {
+        let increase = looks.windows(2).all(|pair| pair[0] < pair[1]);
+        let within = looks.iter().all(|n| (self.first..=self.first + self.steps.len()).contains(n));
+        assert!(increase && within, "looks must strictly increase within the range, found {looks:?}");
+        let mut walk = Vec::<f64>::new();
+        let (mut at, mut critical) = (0, Vec::new());
+        for (&n, &spend) in looks.iter().zip(spend) {
+            if walk.is_empty() {
+                (walk, at) = (self.start(n), n);
+            }
+            while at < n {
+                walk = self.step(at).walked(&walk);
+                at += 1;
+            }
+            // No look may spend more than a single test at its level would.
+            let most = upper_quantile_at(spend / 2.0, self.degrees(n));
+            let limit = match spend > 0.0 && !critical.is_empty() {
+                true => self.stop_at(&walk, n, spend).min(most),
+                false => most,
+            };
+            self.stop(&mut walk, n, limit);
+            critical.push(limit);
         }
-        Boundaries { looks: self.looks[..critical.len()].to_vec(), critical }
+        critical
     }
 
-    /// The critical value at the last look when the earlier values are fixed as `earlier`, and `increment` of
-    /// alpha is left: for an unplanned final look, at a size that does not depend on the data.
-    pub fn last_boundary(&self, earlier: &[f64], increment: f64) -> f64 {
-        let Some(last) = self.looks.len().checked_sub(1) else { return f64::INFINITY };
-        let mut walk = Walk::over(self);
-        for (look, &value) in earlier.iter().take(last).enumerate() {
-            walk.stop_beyond(look, value);
+    /// Degrees of freedom of t after `n` observations.
+    fn degrees(&self, n: usize) -> f64 {
+        self.prior + n as f64 - 1.0
+    }
+
+    /// A cell's width after `n` observations. The grid divides atan(|t| / sqrt(degrees)), which has no end where t has none.
+    fn width(&self, n: usize) -> f64 {
+        let degrees = self.degrees(n);
+        (upper_quantile_at(BEYOND, degrees) / degrees.sqrt()).atan() / CELLS as f64
+    }
+
+    /// The distribution of |t| over the cells after `n` observations, without any look before.
+    fn start(&self, n: usize) -> Vec<f64> {
+        let (width, degrees) = (self.width(n), self.degrees(n));
+        let tail = |edge: usize| two_sided_tail((edge as f64 * width).tan() * degrees.sqrt(), degrees);
+        (0..CELLS).map(|cell| tail(cell) - tail(cell + 1)).collect()
+    }
+
+    fn step(&self, n: usize) -> &Step {
+        self.steps[n - self.first].get_or_init(|| Step::new(n, self.prior, self.width(n), self.width(n + 1)))
+    }
+
+    /// The value of |t| that a share `spend` of all paths exceeds, of those that are left.
+    fn stop_at(&self, left: &[f64], n: usize, spend: f64) -> f64 {
+        let mut beyond = 0.0;
+        for (cell, mass) in left.iter().enumerate().rev() {
+            if beyond + mass > spend {
+                // Tails fall by a constant factor over a short distance.
+                let share =
+                    if beyond > 0.0 { (spend / beyond).ln() / (mass / beyond).ln_1p() } else { spend / mass };
+                return ((cell as f64 + 1.0 - share) * self.width(n)).tan() * self.degrees(n).sqrt();
+            }
+            beyond += mass;
         }
-        walk.critical(last, increment)
+        0.0
     }
 
-    /// The largest alpha that these paths support.
-    pub fn tail(&self) -> f64 {
-        self.tail
-    }
-}
-
-/// The random values between two looks: a group's mean and sum of squares, instead of each observation.
-struct Step {
-    size: f64,
-    squares: Option<ChiSquared<f64>>,
-    keep_squared: f64,
-}
-
-fn steps(looks: &[usize], keep: f64) -> Vec<Step> {
-    let mut before = 0;
-    let step = |&look: &usize| {
-        let size = look - before;
-        before = look;
-        let squares = if size > 1 { ChiSquared::new((size - 1) as f64).ok() } else { None };
-        Step { size: size as f64, squares, keep_squared: two_sided_quantile(keep, look - 1).powi(2) }
-    };
-    looks.iter().map(step).collect()
-}
-
-/// Count, mean and sum of squared deviations of the observations so far.
-#[derive(Default)]
-struct Moments {
-    n: f64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Moments {
-    /// Adds a group of standard normal observations: its mean and its sum of squares are independent, normal and
-    /// chi-squared (Cochran), and are merged by the formula of Chan, Golub and LeVeque (1979).
-    fn add(&mut self, step: &Step, rng: &mut ChaCha8Rng) {
-        let z: f64 = StandardNormal.sample(rng);
-        let within = step.squares.as_ref().map_or(0.0, |chi| chi.sample(rng));
-        let delta = z / step.size.sqrt() - self.mean;
-        let n = self.n + step.size;
-        self.mean += delta * step.size / n;
-        self.squares += within + delta * delta * self.n * step.size / n;
-        self.n = n;
-    }
-
-    fn t_squared(&self) -> f64 {
-        self.n * self.mean * self.mean * (self.n - 1.0) / self.squares
-    }
-}
-
-/// The looks in order, with the paths that earlier looks have stopped.
-struct Walk<'a> {
-    paths: &'a Paths,
-    stopped: Vec<bool>,
-}
-
-impl<'a> Walk<'a> {
-    fn over(paths: &'a Paths) -> Self {
-        Self { paths, stopped: vec![false; paths.count] }
-    }
-
-    fn critical(&self, look: usize, increment: f64) -> f64 {
-        let bonferroni = two_sided_quantile(increment, self.paths.looks[look] - 1);
-        let wanted = increment * self.paths.count as f64;
-        if look == 0 || wanted < RESOLVED {
-            return bonferroni;
+    /// Stops the paths beyond `critical`.
+    fn stop(&self, left: &mut [f64], n: usize, critical: f64) {
+        let place = (critical / self.degrees(n).sqrt()).atan() / self.width(n);
+        for (cell, mass) in left.iter_mut().enumerate() {
+            *mass *= (place - cell as f64).clamp(0.0, 1.0);
         }
-        let running = |&&(_, path): &&(f64, u32)| !self.stopped[path as usize];
-        let beyond = self.paths.extremes[look].iter().filter(running).nth(wanted as usize);
-        beyond.map_or(bonferroni, |&(t, _)| t.min(bonferroni))
+    }
+}
+
+impl Step {
+    /// From `n` observations to one more. With T the sum of all squares, that of the prior included, and S the sum of the observations,
+    /// r = S / sqrt(n T). The next observation is sqrt(T') sin(phi) and T = T' cos(phi)^2, where phi in (-pi/2, pi/2) has a density
+    /// proportional to cos(phi)^(prior + n - 1) and is independent of r. So r' = (r sqrt(n) cos(phi) + sin(phi)) / sqrt(n + 1).
+    fn new(n: usize, prior: f64, from: f64, to: f64) -> Self {
+        let angle = Angle::new(prior + n as f64 - 1.0);
+        let row = |cell: usize| {
+            let x = ((cell as f64 + 0.5) * from).sin() * (n as f64).sqrt();
+            let (reach, centre) = (x.hypot(1.0), 1.0_f64.atan2(x));
+            // x cos(phi) + sin(phi) = reach * cos(phi - centre).
+            let above = |value: f64| {
+                let share = value / reach;
+                match share.abs() < 1.0 {
+                    true => angle.below(centre + share.acos()) - angle.below(centre - share.acos()),
+                    false => f64::from(u8::from(share <= -1.0)),
+                }
+            };
+            let tail = |edge: usize| {
+                let value = (edge as f64 * to).sin() * (n as f64 + 1.0).sqrt();
+                above(value) + 1.0 - above(-value)
+            };
+            let mut before = 1.0;
+            std::array::from_fn(|cell| {
+                let after = tail(cell + 1);
+                let mass = (before - after).max(0.0);
+                before = after;
+                mass
+            })
+        };
+        Self { chances: (0..CELLS).map(row).collect() }
     }
 
-    fn stop_beyond(&mut self, look: usize, critical: f64) {
-        for &(_, path) in self.paths.extremes[look].iter().take_while(|(t, _)| *t > critical) {
-            self.stopped[path as usize] = true;
+    fn walked(&self, from: &[f64]) -> Vec<f64> {
+        let mut to = vec![0.0; CELLS];
+        for (mass, chances) in from.iter().zip(&self.chances).filter(|(mass, _)| **mass > 0.0) {
+            to.iter_mut().zip(chances).for_each(|(sum, chance)| *sum += mass * chance);
         }
+        to
+    }
+}
+
+/// The distribution of an angle in (-pi/2, pi/2) whose density is proportional to a power of its cosine.
+struct Angle {
+    /// P(angle <= x) at equal steps from 0 to pi/2.
+    below: Vec<f64>,
+}
+
+impl Angle {
+    fn new(power: f64) -> Self {
+        let step = FRAC_PI_2 / ANGLES as f64;
+        let density = |at: f64| (at * step).cos().max(0.0).powf(power);
+        let mut below = vec![0.0];
+        for cell in 0..ANGLES {
+            let left = cell as f64;
+            // Simpson's rule.
+            let mass = density(left) + 4.0 * density(left + 0.5) + density(left + 1.0);
+            below.push(below[cell] + mass);
+        }
+        let half = below[ANGLES];
+        below.iter_mut().for_each(|sum| *sum = 0.5 + 0.5 * *sum / half);
+        Self { below }
+    }
+
+    fn below(&self, angle: f64) -> f64 {
+        let place = angle.abs().min(FRAC_PI_2) / FRAC_PI_2 * ANGLES as f64;
+        let cell = (place as usize).min(ANGLES - 1);
+        let share = place - cell as f64;
+        let below = self.below[cell] + share * (self.below[cell + 1] - self.below[cell]);
+        if angle < 0.0 { 1.0 - below } else { below }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::student::two_sided_quantile;
     use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{ChiSquared, Distribution, StandardNormal};
     use std::sync::LazyLock;
 
     const LOOKS: [usize; 6] = [6, 10, 15, 20, 25, 30];
 
-    /// Simulated once for all tests of this file.
-    static PATHS: LazyLock<Paths> = LazyLock::new(|| Paths::simulate(&LOOKS, 1, DEFAULT_PATHS, 0.5));
+    static LAW: LazyLock<SequentialT> = LazyLock::new(|| SequentialT::new(6, 30, 0.0));
 
-    fn standard(alpha: f64) -> Boundaries {
-        PATHS.boundaries(alpha, &quadratic_spend(&LOOKS, 30))
+    fn increments(alpha: f64, looks: &[usize], max: usize) -> Vec<f64> {
+        let mut before = 0.0;
+        let part = |spent: f64| alpha * (spent - std::mem::replace(&mut before, spent));
+        quadratic_spend(looks, max).into_iter().map(part).collect()
+    }
+
+    fn standard(alpha: f64) -> Vec<f64> {
+        LAW.boundaries(&LOOKS, &increments(alpha, &LOOKS, 30))
     }
 
     #[test]
@@ -229,23 +251,44 @@ mod tests {
         ];
         for (alpha, expected) in tables {
             let found = standard(alpha);
-            for (value, table) in found.values().iter().zip(expected) {
-                assert!((value / table - 1.0).abs() < 0.01, "alpha {alpha}: {found:?} against {expected:?}");
+            for (value, table) in found.iter().zip(expected) {
+                assert!((value / table - 1.0).abs() < 0.005, "alpha {alpha}: {found:?} against {expected:?}");
             }
         }
     }
 
+    /// Draws paths, and counts those that leave the boundaries.
+    fn simulated(prior: f64, looks: &[usize], critical: &[f64], paths: usize) -> f64 {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let normal = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
+        let known = |rng: &mut ChaCha8Rng| match prior > 0.0 {
+            true => ChiSquared::new(prior).unwrap().sample(rng),
+            false => 0.0,
+        };
+        let leaves = |rng: &mut ChaCha8Rng| {
+            let (mut sum, mut squares) = (0.0, known(rng));
+            (1..=looks[looks.len() - 1]).any(|n| {
+                let x = normal(rng);
+                (sum, squares) = (sum + x, squares + x * x);
+                let count = n as f64;
+                let variance = (squares - sum * sum / count) / (prior + count - 1.0);
+                let at = looks.iter().position(|&look| look == n);
+                at.is_some_and(|at| sum.abs() / (count * variance).sqrt() > critical[at])
+            })
+        };
+        (0..paths).filter(|_| leaves(&mut rng)).count() as f64 / paths as f64
+    }
+
     #[test]
-    fn spends_exactly_alpha_on_fresh_paths() {
-        let fresh = Paths::simulate(&LOOKS, 2, DEFAULT_PATHS, 0.5);
-        for alpha in [0.025, 0.1, 0.3] {
-            let critical = standard(alpha);
-            let mut walk = Walk::over(&fresh);
-            for (look, &value) in critical.values().iter().enumerate() {
-                walk.stop_beyond(look, value);
-            }
-            let spent = walk.stopped.iter().filter(|&&s| s).count() as f64 / fresh.count as f64;
-            assert!((spent / alpha - 1.0).abs() < 0.03, "alpha {alpha}, spent {spent}");
+    fn spends_exactly_alpha_on_simulated_paths() {
+        for (prior, alpha) in [(0.0, 0.025), (0.0, 0.3), (5.5, 0.025), (40.0, 0.1)] {
+            let looks = [4, 6, 7, 12];
+            let law = SequentialT::new(4, 12, prior);
+            let critical = law.boundaries(&looks, &increments(alpha, &looks, 12));
+            let paths = 200_000;
+            let spent = simulated(prior, &looks, &critical, paths);
+            let error = (alpha * (1.0 - alpha) / paths as f64).sqrt();
+            assert!((spent - alpha).abs() < 3.0 * error, "prior {prior}, alpha {alpha}: {spent}");
         }
     }
 
@@ -253,50 +296,57 @@ mod tests {
     fn smaller_shares_of_alpha_never_narrow_a_boundary() {
         // Holm's step-down depends on this.
         let mut before = vec![0.0; LOOKS.len()];
-        for share in 1..=30 {
+        for share in 1..=200 {
             let critical = standard(0.025 / f64::from(share));
-            for (wider, narrower) in critical.values().iter().zip(&before) {
+            for (wider, narrower) in critical.iter().zip(&before) {
                 assert!(wider >= narrower, "share {share}: {critical:?} after {before:?}");
             }
-            before = critical.values().to_vec();
+            before = critical;
         }
     }
 
     #[test]
-    fn a_tail_too_thin_to_simulate_is_bonferroni() {
-        let few = Paths::simulate(&[6, 10], 1, 1000, 0.025);
-        let spend = quadratic_spend(&[6, 10], 10);
-        let found = few.boundaries(0.025, &spend);
-        assert_eq!(found.at(10), Some(two_sided_quantile(0.025 * (1.0 - spend[0]), 9)));
-        assert_eq!(found.at(7), None);
-    }
-
-    #[test]
     fn a_single_look_is_plain_student() {
-        let one = Paths::simulate(&[12], 1, 10, 0.05);
-        assert_eq!(one.boundaries(0.05, &[1.0]).values(), &[two_sided_quantile(0.05, 11)]);
-        assert_eq!(one.last_boundary(&[], 0.05), two_sided_quantile(0.05, 11));
+        let one = SequentialT::new(12, 12, 0.0);
+        assert_eq!(one.boundaries(&[12], &[0.05]), [two_sided_quantile(0.05, 11)]);
+        let late = LAW.boundaries(&[20], &[0.05]);
+        assert_eq!(late, [two_sided_quantile(0.05, 19)]);
     }
 
+    /// Without a look before, the recursion must give back Student's own distribution.
     #[test]
-    fn a_forced_last_look_at_the_planned_one_is_the_planned_one() {
-        let planned = standard(0.025);
-        let increment = 0.025 * (1.0 - spent_by(25, 30));
-        assert_eq!(PATHS.last_boundary(&planned.values()[..5], increment), planned.values()[5]);
+    fn the_law_after_many_steps_is_students() {
+        for prior in [0.0, 3.0] {
+            let law = SequentialT::new(3, 30, prior);
+            let found = law.boundaries(&[3, 30], &[0.0, 0.01])[1];
+            let expected = upper_quantile_at(0.005, 29.0 + prior);
+            assert!((found / expected - 1.0).abs() < 0.002, "{found} against {expected}");
+        }
     }
 
     #[test]
     fn a_look_that_spends_nothing_stops_nothing() {
-        let found = PATHS.boundaries(0.05, &[0.0, 0.0, 0.5, 0.5, 0.5, 1.0]);
-        assert_eq!(&found.values()[..2], &[f64::INFINITY; 2]);
-        assert!(found.values()[2].is_finite() && found.values()[4].is_infinite());
+        let found = LAW.boundaries(&LOOKS, &[0.0, 0.0, 0.01, 0.0, 0.0, 0.01]);
+        assert_eq!(
+            found.iter().map(|value| value.is_finite()).collect::<Vec<_>>(),
+            [false, false, true, false, false, true]
+        );
+    }
+
+    #[test]
+    fn a_variance_known_beforehand_lowers_the_bar() {
+        let of = |prior| SequentialT::new(4, 12, prior).boundaries(&[4, 12], &[0.003, 0.022]);
+        let (without, with) = (of(0.0), of(6.0));
+        assert!(with.iter().zip(&without).all(|(with, without)| with < without), "{with:?} {without:?}");
+        let known = of(1e6);
+        assert!((known[0] - 2.968).abs() < 0.01, "the normal quantile: {known:?}");
     }
 
     proptest! {
         #[test]
         fn quadratic_spending_lowers_the_bar_at_each_look(alpha in 0.001_f64..0.4) {
             let found = standard(alpha);
-            prop_assert!(found.values().windows(2).all(|w| w[0] > w[1]), "{found:?}");
+            prop_assert!(found.windows(2).all(|w| w[0] > w[1]), "{found:?}");
         }
     }
 }

@@ -40,7 +40,7 @@ pub mod verdict;
 pub mod warmup;
 pub mod welch;
 
-pub use boundary::{Boundaries, Paths};
+pub use boundary::SequentialT;
 pub use condition::{Compared, Condition, ConditionKind};
 pub use interval::{LogInterval, Sample};
 pub use letters::compact_letters;

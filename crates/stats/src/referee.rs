@@ -9,7 +9,6 @@ mod replay;
 
 use thiserror::Error;
 
-use crate::boundary::DEFAULT_PATHS;
 use crate::ratio::EpochRatio;
 use crate::serial::Serial;
 use crate::verdict::{Direction, Verdict};
@@ -26,22 +25,20 @@ pub struct StoppingRules {
     pub looks: Vec<usize>,
     /// The most epochs the race may take; equal to the last look.
     pub max_epochs: usize,
-    /// Seed of the boundaries' simulation. Any value works, but a race and its report must use the same.
-    pub seed: u64,
 }
 
 impl Default for StoppingRules {
-    /// The method's defaults: alpha 0.025, margin 3 %, looks at 6, 10, 15, 20, 25 and 30 epochs, seed 1.
+    /// The method's defaults: alpha 0.025, margin 3 %, looks at 6, 10, 15, 20, 25 and 30 epochs.
     fn default() -> Self {
-        Self { alpha: 0.025, margin: 0.03, looks: vec![6, 10, 15, 20, 25, 30], max_epochs: 30, seed: 1 }
+        Self { alpha: 0.025, margin: 0.03, looks: vec![6, 10, 15, 20, 25, 30], max_epochs: 30 }
     }
 }
 
 impl StoppingRules {
     /// Rules for a race that ends at its last look, from the values in a plan.
-    pub fn ending_at_the_last(looks: &[usize], alpha: f64, margin: f64, seed: u64) -> Self {
+    pub fn ending_at_the_last(looks: &[usize], alpha: f64, margin: f64) -> Self {
         let max_epochs = looks.last().copied().unwrap_or(0);
-        Self { alpha, margin, looks: looks.to_vec(), max_epochs, seed }
+        Self { alpha, margin, looks: looks.to_vec(), max_epochs }
     }
 
     /// The margin on the log scale: ln(1 + margin).
@@ -260,22 +257,13 @@ pub struct Referee {
 }
 
 impl Referee {
-    /// Checks the rules and computes their boundaries (takes a few tenths of a second).
+    /// Checks the rules. The first question takes some tens of milliseconds, to compute the boundaries.
     ///
     /// # Errors
     /// The first invalid rule, with the value found and the values allowed.
     pub fn new(rules: StoppingRules) -> Result<Self, RulesError> {
-        Self::with_paths(rules, DEFAULT_PATHS)
-    }
-
-    /// As [`Referee::new`], with another number of simulated paths: fewer paths are faster, but make boundaries less precise and,
-    /// where a tail is too thin, wider.
-    ///
-    /// # Errors
-    /// As [`Referee::new`].
-    pub fn with_paths(rules: StoppingRules, paths: usize) -> Result<Self, RulesError> {
         rules.check()?;
-        let critical = Critical::new(&rules, paths);
+        let critical = Critical::new(&rules);
         Ok(Self { rules, critical })
     }
 
@@ -316,7 +304,7 @@ mod tests {
     fn wrong(change: impl FnOnce(&mut StoppingRules)) -> RulesError {
         let mut rules = StoppingRules::default();
         change(&mut rules);
-        Referee::with_paths(rules, 10).unwrap_err()
+        Referee::new(rules).unwrap_err()
     }
 
     #[test]
@@ -334,7 +322,7 @@ mod tests {
 
     #[test]
     fn epochs_that_cannot_be_judged_are_named() {
-        let referee = Referee::with_paths(StoppingRules::default(), 1000).unwrap();
+        let referee = Referee::new(StoppingRules::default()).unwrap();
         let epochs = |n: usize| vec![EpochRatio::single(0.0).unwrap(); n];
         let judge = |pairs: &[Vec<EpochRatio>]| {
             let family: Vec<_> = pairs

@@ -12,8 +12,7 @@ use deadheat_stats::{
 };
 use proptest::prelude::*;
 
-static REFEREE: LazyLock<Referee> =
-    LazyLock::new(|| Referee::with_paths(StoppingRules::default(), 1 << 17).unwrap());
+static REFEREE: LazyLock<Referee> = LazyLock::new(|| Referee::new(StoppingRules::default()).unwrap());
 
 fn epochs(logs: &[f64]) -> Vec<EpochRatio> {
     logs.iter().map(|&x| EpochRatio::single(x).unwrap()).collect()

@@ -42,7 +42,7 @@ fn told_apart(referee: &Referee, truth: f64, sd: f64) -> (f64, f64) {
 #[test]
 fn what_boundaries_can_tell_apart_races_do() {
     let full = Referee::new(StoppingRules::default()).unwrap();
-    let quick = Referee::new(StoppingRules::ending_at_the_last(&[4, 6, 8, 10, 12], 0.025, 0.03, 1)).unwrap();
+    let quick = Referee::new(StoppingRules::ending_at_the_last(&[4, 6, 8, 10, 12], 0.025, 0.03)).unwrap();
     for (referee, difference, sd) in [(&quick, 0.05_f64, 0.04), (&full, 0.03, 0.04), (&full, 0.1, 0.117)] {
         let (least, found) = told_apart(referee, difference.ln_1p(), sd);
         // Allows three standard errors of the share. The bound itself is up to 2.5 % too low.

@@ -4,7 +4,7 @@
 // The lint allows `unwrap` in tests, but not in the helpers that they share.
 #![allow(clippy::unwrap_used)]
 
-use deadheat_stats::boundary::{DEFAULT_PATHS, Paths, quadratic_spend, spent_by};
+use deadheat_stats::boundary::{SequentialT, quadratic_spend};
 use deadheat_stats::holm::Holm;
 use deadheat_stats::interval::{detectable_ratio, epochs_needed};
 use deadheat_stats::peak::{Tried, posterior};
@@ -96,21 +96,13 @@ fn boundaries() {
     for row in rows("boundaries") {
         let looks: Vec<usize> = numbers(row, "looks").iter().map(|&n| n as usize).collect();
         let (alpha, max) = (number(row, "alpha"), number(row, "max") as usize);
-        let last = *looks.last().unwrap();
-        let paths = Paths::simulate(&looks, 7, DEFAULT_PATHS, alpha);
-        let mut spend = quadratic_spend(&looks, max);
-        let found = if last == max {
-            paths.boundaries(alpha, &spend).values().to_vec()
-        } else {
-            // The last look is unplanned. The looks before it keep their values.
-            let left = alpha * (1.0 - spent_by(looks[looks.len() - 2], max));
-            let mut earlier = paths.boundaries(alpha, &spend[..spend.len() - 1]).values().to_vec();
-            earlier.push(paths.last_boundary(&earlier, left));
-            // Spending all of alpha at the last look must give the same boundaries.
-            *spend.last_mut().unwrap() = 1.0;
-            assert_eq!(paths.boundaries(alpha, &spend).values(), earlier);
-            earlier
-        };
+        let mut spent = quadratic_spend(&looks, max);
+        // A last look spends what is left, also an unplanned one.
+        *spent.last_mut().unwrap() = 1.0;
+        let before = [0.0].iter().chain(&spent);
+        let spend: Vec<f64> = spent.iter().zip(before).map(|(now, before)| alpha * (now - before)).collect();
+        let found = SequentialT::new(2, max, 0.0).boundaries(&looks, &spend);
+        // The reference is simulated.
         for (value, expected) in found.iter().zip(numbers(row, "values")) {
             assert!((value / expected - 1.0).abs() < 0.015, "{found:?} against {row}");
         }

@@ -40,10 +40,10 @@ pub struct Times {
 
 impl Profile {
     /// Creates a profile for a race started with `option` (none for the default race) that may end after the epochs in `looks`, ascending.
-    /// `alpha` is in (0, 1), as for [`StoppingRules`]. Computing its boundaries takes a few tenths of a second.
+    /// `alpha` is in (0, 1), as for [`StoppingRules`].
     pub fn new(option: Option<&'static str>, looks: &'static [usize], times: Times, alpha: f64) -> Self {
         let usual = StoppingRules::default();
-        let rules = StoppingRules::ending_at_the_last(looks, alpha, usual.margin, usual.seed);
+        let rules = StoppingRules::ending_at_the_last(looks, alpha, usual.margin);
         // With an invalid alpha there are no boundaries, and the profile never detects anything.
         let critical = Referee::new(rules).map_or_else(|_| Vec::new(), |referee| referee.boundaries(1));
         Self { option, looks, critical, times }
