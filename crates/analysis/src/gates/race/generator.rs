@@ -112,69 +112,70 @@ fn run_delay(
     Some(if held_up { reading.harmless() } else { reading })
 }
 
-/// The lag that the generator itself caused. Time that a request waited for a connection is the server's doing. A lag that invalidates the
-/// median invalidates p99 only if it exceeds the limit for p99 as well: with a median of 60 us, a lag of 30 us does not matter to a p99 of 10
-/// ms.
+/// The lag that the generator itself caused. Time that a request waited for a connection is the server's doing. A lag of a tenth of the requests
+/// invalidates the median, and a lag of a hundredth p99: a lag of fewer requests moves the percentile by no more than their share.
 fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
     }
     let latency = merged(parts.iter().map(|part| &part.latency))?;
     let [p50, p99] = [0.5, 0.99].map(|at| (latency.value_at_quantile(at) as f64).max(1.0));
-    let Lag { p99_ns: own, firm_ns } = Lag::of(parts)?;
-    let (share, of_p99) = (own / p50, own / p99);
-    let invalid = |latency_ns: f64| firm_ns > GRAIN_NS && firm_ns / latency_ns > table::SEND_LAG.invalid;
-    let (severity, metrics, so) = match (invalid(p50), invalid(p99)) {
-        (true, true) => (Some(Severity::Invalid), Vec::new(), format!(", {} of p99", percent(of_p99))),
+    let [lag_p90, lag_p99] = Lag::of(parts, [0.9, 0.99])?;
+    let invalid = |lag: Lag, latency_ns: f64| {
+        lag.firm_ns > GRAIN_NS && lag.firm_ns / latency_ns > table::SEND_LAG.invalid
+    };
+    let said = |name: &str, lag: Lag, of: &str, latency_ns: f64| {
+        let (lag, share) = (lag.ns, percent(lag.ns / latency_ns));
+        let latency = time_ns(latency_ns);
+        format!(
+            "{} is the {name} of the generator's own send lag, {share} of the {of} of {latency}",
+            time_ns(lag)
+        )
+    };
+    let of_median = || said("p90", lag_p90, "median latency", p50);
+    let (severity, metrics, message) = match (invalid(lag_p90, p50), invalid(lag_p99, p99)) {
+        (true, true) => (Some(Severity::Invalid), Vec::new(), of_median()),
         (true, false) => {
             let others = Metric::OF_LOADS
                 .into_iter()
                 .filter(|one| *one != Metric::P99 && one.row().unit != Unit::Size)
                 .collect();
-            (Some(Severity::Invalid), others, format!(", {} of p99, which stays valid", percent(of_p99)))
+            (Some(Severity::Invalid), others, of_median() + "; p99 stays valid")
         }
-        _ => {
-            let warns = own > GRAIN_NS && share > table::SEND_LAG.warn;
-            (warns.then_some(Severity::Warn), Vec::new(), String::new())
+        (false, true) => (
+            Some(Severity::Invalid),
+            vec![Metric::P99],
+            said("p99", lag_p99, "p99", p99) + "; the rest stays valid",
+        ),
+        (false, false) => {
+            let warns = lag_p99.ns > GRAIN_NS && lag_p99.ns / p50 > table::SEND_LAG.warn;
+            (warns.then_some(Severity::Warn), Vec::new(), said("p99", lag_p99, "median latency", p50))
         }
     };
-    Some(Reading {
-        metrics,
-        ..table::SEND_LAG.say(
-            By::Race,
-            severity,
-            format!(
-                "{} is the p99 of the generator's own send lag, {} of the median latency of {}{so}",
-                time_ns(own),
-                percent(share),
-                time_ns(p50)
-            ),
-        )
-    })
+    Some(Reading { metrics, ..table::SEND_LAG.say(By::Race, severity, message) })
 }
 
-/// The part of the send lag that the generator caused.
+/// A percentile of the part of the send lag that the generator caused.
+#[derive(Clone, Copy)]
 struct Lag {
-    /// Its 99th percentile.
-    p99_ns: f64,
-    /// Its 99th percentile, or the highest lower one that has [`BEYOND`] requests beyond it: a handful of requests must not invalidate a
-    /// number.
+    ns: f64,
+    /// The same, or the highest lower percentile that has [`BEYOND`] requests beyond it: a handful of requests must not invalidate a number.
     firm_ns: f64,
 }
 
 impl Lag {
-    fn of(parts: &[&ContenderEpoch]) -> Option<Self> {
-        let firm = |count: u64| 1.0 - BEYOND / count.max(1) as f64;
-        let of = |lag: &Histogram<u64>, at: f64| lag.value_at_quantile(at.clamp(0.0, 0.99));
+    fn of(parts: &[&ContenderEpoch], quantiles: [f64; 2]) -> Option<[Self; 2]> {
+        let of = |lag: &Histogram<u64>, at: f64| lag.value_at_quantile(at.max(0.0));
+        let firm = |count: u64, at: f64| at.min(1.0 - BEYOND / count.max(1) as f64);
         if let Some(own) = merged(parts.iter().filter_map(|part| part.own_lag.as_ref())) {
             let at = |at| of(&own, at) as f64;
-            return Some(Self { p99_ns: at(0.99), firm_ns: at(firm(own.len())) });
+            return Some(quantiles.map(|one| Self { ns: at(one), firm_ns: at(firm(own.len(), one)) }));
         }
         // Older records do not have it: subtract the wait for a connection from the whole lag.
         let lag = merged(parts.iter().filter_map(|part| part.send_lag.as_ref()))?;
         let wait = merged(parts.iter().filter_map(|part| part.wait.as_ref()));
         let left = |at| of(&lag, at).saturating_sub(wait.as_ref().map_or(0, |wait| of(wait, at))) as f64;
-        Some(Self { p99_ns: left(0.99), firm_ns: left(firm(lag.len())) })
+        Some(quantiles.map(|one| Self { ns: left(one), firm_ns: left(firm(lag.len(), one)) }))
     }
 }
 
