@@ -64,6 +64,8 @@ impl Judge {
             .iter()
             .zip(&epochs)
             .map(|(contest, epochs)| Hypothesis {
+                pair: (contest.baseline, contest.contender),
+                metric: contest.metric as usize,
                 epochs,
                 direction: direction(contest.metric.more_is_better()),
             })

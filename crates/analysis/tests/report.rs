@@ -335,7 +335,7 @@ fn gates_of_the_epochs() {
         said.starts_with("5 of the 6 epochs that the first look needs were measured, 1 more left out: "),
         "{said}"
     );
-    for (noise, more_helps) in [(0.1, true), (0.6, false)] {
+    for (noise, more_helps) in [(0.09, true), (0.6, false)] {
         let noisy = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
         let race = Race { noise: (noise, 0.02), epochs: 6, end: Some(End::Budget), ..noisy };
         expect(&race, "too-noisy", Severity::Warn);

@@ -3,7 +3,7 @@
 //! Owns fixed-size arithmetic: n values in, an interval out for a critical value that the caller chose. It must not
 //! know looks, spending or verdicts.
 
-use crate::student::{two_sided_quantile, upper_quantile};
+use crate::student::upper_quantile_at;
 
 /// The chance with which a race should detect a difference of the size that it calls detectable.
 pub const POWER: f64 = 0.9;
@@ -12,7 +12,7 @@ pub const POWER: f64 = 0.9;
 pub const MOST_EPOCHS: usize = 1_000_000;
 
 /// Degrees of freedom at which Student's t is practically normal; over [`MOST_EPOCHS`].
-const MANY_DEGREES: usize = 1_000_000_000;
+const MANY_DEGREES: f64 = 1e9;
 
 /// Size, mean and standard deviation of a sample, in the unit of the values: here natural logs of ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Sample {
     pub mean: f64,
     /// Standard deviation with n - 1 in the denominator; `None` for a single value. Exactly 0 if all values are equal.
     pub sd: Option<f64>,
+    /// Degrees of freedom of `sd`: n - 1, or more if other samples tell about it.
+    pub degrees: f64,
 }
 
 impl Sample {
@@ -38,7 +40,7 @@ impl Sample {
         let mean = first + values.iter().map(|x| x - first).sum::<f64>() / n as f64;
         let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
         let sd = (n > 1).then(|| (squares / (n - 1) as f64).sqrt());
-        Some(Self { n, mean, sd })
+        Some(Self { n, mean, sd, degrees: n as f64 - 1.0 })
     }
 
     /// Standard error of the mean, sd / sqrt(n); `None` for a single value.
@@ -65,7 +67,7 @@ impl Sample {
     /// The ordinary t interval at level `alpha` (two-sided), for a sample size that was fixed in advance. `None` for a
     /// single value.
     pub fn t_interval(&self, alpha: f64) -> Option<LogInterval> {
-        self.interval(two_sided_quantile(alpha, self.n.checked_sub(1)?))
+        self.interval(upper_quantile_at(alpha / 2.0, self.degrees))
     }
 }
 
@@ -103,13 +105,13 @@ impl LogInterval {
 }
 
 /// The smallest ratio (over 1) that n epochs with this spread detect with a chance of 90 %:
-/// exp((t_{1-alpha/2,n-1} + t_{0.9,n-1}) * sd / sqrt(n)).
+/// exp((t_{1-alpha/2,d} + t_{0.9,d}) * sd / sqrt(n)), with d = n - 1 + `known` degrees of freedom.
 ///
-/// `sd` of the log ratios, at least 0; `alpha` two-sided. `None` for n < 2, for an sd that is not a number of at least
+/// `sd` of the log ratios, at least 0; `alpha` two-sided; `known`: degrees of freedom with which the spread is known without the epochs. `None` for n < 2, for an sd that is not a number of at least
 /// 0, or if the ratio is beyond a float. This is the usual sample-size formula, with t in place of normal quantiles. It assumes
 /// one look at n epochs: the detectable difference of a group-sequential race is about a tenth larger.
-pub fn detectable_ratio(sd: f64, n: usize, alpha: f64) -> Option<f64> {
-    let ratio = detectable_ln(sd, n, alpha)?.exp();
+pub fn detectable_ratio(sd: f64, n: usize, alpha: f64, known: f64) -> Option<f64> {
+    let ratio = detectable_ln(sd, n, alpha, known)?.exp();
     ratio.is_finite().then_some(ratio)
 }
 
@@ -117,11 +119,11 @@ pub fn detectable_ratio(sd: f64, n: usize, alpha: f64) -> Option<f64> {
 ///
 /// With this number of epochs, each of these has a chance of 90 %: a difference as large as the margin is detected, and an interval
 /// without a true difference fits in the margin. `None` if the result is over [`MOST_EPOCHS`], or for an invalid margin or sd.
-pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64) -> Option<usize> {
+pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64, known: f64) -> Option<usize> {
     if !(sd >= 0.0 && margin_ln > 0.0) {
         return None;
     }
-    let enough = |n: usize| detectable_ln(sd, n, alpha).is_some_and(|seen| seen <= margin_ln);
+    let enough = |n: usize| detectable_ln(sd, n, alpha, known).is_some_and(|seen| seen <= margin_ln);
     // The number for a known spread is at most the right one, because t quantiles lie above the normal ones.
     let known = normal_quantiles(alpha) * sd / margin_ln;
     if known.is_nan() || known * known >= MOST_EPOCHS as f64 {
@@ -145,15 +147,15 @@ pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64) -> Option<usize> {
 
 /// z_{1-alpha/2} + z_{0.9}: the limit of [`detectable_ln`]'s quantiles for many epochs.
 fn normal_quantiles(alpha: f64) -> f64 {
-    two_sided_quantile(alpha, MANY_DEGREES) + upper_quantile(1.0 - POWER, MANY_DEGREES)
+    upper_quantile_at(alpha / 2.0, MANY_DEGREES) + upper_quantile_at(1.0 - POWER, MANY_DEGREES)
 }
 
-fn detectable_ln(sd: f64, n: usize, alpha: f64) -> Option<f64> {
-    let degrees = n.checked_sub(1).filter(|&degrees| degrees > 0)?;
+fn detectable_ln(sd: f64, n: usize, alpha: f64, known: f64) -> Option<f64> {
+    let degrees = n.checked_sub(1).filter(|&degrees| degrees > 0)? as f64 + known;
     if !(sd >= 0.0 && sd.is_finite()) {
         return None;
     }
-    let quantiles = two_sided_quantile(alpha, degrees) + upper_quantile(1.0 - POWER, degrees);
+    let quantiles = upper_quantile_at(alpha / 2.0, degrees) + upper_quantile_at(1.0 - POWER, degrees);
     Some(if sd == 0.0 { 0.0 } else { quantiles * sd / (n as f64).sqrt() })
 }
 
@@ -201,19 +203,19 @@ mod tests {
         assert_eq!(Sample::of(&[1.0, f64::NAN]), None);
         let one = Sample::of(&[1.0]).unwrap();
         assert_eq!((one.sd, one.abs_t_beyond(0.0), one.t_interval(0.05)), (None, None, None));
-        assert_eq!(detectable_ratio(0.01, 1, 0.05), None);
-        assert_eq!(epochs_needed(10.0, 0.025, 0.001), None);
-        assert_eq!(epochs_needed(0.01, 0.025, 0.0), None);
-        assert_eq!(epochs_needed(f64::NAN, 0.025, 0.03), None);
-        assert_eq!(epochs_needed(0.0, 0.025, 0.03), Some(2));
+        assert_eq!(detectable_ratio(0.01, 1, 0.05, 0.0), None);
+        assert_eq!(epochs_needed(10.0, 0.025, 0.001, 0.0), None);
+        assert_eq!(epochs_needed(0.01, 0.025, 0.0, 0.0), None);
+        assert_eq!(epochs_needed(f64::NAN, 0.025, 0.03, 0.0), None);
+        assert_eq!(epochs_needed(0.0, 0.025, 0.03, 0.0), Some(2));
     }
 
     #[test]
     fn detectable_ratio_by_hand() {
         // n = 30, alpha 0.05: t_{0.975,29} = 2.045230, t_{0.9,29} = 1.311434.
         let expected = ((2.045_230 + 1.311_434) * 0.04 / 30.0_f64.sqrt()).exp();
-        assert!((detectable_ratio(0.04, 30, 0.05).unwrap() - expected).abs() < 1e-7);
-        assert_eq!(detectable_ratio(0.0, 2, 0.05), Some(1.0));
+        assert!((detectable_ratio(0.04, 30, 0.05, 0.0).unwrap() - expected).abs() < 1e-7);
+        assert_eq!(detectable_ratio(0.0, 2, 0.05, 0.0), Some(1.0));
     }
 
     #[test]
@@ -226,11 +228,11 @@ mod tests {
         #[test]
         fn epochs_needed_is_the_smallest_that_suffices(sd in 0.0001_f64..3.0, alpha in 0.001_f64..0.2) {
             let margin = 1.03_f64.ln();
-            let n = epochs_needed(sd, alpha, margin).unwrap();
+            let n = epochs_needed(sd, alpha, margin, 0.0).unwrap();
             prop_assert!(n >= 2);
-            prop_assert!(detectable_ratio(sd, n, alpha).unwrap().ln() <= margin * (1.0 + 1e-9));
+            prop_assert!(detectable_ratio(sd, n, alpha, 0.0).unwrap().ln() <= margin * (1.0 + 1e-9));
             if n > 2 {
-                prop_assert!(detectable_ratio(sd, n - 1, alpha).is_none_or(|r| r.ln() > margin * (1.0 - 1e-9)));
+                prop_assert!(detectable_ratio(sd, n - 1, alpha, 0.0).is_none_or(|r| r.ln() > margin * (1.0 - 1e-9)));
             }
         }
     }

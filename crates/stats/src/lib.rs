@@ -13,7 +13,7 @@
 //! // One pair of contenders, six epochs, the contender about 10 % ahead in each.
 //! let epochs: Vec<_> =
 //!     [1.09_f64, 1.11, 1.10, 1.12, 1.10, 1.09].iter().filter_map(|r| EpochRatio::single(r.ln())).collect();
-//! let throughput = Hypothesis { epochs: &epochs, direction: Direction::MoreIsBetter };
+//! let throughput = Hypothesis { pair: (0, 1), metric: 0, epochs: &epochs, direction: Direction::MoreIsBetter };
 //! let judgement = referee.judge(&[throughput], Progress::Running)?;
 //! assert_eq!(judgement.pairs[0].verdict, Verdict::Faster);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -26,6 +26,7 @@ pub mod holm;
 pub mod interval;
 pub mod letters;
 pub mod mixture;
+pub mod moderated;
 pub mod peak;
 pub mod power;
 pub mod published;

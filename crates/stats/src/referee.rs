@@ -7,8 +7,12 @@
 mod critical;
 mod replay;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use thiserror::Error;
 
+use crate::moderated;
 use crate::ratio::EpochRatio;
 use crate::serial::Serial;
 use crate::verdict::{Direction, Verdict};
@@ -73,6 +77,10 @@ impl StoppingRules {
 /// of a pair, or pairs times metrics. They need not be independent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hypothesis<'a> {
+    /// The two contenders, by any numbers.
+    pub pair: (usize, usize),
+    /// The metric, by any number. Pairs of the same metric tell each other how large a spread to expect.
+    pub metric: usize,
     /// The ratio of each epoch for the pair in this metric, in time order.
     pub epochs: &'a [EpochRatio],
     /// Which way the metric improves: it only decides which side of 1 is faster.
@@ -253,7 +261,8 @@ pub struct Judgement {
 #[derive(Debug)]
 pub struct Referee {
     rules: StoppingRules,
-    critical: Critical,
+    /// By the degrees of freedom with which spreads are known beforehand.
+    critical: Mutex<BTreeMap<u64, Arc<Critical>>>,
 }
 
 impl Referee {
@@ -263,8 +272,7 @@ impl Referee {
     /// The first invalid rule, with the value found and the values allowed.
     pub fn new(rules: StoppingRules) -> Result<Self, RulesError> {
         rules.check()?;
-        let critical = Critical::new(&rules);
-        Ok(Self { rules, critical })
+        Ok(Self { rules, critical: Mutex::default() })
     }
 
     /// The rules given to [`Referee::new`].
@@ -272,9 +280,15 @@ impl Referee {
         &self.rules
     }
 
-    /// The critical values of |t| at the planned looks, if `sharing` pairs (at least 1) share alpha.
+    /// The critical values of |t| at the planned looks of a race of two, if `sharing` pairs (at least 1) share alpha: in standard errors of
+    /// epochs that do not follow each other, with what an interval usually allows for in case they do.
     pub fn boundaries(&self, sharing: usize) -> Vec<f64> {
-        (0..self.rules.looks.len()).map(|look| self.critical.planned(look, sharing.max(1))).collect()
+        let critical = self.critical(0.0);
+        (0..self.rules.looks.len())
+            .map(|look| {
+                critical.planned(look, sharing.max(1)) * moderated::usual_widening(self.rules.looks[look])
+            })
+            .collect()
     }
 
     /// Judges all epochs so far of a family of hypotheses, which share alpha by Holm.
@@ -293,7 +307,15 @@ impl Referee {
         if expected > self.rules.max_epochs {
             return Err(JudgeError::TooMany { found: expected, max_epochs: self.rules.max_epochs });
         }
-        Ok(replay::judge(&self.rules, &self.critical, family, progress))
+        let known_degrees = moderated::degrees(family.iter().map(|one| one.pair));
+        Ok(replay::judge(&self.rules, &self.critical(known_degrees), family, progress))
+    }
+
+    fn critical(&self, known_degrees: f64) -> Arc<Critical> {
+        // Ignores poisoning: entries are inserted whole, so that a panic elsewhere cannot have left a wrong value.
+        let mut all = self.critical.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Critical::new(&self.rules, known_degrees));
+        Arc::clone(all.entry(known_degrees.to_bits()).or_insert_with(new))
     }
 }
 
@@ -327,7 +349,12 @@ mod tests {
         let judge = |pairs: &[Vec<EpochRatio>]| {
             let family: Vec<_> = pairs
                 .iter()
-                .map(|epochs| Hypothesis { epochs, direction: Direction::MoreIsBetter })
+                .map(|epochs| Hypothesis {
+                    pair: (0, 1),
+                    metric: 0,
+                    epochs,
+                    direction: Direction::MoreIsBetter,
+                })
                 .collect();
             referee.judge(&family, Progress::Running).unwrap_err()
         };

@@ -28,18 +28,11 @@ pub struct Serial {
 impl Serial {
     /// The correlation of values in time order; `None` for fewer than [`FEWEST`], for equal values, or if one is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
         if values.len() < FEWEST || !values.iter().all(|x| x.is_finite()) {
             return None;
         }
-        // As in `Sample::of`: equal values have no deviations at all; a plain sum would leave the same rounding error in each.
-        let mean = values[0] + values.iter().map(|x| x - values[0]).sum::<f64>() / n;
-        let off: Vec<f64> = values.iter().map(|x| x - mean).collect();
-        let squares: f64 = off.iter().map(|x| x * x).sum();
-        let r = off.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / squares;
-        let lag1 = r + 1.0 / n;
-        let error = (n - 2.0) / (n * (n - 1.0).sqrt());
-        r.is_finite().then_some(Self { lag1, z: lag1 / error })
+        let lag1 = lag1(values)?;
+        Some(Self { lag1, z: lag1 / standard_error(values.len()) })
     }
 
     /// Whether the correlation is more than chance. If `sharing` series are tested together, the chance of any false alarm
@@ -48,6 +41,25 @@ impl Serial {
         let limit = Normal::standard().inverse_cdf(1.0 - ALARM / sharing.max(1) as f64);
         self.z > limit
     }
+}
+
+/// The standard error of [`lag1`] for `n` independent values.
+pub(crate) fn standard_error(n: usize) -> f64 {
+    let n = n as f64;
+    // Two values have r = -0.5 always.
+    ((n - 2.0) / (n * (n - 1.0).sqrt())).max(f64::EPSILON)
+}
+
+/// The lag-1 autocorrelation of finite values without its bias, r + 1 / n; `None` if they are all equal.
+pub(crate) fn lag1(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    // As in `Sample::of`: equal values have no deviations at all; a plain sum would leave the same rounding error in each.
+    let first = *values.first()?;
+    let mean = first + values.iter().map(|x| x - first).sum::<f64>() / n;
+    let off: Vec<f64> = values.iter().map(|x| x - mean).collect();
+    let squares: f64 = off.iter().map(|x| x * x).sum();
+    let r = off.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / squares;
+    r.is_finite().then_some(r + 1.0 / n)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::StoppingRules;
 use crate::boundary::{SequentialT, spent_by};
-use crate::student::two_sided_quantile;
+use crate::student::upper_quantile_at;
 
 /// Critical values of |t| at planned looks, at an unplanned last look, and between looks.
 #[derive(Debug)]
@@ -16,19 +16,22 @@ pub(super) struct Critical {
     alpha: f64,
     looks: Vec<usize>,
     max_epochs: usize,
+    /// Degrees of freedom with which spreads are known before the first epoch.
+    known_degrees: f64,
     law: SequentialT,
     /// By the looks taken and the number of pairs that share alpha: the same question always has the same answer.
     known: Mutex<BTreeMap<(Vec<usize>, usize), Vec<f64>>>,
 }
 
 impl Critical {
-    /// `rules` must be checked already.
-    pub(super) fn new(rules: &StoppingRules) -> Self {
+    /// `rules` must be checked already. `known_degrees` is the number of degrees of freedom with which spreads are known beforehand.
+    pub(super) fn new(rules: &StoppingRules, known_degrees: f64) -> Self {
         Self {
             alpha: rules.alpha,
             looks: rules.looks.clone(),
             max_epochs: rules.max_epochs,
-            law: SequentialT::new(2, rules.max_epochs, 0.0),
+            known_degrees,
+            law: SequentialT::new(2, rules.max_epochs, known_degrees),
             known: Mutex::default(),
         }
     }
@@ -47,7 +50,8 @@ impl Critical {
 
     /// The value between looks: the t quantile at the alpha that would be spent by `n` epochs. No verdict may depend on it.
     pub(super) fn provisional(&self, n: usize, sharing: usize) -> f64 {
-        two_sided_quantile(self.alpha / sharing as f64 * spent_by(n, self.max_epochs), n - 1)
+        let alpha = self.alpha / sharing as f64 * spent_by(n, self.max_epochs);
+        upper_quantile_at(alpha / 2.0, self.known_degrees + n as f64 - 1.0)
     }
 
     /// The values at these looks, of which the last one spends all that is left.
@@ -71,10 +75,11 @@ impl Critical {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::student::two_sided_quantile;
 
     #[test]
     fn a_last_look_asks_less_than_the_planned_one_and_more_than_a_single_test() {
-        let critical = Critical::new(&StoppingRules::default());
+        let critical = Critical::new(&StoppingRules::default(), 0.0);
         for (look, n) in [6, 10, 15, 20, 25].into_iter().enumerate() {
             let last = critical.last(n, 1);
             assert!(last < critical.planned(look, 1), "{n}");

@@ -3,10 +3,13 @@
 //! Owns how verdicts are taken at a look and what is reported between looks. It must not know how critical values are
 //! computed.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::critical::Critical;
 use super::{Hypothesis, Judgement, Next, PairJudgement, Progress, StoppingRules, TooNoisy};
 use crate::holm::Holm;
 use crate::interval::{Sample, detectable_ratio, epochs_needed};
+use crate::moderated::{self, Shared};
 use crate::serial::Serial;
 use crate::verdict::{Verdict, rule_on};
 
@@ -40,7 +43,12 @@ pub(super) fn judge(
         race.take_look(epochs, |sharing| critical.last(epochs, sharing));
     }
     Judgement {
-        pairs: (0..family.len()).map(|i| race.judgement(i)).collect(),
+        pairs: race
+            .samples(epochs)
+            .into_iter()
+            .enumerate()
+            .map(|(i, sample)| race.judgement(i, sample))
+            .collect(),
         next: race.next(epochs, progress),
         look: race.look,
         too_noisy: race.too_noisy(),
@@ -67,6 +75,8 @@ struct Replay<'a> {
     trimmed: Vec<Vec<f64>>,
     /// How far all values of a hypothesis may be off in the same direction: the finest resolution of its epochs.
     resolution: Vec<f64>,
+    /// Degrees of freedom with which pairs know each other's spread.
+    known_degrees: f64,
     holm: Holm,
     standings: Vec<Standing>,
     look: Option<usize>,
@@ -87,12 +97,28 @@ impl<'a> Replay<'a> {
         };
         let resolution = family.iter().map(finest).collect();
         let (holm, standings) = (Holm::new(family.len()), vec![open; family.len()]);
-        Self { rules, critical, family, trimmed, resolution, holm, standings, look: None }
+        let known_degrees = moderated::degrees(family.iter().map(|one| one.pair));
+        Self { rules, critical, family, trimmed, resolution, known_degrees, holm, standings, look: None }
+    }
+
+    /// The first `n` epochs of each hypothesis, with what all of the same metric tell about each other.
+    fn samples(&self, n: usize) -> Vec<Option<Sample>> {
+        let shared = |metric: usize| {
+            let alike = self.family.iter().zip(&self.trimmed).filter(|(one, _)| one.metric == metric);
+            let series: Vec<&[f64]> = alike.map(|(_, values)| &values[..n]).collect();
+            Shared::of(&series, self.known_degrees)
+        };
+        let metrics: BTreeSet<usize> = self.family.iter().map(|one| one.metric).collect();
+        let shared: BTreeMap<usize, Shared> =
+            metrics.into_iter().map(|metric| (metric, shared(metric))).collect();
+        let each = self.family.iter().zip(&self.trimmed);
+        each.map(|(one, values)| Sample::of(&values[..n]).map(|own| shared[&one.metric].applied(own)))
+            .collect()
     }
 
     /// One look after `n` epochs; `boundary` gives the critical value for the number of pairs that share alpha.
     fn take_look(&mut self, n: usize, boundary: impl Fn(usize) -> f64) {
-        let samples: Vec<Option<Sample>> = self.trimmed.iter().map(|x| Sample::of(&x[..n])).collect();
+        let samples = self.samples(n);
         let against = |(sample, resolution): (&Option<Sample>, &f64)| {
             sample.and_then(|sample| sample.abs_t_beyond(*resolution)).unwrap_or(0.0)
         };
@@ -131,8 +157,8 @@ impl<'a> Replay<'a> {
     /// At the first look: finds the pairs that will not reach the margin.
     fn weigh_noise(&mut self, n: usize) {
         let most = TOO_MANY_TIMES * self.rules.max_epochs;
-        for pair in 0..self.standings.len() {
-            let sd = Sample::of(&self.trimmed[pair][..n]).and_then(|s| s.sd);
+        for (pair, sample) in self.samples(n).into_iter().enumerate() {
+            let sd = sample.and_then(|sample| sample.sd);
             let too_noisy = |sd: &f64| self.needed(pair, *sd).is_none_or(|epochs| epochs > most);
             self.standings[pair].noisy_sd = sd.filter(too_noisy);
         }
@@ -140,12 +166,18 @@ impl<'a> Replay<'a> {
 
     /// Epochs needed to reach the margin at this spread; `None` if there are too many, or if the values' resolution alone fills the margin.
     fn needed(&self, pair: usize, sd: f64) -> Option<usize> {
-        epochs_needed(sd, self.alpha(pair), self.rules.margin_ln() - self.resolution[pair])
+        epochs_needed(
+            sd,
+            self.alpha(pair),
+            self.rules.margin_ln() - self.resolution[pair],
+            self.known_degrees,
+        )
     }
 
     /// The smallest ratio that `n` epochs detect, including what the values' resolution hides.
     fn detectable(&self, pair: usize, sd: f64, n: usize) -> Option<f64> {
-        let ratio = detectable_ratio(sd, n, self.alpha(pair))? * self.resolution[pair].exp();
+        let ratio =
+            detectable_ratio(sd, n, self.alpha(pair), self.known_degrees)? * self.resolution[pair].exp();
         Some(ratio).filter(|ratio| ratio.is_finite())
     }
 
@@ -179,9 +211,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn judgement(&self, pair: usize) -> PairJudgement {
+    fn judgement(&self, pair: usize, sample: Option<Sample>) -> PairJudgement {
         let epochs = self.family[pair].epochs;
-        let sample = Sample::of(&self.trimmed[pair]);
+        let own = Sample::of(&self.trimmed[pair]);
         let totals: Vec<f64> = epochs.iter().map(|e| e.total()).collect();
         let total = Sample::of(&totals);
         let standing = &self.standings[pair];
@@ -206,10 +238,10 @@ impl<'a> Replay<'a> {
             negligible: standing.negligible,
             decided_at: standing.decided_at,
             epochs: n,
-            sd_log_ratio: sd,
+            sd_log_ratio: own.and_then(|own| own.sd),
             detectable_ratio: sd.and_then(|sd| self.detectable(pair, sd, n)),
             epochs_needed: sd.and_then(|sd| self.needed(pair, sd)),
-            intermittent: sample.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t))
+            intermittent: own.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t))
                 || epochs.iter().any(|epoch| epoch.is_stalled()),
             serial: Serial::of(&self.trimmed[pair]),
             provisional,

@@ -121,6 +121,42 @@ fn c_seven_contenders_in_all_pairs() {
     seven_contenders(Setup::all_pairs, &noises, &[0.040, 0.117], RACES / 4);
 }
 
+/// Contenders that do not vary alike: the factors of seven contenders' spreads, the baseline's first.
+pub(crate) const UNEQUAL: [(&str, [f64; 7]); 5] = [
+    ("all alike", [1.0; 7]),
+    ("one four times", [1.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+    ("three four times", [1.0, 4.0, 4.0, 4.0, 1.0, 1.0, 1.0]),
+    ("the baseline four times", [4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+    ("a quarter to four times", [0.5, 0.25, 4.0, 1.0, 2.0, 1.0, 0.7]),
+];
+
+#[test]
+#[ignore = "a minute in release: make simulate"]
+fn c_unequal_spreads() {
+    heading(
+        &format!("Contenders that vary unequally, s_d 4 %, {} races a figure", RACES / 2),
+        &["profile", "contenders", "noise", "spreads", "false claims %", "half-width %", "epochs"],
+    );
+    let noises = [Noise::Normal, Noise::HeavyTails, Noise::FollowingEpochs];
+    for (name, referee) in [("full", &*FULL), ("quick", &*QUICK)] {
+        for count in [2, 3, 4, 7] {
+            for noise in noises {
+                for (spreads, factors) in UNEQUAL {
+                    let setup = Setup::against_baseline(noise, 0.04, &vec![0.0; count - 1]);
+                    let found = tally(referee, &setup.spread(&factors[..count]), RACES / 2, 10);
+                    println!(
+                        "| {name} | {count} | {} | {spreads} | {:.2} | {:.1} | {:.1} |",
+                        noise.name(),
+                        found.false_claims,
+                        found.width,
+                        found.epochs,
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// The result of a search. Rates are relative to the true peak, as ln(rate / truth).
 struct Searched {
     estimate: f64,
@@ -225,7 +261,8 @@ fn e_quantiles() {
             let pairs = baseline.iter().zip(&contender);
             let epochs: Vec<EpochRatio> =
                 pairs.map(|(b, c)| epoch_log_ratio(&[*b], &[*c]).unwrap()).collect();
-            let latency = Hypothesis { epochs: &epochs, direction: Direction::LessIsBetter };
+            let latency =
+                Hypothesis { pair: (0, 1), metric: 0, epochs: &epochs, direction: Direction::LessIsBetter };
             let judged = QUICK.judge(&[latency], Progress::Ended).unwrap().pairs[0];
             claims += i32::from(judged.verdict.tells_apart());
             let logs: Vec<f64> = epochs.iter().map(|epoch| epoch.trimmed()).collect();

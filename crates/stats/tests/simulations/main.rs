@@ -23,19 +23,19 @@ fn three_errors(percent: f64, races: usize) -> f64 {
 
 #[test]
 fn the_expectations_of_the_method_hold() {
-    // Columns: s_d, true log ratio, percentages of races (differs, equivalent, inconclusive), and mean number of epochs. The row for
-    // s_d 4 % without a difference departs from the figures first expected (1.8 / 80 / 18): at 30 epochs alone, the chance of
-    // equivalence is that of |z| < ln(1.03) * sqrt(30) / 0.04 - 2.598 = 1.45, which is about 85 %.
+    // Columns: s_d, true log ratio, percentages of races (differs, equivalent, inconclusive), and mean number of epochs. At 30 independent
+    // epochs whose spread is known, the chance of equivalence at s_d 4 % is that of |z| < ln(1.03) * sqrt(30) / 0.04 - 2.598 = 1.45, about
+    // 85 %; that epochs may follow each other takes 14 % of it.
     let table = [
-        (0.007, 0.00, [0.0, 100.0, 0.0, 6.5]),
-        (0.007, 0.03, [100.0, 0.0, 0.0, 6.3]),
-        (0.016, 0.00, [0.4, 99.6, 0.0, 10.6]),
-        (0.016, 0.03, [100.0, 0.0, 0.0, 9.5]),
-        (0.040, 0.00, [2.0, 86.0, 12.0, 25.0]),
-        (0.040, 0.03, [92.0, 0.5, 7.0, 20.0]),
-        (0.040, 0.05, [99.9, 0.0, 0.1, 13.0]),
-        (0.117, 0.00, [2.2, 0.0, 98.0, 30.0]),
-        (0.117, 0.10, [98.0, 0.0, 2.0, 18.0]),
+        (0.007, 0.00, [0.0, 100.0, 0.0, 6.7]),
+        (0.007, 0.03, [100.0, 0.0, 0.0, 6.4]),
+        (0.016, 0.00, [0.2, 99.8, 0.0, 12.3]),
+        (0.016, 0.03, [100.0, 0.0, 0.0, 10.8]),
+        (0.040, 0.00, [1.8, 71.7, 26.5, 26.6]),
+        (0.040, 0.03, [87.0, 0.5, 12.5, 22.6]),
+        (0.040, 0.05, [99.9, 0.0, 0.1, 15.0]),
+        (0.117, 0.00, [1.2, 0.0, 98.8, 30.0]),
+        (0.117, 0.10, [95.1, 0.0, 4.9, 20.5]),
     ];
     for (row, (sd, truth, expected)) in table.into_iter().enumerate() {
         let setup = Setup::against_baseline(Noise::Normal, sd, &[truth]);
@@ -69,7 +69,7 @@ fn false_claims_when_the_budget_ends_anywhere() {
     let found = tally_within(&FULL, &setup, races, 12, |i| budgets[i % budgets.len()]);
     println!("with early ends: {found:.2?}");
     assert!(
-        found.false_claims <= ALPHA + three_errors(ALPHA, races) && found.false_claims >= 1.5,
+        found.false_claims <= ALPHA + three_errors(ALPHA, races) && found.false_claims >= 0.7,
         "{found:?}"
     );
 }
@@ -91,14 +91,14 @@ fn false_claims_and_coverage_under_every_noise() {
         let differs = Setup::against_baseline(noise, 0.04, &[0.05]);
         let found = tally(&FULL, &differs, races / 2, 40 + row as u64);
         // Slow epochs add to the spread. They cost power, but cause no false claims.
-        let fewest = if noise == Noise::Outliers { 80.0 } else { 97.0 };
+        let fewest = if noise == Noise::Outliers { 72.0 } else { 97.0 };
         assert!(found.power >= fewest && found.covered >= 98.0, "{noise:?}: {found:?}");
         assert!(found.false_claims < 0.5, "{noise:?}: {found:?}");
     }
     // Normal epochs use up alpha. This shows that the bound above does not hold only because the referee makes no claims.
     let spent = tally(&FULL, &Setup::against_baseline(Noise::Normal, 0.1, &[0.0]), 4000, 11);
     assert!(
-        spent.false_claims >= 1.7 && spent.false_claims <= ALPHA + three_errors(ALPHA, 4000),
+        spent.false_claims >= 0.8 && spent.false_claims <= ALPHA + three_errors(ALPHA, 4000),
         "{spent:?}"
     );
 }
@@ -128,6 +128,43 @@ fn false_claims_over_a_family_of_pairs() {
     }
     let all = tally(&FULL, &Setup::all_pairs(Noise::Normal, 0.1, &[0.0; 6]), races / 4, 15);
     assert!(all.false_claims <= ALPHA + three_errors(ALPHA, races / 4), "{all:?}");
+}
+
+#[test]
+fn false_claims_of_contenders_that_vary_unequally() {
+    let races = 400;
+    let most = ALPHA + three_errors(ALPHA, races);
+    for (row, (name, factors)) in long::UNEQUAL.into_iter().enumerate() {
+        for count in [3, 7] {
+            let setup = Setup::against_baseline(Noise::Normal, 0.1, &vec![0.0; count - 1]);
+            let found = tally(&QUICK, &setup.spread(&factors[..count]), races, 70 + row as u64);
+            println!("{count}, {name}: {found:.2?}");
+            assert!(found.false_claims <= most, "{count}, {name}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn false_claims_if_each_epoch_is_like_the_one_before() {
+    let (races, most) = (800, 2.0 * ALPHA);
+    for count in [2, 7] {
+        let setup = Setup::against_baseline(Noise::FollowingEpochs, 0.1, &vec![0.0; count - 1]);
+        let found = tally(&QUICK, &setup, races, 80);
+        println!("{count}: {found:.2?}");
+        assert!(found.false_claims <= most + three_errors(most, races), "{count}: {found:?}");
+    }
+}
+
+/// Seven contenders know more about each other's spread than two.
+#[test]
+fn more_contenders_sharpen_early_intervals() {
+    let width = |count: usize| {
+        let setup = Setup::against_baseline(Noise::Normal, 0.04, &vec![0.0; count - 1]);
+        tally_within(&QUICK, &setup, 200, 90, |_| 4).width
+    };
+    let (two, seven) = (width(2), width(7));
+    // Six pairs share alpha. If each had only its own spread, that alone would make their intervals 1.8 times as wide.
+    assert!(seven < 1.1 * two, "{two} {seven}");
 }
 
 #[test]

@@ -53,8 +53,8 @@ impl Noise {
 /// Epochs of a race, one after another.
 pub(crate) struct Source {
     noise: Noise,
-    /// Standard deviation of one contender; that of a pair is sqrt(2) times as much.
-    own_sd: f64,
+    /// Standard deviation of each contender; where all are the same, that of a pair is sqrt(2) times as much.
+    own_sds: Vec<f64>,
     /// ln of each contender's true rate; the first is the baseline.
     truths: Vec<f64>,
     /// Each contender's deviation in the previous epoch.
@@ -62,22 +62,32 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(noise: Noise, pair_sd: f64, truths: &[f64], rng: &mut ChaCha8Rng) -> Self {
-        let own_sd = pair_sd / 2.0_f64.sqrt();
-        let before = truths.iter().map(|_| own_sd * normal(rng)).collect();
-        Self { noise, own_sd, truths: truths.to_vec(), before }
+    pub(crate) fn new(
+        noise: Noise,
+        pair_sd: f64,
+        (truths, spreads): (&[f64], &[f64]),
+        rng: &mut ChaCha8Rng,
+    ) -> Self {
+        let own_sds: Vec<f64> = spreads.iter().map(|spread| spread * pair_sd / 2.0_f64.sqrt()).collect();
+        let before = own_sds.iter().map(|own_sd| own_sd * normal(rng)).collect();
+        Self { noise, own_sds, truths: truths.to_vec(), before }
     }
 
     /// The next epoch's ratio for each pair of (baseline, contender).
     pub(crate) fn epoch(&mut self, pairs: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<EpochRatio> {
         if self.noise == Noise::Rounds {
             let drift = COMMON_DRIFT * rng.random::<f64>();
-            let rates: Vec<Vec<f64>> =
-                self.truths.iter().map(|truth| rounds(*truth, self.own_sd, drift, rng)).collect();
+            let rates: Vec<Vec<f64>> = self
+                .truths
+                .iter()
+                .zip(&self.own_sds)
+                .map(|(truth, sd)| rounds(*truth, *sd, drift, rng))
+                .collect();
             return pairs.iter().map(|&(b, c)| epoch_log_ratio(&rates[b], &rates[c]).unwrap()).collect();
         }
-        let (noise, sd) = (self.noise, self.own_sd);
-        self.before.iter_mut().for_each(|own| *own = deviation(noise, sd, *own, rng));
+        let noise = self.noise;
+        let each = self.before.iter_mut().zip(&self.own_sds);
+        each.for_each(|(own, sd)| *own = deviation(noise, *sd, *own, rng));
         let ln_rate = |i: usize| self.truths[i] + self.before[i];
         pairs.iter().map(|&(b, c)| EpochRatio::single(ln_rate(c) - ln_rate(b)).unwrap()).collect()
     }

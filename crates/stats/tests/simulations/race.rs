@@ -31,6 +31,8 @@ pub(crate) struct Setup {
     /// ln of each contender's true rate.
     pub(crate) truths: Vec<f64>,
     pub(crate) pairs: Vec<(usize, usize)>,
+    /// By how much each contender varies more than `sd` says.
+    pub(crate) spreads: Vec<f64>,
 }
 
 impl Setup {
@@ -38,7 +40,8 @@ impl Setup {
     pub(crate) fn against_baseline(noise: Noise, sd: f64, ratios: &[f64]) -> Self {
         let truths = [&[0.0], ratios].concat();
         let pairs = (1..truths.len()).map(|contender| (0, contender)).collect();
-        Self { noise, sd, truths, pairs }
+        let spreads = vec![1.0; truths.len()];
+        Self { noise, sd, truths, pairs, spreads }
     }
 
     /// The same contenders, with every pair compared.
@@ -47,6 +50,11 @@ impl Setup {
         let count = all.truths.len();
         all.pairs = (0..count).flat_map(|b| (b + 1..count).map(move |c| (b, c))).collect();
         all
+    }
+
+    /// The same with contenders that vary by these factors more.
+    pub(crate) fn spread(self, spreads: &[f64]) -> Self {
+        Self { spreads: spreads.to_vec(), ..self }
     }
 
     fn truth(&self, pair: usize) -> f64 {
@@ -63,7 +71,7 @@ pub(crate) fn race(
     budget: usize,
     rng: &mut ChaCha8Rng,
 ) -> (Judgement, Vec<Vec<EpochRatio>>) {
-    let mut source = Source::new(setup.noise, setup.sd, &setup.truths, rng);
+    let mut source = Source::new(setup.noise, setup.sd, (&setup.truths, &setup.spreads), rng);
     let mut series: Vec<Vec<EpochRatio>> = vec![Vec::new(); setup.pairs.len()];
     let mut wanted = referee.rules().looks[0].min(budget);
     loop {
@@ -72,7 +80,11 @@ pub(crate) fn race(
             series.iter_mut().zip(epoch).for_each(|(of_pair, one)| of_pair.push(one));
         }
         let direction = Direction::MoreIsBetter;
-        let family: Vec<_> = series.iter().map(|epochs| Hypothesis { epochs, direction }).collect();
+        let family: Vec<_> = series
+            .iter()
+            .zip(&setup.pairs)
+            .map(|(epochs, &pair)| Hypothesis { pair, metric: 0, epochs, direction })
+            .collect();
         let progress = if wanted == budget { Progress::Ended } else { Progress::Running };
         let judgement = referee.judge(&family, progress).unwrap();
         match judgement.next {
@@ -97,6 +109,8 @@ pub(crate) struct Tally {
     pub(crate) covered: f64,
     /// Races in which all last intervals contain the true ratio.
     pub(crate) all_covered: f64,
+    /// Mean half-width of the last intervals, as a difference of ratios.
+    pub(crate) width: f64,
     /// Mean number of epochs.
     pub(crate) epochs: f64,
     /// Races with the warning `serial-correlation`: their epochs follow each other.
@@ -161,6 +175,8 @@ pub(crate) fn tally_within(
                 judged.low.is_some_and(|low| low <= ratio) && judged.high.is_none_or(|high| ratio <= high);
             sums.covered += if holds { of_pairs } else { 0.0 };
             missed |= !holds;
+            let ends = judged.low.zip(judged.high);
+            sums.width += ends.map_or(0.0, |(low, high)| of_pairs * ((high / low).sqrt() - 1.0));
         }
         sums.false_claims += if lie { of_races } else { 0.0 };
         sums.all_covered += if missed { 0.0 } else { of_races };
