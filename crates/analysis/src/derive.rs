@@ -107,8 +107,9 @@ fn judged(record: &Record, scenario: &ScenarioPlan, judge: &Judge) -> Result<Jud
     let name = &scenario.name;
     let own = scenario.shape.starts().map(|_| Judge::new(&record.plan.method_of(scenario))).transpose()?;
     let progress = match record.end_of(name) {
-        Some(End::Decided | End::Maximum | End::Budget | End::Stopped | End::Unavailable) => Progress::Ended,
-        None => Progress::Interrupted,
+        Some(End::Maximum | End::Budget | End::Stopped | End::Unavailable) => Progress::Ended,
+        // Its own verdicts ended it. Where these rules leave a pair open, an older record gets no last look for that.
+        Some(End::Decided) | None => Progress::Interrupted,
     };
     own.as_ref().unwrap_or(judge).ask(record, name, progress).map_err(|error| match error {
         AskError::Rules(source) => AnalysisError::Rules(source),

@@ -371,7 +371,7 @@ fn made(name: &str) -> String {
         }
         "commands" => Known::ask().reference(),
         keys if keys.starts_with("keys of ") => {
-            let table = KEY_TABLES.iter().find(|table| keys.ends_with(table.name)).unwrap();
+            let table = KEY_TABLES.iter().find(|table| keys == format!("keys of {}", table.name)).unwrap();
             let row = |(key, meaning): &(&str, &str)| format!("| `{key}` | {} |\n", cell(meaning));
             let rows: String = table.keys.iter().map(row).collect();
             format!("| key | meaning |\n|---|---|\n{rows}")

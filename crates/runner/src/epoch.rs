@@ -76,8 +76,8 @@ pub(crate) struct EpochRun<'a> {
     pub services: &'a [Box<dyn Process>],
 }
 
-/// Loads a contender, given by its place too, from a position in the order of requests. Returns the start of each slice, in nanoseconds
-/// since the epoch began, and its tally.
+/// Loads one contender. Gets its place among those of the epoch, the contender, and the position in the order of requests to begin with.
+/// Returns the start of each slice, in nanoseconds since the epoch began, and its tally.
 pub(crate) type LoadSlice<'l> =
     &'l mut dyn FnMut(usize, &mut LoadedContender, u64) -> Result<Vec<(u64, Tally)>, EpochError>;
 

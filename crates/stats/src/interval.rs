@@ -107,8 +107,8 @@ impl LogInterval {
 /// The smallest ratio (over 1) that n epochs with this spread detect with a chance of 90 %:
 /// exp((t_{1-alpha/2,d} + t_{0.9,d}) * sd / sqrt(n)), with d = n - 1 + `known` degrees of freedom.
 ///
-/// `sd` of the log ratios, at least 0; `alpha` two-sided; `known`: degrees of freedom with which the spread is known without the epochs. `None` for n < 2, for an sd that is not a number of at least
-/// 0, or if the ratio is beyond a float. This is the usual sample-size formula, with t in place of normal quantiles. It assumes
+/// `sd` of the log ratios, at least 0; `alpha` two-sided; `known`: degrees of freedom with which the spread is known without the epochs.
+/// `None` for n < 2, for an sd that is not a number of at least 0, or if the ratio is beyond a float. This is the usual sample-size formula, with t in place of normal quantiles. It assumes
 /// one look at n epochs: the detectable difference of a group-sequential race is about a tenth larger.
 pub fn detectable_ratio(sd: f64, n: usize, alpha: f64, known: f64) -> Option<f64> {
     let ratio = detectable_ln(sd, n, alpha, known)?.exp();
@@ -119,11 +119,11 @@ pub fn detectable_ratio(sd: f64, n: usize, alpha: f64, known: f64) -> Option<f64
 ///
 /// With this number of epochs, each of these has a chance of 90 %: a difference as large as the margin is detected, and an interval
 /// without a true difference fits in the margin. `None` if the result is over [`MOST_EPOCHS`], or for an invalid margin or sd.
-pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64, known: f64) -> Option<usize> {
+pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64) -> Option<usize> {
     if !(sd >= 0.0 && margin_ln > 0.0) {
         return None;
     }
-    let enough = |n: usize| detectable_ln(sd, n, alpha, known).is_some_and(|seen| seen <= margin_ln);
+    let enough = |n: usize| detectable_ln(sd, n, alpha, 0.0).is_some_and(|seen| seen <= margin_ln);
     // The number for a known spread is at most the right one, because t quantiles lie above the normal ones.
     let known = normal_quantiles(alpha) * sd / margin_ln;
     if known.is_nan() || known * known >= MOST_EPOCHS as f64 {
@@ -204,10 +204,10 @@ mod tests {
         let one = Sample::of(&[1.0]).unwrap();
         assert_eq!((one.sd, one.abs_t_beyond(0.0), one.t_interval(0.05)), (None, None, None));
         assert_eq!(detectable_ratio(0.01, 1, 0.05, 0.0), None);
-        assert_eq!(epochs_needed(10.0, 0.025, 0.001, 0.0), None);
-        assert_eq!(epochs_needed(0.01, 0.025, 0.0, 0.0), None);
-        assert_eq!(epochs_needed(f64::NAN, 0.025, 0.03, 0.0), None);
-        assert_eq!(epochs_needed(0.0, 0.025, 0.03, 0.0), Some(2));
+        assert_eq!(epochs_needed(10.0, 0.025, 0.001), None);
+        assert_eq!(epochs_needed(0.01, 0.025, 0.0), None);
+        assert_eq!(epochs_needed(f64::NAN, 0.025, 0.03), None);
+        assert_eq!(epochs_needed(0.0, 0.025, 0.03), Some(2));
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         #[test]
         fn epochs_needed_is_the_smallest_that_suffices(sd in 0.0001_f64..3.0, alpha in 0.001_f64..0.2) {
             let margin = 1.03_f64.ln();
-            let n = epochs_needed(sd, alpha, margin, 0.0).unwrap();
+            let n = epochs_needed(sd, alpha, margin).unwrap();
             prop_assert!(n >= 2);
             prop_assert!(detectable_ratio(sd, n, alpha, 0.0).unwrap().ln() <= margin * (1.0 + 1e-9));
             if n > 2 {

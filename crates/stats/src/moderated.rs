@@ -7,7 +7,8 @@
 //! for assessing differential expression in microarray experiments", Statistical Applications in Genetics and Molecular Biology 3 (2004):
 //! with a variance s^2 of d degrees of freedom, and an expected one of v with p degrees, (p v + d s^2) / (p + d) has p + d. Smyth
 //! estimates p from how much the variances differ. Six pairs cannot tell that, so p is fixed, and small enough that a contender that
-//! varies four times as much as the others is claimed to differ no more often than alpha allows (docs/src/simulations.md).
+//! varies four times as much as the others is claimed to differ no more often than alpha allows (docs/src/simulations.md). From
+//! [`FEWEST`] epochs on, a pair knows its own spread well enough, and that of the others would only blur it.
 //!
 //! **Order.** If an epoch's ratio is like that of the epoch before, n epochs tell less than n independent ones. With a correlation of r^j
 //! between epochs j apart, the mean's variance is (1 + 2 w) / n times that of an epoch, where w is the sum over j of (1 - j/n) r^j, and
@@ -26,8 +27,8 @@ use crate::serial::{lag1, standard_error};
 /// Degrees of freedom of the expected variance, at most.
 const MOST_DEGREES: f64 = 4.0;
 
-/// Fewer epochs do not show a correlation.
-const FEWEST: usize = 8;
+/// From this number of epochs on, a pair's own values show its spread and whether they follow each other.
+pub(crate) const FEWEST: usize = 8;
 
 /// The correlation that intervals of fewer epochs allow for.
 const UNSEEN: f64 = 0.1;
@@ -67,8 +68,9 @@ impl Shared {
     /// The sample of a pair with the standard deviation that its interval rests on.
     pub fn applied(&self, own: Sample) -> Sample {
         let Some(sd) = own.sd else { return own };
-        let degrees = self.degrees + own.degrees;
-        let variance = (self.degrees * self.variance + own.degrees * sd * sd) / degrees;
+        let known = known(own.n, self.degrees);
+        let degrees = known + own.degrees;
+        let variance = (known * self.variance + own.degrees * sd * sd) / degrees;
         let inflation = inflation(own.n, allowed(own.n, self.lag1));
         Sample { sd: Some((variance * inflation).sqrt()), degrees, ..own }
     }
@@ -79,6 +81,11 @@ impl Shared {
 pub fn degrees(pairs: impl Iterator<Item = (usize, usize)>) -> f64 {
     let contenders: BTreeSet<usize> = pairs.flat_map(|(one, other)| [one, other]).collect();
     (contenders.len() as f64 - 2.5).clamp(0.0, MOST_DEGREES)
+}
+
+/// The degrees of freedom that count after `n` epochs, of `degrees`: see [`degrees`].
+pub fn known(n: usize, degrees: f64) -> f64 {
+    if n < FEWEST { degrees } else { 0.0 }
 }
 
 /// The factor by which the interval of a pair without neighbours is usually wider than that of `n` epochs, at least 2, that are known to be
@@ -134,6 +141,10 @@ mod tests {
         let ratio = small.sd.unwrap().powi(2) / large.sd.unwrap().powi(2);
         assert!((ratio - (17.5 / 7.0) / 7.0).abs() < 1e-12);
         assert_eq!((small.degrees, small.mean, small.n), (7.0, 1.0, 4));
+        let later = shared.applied(Sample { n: 8, degrees: 7.0, ..own(11.0) });
+        assert!(
+            (later.sd.unwrap().powi(2) / 11.0 - inflation(8, LEAST)).abs() < 1e-12 && later.degrees == 7.0
+        );
         let alone = Shared { degrees: 0.0, ..shared }.applied(own(11.0));
         assert!((alone.sd.unwrap().powi(2) / 11.0 - inflation(4, UNSEEN)).abs() < 1e-12);
     }

@@ -224,7 +224,8 @@ pub struct PairJudgement {
     pub decided_at: Option<usize>,
     /// The number of epochs behind `ratio` and the interval.
     pub epochs: usize,
-    /// Standard deviation of the trimmed log ratios between epochs; `None` with fewer than two epochs.
+    /// Standard deviation of this pair's own trimmed log ratios between epochs; `None` with fewer than two epochs. The interval rests on one that
+    /// also has what the pairs tell each other: see [`crate::moderated`].
     pub sd_log_ratio: Option<f64>,
     /// The smallest ratio (over 1) that this number of epochs detects with a chance of 90 %; see [`crate::interval`].
     pub detectable_ratio: Option<f64>,
@@ -234,8 +235,8 @@ pub struct PairJudgement {
     /// trimming hides. The test uses the trimmed mean's standard error, because the same slow slices inflate the total's:
     /// a stall in fewer than half of six epochs could never exceed two standard errors of the total.
     pub intermittent: bool,
-    /// The serial correlation of the epochs' trimmed log ratios, from [`crate::serial::FEWEST`] epochs on. The intervals and error rates
-    /// assume that there is none.
+    /// The serial correlation of the epochs' trimmed log ratios, from [`crate::serial::FEWEST`] epochs on. Intervals allow for
+    /// the mean of it over the pairs of a metric: see [`crate::moderated`].
     pub serial: Option<Serial>,
     /// The interval does not come from a look and no verdict depends on it: it is the t interval at the alpha that would be
     /// spent by now, and only shows how the race narrows.
@@ -261,12 +262,12 @@ pub struct Judgement {
 #[derive(Debug)]
 pub struct Referee {
     rules: StoppingRules,
-    /// By the degrees of freedom with which spreads are known beforehand.
+    /// By the degrees of freedom with which pairs know each other's spread.
     critical: Mutex<BTreeMap<u64, Arc<Critical>>>,
 }
 
 impl Referee {
-    /// Checks the rules. The first question takes some tens of milliseconds, to compute the boundaries.
+    /// Checks the rules. The first judgement computes the boundaries.
     ///
     /// # Errors
     /// The first invalid rule, with the value found and the values allowed.
@@ -307,15 +308,15 @@ impl Referee {
         if expected > self.rules.max_epochs {
             return Err(JudgeError::TooMany { found: expected, max_epochs: self.rules.max_epochs });
         }
-        let known_degrees = moderated::degrees(family.iter().map(|one| one.pair));
-        Ok(replay::judge(&self.rules, &self.critical(known_degrees), family, progress))
+        let degrees = moderated::degrees(family.iter().map(|one| one.pair));
+        Ok(replay::judge(&self.rules, &self.critical(degrees), family, progress))
     }
 
-    fn critical(&self, known_degrees: f64) -> Arc<Critical> {
+    fn critical(&self, degrees: f64) -> Arc<Critical> {
         // Ignores poisoning: entries are inserted whole, so that a panic elsewhere cannot have left a wrong value.
         let mut all = self.critical.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Critical::new(&self.rules, known_degrees));
-        Arc::clone(all.entry(known_degrees.to_bits()).or_insert_with(new))
+        let new = || Arc::new(Critical::new(&self.rules, degrees));
+        Arc::clone(all.entry(degrees.to_bits()).or_insert_with(new))
     }
 }
 

@@ -83,7 +83,7 @@ fn resolutions() {
     for row in rows("resolutions") {
         let (sd, alpha, n) = (number(row, "sd"), number(row, "alpha"), number(row, "n") as usize);
         assert_near(row, ["detectable"], [detectable_ratio(sd, n, alpha, 0.0).unwrap()]);
-        let needed = epochs_needed(sd, alpha, number(row, "margin").ln_1p(), 0.0);
+        let needed = epochs_needed(sd, alpha, number(row, "margin").ln_1p());
         assert_eq!(needed, Some(number(row, "needed") as usize), "{row}");
         seen += 1;
     }

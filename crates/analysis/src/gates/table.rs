@@ -392,7 +392,7 @@ pub static SERIAL_CORRELATION: Gate = Gate {
 pub static SEND_LAG: Gate = Gate {
     race: Some(GateText {
         warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
-        invalid: "the lag's p90 is over {invalid} of the median latency, which leaves p99, or its p99 over {invalid} of p99, which leaves the rest; with 100 requests beyond it",
+        invalid: "p99: the lag's p99 is over {invalid} of it; all other metrics: the lag's p90 is over {invalid} of the median latency; each with 100 requests beyond it",
         remedies: &["give the generator more cores with --load-cpus, or lower the rate"],
     }),
     load: Some(GateText {

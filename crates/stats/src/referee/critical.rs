@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::StoppingRules;
 use crate::boundary::{SequentialT, spent_by};
+use crate::moderated;
 use crate::student::upper_quantile_at;
 
 /// Critical values of |t| at planned looks, at an unplanned last look, and between looks.
@@ -16,23 +17,30 @@ pub(super) struct Critical {
     alpha: f64,
     looks: Vec<usize>,
     max_epochs: usize,
-    /// Degrees of freedom with which spreads are known before the first epoch.
-    known_degrees: f64,
-    law: SequentialT,
-    /// By the looks taken and the number of pairs that share alpha: the same question always has the same answer.
-    known: Mutex<BTreeMap<(Vec<usize>, usize), Vec<f64>>>,
+    /// Degrees of freedom with which pairs know each other's spread.
+    degrees: f64,
+    /// The law of t where a pair knows only its own spread.
+    own: SequentialT,
+    /// The law of t where pairs know each other's.
+    shared: SequentialT,
+    /// The same question always has the same answer.
+    answers: Mutex<Answers>,
 }
 
+/// Critical values by the looks taken and the number of pairs that share alpha.
+type Answers = BTreeMap<(Vec<usize>, usize), Vec<f64>>;
+
 impl Critical {
-    /// `rules` must be checked already. `known_degrees` is the number of degrees of freedom with which spreads are known beforehand.
-    pub(super) fn new(rules: &StoppingRules, known_degrees: f64) -> Self {
+    /// `rules` must be checked already; `degrees`: see [`moderated::degrees`].
+    pub(super) fn new(rules: &StoppingRules, degrees: f64) -> Self {
         Self {
             alpha: rules.alpha,
             looks: rules.looks.clone(),
             max_epochs: rules.max_epochs,
-            known_degrees,
-            law: SequentialT::new(2, rules.max_epochs, known_degrees),
-            known: Mutex::default(),
+            degrees,
+            own: SequentialT::new(2, rules.max_epochs, 0.0),
+            shared: SequentialT::new(2, rules.max_epochs.min(moderated::FEWEST - 1), degrees),
+            answers: Mutex::default(),
         }
     }
 
@@ -51,13 +59,13 @@ impl Critical {
     /// The value between looks: the t quantile at the alpha that would be spent by `n` epochs. No verdict may depend on it.
     pub(super) fn provisional(&self, n: usize, sharing: usize) -> f64 {
         let alpha = self.alpha / sharing as f64 * spent_by(n, self.max_epochs);
-        upper_quantile_at(alpha / 2.0, self.known_degrees + n as f64 - 1.0)
+        upper_quantile_at(alpha / 2.0, moderated::known(n, self.degrees) + n as f64 - 1.0)
     }
 
     /// The values at these looks, of which the last one spends all that is left.
     fn values(&self, looks: &[usize], sharing: usize) -> Vec<f64> {
         // Ignores poisoning: entries are inserted whole, so that a panic elsewhere cannot have left a wrong value.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || {
             let alpha = self.alpha / sharing as f64;
             let mut before = 0.0;
@@ -66,9 +74,13 @@ impl Critical {
                 alpha * (spent - std::mem::replace(&mut before, spent))
             };
             let spend: Vec<f64> = looks.iter().enumerate().map(part).collect();
-            self.law.boundaries(looks, &spend)
+            // Later looks count as if no earlier one under another law had stopped a race, so that all together spend alpha at most.
+            let early = looks.iter().take_while(|n| moderated::known(**n, self.degrees) > 0.0).count();
+            let mut values = self.shared.boundaries(&looks[..early], &spend[..early]);
+            values.extend(self.own.boundaries(&looks[early..], &spend[early..]));
+            values
         };
-        known.entry((looks.to_vec(), sharing)).or_insert_with(compute).clone()
+        answers.entry((looks.to_vec(), sharing)).or_insert_with(compute).clone()
     }
 }
 
@@ -87,6 +99,32 @@ mod tests {
         }
         assert_eq!(critical.last(4, 1), two_sided_quantile(0.025, 3));
         assert_eq!(critical.last(4, 3), two_sided_quantile(0.025 / 3.0, 3));
-        assert_eq!(critical.last(30, 2), critical.planned(5, 2));
+    }
+
+    /// Holm's step-down depends on this.
+    #[test]
+    fn smaller_shares_of_alpha_never_narrow_a_boundary() {
+        for degrees in [0.0, 0.5, 4.0] {
+            let rules = StoppingRules::ending_at_the_last(&[4, 6, 8, 10, 12], 0.025, 0.03);
+            let critical = Critical::new(&rules, degrees);
+            let values = |sharing| (0..5).map(|look| critical.planned(look, sharing)).collect::<Vec<_>>();
+            for sharing in 1..40 {
+                let (fewer, more) = (values(sharing), values(sharing + 1));
+                assert!(
+                    fewer.iter().zip(&more).all(|(fewer, more)| fewer <= more),
+                    "{degrees}: {fewer:?} {more:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_that_know_each_others_spread_need_less_evidence_early() {
+        let [alone, seven] = [0.0, 4.0].map(|degrees| Critical::new(&StoppingRules::default(), degrees));
+        assert!(seven.planned(0, 1) < 0.75 * alone.planned(0, 1));
+        // From then on nothing is known beforehand, and no credit is given for the first look.
+        for look in 1..6 {
+            assert!((1.0..1.03).contains(&(seven.planned(look, 1) / alone.planned(look, 1))), "{look}");
+        }
     }
 }

@@ -76,7 +76,7 @@ struct Replay<'a> {
     /// How far all values of a hypothesis may be off in the same direction: the finest resolution of its epochs.
     resolution: Vec<f64>,
     /// Degrees of freedom with which pairs know each other's spread.
-    known_degrees: f64,
+    degrees: f64,
     holm: Holm,
     standings: Vec<Standing>,
     look: Option<usize>,
@@ -97,8 +97,8 @@ impl<'a> Replay<'a> {
         };
         let resolution = family.iter().map(finest).collect();
         let (holm, standings) = (Holm::new(family.len()), vec![open; family.len()]);
-        let known_degrees = moderated::degrees(family.iter().map(|one| one.pair));
-        Self { rules, critical, family, trimmed, resolution, known_degrees, holm, standings, look: None }
+        let degrees = moderated::degrees(family.iter().map(|one| one.pair));
+        Self { rules, critical, family, trimmed, resolution, degrees, holm, standings, look: None }
     }
 
     /// The first `n` epochs of each hypothesis, with what all of the same metric tell about each other.
@@ -106,7 +106,7 @@ impl<'a> Replay<'a> {
         let shared = |metric: usize| {
             let alike = self.family.iter().zip(&self.trimmed).filter(|(one, _)| one.metric == metric);
             let series: Vec<&[f64]> = alike.map(|(_, values)| &values[..n]).collect();
-            Shared::of(&series, self.known_degrees)
+            Shared::of(&series, self.degrees)
         };
         let metrics: BTreeSet<usize> = self.family.iter().map(|one| one.metric).collect();
         let shared: BTreeMap<usize, Shared> =
@@ -166,18 +166,13 @@ impl<'a> Replay<'a> {
 
     /// Epochs needed to reach the margin at this spread; `None` if there are too many, or if the values' resolution alone fills the margin.
     fn needed(&self, pair: usize, sd: f64) -> Option<usize> {
-        epochs_needed(
-            sd,
-            self.alpha(pair),
-            self.rules.margin_ln() - self.resolution[pair],
-            self.known_degrees,
-        )
+        epochs_needed(sd, self.alpha(pair), self.rules.margin_ln() - self.resolution[pair])
     }
 
     /// The smallest ratio that `n` epochs detect, including what the values' resolution hides.
     fn detectable(&self, pair: usize, sd: f64, n: usize) -> Option<f64> {
-        let ratio =
-            detectable_ratio(sd, n, self.alpha(pair), self.known_degrees)? * self.resolution[pair].exp();
+        let known = moderated::known(n, self.degrees);
+        let ratio = detectable_ratio(sd, n, self.alpha(pair), known)? * self.resolution[pair].exp();
         Some(ratio).filter(|ratio| ratio.is_finite())
     }
 

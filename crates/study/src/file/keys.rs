@@ -5,7 +5,7 @@
 /// The keys of one table of the file.
 #[derive(Debug)]
 pub struct KeyTable {
-    /// The table's name in messages.
+    /// The table's name in messages, and in the comment of the book that says where its keys go.
     pub name: &'static str,
     /// Each key and what it means, in Markdown.
     pub keys: &'static [(&'static str, &'static str)],

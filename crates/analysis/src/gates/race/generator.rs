@@ -113,7 +113,7 @@ fn run_delay(
 }
 
 /// The lag that the generator itself caused. Time that a request waited for a connection is the server's doing. A lag of a tenth of the requests
-/// invalidates the median, and a lag of a hundredth p99: a lag of fewer requests moves the percentile by no more than their share.
+/// invalidates the median, and a lag of a hundredth p99. If fewer are late, the median is still that of nine requests in ten.
 fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     if is_closed(scene) {
         return None;
@@ -134,7 +134,10 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     };
     let of_median = || said("p90", lag_p90, "median latency", p50);
     let (severity, metrics, message) = match (invalid(lag_p90, p50), invalid(lag_p99, p99)) {
-        (true, true) => (Some(Severity::Invalid), Vec::new(), of_median()),
+        (true, true) => {
+            let tail = percent(lag_p99.ns / p99);
+            (Some(Severity::Invalid), Vec::new(), format!("{}; its p99 is {tail} of p99", of_median()))
+        }
         (true, false) => {
             let others = Metric::OF_LOADS
                 .into_iter()

@@ -299,14 +299,14 @@ fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
     .collect()
 }
 
-/// If epochs follow each other, there is less information than their number suggests. The intervals allow for it. The gate tests all
+/// If epochs follow each other, there is less information than their number suggests. The intervals allow for the mean over the pairs. The gate tests all
 /// pairs together and reports the one with the strongest correlation.
 fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
     let read = pairs(scene).filter_map(|(contest, judged)| Some((contest, judged.serial?)));
     let (contest, serial) = read.max_by(|one, other| one.1.z.total_cmp(&other.1.z))?;
     let name = |index: usize| &scene.record.plan.contenders[index].name;
     let follow = serial.is_significant(pairs(scene).count());
-    let so = if follow { ": intervals allow for it, and are wider" } else { "" };
+    let so = if follow { ": intervals allow for the mean of all pairs, and are wider" } else { "" };
     let message = format!(
         "{:.2} is the correlation between the ratios to {} of successive epochs, {:.1} standard errors above 0{so}",
         serial.lag1,
