@@ -17,8 +17,8 @@ use deadheat_record::{CgroupKind, Limits};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-/// How long a group may take to freeze.
-const FREEZE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a group may take to freeze. A thread must run to stop. On busy cores, or under a quota, it may wait for that.
+const FREEZE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long to wait for a group of version 1 to freeze before thawing and freezing it again; this repeats.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -297,7 +297,7 @@ impl Cgroup {
     /// Stops every thread in the group, and returns when all threads have stopped.
     ///
     /// # Errors
-    /// When the group is not writable, or has not stopped within two seconds.
+    /// When the group is not writable, or has not stopped within twenty seconds.
     pub fn freeze(&self) -> io::Result<()> {
         self.switch(true)
     }
@@ -324,11 +324,12 @@ impl Cgroup {
             Self::V2 { .. } => folder.join("cgroup.events"),
         };
         let start = Instant::now();
-        let mut asked = 1;
+        let (mut asked, mut patience) = (start, ASK_AGAIN);
         while !fs::read_to_string(&state)?.lines().any(|line| line.trim() == wanted) {
-            // A process that forks at the wrong moment keeps version 1 from finishing: thaw it for an instant, and freeze it again.
-            if frozen && matches!(self, Self::V1 { .. }) && start.elapsed() > ASK_AGAIN * asked {
-                asked += 1;
+            // A process that forks at the wrong moment keeps version 1 from finishing: thaw it for an instant, and freeze it again. Each
+            // time wait for longer, because threads on busy cores may need that long to stop.
+            if frozen && matches!(self, Self::V1 { .. }) && asked.elapsed() > patience {
+                (asked, patience) = (Instant::now(), patience * 2);
                 fs::write(folder.join(file), "THAWED")?;
                 fs::write(folder.join(file), word)?;
             }

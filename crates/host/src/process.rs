@@ -156,7 +156,7 @@ pub trait Process {
     /// Stops every thread of the tree.
     ///
     /// # Errors
-    /// When the group does not freeze, or the tree does not stop, within two seconds.
+    /// When the group does not freeze within twenty seconds, or the tree does not stop within two.
     fn freeze(&self) -> io::Result<()>;
     /// Lets the tree run again.
     ///
