@@ -6,18 +6,12 @@
 For each scenario under load: seconds of an epoch in the mean, and of it those of starts, warm-ups and slices. The rest is what stands
 between: parity, waking, freezing, readings, and ending. The pilot comes once before the first epoch.
 """
-import glob
-import gzip
-import json
-import os
 import sys
+from pathlib import Path
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from first_slices import lines
 
-
-def lines(path):
-    with (gzip.open if path.endswith(".gz") else open)(path, "rt") as record:
-        yield from (json.loads(line) for line in record)
+STUDIES = Path(__file__).resolve().parent.parent / "studies"
 
 
 def epochs_of(path):
@@ -48,7 +42,7 @@ def row(study, scenario, epochs):
 
 
 def main():
-    paths = sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "../studies/*/kept/*.jsonl.gz")))
+    paths = list(map(Path, sys.argv[1:])) or sorted(STUDIES.glob("*/kept/*.jsonl.gz"))
     print("| study | scenario | contenders | epochs | an epoch, s | starts | warm-ups | slices | rest | warm-ups, share |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for path in paths:

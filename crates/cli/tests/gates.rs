@@ -242,7 +242,7 @@ fn a_core_that_stands_still_now_and_then() {
     let mut running = race.args(timing).args(["--rate", "9000", "--metric", "p99"]).spawn();
     let pid = running.pid();
     let watching = || thread_of(pid, &format!("stalls-{SERVER_CORE}"));
-    running.wait_for("somebody to watch the core", || watching().is_some());
+    running.wait_for("the thread that watches the core", || watching().is_some());
     freezer.set("tasks", &watching().unwrap());
     let start = Instant::now();
     while running.is_running() && start.elapsed() < Duration::from_secs(120) {

@@ -475,8 +475,7 @@ impl EpochRun<'_> {
         measured.iter_mut().zip(loaded).for_each(|(one, loaded)| one.end(loaded, at));
     }
 
-    /// Plays round `index` (from 0): loads the contenders of `order` in turn by `load`, and reads the machine meanwhile. `load` gets the
-    /// contender's place and the round's position in the order of requests, and returns the start and the tally of each slice.
+    /// Plays round `index`, counted from 0. It lets `load` load each contender of `order` in turn, and reads what the machine does during that.
     ///
     /// # Errors
     /// When a contender drops out, or the user interrupts.

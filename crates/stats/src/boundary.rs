@@ -27,11 +27,16 @@ const BEYOND: f64 = 1e-9;
 /// Points of the table of an angle's distribution.
 const ANGLES: usize = 4096;
 
-/// The fraction of alpha that is spent by each look: (n/N)^2.
+/// What each look spends of `alpha`: by a look at n of N observations, alpha * (n/N)^2 is spent. The last look spends all that is left.
 ///
-/// `max` is the planned number of observations N, at least 1; a look beyond it has spent all.
-pub fn quadratic_spend(looks: &[usize], max: usize) -> Vec<f64> {
-    looks.iter().map(|&n| spent_by(n, max)).collect()
+/// `looks` increases; `max` is the planned number of observations N, at least 1.
+pub fn quadratic_spend(looks: &[usize], max: usize, alpha: f64) -> Vec<f64> {
+    let mut before = 0.0;
+    let part = |(place, &n): (usize, &usize)| {
+        let spent = if place + 1 == looks.len() { 1.0 } else { spent_by(n, max) };
+        alpha * (spent - std::mem::replace(&mut before, spent))
+    };
+    looks.iter().enumerate().map(part).collect()
 }
 
 /// The fraction of alpha spent by `n` of `max` observations, in [0, 1]: (n/max)^2.
@@ -57,8 +62,8 @@ struct Step {
 }
 
 impl SequentialT {
-    /// For looks from `first` observations, at least 2, to `most`. `prior` is the number of degrees of freedom with which the
-    /// variance is known without these observations, at least 0: sd^2 is then the mean of both, weighted by their degrees of freedom.
+    /// For looks from `first` observations, at least 2, to `most`. `prior`, at least 0, counts the degrees of freedom of what other observations
+    /// tell about the variance. sd^2 is then the mean of their variance and of these observations' own, weighted by degrees of freedom.
     ///
     /// # Panics
     /// If `first` is under 2.
@@ -233,14 +238,8 @@ mod tests {
 
     static LAW: LazyLock<SequentialT> = LazyLock::new(|| SequentialT::new(6, 30, 0.0));
 
-    fn increments(alpha: f64, looks: &[usize], max: usize) -> Vec<f64> {
-        let mut before = 0.0;
-        let part = |spent: f64| alpha * (spent - std::mem::replace(&mut before, spent));
-        quadratic_spend(looks, max).into_iter().map(part).collect()
-    }
-
     fn standard(alpha: f64) -> Vec<f64> {
-        LAW.boundaries(&LOOKS, &increments(alpha, &LOOKS, 30))
+        LAW.boundaries(&LOOKS, &quadratic_spend(&LOOKS, 30, alpha))
     }
 
     #[test]
@@ -284,7 +283,7 @@ mod tests {
         for (prior, alpha) in [(0.0, 0.025), (0.0, 0.3), (5.5, 0.025), (40.0, 0.1)] {
             let looks = [4, 6, 7, 12];
             let law = SequentialT::new(4, 12, prior);
-            let critical = law.boundaries(&looks, &increments(alpha, &looks, 12));
+            let critical = law.boundaries(&looks, &quadratic_spend(&looks, 12, alpha));
             let paths = 200_000;
             let spent = simulated(prior, &looks, &critical, paths);
             let error = (alpha * (1.0 - alpha) / paths as f64).sqrt();

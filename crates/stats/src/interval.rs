@@ -107,7 +107,7 @@ impl LogInterval {
 /// The smallest ratio (over 1) that n epochs with this spread detect with a chance of 90 %:
 /// exp((t_{1-alpha/2,d} + t_{0.9,d}) * sd / sqrt(n)), with d = n - 1 + `known` degrees of freedom.
 ///
-/// `sd` of the log ratios, at least 0; `alpha` two-sided; `known`: degrees of freedom with which the spread is known without the epochs.
+/// `sd` of the log ratios, at least 0; `alpha` two-sided; `known`: degrees of freedom of what other pairs tell about `sd`.
 /// `None` for n < 2, for an sd that is not a number of at least 0, or if the ratio is beyond a float. This is the usual sample-size formula, with t in place of normal quantiles. It assumes
 /// one look at n epochs: the detectable difference of a group-sequential race is about a tenth larger.
 pub fn detectable_ratio(sd: f64, n: usize, alpha: f64, known: f64) -> Option<f64> {

@@ -8,13 +8,13 @@
 //! with a variance s^2 of d degrees of freedom, and an expected one of v with p degrees, (p v + d s^2) / (p + d) has p + d. Smyth
 //! estimates p from how much the variances differ. Six pairs cannot tell that, so p is fixed, and small enough that a contender that
 //! varies four times as much as the others is claimed to differ no more often than alpha allows (docs/src/simulations.md). From
-//! [`FEWEST`] epochs on, a pair knows its own spread well enough, and that of the others would only blur it.
+//! [`ENOUGH`] epochs on, a pair knows its own spread well enough, and that of the others would only blur it.
 //!
 //! **Order.** If an epoch's ratio is like that of the epoch before, n epochs tell less than n independent ones. With a correlation of r^j
 //! between epochs j apart, the mean's variance is (1 + 2 w) / n times that of an epoch, where w is the sum over j of (1 - j/n) r^j, and
 //! the epochs' own variance comes out too small by 1 - 2 w / (n - 1): Bayley and Hammersley, "The 'effective' number of independent
 //! observations in an autocorrelated time series", Supplement to the Journal of the Royal Statistical Society 8 (1946). Fewer than
-//! [`FEWEST`] epochs do not show r, and it counts as [`UNSEEN`]. From then on it is estimated, without the bias of few values (Marriott and
+//! [`ENOUGH`] epochs do not show r, and it counts as [`UNSEEN`]. From then on it is estimated, without the bias of few values (Marriott and
 //! Pope, "Bias in the estimation of autocorrelations", Biometrika 41 (1954)), but cannot be shown to be 0, so it counts as [`LEAST`] at least.
 
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ use crate::serial::{lag1, standard_error};
 const MOST_DEGREES: f64 = 4.0;
 
 /// From this number of epochs on, a pair's own values show its spread and whether they follow each other.
-pub(crate) const FEWEST: usize = 8;
+pub(crate) const ENOUGH: usize = 8;
 
 /// The correlation that intervals of fewer epochs allow for.
 const UNSEEN: f64 = 0.1;
@@ -85,14 +85,14 @@ pub fn degrees(pairs: impl Iterator<Item = (usize, usize)>) -> f64 {
 
 /// The degrees of freedom that count after `n` epochs, of `degrees`: see [`degrees`].
 pub fn known(n: usize, degrees: f64) -> f64 {
-    if n < FEWEST { degrees } else { 0.0 }
+    if n < ENOUGH { degrees } else { 0.0 }
 }
 
 /// The factor by which the interval of a pair without neighbours is usually wider than that of `n` epochs, at least 2, that are known to be
 /// independent: for the mean of the correlation that it allows for, if there is none.
 pub fn usual_widening(n: usize) -> f64 {
     let (normal, error) = (Normal::standard(), standard_error(n) * correction(n));
-    let usual = if n < FEWEST {
+    let usual = if n < ENOUGH {
         UNSEEN
     } else {
         LEAST * normal.cdf(LEAST / error) + error * normal.pdf(LEAST / error)
@@ -102,7 +102,7 @@ pub fn usual_widening(n: usize) -> f64 {
 
 /// The correlation that an interval of `n` epochs allows for if they show `lag1`.
 fn allowed(n: usize, lag1: f64) -> f64 {
-    if n < FEWEST { UNSEEN } else { (lag1 * correction(n)).clamp(LEAST, MOST) }
+    if n < ENOUGH { UNSEEN } else { (lag1 * correction(n)).clamp(LEAST, MOST) }
 }
 
 /// The mean of an estimate from `n` values is r - (1 + 4 r) / n; `lag1` already lacks the 1 / n.

@@ -8,6 +8,7 @@
 //! (1948); Dufour and Roy, "Some robust exact results on sample autocorrelations and tests of randomness", Journal of
 //! Econometrics 29 (1985), show the same mean for any exchangeable values.
 
+use crate::interval::Sample;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Fewer values are not enough: z is then far from normal, and varies as much as any correlation.
@@ -28,7 +29,7 @@ pub struct Serial {
 impl Serial {
     /// The correlation of values in time order; `None` for fewer than [`FEWEST`], for equal values, or if one is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
-        if values.len() < FEWEST || !values.iter().all(|x| x.is_finite()) {
+        if values.len() < FEWEST {
             return None;
         }
         let lag1 = lag1(values)?;
@@ -50,12 +51,9 @@ pub(crate) fn standard_error(n: usize) -> f64 {
     ((n - 2.0) / (n * (n - 1.0).sqrt())).max(f64::EPSILON)
 }
 
-/// The lag-1 autocorrelation of finite values without its bias, r + 1 / n; `None` if they are all equal.
+/// The lag-1 autocorrelation of values without its bias, r + 1 / n; `None` if they are all equal or one is not finite.
 pub(crate) fn lag1(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    // As in `Sample::of`: equal values have no deviations at all; a plain sum would leave the same rounding error in each.
-    let first = *values.first()?;
-    let mean = first + values.iter().map(|x| x - first).sum::<f64>() / n;
+    let (n, mean) = (values.len() as f64, Sample::of(values)?.mean);
     let off: Vec<f64> = values.iter().map(|x| x - mean).collect();
     let squares: f64 = off.iter().map(|x| x * x).sum();
     let r = off.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / squares;

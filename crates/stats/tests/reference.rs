@@ -96,11 +96,7 @@ fn boundaries() {
     for row in rows("boundaries") {
         let looks: Vec<usize> = numbers(row, "looks").iter().map(|&n| n as usize).collect();
         let (alpha, max) = (number(row, "alpha"), number(row, "max") as usize);
-        let mut spent = quadratic_spend(&looks, max);
-        // A last look spends what is left, also an unplanned one.
-        *spent.last_mut().unwrap() = 1.0;
-        let before = [0.0].iter().chain(&spent);
-        let spend: Vec<f64> = spent.iter().zip(before).map(|(now, before)| alpha * (now - before)).collect();
+        let spend = quadratic_spend(&looks, max, alpha);
         let found = SequentialT::new(2, max, 0.0).boundaries(&looks, &spend);
         // The reference is simulated.
         for (value, expected) in found.iter().zip(numbers(row, "values")) {

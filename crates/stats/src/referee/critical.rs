@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::StoppingRules;
-use crate::boundary::{SequentialT, spent_by};
+use crate::boundary::{SequentialT, quadratic_spend, spent_by};
 use crate::moderated;
 use crate::student::upper_quantile_at;
 
@@ -39,7 +39,7 @@ impl Critical {
             max_epochs: rules.max_epochs,
             degrees,
             own: SequentialT::new(2, rules.max_epochs, 0.0),
-            shared: SequentialT::new(2, rules.max_epochs.min(moderated::FEWEST - 1), degrees),
+            shared: SequentialT::new(2, rules.max_epochs.min(moderated::ENOUGH - 1), degrees),
             answers: Mutex::default(),
         }
     }
@@ -62,18 +62,12 @@ impl Critical {
         upper_quantile_at(alpha / 2.0, moderated::known(n, self.degrees) + n as f64 - 1.0)
     }
 
-    /// The values at these looks, of which the last one spends all that is left.
+    /// The values at these looks. The last look spends all that is left.
     fn values(&self, looks: &[usize], sharing: usize) -> Vec<f64> {
         // Ignores poisoning: entries are inserted whole, so that a panic elsewhere cannot have left a wrong value.
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || {
-            let alpha = self.alpha / sharing as f64;
-            let mut before = 0.0;
-            let part = |(place, &n): (usize, &usize)| {
-                let spent = if place + 1 == looks.len() { 1.0 } else { spent_by(n, self.max_epochs) };
-                alpha * (spent - std::mem::replace(&mut before, spent))
-            };
-            let spend: Vec<f64> = looks.iter().enumerate().map(part).collect();
+            let spend = quadratic_spend(looks, self.max_epochs, self.alpha / sharing as f64);
             // Later looks count as if no earlier one under another law had stopped a race, so that all together spend alpha at most.
             let early = looks.iter().take_while(|n| moderated::known(**n, self.degrees) > 0.0).count();
             let mut values = self.shared.boundaries(&looks[..early], &spend[..early]);
@@ -122,7 +116,7 @@ mod tests {
     fn pairs_that_know_each_others_spread_need_less_evidence_early() {
         let [alone, seven] = [0.0, 4.0].map(|degrees| Critical::new(&StoppingRules::default(), degrees));
         assert!(seven.planned(0, 1) < 0.75 * alone.planned(0, 1));
-        // From then on nothing is known beforehand, and no credit is given for the first look.
+        // Later looks use a pair's own spread, and count as if no race had stopped at the first.
         for look in 1..6 {
             assert!((1.0..1.03).contains(&(seven.planned(look, 1) / alone.planned(look, 1))), "{look}");
         }

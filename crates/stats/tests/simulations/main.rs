@@ -23,9 +23,9 @@ fn three_errors(percent: f64, races: usize) -> f64 {
 
 #[test]
 fn the_expectations_of_the_method_hold() {
-    // Columns: s_d, true log ratio, percentages of races (differs, equivalent, inconclusive), and mean number of epochs. At 30 independent
-    // epochs whose spread is known, the chance of equivalence at s_d 4 % is that of |z| < ln(1.03) * sqrt(30) / 0.04 - 2.598 = 1.45, about
-    // 85 %; that epochs may follow each other takes 14 % of it.
+    // Columns: s_d, true log ratio, percentages of races (differs, equivalent, inconclusive), and mean number of epochs. At s_d 4 %, a
+    // race that knew its spread and that its 30 epochs are independent would find equivalence with the chance of
+    // |z| < ln(1.03) * sqrt(30) / 0.04 - 2.598 = 1.45, about 85 %. Allowing for epochs that follow each other takes 14 % of it.
     let table = [
         (0.007, 0.00, [0.0, 100.0, 0.0, 6.7]),
         (0.007, 0.03, [100.0, 0.0, 0.0, 6.4]),
