@@ -26,7 +26,7 @@ test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUST_TEST_THREADS=$$(($$(nproc) + 4)) DEADHEAT_TEST_SERVER=$(TARGET)/debug/deadheat-test-server cargo test --workspace --locked
+	RUST_TEST_THREADS=$$(($$(nproc) + 8)) DEADHEAT_TEST_SERVER=$(TARGET)/debug/deadheat-test-server cargo test --workspace --locked
 	web/test.sh
 	fuzz/run.sh 5
 

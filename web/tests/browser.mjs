@@ -81,10 +81,9 @@ export class Bench {
   async picture(bytes) {
     const file = join(this.folder, "figure.svg");
     writeFileSync(file, bytes);
-    const page = await this.browser.newPage();
-    try {
-      await page.goto(`file://${file}`);
-      return await page.evaluate(() => {
+    this.gallery ??= await this.browser.newPage();
+    await this.gallery.goto(`file://${file}`);
+    return this.gallery.evaluate(() => {
         const svg = document.documentElement;
         const head = document.querySelector(".head");
         const outside = [...document.querySelectorAll("path, circle, rect, text")].filter((one) => !head.contains(one));
@@ -100,9 +99,6 @@ export class Bench {
           cut: beyond.map(([text]) => text), var: new XMLSerializer().serializeToString(document).includes("var("),
         };
       });
-    } finally {
-      await page.close();
-    }
   }
 
   /** Opens, asks, closes; nothing may be complained of and nothing asked for but the file itself. */

@@ -123,11 +123,12 @@ describe("values and files", () => {
     assert.ok((await canvas.locator(".tip").textContent()).startsWith(text));
   }));
 
-  it("gives every figure as SVG and PNG", () => on("whole", { audit: AUDIT, downloads: true }, async ({ page }) => {
+  it("gives figures as SVG and PNG", () => on("whole", { audit: AUDIT, downloads: true }, async ({ page }) => {
     const figures = await page.$$("figure");
     assert.ok(figures.length > 12, String(figures.length));
-    for (const [at, figure] of figures.entries()) {
-      for (const kind of at < 3 ? ["SVG", "PNG"] : ["SVG"]) {
+    // What is in a file is what is copied, of every figure; see saving.test.mjs.
+    for (const figure of [figures[0], figures.at(-1)]) {
+      for (const kind of ["SVG", "PNG"]) {
         await (await figure.$(".menu summary")).click();
         const [download] = await Promise.all([page.waitForEvent("download"), (await figure.$(`.items button:has-text("Download ${kind}")`)).click()]);
         const bytes = readFileSync(await download.path());
@@ -178,16 +179,15 @@ describe("for everybody", () => {
     }));
   }
 
-  for (const dark of [false, true]) {
-    for (const width of [1280, 390]) {
-      it(`has nothing serious for axe: ${dark ? "dark" : "light"}, ${width} px`, () => on("whole", { audit: AUDIT, dark, width }, async ({ page }) => {
-        await unfold(page);
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-        const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
-        assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`), []);
-      }));
-    }
+  // Colours do not depend on the width, nor the layout on the colours.
+  for (const [dark, width] of [[false, 1280], [true, 390]]) {
+    it(`has nothing serious for axe: ${dark ? "dark" : "light"}, ${width} px`, () => on("whole", { audit: AUDIT, dark, width }, async ({ page }) => {
+      await unfold(page);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
+      assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`), []);
+    }));
   }
 
   it("treats hostile names as text", () => on("hostile", {}, async ({ page }) => {

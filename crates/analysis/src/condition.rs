@@ -1,5 +1,6 @@
 //! Results of the conditions of `--fail-if`, for a race and for a comparison of two records.
 
+use deadheat_record::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub struct ConditionPlace {
     /// The contender.
     pub contender: String,
     /// The metric.
-    pub metric: String,
+    pub metric: Metric,
 }
 
 impl ConditionResult {

@@ -192,7 +192,7 @@ fn values_of(
             }
             (Metric::Peak, None) => Values::PerEpoch(part.and_then(|part| part.peak?.found())),
             // The percentiles are handled above. They are listed here so that a new metric cannot compile as CPU time by accident.
-            (Metric::Cpu | Metric::P50 | Metric::P99, None) => {
+            (Metric::Cpu | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999, None) => {
                 Values::PerEpoch(part.and_then(|part| cpu_per_request_ns(epoch, part)))
             }
         };

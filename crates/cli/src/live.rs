@@ -9,7 +9,7 @@ use deadheat_analysis::{Report, ScenarioResult};
 use deadheat_record::{Difference, Record};
 use deadheat_report::live::{LiveRow, LiveState, lines, plain_line};
 use deadheat_report::{Style, terminal};
-use deadheat_runner::{Event, Observer};
+use deadheat_runner::{Event, Observer, spent_ns};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::commands::write_atomically;
@@ -145,8 +145,11 @@ fn left(record: &Record, scenario: &str, counted: usize) -> Option<u64> {
     let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
     let longest = took.iter().max()?;
     let most = looks(record, scenario).last()?.saturating_sub(counted) as u64 * longest;
-    let budget =
-        record.plan.method.budget_ns.map_or(u64::MAX, |budget| budget.saturating_sub(took.iter().sum()));
+    let budget = record
+        .plan
+        .method
+        .budget_ns
+        .map_or(u64::MAX, |budget| budget.saturating_sub(spent_ns(record, scenario)));
     Some(most.min(budget) / 1_000_000_000)
 }
 

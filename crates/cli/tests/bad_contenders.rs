@@ -107,7 +107,7 @@ fn wrong_answers_at_first_are_waited_out() {
 #[test]
 fn one_that_dies_in_the_race_is_named_with_its_last_words() {
     let (kit, _turn) = (kit(), turn());
-    let outcome = against(&kit, &server_line(&["--json", "--exit-after", "500"]));
+    let outcome = against(&kit, &server_line(&["--json", "--exit-after", "60"]));
     outcome.assert_status(2).assert_stderr_has("bad ended with exit status 1");
 }
 

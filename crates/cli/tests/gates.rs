@@ -521,7 +521,8 @@ fn a_lone_generator_that_is_starved() {
     let Some(group) = Group::half_a_core().filter(|_| two_cores()) else {
         skip_loudly!("no control groups of version 1 with quotas, or one core")
     };
-    let (kit, _turn, server) = (Kit::new("/bin/sh"), turn_alone(), TestServer::start(&["--json"]));
+    let (kit, _turn, server) =
+        (Kit::new("/bin/sh"), turn_alone(), TestServer::start(&["--json", "--delay-ms", "0"]));
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run = kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "load", &server.url("/")]);
     let outcome = run.args(["-r", "2000", "-d", "2s", "--warmup", "0s"]).json_to("out.json").run();

@@ -80,7 +80,7 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
 #[test]
 fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     let (kit, _turn) = (kit(), turn());
-    let args = ["--epochs", "4..5", "--measure", "400ms", "--slice", "20ms", "-c", "4"];
+    let args = ["--profile", "quick", "--epochs", "4..5", "--measure", "100ms", "--slice", "10ms", "-c", "4"];
     let (running, hold) = raced_for_an_epoch(&kit, &server_line(&[]), &args);
     running.kill_9();
     hold.let_go();

@@ -245,16 +245,16 @@ fn idle_contenders_are_frozen() {
     kit.assert_nothing_left();
 }
 
-/// Slow answers at the 99th percentile change the comparison of p99, and not that of the median.
+/// Slow answers change the comparison of the percentile that they reach, and not that of the median.
 #[test]
 fn a_common_rate_compares_percentiles_and_cpu() {
     let (kit, _turn) = (kit(), turn());
     let race = kit
         .race()
-        .contender("plain", &server_line(&["--json", "--slow-ms", "4", "0.05"]))
-        .contender("tail", &server_line(&["--json", "--slow-ms", "40", "0.05"]))
-        .args(["--rate", "3000", "-c", "32", "--metric", "p50,p99,cpu", "--seed", "7", "--warmup", "300ms"])
-        .args(["--slice", "1s", "--measure", "4s", "--epochs", "3..3", "--record", "r.jsonl"]);
+        .contender("plain", &server_line(&["--json", "--slow-ms", "4", "0.2"]))
+        .contender("tail", &server_line(&["--json", "--slow-ms", "40", "0.2"]))
+        .args(["--rate", "2000", "-c", "64", "--metric", "p50,p90,cpu", "--seed", "7", "--warmup", "300ms"])
+        .args(["--slice", "250ms", "--measure", "1s", "--epochs", "3..3", "--record", "r.jsonl"]);
     let outcome = race.run();
     let json = outcome.json();
     assert_measured(&outcome, &json);
@@ -266,7 +266,7 @@ fn a_common_rate_compares_percentiles_and_cpu() {
         .iter()
         .map(|one| one["metric"].as_str().unwrap())
         .collect();
-    assert_eq!(metrics, ["p50", "p99", "cpu"]);
+    assert_eq!(metrics, ["p50", "p90", "cpu"]);
     // Only undisturbed rounds keep their latencies. Without such rounds there is no ratio.
     let ratio = |index: usize| scenario["comparisons"][index]["ratio"].as_f64();
     if let (Some(median), Some(tail)) = (ratio(0), ratio(1)) {
@@ -275,12 +275,12 @@ fn a_common_rate_compares_percentiles_and_cpu() {
     }
     for result in scenario["results"].as_array().unwrap() {
         let offered = result["offered_rps"].as_f64().unwrap();
-        assert!((2_850.0..3_150.0).contains(&offered), "{offered}");
+        assert!((1_800.0..2_200.0).contains(&offered), "{offered}");
     }
     let seeds: Vec<&Value> =
         json["record"]["epochs"][0]["rounds"][0]["slices"].as_array().unwrap().iter().collect();
     assert_eq!(seeds[0]["completions"], seeds[1]["completions"], "the same arrivals for both");
-    outcome.assert_stdout_has("open load, 3,000 requests/s, Poisson");
+    outcome.assert_stdout_has("open load, 2,000 requests/s, Poisson");
 }
 
 /// One contender answers 2.5 times as fast as the other, so its peak rate is about 2.5 times as high.
@@ -340,10 +340,10 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
     let race = kit
         .race()
         .contender("warm", &format!("{reading}{}", server_line(&["--spin-us", "200"])))
-        .contender("cold", &server_line(&["--spin-us", "200", "--ease", "1500"]));
+        .contender("cold", &server_line(&["--spin-us", "200", "--ease", "600"]));
     let outcome = race
-        .args(["--warmup", "100ms", "--measure", "1s", "--epochs", "4..5", "--cpu-latency", "3us"])
-        .args(["--slice", "50ms"])
+        .args(["--warmup", "50ms", "--measure", "400ms", "--epochs", "4..5", "--cpu-latency", "3us"])
+        .args(["--slice", "20ms"])
         .run();
     let json = outcome.json();
     assert_eq!(json["record"]["plan"]["method"]["cpu_latency_us"], 3);
@@ -399,7 +399,7 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     let json = outcome.json();
     assert_measured(&outcome, &json);
     let epochs = json["record"]["epochs"].as_array().unwrap();
-    assert!(epochs.len() == 3 && !json.to_string().contains("contender-out"), "{outcome}");
+    assert!(epochs.len() >= 3 && !json.to_string().contains("contender-out"), "{outcome}");
     for part in epochs.iter().flat_map(|epoch| epoch["contenders"].as_array().unwrap()) {
         assert!(warmup_per_s(part) < 150.0, "warmed up at its rate in the end: {part}");
     }
@@ -419,7 +419,7 @@ fn who_is_not_warm_at_a_common_rate_is_found_out() {
         .race()
         .contender("warm", &server_line(&["--spin-us", "1000"]))
         .contender("cold", &server_line(&["--spin-us", "1000", "--ease", "300"]));
-    let timing = ["--warmup", "100ms", "--measure", "2s", "--slice", "250ms", "--epochs", "4..4"];
+    let timing = ["--warmup", "100ms", "--measure", "1s", "--slice", "100ms", "--epochs", "4..4"];
     let outcome = race.args(timing).args(["--rate", "300", "-c", "8", "--metric", "cpu"]).run();
     let json = outcome.json();
     let scenario = &json["scenarios"][0];

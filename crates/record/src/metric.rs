@@ -15,8 +15,13 @@ pub enum Metric {
     Cpu,
     /// Median latency; less is better.
     P50,
+    /// 90th percentile of latency; less is better.
+    P90,
     /// 99th percentile of latency; less is better.
     P99,
+    /// 99.9th percentile of latency; less is better.
+    #[serde(rename = "p99_9")]
+    P999,
     /// Proportional set size of the contender's process tree at the end of an epoch; less is better.
     Memory,
     /// Highest rate at which the scenario's objective is met; more is better.
@@ -62,12 +67,14 @@ pub struct MetricRow {
     pub more_is_better: bool,
     /// For a latency: its quantile, from 0 to 1.
     pub quantile: Option<f64>,
+    /// Whether a report shows its value wherever it is measured. The others appear only where they are compared.
+    pub always_shown: bool,
     /// The name and the unit in services that track results over time.
     pub tracker: (&'static str, &'static str),
 }
 
 /// Every metric, in the order of all lists.
-pub const METRICS: [MetricRow; 8] = [
+pub const METRICS: [MetricRow; 10] = [
     MetricRow {
         metric: Metric::Throughput,
         word: "throughput",
@@ -78,6 +85,7 @@ pub const METRICS: [MetricRow; 8] = [
         unit: Unit::Rate,
         more_is_better: true,
         quantile: None,
+        always_shown: true,
         tracker: ("throughput", "requests/s"),
     },
     MetricRow {
@@ -90,6 +98,7 @@ pub const METRICS: [MetricRow; 8] = [
         unit: Unit::CpuTime,
         more_is_better: false,
         quantile: None,
+        always_shown: true,
         tracker: ("cpu", "ns/request"),
     },
     MetricRow {
@@ -102,7 +111,21 @@ pub const METRICS: [MetricRow; 8] = [
         unit: Unit::Time,
         more_is_better: false,
         quantile: Some(0.50),
+        always_shown: true,
         tracker: ("latency", "ns"),
+    },
+    MetricRow {
+        metric: Metric::P90,
+        word: "p90",
+        title: "90th percentile of latency",
+        column: "p90",
+        help: "90th percentile of latency",
+        verdict: ("has", "the p90 latency of"),
+        unit: Unit::Time,
+        more_is_better: false,
+        quantile: Some(0.90),
+        always_shown: false,
+        tracker: ("latency-p90", "ns"),
     },
     MetricRow {
         metric: Metric::P99,
@@ -114,7 +137,21 @@ pub const METRICS: [MetricRow; 8] = [
         unit: Unit::Time,
         more_is_better: false,
         quantile: Some(0.99),
+        always_shown: true,
         tracker: ("latency-p99", "ns"),
+    },
+    MetricRow {
+        metric: Metric::P999,
+        word: "p99_9",
+        title: "99.9th percentile of latency",
+        column: "p99.9",
+        help: "99.9th percentile of latency",
+        verdict: ("has", "the p99.9 latency of"),
+        unit: Unit::Time,
+        more_is_better: false,
+        quantile: Some(0.999),
+        always_shown: false,
+        tracker: ("latency-p99-9", "ns"),
     },
     MetricRow {
         metric: Metric::Memory,
@@ -126,6 +163,7 @@ pub const METRICS: [MetricRow; 8] = [
         unit: Unit::Size,
         more_is_better: false,
         quantile: None,
+        always_shown: true,
         tracker: ("memory", "bytes"),
     },
     MetricRow {
@@ -138,6 +176,7 @@ pub const METRICS: [MetricRow; 8] = [
         unit: Unit::Rate,
         more_is_better: true,
         quantile: None,
+        always_shown: true,
         tracker: ("peak", "requests/s"),
     },
     MetricRow {
@@ -150,25 +189,28 @@ pub const METRICS: [MetricRow; 8] = [
         unit: Unit::Time,
         more_is_better: false,
         quantile: None,
+        always_shown: true,
         tracker: ("cold-start", "ns"),
     },
     MetricRow {
         metric: Metric::Measure,
         word: "measure",
-        title: "Own measurement",
+        title: "Measured value",
         column: "measured",
         help: "What the contender's own command measured",
         verdict: ("takes", "the time of"),
         unit: Unit::Time,
         more_is_better: false,
         quantile: None,
+        always_shown: true,
         tracker: ("measure", "ns"),
     },
 ];
 
 impl Metric {
     /// The metrics that every load measures, so that every scenario with a load can select them.
-    pub const OF_LOADS: [Self; 5] = [Self::Throughput, Self::Cpu, Self::P50, Self::P99, Self::Memory];
+    pub const OF_LOADS: [Self; 7] =
+        [Self::Throughput, Self::Cpu, Self::P50, Self::P90, Self::P99, Self::P999, Self::Memory];
 
     /// All metrics.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
@@ -199,6 +241,11 @@ impl Metric {
     /// The quantile of a latency, from 0 to 1; none for other metrics.
     pub fn quantile(self) -> Option<f64> {
         self.row().quantile
+    }
+
+    /// Whether it is about the slowest hundredth of the requests, or fewer.
+    pub fn is_tail(self) -> bool {
+        self.quantile().is_some_and(|at| at >= 0.99)
     }
 
     /// The description with the direction, for help and book: `Median latency; less is better`.

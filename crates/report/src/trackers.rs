@@ -101,7 +101,8 @@ fn measured(result: &ContenderResult) -> Vec<Measured> {
         let figure = result.figure(metric);
         // If the metric was compared, use the value of the comparison, because the interval belongs to it.
         let ends = figure.and_then(|one| Some((one.low? * size, one.high? * size)));
-        let value = figure.map(|one| one.value).or(result.value(metric))? * size;
+        let shown = result.value(metric).filter(|_| row.always_shown);
+        let value = figure.map(|one| one.value).or(shown)? * size;
         Some(Measured { metric: Some(metric), slug, unit, value, ends, bigger_is_better: row.more_is_better })
     };
     METRICS.iter().filter_map(one).collect()

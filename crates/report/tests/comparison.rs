@@ -63,7 +63,8 @@ fn fits_the_schema(document: &CompareDocument) {
 
 fn of<'a>(document: &'a CompareDocument, contender: &str, metric: &str) -> &'a Change {
     let all = document.scenarios.iter().flat_map(|one| &one.changes);
-    let found: Vec<&Change> = all.filter(|one| one.contender == contender && one.metric == metric).collect();
+    let found: Vec<&Change> =
+        all.filter(|one| one.contender == contender && one.metric.word() == metric).collect();
     assert_eq!(found.len(), 1, "{contender} {metric}");
     found[0]
 }
@@ -494,7 +495,7 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
     for (shape, metric, title) in [
         (Experiment::Starts { starts: 10 }, Metric::ColdStart, "cold start"),
         (serialize, Metric::Measure, "measured value"),
-        (Experiment::Peak { connections: 64, objective }, Metric::Peak, "peak rate"),
+        (Experiment::Peak { connections: 64, objective }, Metric::Peak, "peak rate under the objective"),
     ] {
         let word = metric.word();
         let (mut old, new) = (alone(&shape, metric, 1.0, 1), alone(&shape, metric, 1.2, 2));
@@ -514,10 +515,7 @@ fn starts_measures_and_peaks_are_compared_in_what_they_measure() {
         assert_eq!(of(&document, "limit", word).verdict, VerdictWord::Equivalent);
         let holds: Vec<bool> = document.conditions.iter().map(|one| one.holds).collect();
         assert_eq!(holds, [true, true, false]);
-        assert_eq!(
-            (document.conditions[0].of.len(), document.conditions[0].of[0].metric.as_str()),
-            (1, word)
-        );
+        assert_eq!((document.conditions[0].of.len(), document.conditions[0].of[0].metric.word()), (1, word));
         assert_eq!(findings(&document), [("measured-apart", Severity::Warn)]);
         let text = terminal::comparison(&document, &WIDE);
         assert!(
@@ -634,7 +632,7 @@ fn two_loads_are_held_side_by_side_and_nothing_follows() {
     };
     let document = two_loads(&closed(), &new);
     let one = &document.scenarios[0].changes[0];
-    assert_eq!((one.metric.as_str(), one.low, one.verdict), ("throughput", None, VerdictWord::Inconclusive));
+    assert_eq!((one.metric.word(), one.low, one.verdict), ("throughput", None, VerdictWord::Inconclusive));
     assert!((one.ratio.unwrap() - 10_000.0 / 19_994.0).abs() < 1e-12);
     assert!(document.scenarios[0].changes.iter().all(|one| one.verdict == VerdictWord::Inconclusive));
     assert_eq!(findings(&document), [("one-run-each", Severity::Warn)], "another port is no other load");

@@ -33,4 +33,4 @@ pub use compare::{BodyRules, BodyRulesError};
 pub use events::{Event, Observer};
 pub use handicap::MOST as LONGEST_HANDICAP;
 pub use parity::ContractError;
-pub use race::{Finish, Place, Race, RaceError};
+pub use race::{Finish, Place, Race, RaceError, spent_ns};

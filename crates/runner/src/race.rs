@@ -493,8 +493,9 @@ impl Race<'_> {
         if epochs >= looks.last().copied().unwrap_or(0) * MOST_UNUSABLE {
             return Ok(Some(End::Maximum));
         }
-        let over =
-            method.budget_ns.is_some_and(|budget| self.spent_ns(name) + self.longest_ns(name) > budget);
+        let over = method
+            .budget_ns
+            .is_some_and(|budget| spent_ns(&self.record, name) + self.longest_ns(name) > budget);
         // At least one epoch runs: otherwise the pilot would give no result.
         Ok((epochs > 0 && over).then_some(End::Budget))
     }
@@ -505,18 +506,6 @@ impl Race<'_> {
         let begun = self.record.resumed_unix_ms.last().copied().unwrap_or(self.record.started_unix_ms);
         let held = self.record.epochs_of(scenario).filter(|epoch| epoch.started_unix_ms >= begun);
         looks.first().is_some_and(|first| held.count() >= MOST_FRUITLESS.min(*first))
-    }
-
-    fn spent_ns(&self, scenario: &str) -> u64 {
-        let pilots = self.record.pilots.iter().filter(|pilot| pilot.scenario == scenario);
-        let plan = &self.record.plan;
-        let slice_ns = plan.scenario(scenario).map_or(0, |one| plan.slices(one).slice_ns);
-        let pilot: u64 = pilots
-            .flat_map(|pilot| &pilot.contenders)
-            .map(|one| plan.method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, slice_ns)))
-            .sum();
-        let aside = self.record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);
-        pilot + aside.chain(self.record.epochs_of(scenario)).map(|epoch| epoch.took_ns).sum::<u64>()
     }
 
     fn longest_ns(&self, scenario: &str) -> u64 {
@@ -627,6 +616,19 @@ impl From<RaceError> for ScenarioError {
     fn from(error: RaceError) -> Self {
         Self::Error(error)
     }
+}
+
+/// What a scenario has spent of its time budget, in nanoseconds: its pilot and all its epochs, those that do not count included.
+pub fn spent_ns(record: &Record, scenario: &str) -> u64 {
+    let plan = &record.plan;
+    let slice_ns = plan.scenario(scenario).map_or(0, |one| plan.slices(one).slice_ns);
+    let pilots = record.pilots.iter().filter(|pilot| pilot.scenario == scenario);
+    let pilot: u64 = pilots
+        .flat_map(|pilot| &pilot.contenders)
+        .map(|one| plan.method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, slice_ns)))
+        .sum();
+    let aside = record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);
+    pilot + aside.chain(record.epochs_of(scenario)).map(|epoch| epoch.took_ns).sum::<u64>()
 }
 
 #[cfg(test)]

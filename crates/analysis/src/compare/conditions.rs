@@ -22,7 +22,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
         .collect();
     let mut results = all(&places, conditions);
     for (result, condition) in results.iter_mut().zip(conditions) {
-        let named = condition.metric.map(Metric::word);
+        let named = condition.metric;
         let is_meant = |one: &Change| named.is_none_or(|metric| one.metric == metric);
         let mut changes = scenarios.iter().flat_map(|scenario| &scenario.changes);
         // If a race was about the metric, the condition applies only there; otherwise to all comparisons in it.
@@ -34,7 +34,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
             let place = |one: &Change| ConditionPlace {
                 scenario: scenario.name.clone(),
                 contender: one.contender.clone(),
-                metric: one.metric.clone(),
+                metric: one.metric,
             };
             result.unknown.extend(scenario.changes.iter().filter(lacks).map(place));
         }
@@ -70,7 +70,7 @@ fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<Condi
     let place = |metric: Metric, contender: &String| ConditionPlace {
         scenario: name.into(),
         contender: contender.clone(),
-        metric: metric.word().into(),
+        metric,
     };
     missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
 }
@@ -79,7 +79,7 @@ fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<Condi
 struct Place<'a> {
     scenario: &'a str,
     contender: &'a str,
-    metric: &'a str,
+    metric: Metric,
     asked: bool,
     compared: Compared,
 }
@@ -87,7 +87,7 @@ struct Place<'a> {
 fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
     let result = |one: &FailIf| {
         let speaks = |place: &&Place<'_>| match one.metric {
-            Some(metric) => place.metric == metric.word(),
+            Some(metric) => place.metric == metric,
             None => place.asked,
         };
         let held = places.iter().filter(speaks).filter(|place| one.condition.holds(&place.compared));
@@ -95,7 +95,7 @@ fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
             .map(|place| ConditionPlace {
                 scenario: place.scenario.into(),
                 contender: place.contender.into(),
-                metric: place.metric.into(),
+                metric: place.metric,
             })
             .collect();
         ConditionResult { condition: one.text.clone(), holds: !of.is_empty(), of, unknown: Vec::new() }
@@ -105,13 +105,13 @@ fn all(places: &[Place<'_>], conditions: &[FailIf]) -> Vec<ConditionResult> {
 
 fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
     let compared = compared(one.verdict, one.negligible, (one.low, one.high), one.more_is_better);
-    Place { scenario, contender: &one.contender, metric: &one.metric, asked: one.asked, compared }
+    Place { scenario, contender: &one.contender, metric: one.metric, asked: one.asked, compared }
 }
 
 fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
     let ends = (one.low, one.high);
     let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
-    Place { scenario, contender: &one.contender, metric: one.metric.word(), asked: true, compared }
+    Place { scenario, contender: &one.contender, metric: one.metric, asked: true, compared }
 }
 
 fn compared(

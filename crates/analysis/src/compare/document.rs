@@ -2,7 +2,7 @@
 //!
 //! Owns the data types of a comparison of two records. Must not know how it is made or shown.
 
-use deadheat_record::{Experiment, Finding, Severity, VerdictWord};
+use deadheat_record::{Experiment, Finding, Metric, Severity, VerdictWord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,9 +88,8 @@ pub struct Change {
     pub old_version: Option<String>,
     /// The output of its version command when the new record was made.
     pub new_version: Option<String>,
-    /// `throughput`, `cpu`, `p50` or `p99`; `peak`, `cold_start` or `measure` if the scenario measures these; for loads, the percentiles that
-    /// both have.
-    pub metric: String,
+    /// One that both records have.
+    pub metric: Metric,
     /// Whether larger values are better.
     pub more_is_better: bool,
     /// Whether the new record's race asked for this metric. Conditions that name no metric apply to these.

@@ -2,7 +2,9 @@
 //!
 //! Owns which values of two loads are compared, and why they allow no conclusion. Must not know how the comparison is shown.
 
-use deadheat_record::{ArrivalsWord, Experiment, Finding, LoadRecord, LoadShape, Severity, VerdictWord};
+use deadheat_record::{
+    ArrivalsWord, Experiment, Finding, LoadRecord, LoadShape, Metric, Severity, VerdictWord,
+};
 
 use crate::experiment::sentence;
 use crate::gates::table::{self, By};
@@ -68,10 +70,10 @@ fn shape(load: &LoadRecord) -> Experiment {
 
 /// The values that both have, in reading order.
 fn changes(then: &LoadRecord, now: &LoadRecord, verdict: VerdictWord) -> Vec<Change> {
-    let throughput = ("throughput", then.throughput_rps, now.throughput_rps);
+    let throughput = (Metric::Throughput, then.throughput_rps, now.throughput_rps);
     let times = |load: &LoadRecord| {
         let all = load.latency_ns;
-        [("p50", all.p50), ("p90", all.p90), ("p99", all.p99), ("p99_9", all.p99_9)]
+        [(Metric::P50, all.p50), (Metric::P90, all.p90), (Metric::P99, all.p99), (Metric::P999, all.p99_9)]
     };
     let both = times(then).into_iter().zip(times(now));
     let ns = |value: Option<u64>| value.map(|ns| ns as f64);
@@ -84,8 +86,8 @@ fn changes(then: &LoadRecord, now: &LoadRecord, verdict: VerdictWord) -> Vec<Cha
             old_contender: then.url.clone(),
             old_version: None,
             new_version: None,
-            metric: metric.into(),
-            more_is_better: metric == "throughput",
+            metric,
+            more_is_better: metric.more_is_better(),
             asked: true,
             old: Some(old),
             new: Some(new),

@@ -173,13 +173,19 @@ fn measured_in(both: &Both<'_>, scenario: &str) -> &'static [Metric] {
     both.new.plan.scenario(scenario).map_or(&[][..], |one| one.shape.metrics())
 }
 
-/// The metrics in which a scenario is compared: those in the options that it measures, or all that it measures if the options name none.
+/// The metrics in which a scenario is compared: those in the options that it measures. If the options name none: those that every report shows,
+/// those that its race compared, and those that a condition names.
 fn compared_metrics(both: &Both<'_>, scenario: &str, asked: &CompareOptions) -> Vec<Metric> {
-    let measured = measured_in(both, scenario);
-    match &asked.metrics[..] {
-        [] => measured.to_vec(),
-        typed => typed.iter().copied().filter(|one| measured.contains(one)).collect(),
-    }
+    let measured = measured_in(both, scenario).iter().copied();
+    let raced = both.new.plan.metrics_of(scenario);
+    let is_meant = |one: &Metric| match &asked.metrics[..] {
+        [] => {
+            let named = || asked.conditions.iter().any(|condition| condition.metric == Some(*one));
+            one.row().always_shown || raced.contains(one) || named()
+        }
+        typed => typed.contains(one),
+    };
+    measured.filter(is_meant).collect()
 }
 
 /// Checks that every metric in the options and conditions is one that the scenarios measure.
@@ -332,7 +338,7 @@ fn change(
         old_contender: then.name.clone(),
         old_version: then.version.clone(),
         new_version: now.version.clone(),
-        metric: metric.word().into(),
+        metric,
         more_is_better: metric.more_is_better(),
         asked: false,
         old: mean(&old.levels).and_then(|ln| finite(ln.exp())),

@@ -49,7 +49,7 @@ pub fn markdown(document: &CompareDocument) -> String {
 
 fn places(all: &[ConditionPlace]) -> String {
     let one = |place: &ConditionPlace| {
-        format!("{} in {} ({})", code(&place.contender), code(&place.scenario), code(&place.metric))
+        format!("{} in {} ({})", code(&place.contender), code(&place.scenario), code(place.metric.word()))
     };
     all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -84,9 +84,9 @@ fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
         let first = at == 0 || scenario.changes[at - 1].contender != one.contender;
         let row = [
             if first { contender(one) } else { String::new() },
-            label(&one.metric, &scenario.shape),
-            value(&one.metric, one.old),
-            value(&one.metric, one.new),
+            label(one.metric, &scenario.shape),
+            value(one.metric, one.old),
+            value(one.metric, one.new),
             quotient(one),
             match one.verdict {
                 VerdictWord::Slower | VerdictWord::Invalid if !one.negligible => {

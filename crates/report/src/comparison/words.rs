@@ -14,15 +14,17 @@ pub(crate) fn shape(of: &Experiment) -> String {
 }
 
 /// A metric as a table names it. Latencies of a closed load are those of a server at saturation.
-pub(crate) fn label(metric: &str, of: &Experiment) -> String {
-    let shown = metric.replace('_', if Metric::of_word(metric).is_some() { " " } else { "." });
-    let is_latency = Metric::of_word(metric).is_none_or(|metric| metric.quantile().is_some());
-    if is_latency && of.is_closed() { shown + " at saturation" } else { shown }
+pub(crate) fn label(metric: Metric, of: &Experiment) -> String {
+    match metric.quantile() {
+        Some(_) if of.is_closed() => format!("{} at saturation", metric.row().column),
+        Some(_) => metric.row().column.into(),
+        None => metric.word().replace('_', " "),
+    }
 }
 
 /// A value in its unit.
-pub(crate) fn value(metric: &str, value: Option<f64>) -> String {
-    let unit = Metric::of_word(metric).map_or(Unit::Time, |metric| metric.row().unit);
+pub(crate) fn value(metric: Metric, value: Option<f64>) -> String {
+    let unit = metric.row().unit;
     let per_second = if unit == Unit::Rate { "/s" } else { "" };
     value.map_or_else(|| "?".into(), |value| amount(unit, value) + per_second)
 }
@@ -45,6 +47,13 @@ pub(crate) fn verdict(word: VerdictWord) -> &'static str {
     }
 }
 
+/// A title within a sentence: "Cold start" as "cold start", but "CPU time" as it is.
+fn in_a_sentence(title: &str) -> String {
+    let is_word = title.chars().nth(1).is_some_and(char::is_lowercase);
+    let (first, rest) = title.split_at(title.chars().next().map_or(0, char::len_utf8));
+    if is_word { first.to_lowercase() + rest } else { title.into() }
+}
+
 /// The sentence about one contender in one metric. `name` formats a name.
 pub(crate) fn sentence(
     one: &Change,
@@ -55,13 +64,9 @@ pub(crate) fn sentence(
     let who = name(&one.contender);
     let decimals = ratio_decimals(one.low, one.high);
     let times = one.ratio.map_or_else(|| "?".into(), |value| ratio(value, decimals));
-    let what = match one.metric.as_str() {
-        "throughput" => "throughput".into(),
-        "cpu" => "CPU time per request".into(),
-        "peak" => "peak rate".into(),
-        "cold_start" => "cold start".into(),
-        "measure" => "measured value".into(),
-        other => format!("{} latency", other.replace('_', ".")),
+    let what = match one.metric.quantile() {
+        Some(_) => format!("{} latency", one.metric.row().column),
+        None => in_a_sentence(one.metric.row().title),
     };
     let against = reference.map_or_else(String::new, |one| format!(" against {}", name(one)));
     let within = interval(one.low, one.high);

@@ -100,9 +100,9 @@ fn columns(document: &CompareDocument, scenario: &ComparedScenario, style: &Styl
             text: if first(at, one) { plain(&one.contender) } else { String::new() },
             tone: Tone::Plain,
         }),
-        column("metric", None, true, &|_, one| said(label(&one.metric, &scenario.shape))),
-        column("old", Some(8), false, &|_, one| said(value(&one.metric, one.old))),
-        column("new", Some(9), false, &|_, one| said(value(&one.metric, one.new))),
+        column("metric", None, true, &|_, one| said(label(one.metric, &scenario.shape))),
+        column("old", Some(8), false, &|_, one| said(value(one.metric, one.old))),
+        column("new", Some(9), false, &|_, one| said(value(one.metric, one.new))),
         column(&quotients, None, true, &|_, one| said(quotient(one))),
         column("verdict", None, true, &|_, one| {
             let (text, tone) = verdict(one.verdict);
@@ -137,7 +137,7 @@ fn condition_lines(results: &[ConditionResult], style: &Style) -> Vec<String> {
 /// `api in closed-64 (p99)`, and others.
 fn places(all: &[ConditionPlace]) -> String {
     let one = |place: &ConditionPlace| {
-        format!("{} in {} ({})", plain(&place.contender), plain(&place.scenario), plain(&place.metric))
+        format!("{} in {} ({})", plain(&place.contender), plain(&place.scenario), place.metric.word())
     };
     all.iter().map(one).collect::<Vec<_>>().join(", ")
 }

@@ -141,13 +141,13 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
         (true, false) => {
             let others = Metric::OF_LOADS
                 .into_iter()
-                .filter(|one| *one != Metric::P99 && one.row().unit != Unit::Size)
+                .filter(|one| !one.is_tail() && one.row().unit != Unit::Size)
                 .collect();
             (Some(Severity::Invalid), others, of_median() + "; p99 stays valid")
         }
         (false, true) => (
             Some(Severity::Invalid),
-            vec![Metric::P99],
+            Metric::OF_LOADS.into_iter().filter(|one| one.is_tail()).collect(),
             said("p99", lag_p99, "p99", p99) + "; the rest stays valid",
         ),
         (false, false) => {

@@ -179,7 +179,9 @@ fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, 
     };
     let (worst, number) =
         scene.epochs.iter().filter_map(share).max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let lost = |metric: &Metric| metric.quantile().is_some_and(|at| worst > 1.0 - at);
+    let is_read =
+        |metric: Metric| metric.row().always_shown || scene.record.plan.metrics(scene.plan).contains(&metric);
+    let lost = |metric: &Metric| is_read(*metric) && metric.quantile().is_some_and(|at| worst > 1.0 - at);
     let metrics: Vec<Metric> = Metric::OF_LOADS.into_iter().filter(lost).collect();
     let more =
         format!("; {} of epoch {number} got no answer, more than lie beyond a percentile", percent(worst));

@@ -48,7 +48,7 @@ impl<'a> Answers<'a> {
     pub(crate) fn delay(&self) -> Duration {
         match self.options.slow {
             Some((slow, share)) if unit(self.answered) < share => slow,
-            _ => self.options.delay,
+            _ => self.options.delay(),
         }
     }
 
@@ -270,7 +270,7 @@ mod tests {
     fn a_share_of_the_answers_is_slow() {
         let (slow, delay) = (Duration::from_millis(9), Duration::from_millis(1));
         for share in [0.0, 0.02, 1.0] {
-            let options = Options { slow: Some((slow, share)), delay, ..good() };
+            let options = Options { slow: Some((slow, share)), delay: Some(delay), ..good() };
             let mut answers = Answers::new(&options);
             let count = (0..10_000).filter(|_| {
                 answers.answer(&GET, &mut Vec::new());

@@ -62,7 +62,8 @@ pub(crate) struct Options {
     /// The number of answers after which half of the initial extra time of `spin` is gone.
     pub(crate) ease: Option<u64>,
     pub(crate) work: u64,
-    pub(crate) delay: Duration,
+    /// Given, or [`UNHURRIED`] for a server that burns nothing: as fast as the load generator, it would be found at its ceiling.
+    pub(crate) delay: Option<Duration>,
     /// How long a slow answer takes, and which share of all answers is slow.
     pub(crate) slow: Option<(Duration, f64)>,
     pub(crate) stall: Option<(Duration, Duration)>,
@@ -98,6 +99,10 @@ pub(crate) enum Parsed {
     Help(String),
 }
 
+/// How long an answer waits when nothing else slows the server down. The load generator then waits as well, on any machine, and
+/// what a test expects does not depend on which of the two is faster.
+const UNHURRIED: Duration = Duration::from_micros(300);
+
 const HELP: &str = "\
 deadheat-test-server: a small HTTP/1.1 server, good or bad at will
 
@@ -124,7 +129,8 @@ Listens on --port or --socket, else on $PORT, else on $SOCKET.
   --spin-us F                 burn F microseconds of wall time per request
   --ease N                    --spin-us takes twice as long at first, and half of the rest goes with N answers
   --work N                    N rounds of a fixed hash per request
-  --delay-ms F                answer F milliseconds later, burning nothing
+  --delay-ms F                answer F milliseconds later, burning nothing (default 0.3; 0 with --spin-us, --work and
+                              --slow-ms)
   --slow-ms F SHARE           this share of the answers (such as 0.02), at random, takes F instead of --delay-ms
   --log PATH                  write a line for each answer: microseconds since the start when its request had come, and
                               from then until it was sent
@@ -202,6 +208,12 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Parsed, String> {
 }
 
 impl Options {
+    /// How long an answer waits.
+    pub(crate) fn delay(&self) -> Duration {
+        let is_slow = !self.spin.is_zero() || self.work > 0 || self.slow.is_some();
+        self.delay.unwrap_or(if is_slow { Duration::ZERO } else { UNHURRIED })
+    }
+
     /// Sets the content and the timing of correct answers.
     fn set_answer(&mut self, words: &mut Words<'_>) -> Result<bool, String> {
         match words.name {
@@ -213,7 +225,7 @@ impl Options {
             "--spin-us" => self.spin = words.duration(1e-6)?,
             "--ease" => self.ease = Some(words.count()?),
             "--work" => self.work = words.number()?,
-            "--delay-ms" => self.delay = words.duration(1e-3)?,
+            "--delay-ms" => self.delay = Some(words.duration(1e-3)?),
             "--slow-ms" => self.slow = Some((words.duration(1e-3)?, words.number()?)),
             "--log" => self.log = Some(words.text()?.into()),
             "--stall-ms" => self.stall = Some((words.duration(1e-3)?, words.duration(1e-3)?)),

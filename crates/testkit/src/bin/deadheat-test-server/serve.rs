@@ -232,7 +232,7 @@ impl Server<'_> {
                     used += request.length;
                     stall(self.options.stall, self.started);
                     let mut bytes = Vec::new();
-                    let holds = !self.options.delay.is_zero() || self.options.slow.is_some();
+                    let holds = !self.options.delay().is_zero() || self.options.slow.is_some();
                     let out = if holds { &mut bytes } else { &mut connection.output };
                     let after = self.answers.answer(&request, out);
                     if holds {
