@@ -26,8 +26,8 @@ test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUST_TEST_THREADS=$$(($$(nproc) + 8)) DEADHEAT_TEST_SERVER=$(TARGET)/debug/deadheat-test-server cargo test --workspace --locked
-	web/test.sh
+	cargo test --workspace --locked --quiet --no-run
+	@scripts/tests.sh
 	fuzz/run.sh 5
 
 replay:

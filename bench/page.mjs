@@ -3,7 +3,7 @@
 //
 //   node bench/page.mjs [TIMES]     after `cargo build --release` and `npm ci` in web/; 5 times unless told
 //
-// The program is target/release/deadheat, or what DEADHEAT names; the browser is /usr/bin/chromium, or what CHROMIUM names. Written is
+// The program is target/release/deadheat, or what DEADHEAT names; the browser is /usr/bin/chromium-headless-shell, or what CHROMIUM names. Written is
 // the whole command, from its start to its end. Loaded is from the start of the navigation to the frame in which every figure in view is
 // drawn: once from the page's beginning, where there is none, and once from its first figures. The median and the extremes are shown.
 import { execFileSync } from "node:child_process";
@@ -63,7 +63,7 @@ function say(what, all, judged = true) {
 if (!existsSync(program)) throw new Error(`${program} is not there: cargo build --release, or name it with DEADHEAT`);
 const folder = mkdtempSync(join(tmpdir(), "deadheat-page-"));
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true,
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell", headless: true,
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 try {

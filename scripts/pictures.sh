@@ -36,7 +36,7 @@ target/release/deadheat report "$record" --html "$work/page.html" >"$work/out"
 cat >"$work/picture.mjs" <<'NODE'
 const [playwright, page, target] = process.argv.slice(2);
 const { chromium } = (await import(playwright)).default;
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell", args: ["--no-sandbox"] });
 const tab = await browser.newPage({ viewport: { width: 1080, height: 900 }, colorScheme: "light" });
 await tab.goto(`file://${page}`);
 const top = await tab.locator("#ratios").boundingBox();

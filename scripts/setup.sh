@@ -74,7 +74,7 @@ wanted_packages() {
     has wrk || echo wrk
     has npm || echo nodejs npm
     python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
-    has chromium || echo chromium
+    has chromium-headless-shell || echo chromium-headless-shell
     go_is_ready || echo golang-go
 }
 
@@ -153,7 +153,7 @@ check_essentials() {
     done
     has c++ || lacks c++ "the parsers are not fuzzed"
     has wrk || lacks wrk "the generator is not compared with wrk"
-    has chromium || lacks chromium "the report page is not tested in a browser"
+    has chromium-headless-shell || lacks chromium-headless-shell "the report page is not tested in a browser"
     # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
     if has rustup && ! cargo --version >/dev/null 2>&1; then
         rustup toolchain install >"$log" 2>&1

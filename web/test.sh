@@ -13,8 +13,10 @@ if ! [ -d node_modules/esbuild ]; then
     exit
 fi
 npm run --silent check
-if ! [ -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
-    echo "web: SKIPPED: the page is current, but there is no Chromium to test it in; install chromium" >&2
+CHROMIUM=${CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium || true)}
+export CHROMIUM
+if ! [ -x "$CHROMIUM" ]; then
+    echo "web: SKIPPED: the page is current, but there is no Chromium to test it in; install chromium-headless-shell" >&2
     [ "${DEADHEAT_NO_SKIP:-0}" != 1 ]
     exit
 fi

@@ -10,7 +10,7 @@ import { KINDS } from "./generate.mjs";
 
 const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL("../../target", import.meta.url));
 const program = process.env.DEADHEAT ?? join(target, "debug/deadheat");
-const chrome = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const chrome = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
 
 export class Bench {
   static async open() {

@@ -345,9 +345,9 @@ describe("a figure", () => {
     }
   });
 
-  it("has a dot for each of 210,000 slices", () => on("long", {}, async ({ page, made }) => {
+  it("has a dot for each of 70,000 slices", () => on("long", {}, async ({ page, made }) => {
     const dots = await page.$$eval('[data-figure="time"] .fine path', (all) => all.map((one) => one.getAttribute("d").split("M").length - 1));
-    assert.deepEqual(dots, [...Array.from({ length: 7 }, () => 30 * 999), 30 * 7]);
+    assert.deepEqual(dots, [...Array.from({ length: 7 }, () => 10 * 999), 10 * 7]);
     const empty = await page.$$eval("figure", (all) => all.filter((one) => !one.querySelector(".canvas svg")).map((one) => one.id));
     assert.deepEqual(empty, []);
     const slice = made.document.record.epochs[0].rounds[0].slices.find((one) => one.contender === 0);

@@ -65,7 +65,7 @@ describe("on paper", () => {
     assert.ok(await page.$$eval("details.behind", (all) => all.filter((one) => one.open).length) === 1);
   }));
 
-  for (const kind of ["whole", "hostile", "large"]) {
+  for (const kind of ["whole", "hostile", "wide"]) {
     it(`cuts nothing off, whatever is open: ${kind}`, () => bench.on(kind, { audit: kind === "whole" ? AUDIT : undefined }, async ({ page }) => {
       await unfold(page);
       await onPaper(page);

@@ -13,7 +13,9 @@ use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
 /// Shorter than the races of other tests, because these tests only check that a reading is beyond its limit.
-const SHORT: [&str; 8] = ["--epochs", "3", "--warmup", "50ms", "--measure", "160ms", "--slice", "20ms"];
+const SHORT: [&str; 6] = ["--warmup", "50ms", "--measure", "160ms", "--slice", "20ms"];
+/// One epoch: at least one runs, whatever the budget is.
+const ONE_EPOCH: [&str; 4] = ["--epochs", "3", "--budget", "1ms"];
 /// These cores exist on any machine with at least two.
 const CORES: [&str; 4] = ["--server-cpus", "0", "--load-cpus", "1"];
 const SERVER_CORE: usize = 0;
@@ -33,7 +35,7 @@ fn same(kit: &Kit, server: &str) -> Outcome {
 }
 
 fn same_in(kit: &Kit, server: &str, epochs: &str) -> Outcome {
-    let race = kit.race().contender("a", server).contender("b", server).args(&SHORT[2..]);
+    let race = kit.race().contender("a", server).contender("b", server).args(SHORT);
     race.args(["--epochs", epochs, "-c", "8"]).args(CORES).run()
 }
 
@@ -238,8 +240,8 @@ fn a_core_that_stands_still_now_and_then() {
     let (kit, _turn) = (kit(), turn_alone());
     let server = server_line(&["--json"]);
     let race = kit.race().contender("a", &server).contender("b", &server).args(CORES);
-    let timing = ["--epochs", "3", "--warmup", "100ms", "--measure", "1200ms", "--slice", "200ms"];
-    let mut running = race.args(timing).args(["--rate", "9000", "--metric", "p99"]).spawn();
+    let timing = ["--warmup", "100ms", "--measure", "1200ms", "--slice", "200ms"];
+    let mut running = race.args(ONE_EPOCH).args(timing).args(["--rate", "9000", "--metric", "p99"]).spawn();
     let pid = running.pid();
     let watching = || thread_of(pid, &format!("stalls-{SERVER_CORE}"));
     running.wait_for("the thread that watches the core", || watching().is_some());
@@ -278,7 +280,8 @@ fn stalls_that_nobody_sees() {
     let without =
         ["--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice", BINARY, "race", "-n", "a", "-n", "b"];
     let of = |file: &str, load: [&str; 4]| {
-        let run = kit.deadheat(without).args(SHORT).args(CORES).args(load).args([&server, &server]);
+        let run =
+            kit.deadheat(without).args(ONE_EPOCH).args(SHORT).args(CORES).args(load).args([&server, &server]);
         run.json_to(file).run()
     };
     let open = of("open.json", ["--rate", "30000", "--metric", "p50"]);
@@ -302,8 +305,14 @@ fn a_quota_on_deadheat_itself() {
     let server = server_line(&["--json", "--spin-us", "50"]);
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run = kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", "-n", "a", "-n", "b"]);
-    let outcome =
-        run.args(SHORT).args(["-c", "8"]).args(CORES).args([&server, &server]).json_to("race.json").run();
+    let outcome = run
+        .args(ONE_EPOCH)
+        .args(SHORT)
+        .args(["-c", "8"])
+        .args(CORES)
+        .args([&server, &server])
+        .json_to("race.json")
+        .run();
     assert_found(&outcome, "throttled", "invalid", "");
     assert_nothing_claimed(&outcome);
     kit.assert_nothing_left();
@@ -358,7 +367,7 @@ fn a_quota_that_nobody_asked_for() {
     let server = server_line(&["--json", "--spin-us", "50"]);
     let held = format!("echo $$ > {}/cgroup.procs && exec {server}", group.0.display());
     let race = kit.race().contender("free", &server).contender("held", &held);
-    let outcome = race.args(SHORT).args(["-c", "8"]).args(CORES).run();
+    let outcome = race.args(ONE_EPOCH).args(SHORT).args(["-c", "8"]).args(CORES).run();
     assert_found(&outcome, "throttled", "warn", "held");
     assert!(!findings(&outcome).iter().any(|one| one.0 == "throttled" && one.2 != "held"), "{outcome}");
     kit.assert_nothing_left();
@@ -375,7 +384,7 @@ fn limited(kit: &Kit, server: &str, lines: &str) -> Outcome {
         ),
     );
     let run = kit.deadheat(["race", ".", "--record", "r.jsonl"]);
-    run.args(SHORT).args(CORES).json_to("race.json").run()
+    run.args(ONE_EPOCH).args(SHORT).args(CORES).json_to("race.json").run()
 }
 
 #[test]
@@ -416,7 +425,7 @@ fn answers_that_differ_now_and_then() {
     let (kit, _turn) = (kit(), turn_alone());
     let race = kit.race().contender("good", &server_line(&["--json"]));
     let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "1500"]));
-    let outcome = race.args(SHORT).args(["-c", "8"]).args(CORES).run();
+    let outcome = race.args(ONE_EPOCH).args(SHORT).args(["-c", "8"]).args(CORES).run();
     // If a parity check samples one of the different answers, deadheat removes the contender from the race.
     let differences = outcome.json()["parity"].as_array().unwrap().clone();
     let named = |one: &Value| one["contender"] == "fickle";
@@ -433,7 +442,7 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
     let null = format!("exec {BINARY} null --port {{port}}");
     let race = kit.race().contender("a", &null).contender("b", &null).args(["-c", "8"]).args(CORES);
     // Slices of the default length: in shorter ones, noise can hide the effect of the handicap.
-    let outcome = race.args(["--epochs", "3", "--warmup", "100ms", "--measure", "400ms"]).run();
+    let outcome = race.args(ONE_EPOCH).args(["--warmup", "100ms", "--measure", "400ms"]).run();
     assert_nothing_claimed(&outcome);
     let pilot = outcome.json()["record"]["pilots"][0].clone();
     assert!(pilot["ceiling_rps"].as_f64().unwrap() > 0.0, "{pilot}");
@@ -484,8 +493,8 @@ fn a_rate_that_is_too_high_for_a_server() {
     let server = server_line(&["--json", "--spin-us", "1000"]);
     let race = kit.race().contender("a", &server).contender("b", &server);
     // With 400 requests in a slice, the delay of the last one varies by a twentieth. Little's law must not mistake it for latency.
-    let race = race.args(&SHORT[..4]).args(["--measure", "1200ms", "--slice", "200ms", "-c", "64"]);
-    let outcome = race.args(CORES).args(["-r", "2000"]).run();
+    let race = race.args(ONE_EPOCH).args(["--warmup", "50ms", "--measure", "1200ms", "--slice", "200ms"]);
+    let outcome = race.args(CORES).args(["-c", "64", "-r", "2000"]).run();
     assert_nothing_claimed(&outcome);
     if left_out(&outcome) {
         skip_loudly!("others use our cores, and what was achieved is kept of undisturbed rounds only")
@@ -505,7 +514,18 @@ fn a_generator_that_is_starved() {
     let server = server_line(&["--json"]);
     let enter = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
     let run = kit.deadheat(["-c", enter, group.0.to_str().unwrap(), BINARY, "race", "-n", "a", "-n", "b"]);
-    let run = run.args(&SHORT[..4]).args(["--measure", "1s", "--slice", "250ms", "-c", "16", "-r", "2000"]);
+    let run = run.args(ONE_EPOCH).args([
+        "--warmup",
+        "50ms",
+        "--measure",
+        "500ms",
+        "--slice",
+        "125ms",
+        "-c",
+        "16",
+        "-r",
+        "2000",
+    ]);
     let outcome = run.args(CORES).args([&server, &server]).json_to("race.json").run();
     assert!(parts(&outcome).iter().all(|part| part["own_lag"].is_string()), "{outcome}");
     kit.assert_nothing_left();
@@ -541,8 +561,8 @@ fn a_listener_that_is_full() {
     let (kit, _turn) = (kit(), turn_alone());
     let full = server_line(&["--json", "--spin-us", "3000", "--close-each", "--backlog", "1"]);
     let race = kit.race().contender("roomy", &server_line(&["--json"])).contender("full", &full);
-    let race = race.args(&SHORT[..4]).args(["--measure", "400ms", "--slice", "200ms", "--timeout", "1s"]);
-    let outcome = race.args(["-c", "8", "-r", "600"]).args(CORES).run();
+    let race = race.args(ONE_EPOCH).args(["--warmup", "50ms", "--measure", "400ms", "--slice", "200ms"]);
+    let outcome = race.args(["-c", "8", "-r", "600", "--timeout", "1s"]).args(CORES).run();
     assert_found(&outcome, "listen-overflows", "warn", "full");
     // The second attempt can fall in either contender's slice.
     assert!(findings(&outcome).iter().any(|one| one.0 == "retransmits"), "{outcome}");

@@ -34,7 +34,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
         .race()
         .url("http://127.0.0.1:{port}/x")
         .contender("plain", &server_line(&["--json"]))
-        .contender("slowed", &server_line(&["--json", "--spin-us", "200"]))
+        .contender("slowed", &server_line(&["--json", "--spin-us", "2000"]))
         .args(SHORT_RACE)
         .args(["--record", "r.jsonl", "--metric", "throughput,cpu"])
         .run();
@@ -68,7 +68,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
     let pair = &json["scenarios"][0]["comparisons"][0];
     assert_eq!((&pair["baseline"], &pair["contender"]), (&Value::from("plain"), &Value::from("slowed")));
     if !is_disturbed(&json["scenarios"][0]) {
-        assert_eq!(pair["verdict"], "slower", "a spin of 200 us in every request is seen: {pair}");
+        assert_eq!(pair["verdict"], "slower", "a spin of 2 ms in every request is seen: {pair}");
         assert!(pair["ratio"].as_f64().unwrap() < 0.5, "{pair}");
     }
     // The CPU time of a request does not depend on what else runs, so the test treats every round as undisturbed.
@@ -443,7 +443,7 @@ fn who_is_not_warm_at_a_common_rate_is_found_out() {
 #[test]
 fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
     let (kit, _turn) = (kit(), turn());
-    let (one, other) = (server_line(&["--json"]), server_line(&["--json", "--spin-us", "300"]));
+    let (one, other) = (server_line(&["--json"]), server_line(&["--json", "--spin-us", "2000"]));
     kit.file(
         "study.toml",
         format!(

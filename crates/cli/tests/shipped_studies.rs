@@ -89,15 +89,15 @@ fn compiled() {
     meets_its_contract("compiled");
 }
 
-/// An audit also measures with the load generator that the article used. If that is unknown, the study states it.
+/// An audit also measures with the load generator that the article used.
 #[test]
-fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
+fn every_study_has_its_articles_generator() {
     for (name, expected) in [
-        ("trending", Some("httpx")),
-        ("hello", Some("wrk")),
-        ("compiled", Some("wrk")),
-        ("metadata", None),
-        ("ssr", None),
+        ("trending", "httpx"),
+        ("hello", "wrk"),
+        ("compiled", "wrk"),
+        ("metadata", "go net/http"),
+        ("ssr", "oha"),
     ] {
         let study = study(name);
         let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
@@ -105,9 +105,7 @@ fn every_study_has_its_articles_generator_or_says_that_none_is_known() {
         let published = |one: &&toml::Value| one.get("published").is_none_or(|is| is.as_bool().unwrap());
         let names: Vec<&str> =
             all.iter().filter(published).map(|one| one["name"].as_str().unwrap()).collect();
-        assert_eq!(names, Vec::from_iter(expected), "{name}");
-        let readme = std::fs::read_to_string(study.join("README.md")).unwrap();
-        assert_eq!(readme.contains("so the audit does not test it"), expected.is_none(), "{name}");
+        assert_eq!(names, [expected], "{name}");
     }
 }
 

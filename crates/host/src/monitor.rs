@@ -139,7 +139,7 @@ impl Monitor {
         let awake = self.awake.as_ref().filter(|awake| !awake.gives_way_to(processes, &self.hierarchy))?;
         awake.end();
         Some(processors_sleep(
-            "the contenders are in a control group or session of their own, which shares the cores with deadheat's",
+            "the contenders have a control group or session to themselves, which shares the cores with deadheat's",
             "start contenders without setsid; limits on CPU time need control groups of version 1",
         ))
     }

@@ -281,7 +281,7 @@ impl Race<'_> {
             }
         }
         Err(RaceError::Failed(
-            "contenders kept dropping out of the race; read their logs and try their commands by hand".into(),
+            "one contender after another was excluded from the race; read their logs and try their commands by hand".into(),
         ))
     }
 

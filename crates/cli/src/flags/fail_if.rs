@@ -178,7 +178,8 @@ mod tests {
             let error = fail_if(text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
-        let every = "a metric before it: throughput, cpu, p50, p99, memory, peak, cold_start, measure";
+        let every =
+            "a metric before it: throughput, cpu, p50, p90, p99, p99_9, memory, peak, cold_start, measure";
         assert!(fail_if("x").unwrap_err().ends_with(every));
     }
 
