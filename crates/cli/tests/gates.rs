@@ -424,7 +424,7 @@ fn answers_that_differ_now_and_then() {
     }
     let (kit, _turn) = (kit(), turn_alone());
     let race = kit.race().contender("good", &server_line(&["--json"]));
-    let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "1500"]));
+    let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "300"]));
     let outcome = race.args(ONE_EPOCH).args(SHORT).args(["-c", "8"]).args(CORES).run();
     // If a parity check samples one of the different answers, deadheat removes the contender from the race.
     let differences = outcome.json()["parity"].as_array().unwrap().clone();

@@ -106,13 +106,13 @@ pub struct MethodChoices {
     /// Seed of every random order [default: a new one, kept in the record]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Length of one contender's slice of load, 10ms to 60s [default: 100ms; 1s at a rate or with p50, p99]
+    /// Length of one contender's slice of load, 10ms to 60s [default: 100ms; 1s at a rate or with a percentile]
     #[arg(long, value_name = "TIME", value_parser = values::slice)]
     pub slice: Option<Duration>,
     /// Warm-up of each contender in each epoch, excluded from the results [default: found by a pilot]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub warmup: Option<Duration>,
-    /// Time for which each contender is measured in each epoch [default: 3s; with p50, p99: more]
+    /// Time for which each contender is measured in each epoch [default: 3s; with a percentile: more]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub measure: Option<Duration>,
     /// Watch garbage collectors for this time after each verdict; 0: never [default: 5s with full, 0 with quick]
