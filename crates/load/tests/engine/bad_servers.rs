@@ -99,7 +99,7 @@ fn resets_are_read_errors() {
             reset(stream);
             false
         });
-        let tally = run(impatient(server.at(), 2), &closed(6));
+        let tally = run(config(server.at(), 2), &closed(6));
         let broken = tally.outcomes.read + tally.outcomes.write;
         assert_eq!((broken, tally.due), (6, 6), "{before:?} {:?} {:?}", tally.outcomes, causes(&tally));
     }
