@@ -8,7 +8,7 @@ export RUST_TEST_THREADS=$(($(nproc) + 8)) DEADHEAT_TEST_SERVER=$target/debug/de
 
 # A nice value counts only within a session, and a process that ends leaves its session's share of the processors (sched(7), "The
 # autogroup feature"). At nice 19 it would then wait for seconds behind the session's other processes. So the session gets the same value.
-if [ "$(nice)" -gt 0 ] && before=$(sed 's/.* //' /proc/self/autogroup 2> /dev/null); then
+if before=$(sed 's/.* //' /proc/self/autogroup 2> /dev/null) && [ "$(nice)" -gt "$before" ]; then
     trap 'echo "$before" > /proc/self/autogroup' EXIT
     nice > /proc/self/autogroup
 fi

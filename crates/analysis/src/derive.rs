@@ -15,7 +15,7 @@ use crate::judge::{AskError, Judge, Judged};
 use crate::report::{
     Comparison, ContenderResult, ContenderSummary, ParitySummary, Ranked, Ranking, Report, ScenarioResult,
 };
-use crate::results::{self, collector, comparisons, edge, ladder, sweep};
+use crate::results::{self, collector, comparisons, edge, ladder, shift, sweep};
 
 impl Report {
     /// Derives everything that follows from a record.
@@ -89,6 +89,7 @@ fn scenario_result(
         comparisons,
         findings,
         gates: readings.into_iter().map(Reading::shown).collect(),
+        latency_shifts: shift::of(record, scenario).map_err(damaged)?,
         edge_cache: edge::of(record, scenario).map_err(damaged)?,
         collectors: collector::of(record, name),
         ended: record.end_of(name).into(),

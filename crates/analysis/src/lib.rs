@@ -24,6 +24,6 @@ pub use condition::{ConditionPlace, ConditionResult};
 pub use error::AnalysisError;
 pub use report::{
     Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, Ended,
-    EpochFigures, Figure, Fit, GateReading, GateWord, LadderResult, LadderStep, ParitySummary, Ranked,
-    Ranking, Report, ScenarioResult, SweepResult, schema_json,
+    EpochFigures, Figure, Fit, GateReading, GateWord, LadderResult, LadderStep, LatencyShift, ParitySummary,
+    Ranked, Ranking, Report, ScenarioResult, ShiftPoint, SweepResult, schema_json,
 };

@@ -384,6 +384,9 @@ pub struct ScenarioResult {
     /// Every gate reading that follows from the record's values.
     #[serde(default)]
     pub gates: Vec<GateReading>,
+    /// One entry per contender beside the baseline, if requests came at a given rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_shifts: Vec<LatencyShift>,
     /// A model of what users see behind the edge cache that the study describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_cache: Option<EdgeCache>,
@@ -392,6 +395,31 @@ pub struct ScenarioResult {
     pub collectors: Vec<CollectorResult>,
     /// Why the scenario ended.
     pub ended: Ended,
+}
+
+/// A contender's latency, divided by the baseline's, from the fastest requests to the slowest ("shift function"). It is a diagnostic, never a
+/// verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyShift {
+    /// The baseline's name.
+    pub baseline: String,
+    /// The contender's name.
+    pub contender: String,
+    /// One entry per share of requests that enough requests lie beyond, ascending.
+    pub points: Vec<ShiftPoint>,
+}
+
+/// The ratio of two latencies at one share of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShiftPoint {
+    /// The share of requests that are answered within the latency, 0 to 1: 0.99 is p99.
+    pub share: f64,
+    /// Contender divided by baseline: geometric mean over epochs.
+    pub ratio: f64,
+    /// Lower end of the 95 % interval over epochs, for this share alone; none with fewer than two epochs.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
 }
 
 /// The Universal Scalability Law, fitted to one contender's rates over a sweep. It is a diagnostic, never a verdict.

@@ -226,7 +226,7 @@ fn paired(epoch: &Epoch, contests: &[Contest]) -> Result<Option<Vec<PairedEpoch>
 
 /// The latency that a share of all requests does not exceed. Requests that never got an answer count as the slowest. If the rank falls among
 /// those, it returns the longest measured latency.
-fn at_rank(answered: &Histogram<u64>, unanswered: u64, quantile: f64) -> u64 {
+pub(crate) fn at_rank(answered: &Histogram<u64>, unanswered: u64, quantile: f64) -> u64 {
     let (all, some) = ((answered.len() + unanswered) as f64, answered.len().max(1) as f64);
     answered.value_at_quantile((quantile * (all / some)).min(1.0))
 }

@@ -156,6 +156,26 @@ fn memory_is_compared_like_any_other_metric() {
 }
 
 #[test]
+fn latencies_are_compared_at_each_share_of_requests_if_they_came_at_a_given_rate() {
+    let open = Experiment::Open { connections: 64, rate_per_s: 8_000.0, poisson: true };
+    let shifts =
+        |shape| Report::of(&Race { shape, ..two() }.record()).unwrap().scenarios.remove(0).latency_shifts;
+    assert_eq!(shifts(two().shape), [], "a closed load has no latency of a user");
+    let [only] = &shifts(open)[..] else { panic!("one pair") };
+    assert_eq!((only.baseline.as_str(), only.contender.as_str()), ("node", "bun"));
+    let shares: Vec<f64> = only.points.iter().map(|point| point.share).collect();
+    assert!(shares.is_sorted() && shares.contains(&0.5), "{shares:?}");
+    for point in &only.points {
+        let (low, high) = (point.low.unwrap(), point.high.unwrap());
+        assert!(low <= point.ratio && point.ratio <= high, "{point:?}");
+        assert!(
+            (point.ratio / (11_400.0 / 17_300.0) - 1.0).abs() < 0.02,
+            "both have the same distribution: {point:?}"
+        );
+    }
+}
+
+#[test]
 fn all_metrics_of_a_scenario_are_judged_together_and_ranked_apart() {
     let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
     let metrics = vec![Metric::Throughput, Metric::P99];

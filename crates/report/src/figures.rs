@@ -12,6 +12,7 @@ mod latency;
 mod model;
 mod ratios;
 mod scaling;
+mod shift;
 mod starts;
 mod time;
 
@@ -23,10 +24,12 @@ pub(crate) use model::*;
 type Figures = fn(&Scope<'_>) -> Vec<Figure>;
 
 /// Every kind of figure, in the order within their sections.
-const FIGURES: [Figures; 16] = [
+const FIGURES: [Figures; 18] = [
     ratios::intervals,
     ratios::epochs,
     latency::by_percentile,
+    shift::ratios,
+    shift::against_each_other,
     time::slices,
     time::warm_up,
     costs::cpu,

@@ -28,12 +28,14 @@ pub enum Event<'a> {
         /// The scenario's name.
         scenario: &'a str,
     },
-    /// The pilot has found the warm-up length of a scenario.
+    /// The pilot has found how long contenders warm up in a scenario.
     Pilot {
         /// The scenario's name.
         scenario: &'a str,
-        /// The warm-up of every contender in every epoch.
-        warmup: Duration,
+        /// The shortest warm-up of a contender.
+        shortest: Duration,
+        /// The longest warm-up of a contender.
+        longest: Duration,
     },
     /// A round has ended.
     Round {

@@ -50,7 +50,7 @@ pub(crate) struct CompareFlags {
     /// Compare only in these scenarios; comma-separated, may be repeated [default: all that are in both]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) scenario: Vec<String>,
-    /// Compare only these metrics; comma-separated, may be repeated [default: what each scenario measures]
+    /// Compare only these metrics; comma-separated, may be repeated [default: all but p90 and p99_9]
     #[arg(long, value_name = "METRIC,..", value_delimiter = ',', value_parser = values::metric(&Metric::all().collect::<Vec<_>>()))]
     pub(crate) metric: Vec<Metric>,
     /// Treat ratios this close to 1 as equivalent [default: the new record's]

@@ -202,8 +202,8 @@ pub(super) const SCENARIO: KeyTable = KeyTable {
         ),
         (
             "metrics",
-            "What to compare, the most important first: `\"throughput\"`, `\"cpu\"`, `\"p50\"`, `\"p99\"`, \
-             `\"memory\"`. Default: `[\"throughput\"]`; with `rate`, `[\"p50\", \"p99\"]`.",
+            "What to compare, the most important first: `\"throughput\"`, `\"cpu\"`, `\"p50\"`, `\"p90\"`, \
+             `\"p99\"`, `\"p99_9\"`, `\"memory\"`. Default: `[\"throughput\"]`; with `rate`, `[\"p50\", \"p99\"]`.",
         ),
         (
             "slo",

@@ -97,11 +97,12 @@ impl Profile {
                 rounds: STAIRCASE,
             };
         }
-        let tail = metrics.iter().filter_map(|metric| metric.quantile()).reduce(f64::max);
+        // A percentile that is out of reach must not shorten what another one needs.
+        let quantiles = metrics.iter().filter_map(|metric| metric.quantile());
+        let tail = quantiles.map(|at| self.measured_to(shape, at)).max();
         let long = tail.is_some() || shape.rate_per_s().is_some();
         let slice = slice.unwrap_or(if long { SLICE_TAIL } else { SLICE });
-        let measured =
-            measured.unwrap_or_else(|| tail.map_or(self.measured, |at| self.measured_to(shape, at)));
+        let measured = measured.or(tail).unwrap_or(self.measured);
         let slice_ns = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
         Slices { slice_ns, rounds: rounds(measured, slice) }
     }
@@ -203,6 +204,7 @@ mod tests {
             (&QUICK, open(10_000.0), &tail, 1_000, 4),
             (&QUICK, open(2_000.0), &tail, 1_000, 6),
             (&QUICK, open(1_000.0), &tail, 1_000, 12),
+            (&QUICK, open(1_000.0), &[Metric::P99, Metric::P999], 1_000, 12),
             (&QUICK, open(999.0), &tail, 1_000, 4),
             (&FULL, open(999.0), &tail, 1_000, 14),
             (&QUICK, open(100.0), &[Metric::P50], 1_000, 4),

@@ -131,9 +131,7 @@ impl Race<'_> {
         let metric = match wanted {
             Wanted::Of(metric) => metric,
             Wanted::ColdStart => Metric::ColdStart,
-            Wanted::Latency(Place::Quantile(at)) => Metric::OF_LOADS
-                .into_iter()
-                .find(|one| one.quantile().is_some_and(|share| (share - at).abs() < 1e-9))?,
+            Wanted::Latency(Place::Quantile(at)) => percentile(at)?,
             _ => return None,
         };
         let raced = self.report.scenario(side.scenario)?;
@@ -158,14 +156,22 @@ impl Race<'_> {
     }
 }
 
-/// The metric whose findings apply to a value. Findings on the median apply to latencies below the 99th percentile, and those on the 99th
-/// percentile to latencies above it.
+/// The metric that is this percentile.
+fn percentile(at: f64) -> Option<Metric> {
+    let is_it = |one: &Metric| one.quantile().is_some_and(|share| (share - at).abs() < 1e-9);
+    Metric::OF_LOADS.into_iter().find(is_it)
+}
+
+/// The metric whose findings apply to a value. Percentiles that are no metric follow the median below the 99th percentile, and the 99th percentile
+/// above it.
 fn judged_as(wanted: Wanted) -> Option<Metric> {
     match wanted {
         Wanted::Of(metric) => Some(metric),
         Wanted::ColdStart => Some(Metric::ColdStart),
         Wanted::Memory => None,
-        Wanted::Latency(Place::Quantile(at)) if at >= 0.99 => Some(Metric::P99),
+        Wanted::Latency(Place::Quantile(at)) => {
+            percentile(at).or(Some(if at >= 0.99 { Metric::P99 } else { Metric::P50 }))
+        }
         Wanted::Latency(Place::Max) => Some(Metric::P99),
         Wanted::Latency(_) => Some(Metric::P50),
     }

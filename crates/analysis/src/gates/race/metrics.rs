@@ -2,7 +2,7 @@
 //!
 //! Owns the wording. Must not know when a metric cannot be compared: the record says it.
 
-use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd, Severity};
+use deadheat_record::{BEYOND, ContenderEpoch, Epoch, Finding, Metric, PeakEnd, Severity, beyond};
 
 use super::scene::Scene;
 use crate::gates::table::{self, By};
@@ -20,7 +20,7 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
         if metric == Metric::Peak {
             return Vec::new();
         }
-        let beyond = fewest.unwrap_or(0) as f64 * (1.0 - metric.quantile().unwrap_or(1.0));
+        let beyond = beyond(fewest.unwrap_or(0) as f64, metric.quantile().unwrap_or(1.0));
         let message = format!(
             "{} is not compared: an epoch has only {} requests beyond it, but needs {BEYOND}",
             metric.word(),
