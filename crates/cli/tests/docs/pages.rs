@@ -61,7 +61,7 @@ pub(crate) fn book() -> Vec<Page> {
 /// The book and the other documentation pages.
 pub(crate) fn all() -> Vec<Page> {
     let beside = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/src/SUMMARY.md", "web/README.md"];
-    let studies = ["compiled", "hello", "metadata", "node-frameworks", "ssr", "trending"];
+    let studies = ["compiled", "hello", "metadata", "ssr", "trending"];
     let studies = studies.iter().map(|study| page(&format!("studies/{study}/README.md")));
     beside.iter().map(|name| page(name)).chain(studies).chain(book()).collect()
 }
