@@ -181,13 +181,13 @@ impl Observer for Shown<'_> {
                 let who = finding.contender.as_ref().map_or_else(String::new, |who| format!("{who}: "));
                 live.say(&lines_plain(&format!("note: {who}{}\n  {}", finding.message, finding.remedy)));
             }
-            Event::Pilot { scenario, shortest, longest } => {
+            Event::Pilot { scenario, warmup } => {
                 if live.bar.is_none() {
-                    let long = match seconds(*longest) {
-                        longest if longest == seconds(*shortest) => longest,
-                        longest => format!("{} to {longest}", seconds(*shortest)),
-                    };
-                    live.say(&format!("{}: deadheat warms up every start for {long}", lines_plain(scenario)));
+                    live.say(&format!(
+                        "{}: deadheat warms up every start for {}",
+                        lines_plain(scenario),
+                        seconds(*warmup)
+                    ));
                 }
             }
             Event::Round { round, rounds, rates, .. } => {

@@ -69,9 +69,6 @@ pub struct PilotContender {
     pub window_rates_per_s: Vec<f64>,
     /// End of the warm-up according to MSER-5, in nanoseconds from the first request; null if there were too few windows.
     pub cut_ns: Option<u64>,
-    /// Length of its warm-up in every epoch, in nanoseconds; absent in records of versions that warmed up all contenders equally long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warmup_ns: Option<u64>,
     /// Effect on the rate when the generator does additional work for each request; absent for open loads, and if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handicap: Option<Handicap>,
@@ -93,7 +90,7 @@ pub struct Pilot {
     pub window_ns: u64,
     /// One entry per contender.
     pub contenders: Vec<PilotContender>,
-    /// The longest warm-up of a contender, in nanoseconds; that of every contender without one of its own.
+    /// Length of the warm-up of every contender in every epoch, in nanoseconds.
     pub warmup_ns: u64,
     /// Answers per second that the generator reached just before the pilot against a server that does no work, on the contenders' cores; absent if it
     /// could not be measured.

@@ -82,7 +82,7 @@ pub enum Line {
     Anew {
         /// The scenario's name.
         scenario: String,
-        /// Length of the new warm-up of every contender, in nanoseconds.
+        /// Length of the new warm-up, in nanoseconds.
         warmup_ns: u64,
         /// What was observed.
         reason: String,
@@ -499,25 +499,13 @@ impl Record {
         self.epochs.iter().filter(move |epoch| epoch.scenario == scenario)
     }
 
-    /// The pilot of a scenario; none before it ran.
-    pub fn pilot_of(&self, scenario: &str) -> Option<&Pilot> {
-        self.pilots.iter().find(|pilot| pilot.scenario == scenario)
-    }
-
-    /// The warm-up of a contender in a scenario, in nanoseconds: the one that the pilot found, or the later one with which the scenario
-    /// started again.
-    pub fn warmup_ns(&self, scenario: &str, contender: &str) -> Option<u64> {
-        let anew = self.anew.iter().rev().find(|(name, ..)| name == scenario);
-        anew.map(|(_, warmup_ns, _)| *warmup_ns).or_else(|| {
-            let pilot = self.pilot_of(scenario)?;
-            let own = pilot.contenders.iter().find(|one| one.contender == contender);
-            Some(own.and_then(|one| one.warmup_ns).unwrap_or(pilot.warmup_ns))
+    /// The warm-up of a scenario in nanoseconds: the one that its pilot found, or the later one with which it started again.
+    pub fn warmup_ns(&self, scenario: &str) -> Option<u64> {
+        let anew =
+            self.anew.iter().rev().find(|(name, ..)| name == scenario).map(|(_, warmup_ns, _)| *warmup_ns);
+        anew.or_else(|| {
+            self.pilots.iter().find(|pilot| pilot.scenario == scenario).map(|pilot| pilot.warmup_ns)
         })
-    }
-
-    /// The longest warm-up of a contender in a scenario, in nanoseconds.
-    pub fn longest_warmup_ns(&self, scenario: &str) -> Option<u64> {
-        self.plan.contenders.iter().filter_map(|one| self.warmup_ns(scenario, &one.name)).max()
     }
 
     /// Why a scenario ended; none while it has not ended.

@@ -22,7 +22,7 @@ use crate::events::Event;
 use crate::launcher::{Launcher, stop_all};
 use crate::loaded::{LoadTotals, LoadedContender};
 use crate::parity::Parity;
-use crate::race::{Race, ScenarioError, ScenarioRun, warmups};
+use crate::race::{Race, ScenarioError, ScenarioRun};
 use deadheat_host::command::line_buffering;
 use deadheat_host::monitor::Disturbance;
 
@@ -80,8 +80,8 @@ impl Race<'_> {
             stopped: run.launcher.stopped,
         };
         let run = ScenarioRun { launcher: &launcher, ..*run };
-        let mut epoch_run = run.epoch_run(vec![contender], 0, plan.method.seed);
-        epoch_run.warmups = warmups(&self.record, &run.scenario.name);
+        let warmup = Duration::from_nanos(self.record.warmup_ns(&run.scenario.name).unwrap_or(0));
+        let epoch_run = run.epoch_run(vec![contender], warmup, 0, plan.method.seed);
         let ready = epoch_run.start_all(&format!("collector-{}", run.index + 1), WHEN, self.observer)?;
         let (mut loaded, parity) = epoch_run.open_all(ready)?;
         let seen = match epoch_run.warm_up(&mut loaded, &parity, self.observer) {

@@ -60,8 +60,8 @@ pub(crate) struct EpochRun<'a> {
     pub scenario: &'a ScenarioPlan,
     /// The remaining contenders, as indices into the plan.
     pub racing: Vec<usize>,
-    /// The length of each contender's warm-up; none for a contender that is not warmed up.
-    pub warmups: BTreeMap<usize, Duration>,
+    /// The warm-up length of every contender.
+    pub warmup: Duration,
     /// The seed of every random order in the epoch.
     pub seed: u64,
     /// The number of the epoch, from 1.
@@ -102,10 +102,6 @@ pub(crate) struct ReadyContenders {
 impl EpochRun<'_> {
     fn plan(&self) -> &Plan {
         self.launcher.plan
-    }
-
-    fn warmup_of(&self, one: &LoadedContender) -> Duration {
-        self.warmups.get(&one.runner.contender).copied().unwrap_or_default()
     }
 
     /// Starts all contenders in random order and sends every probe to all of them.
@@ -313,7 +309,7 @@ impl EpochRun<'_> {
             let one = &mut loaded[place];
             let name = one.runner.process.name().to_owned();
             observer.event(&Event::Doing(&format!("warming up {name} ({} of {count})", index + 1)));
-            let mut sum = self.warm(one, self.warm_slice(one))?;
+            let mut sum = self.warm(one, self.warm_slice())?;
             // A rate limiter or a full queue can cause wrong answers at full speed, so the contender warms up again at the scenario's
             // rate.
             if is_wrong(&sum) && one.keep_to_rate() {
@@ -327,12 +323,12 @@ impl EpochRun<'_> {
     }
 
     fn warm(&self, one: &mut LoadedContender, slice: Duration) -> Result<LoadTotals, EpochError> {
-        let (start, long) = (self.launcher.clock.now(), self.warmup_of(one));
+        let start = self.launcher.clock.now();
         let enough = |sum: &LoadTotals, _: &Tally| {
             let elapsed = self.launcher.clock.now() - start;
             (self.launcher.stopped)()
-                || (elapsed >= long && sum.completions >= self.plan().method.warmup_requests)
-                || elapsed >= long * WARMUP_STRETCH
+                || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
+                || elapsed >= self.warmup * WARMUP_STRETCH
         };
         let sum = one.stretch(slice, 0, enough);
         let sum = sum.map_err(|error| lost(&one.runner, &error))?;
@@ -341,8 +337,8 @@ impl EpochRun<'_> {
     }
 
     /// How long a warming contender is loaded before the load is judged and may end.
-    fn warm_slice(&self, one: &LoadedContender) -> Duration {
-        self.warmup_of(one).clamp(Duration::from_millis(10), WARM_SLICE)
+    fn warm_slice(&self) -> Duration {
+        self.warmup.clamp(Duration::from_millis(10), WARM_SLICE)
     }
 
     /// A random order of `count` contenders' places, different for each `purpose`.
@@ -362,19 +358,18 @@ impl EpochRun<'_> {
         warmups: &mut [LoadTotals],
         observer: &mut dyn Observer,
     ) -> Result<(), EpochError> {
-        let longest = Duration::from_nanos(self.plan().method.wake_ns);
-        let needless = loaded.iter().all(|one| longest.min(self.warmup_of(one)).is_zero());
-        if self.scenario.traffic.cold || loaded.len() < 2 || needless {
+        let long = Duration::from_nanos(self.plan().method.wake_ns).min(self.warmup);
+        if self.scenario.traffic.cold || loaded.len() < 2 || long.is_zero() {
             return Ok(());
         }
         observer.event(&Event::Doing("waking all contenders"));
         for place in self.places(loaded.len(), 31) {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
             let clock = self.launcher.clock;
-            let (start, long) = (clock.now(), longest.min(self.warmup_of(one)));
+            let start = clock.now();
             let enough = |_: &LoadTotals, _: &Tally| (self.launcher.stopped)() || clock.now() - start >= long;
             let so_far = mem::replace(warmup, LoadTotals::new());
-            let both = one.go_on(so_far, self.warm_slice(one), 0, enough);
+            let both = one.go_on(so_far, self.warm_slice(), 0, enough);
             *warmup = both.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "before its first round")?;
             // The wake-up alone gives too few answers to judge.

@@ -28,14 +28,12 @@ pub enum Event<'a> {
         /// The scenario's name.
         scenario: &'a str,
     },
-    /// The pilot has found how long contenders warm up in a scenario.
+    /// The pilot has found the warm-up length of a scenario.
     Pilot {
         /// The scenario's name.
         scenario: &'a str,
-        /// The shortest warm-up of a contender.
-        shortest: Duration,
-        /// The longest warm-up of a contender.
-        longest: Duration,
+        /// The warm-up of every contender in every epoch.
+        warmup: Duration,
     },
     /// A round has ended.
     Round {

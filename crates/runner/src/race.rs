@@ -253,7 +253,7 @@ impl Race<'_> {
     /// Runs one scenario from its pilot to its verdict, or until fewer than two contenders are left.
     fn scenario(&mut self, run: &ScenarioRun<'_>) -> Result<Finish, RaceError> {
         // A ceiling is valid for one session only. A resumed scenario measures it again.
-        let mut stale = self.record.pilot_of(&run.scenario.name).is_some();
+        let mut stale = self.record.warmup_ns(&run.scenario.name).is_some();
         for _ in 0..MOST_RESTARTS {
             if self.record.racing(&run.scenario.name).len() < 2 {
                 self.end(run, End::Stopped)?;
@@ -292,7 +292,7 @@ impl Race<'_> {
     }
 
     fn until_the_end(&mut self, run: &ScenarioRun<'_>, stale: &mut bool) -> Result<End, ScenarioError> {
-        if self.record.pilot_of(&run.scenario.name).is_none() {
+        if self.record.warmup_ns(&run.scenario.name).is_none() {
             self.pilot(run)?;
         }
         loop {
@@ -312,7 +312,8 @@ impl Race<'_> {
     /// Loads every contender in turn, and derives the warm-up length from how long their rates take to settle.
     fn pilot(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let method = run.launcher.plan.method.clone();
-        let mut epoch_run = run.epoch_run(self.record.racing(&run.scenario.name), 0, method.seed);
+        let mut epoch_run =
+            run.epoch_run(self.record.racing(&run.scenario.name), Duration::ZERO, 0, method.seed);
         epoch_run.count = true;
         let ready = epoch_run.start_all("pilot", "before the race", self.observer)?;
         self.give_way_to(&ready, run)?;
@@ -325,21 +326,22 @@ impl Race<'_> {
         };
         let contenders = self.pilots(&epoch_run, &mut loaded, window, windows);
         stop_all(contenders_of(loaded).collect());
-        let mut contenders = contenders?;
+        let contenders = contenders?;
+        if method.pilot_ns == 0 {
+            let (scenario, warmup_ns) = (run.scenario.name.clone(), method.warmup_ns.0);
+            let pilot =
+                Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
+            return Ok(self.write(Line::Pilot(pilot))?);
+        }
+        let cuts: Vec<f64> =
+            contenders.iter().filter_map(|one| one.cut_ns).map(|ns| ns as f64 / 1e9).collect();
         let (shortest, longest) = method.warmup_ns;
         let limits = WarmupLimits { shortest_s: shortest as f64 / 1e9, longest_s: longest as f64 / 1e9 };
-        for one in contenders.iter_mut().filter(|_| !run.scenario.traffic.cold) {
-            one.warmup_ns =
-                Some((warmup_length_s(one.cut_ns.map(|ns| ns as f64 / 1e9), limits) * 1e9) as u64);
-        }
-        let warmups = contenders.iter().filter_map(|one| one.warmup_ns);
-        let (warmup_ns, least_ns) = (warmups.clone().max().unwrap_or(0), warmups.min().unwrap_or(0));
+        let cold = run.scenario.traffic.cold;
+        let warmup_ns = if cold { 0 } else { (warmup_length_s(&cuts, limits) * 1e9) as u64 };
         let scenario = run.scenario.name.clone();
-        let window_ns = if windows > 1 { window.as_nanos() as u64 } else { 0 };
-        if windows > 1 {
-            let (shortest, longest) = (Duration::from_nanos(least_ns), Duration::from_nanos(warmup_ns));
-            self.observer.event(&Event::Pilot { scenario: &scenario, shortest, longest });
-        }
+        self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
+        let window_ns = window.as_nanos() as u64;
         let pilot = Pilot { scenario, window_ns, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
         Ok(self.write(Line::Pilot(pilot))?)
     }
@@ -375,7 +377,6 @@ impl Race<'_> {
                 contender: name,
                 window_rates_per_s,
                 cut_ns,
-                warmup_ns: None,
                 handicap,
                 instructions_per_request: instructions.map(|(each, _)| each),
                 instructions_source: instructions.map(|(_, source)| source.into()),
@@ -404,7 +405,7 @@ impl Race<'_> {
     /// Measures the ceiling again for a session that resumes a scenario.
     fn ceiling_anew(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let (racing, seed) = (self.record.racing(&run.scenario.name), run.launcher.plan.method.seed);
-        let epoch_run = run.epoch_run(racing, 0, seed);
+        let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, seed);
         let ready = epoch_run.start_all("ceiling", "before going on", self.observer)?;
         self.give_way_to(&ready, run)?;
         let measured = self.ceiling(&epoch_run, &ready);
@@ -454,9 +455,9 @@ impl Race<'_> {
         let name = &run.scenario.name;
         let number = self.record.epochs_of(name).count() + 1;
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
+        let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
         let seed = derive_seed(run.launcher.plan.method.seed.wrapping_add(begun as u64), run.index, number);
-        let mut epoch_run = run.epoch_run(self.record.racing(name), number, seed);
-        epoch_run.warmups = warmups(&self.record, name);
+        let mut epoch_run = run.epoch_run(self.record.racing(name), warmup, number, seed);
         epoch_run.peaks = self.record.epochs_of(name).last().map(peaks).unwrap_or_default();
         let epoch = match &run.scenario.shape {
             Experiment::Starts { .. } => epoch_run.start_each(self.observer)?,
@@ -576,13 +577,19 @@ pub(crate) struct ScenarioRun<'a> {
 }
 
 impl ScenarioRun<'_> {
-    pub(crate) fn epoch_run(&self, racing: Vec<usize>, number: usize, seed: u64) -> EpochRun<'_> {
+    pub(crate) fn epoch_run(
+        &self,
+        racing: Vec<usize>,
+        warmup: Duration,
+        number: usize,
+        seed: u64,
+    ) -> EpochRun<'_> {
         EpochRun {
             launcher: self.launcher,
             contract: self.contract,
             scenario: self.scenario,
             racing,
-            warmups: BTreeMap::new(),
+            warmup,
             seed,
             number,
             peaks: BTreeMap::new(),
@@ -609,16 +616,6 @@ impl From<RaceError> for ScenarioError {
     fn from(error: RaceError) -> Self {
         Self::Error(error)
     }
-}
-
-/// The warm-up of every contender in a scenario.
-pub(crate) fn warmups(record: &Record, scenario: &str) -> BTreeMap<usize, Duration> {
-    let contenders = record.plan.contenders.iter().enumerate();
-    contenders
-        .filter_map(|(index, one)| {
-            Some((index, Duration::from_nanos(record.warmup_ns(scenario, &one.name)?)))
-        })
-        .collect()
 }
 
 /// What a scenario has spent of its time budget, in nanoseconds: its pilot and all its epochs, those that do not count included.

@@ -37,7 +37,7 @@ impl Race<'_> {
         let run = ScenarioRun { judge: &judge, ..*run };
         if run.scenario.shape.starts().is_some() {
             let racing = self.record.racing(&run.scenario.name);
-            let epoch_run = run.epoch_run(racing, 0, method.seed);
+            let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, method.seed);
             let ready = epoch_run.start_all("before", "before the starts", self.observer)?;
             self.give_way_to(&ready, &run)?;
             stop_all(ready.runners);

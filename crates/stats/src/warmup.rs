@@ -1,6 +1,6 @@
 //! How long a contender warms up: until its rate stops changing in a pilot.
 //!
-//! Owns the MSER-5 cut and the length that follows from it. It must not know which contender warms up or how.
+//! Owns the MSER-5 cut and the length that follows from several cuts. It must not know which contender warms up or how.
 //!
 //! Source: White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", Winter
 //! Simulation Conference (2000).
@@ -11,7 +11,7 @@ const BATCH: usize = 5;
 /// Fewer batches than this leave too little after the cut to locate it.
 const FEWEST_BATCHES: usize = 4;
 
-/// The warm-up is this many times the cut.
+/// The warm-up is this many times the largest cut.
 const MARGIN: f64 = 1.5;
 
 /// How many of the first windows to cut: a multiple of 5 windows, at most about half of them.
@@ -59,10 +59,12 @@ impl Default for WarmupLimits {
     }
 }
 
-/// The warm-up of a contender in seconds: 1.5 times its cut, within the limits. Without a cut nobody knows how long it needs, and the result
-/// is the maximum.
-pub fn warmup_length_s(cut_s: Option<f64>, limits: WarmupLimits) -> f64 {
-    cut_s.map_or(limits.longest_s, |cut_s| (MARGIN * cut_s).max(limits.shortest_s).min(limits.longest_s))
+/// The warm-up in seconds for all contenders: 1.5 times the largest cut, within the limits.
+///
+/// `cuts_s` are the contenders' cuts in seconds; if there are none, the result is the minimum.
+pub fn warmup_length_s(cuts_s: &[f64], limits: WarmupLimits) -> f64 {
+    let largest = cuts_s.iter().copied().fold(0.0, f64::max);
+    (MARGIN * largest).max(limits.shortest_s).min(limits.longest_s)
 }
 
 #[cfg(test)]
@@ -113,10 +115,9 @@ mod tests {
     #[test]
     fn the_length_stays_within_its_limits() {
         let limits = WarmupLimits::default();
-        assert_eq!(warmup_length_s(Some(0.0), limits), 2.0);
-        assert_eq!(warmup_length_s(Some(4.0), limits), 6.0);
-        assert_eq!(warmup_length_s(Some(20.0), limits), 15.0);
-        assert_eq!(warmup_length_s(None, limits), 15.0);
+        assert_eq!(warmup_length_s(&[], limits), 2.0);
+        assert_eq!(warmup_length_s(&[1.0, 4.0, 2.0], limits), 6.0);
+        assert_eq!(warmup_length_s(&[20.0], limits), 15.0);
     }
 
     proptest! {

@@ -446,7 +446,7 @@ fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<
 }
 
 fn warm_up(both: &Both<'_>, scenario: &str) -> Option<Finding> {
-    let (then, now) = (both.old.longest_warmup_ns(scenario)?, both.new.longest_warmup_ns(scenario)?);
+    let (then, now) = (both.old.warmup_ns(scenario)?, both.new.warmup_ns(scenario)?);
     let (longest, shortest) = (then.max(now) as f64, then.min(now) as f64);
     let found = |message| Some(table::DIFFERENT_WARM_UP.warning(By::Compare, message));
     if longest > SAME_WARM_UP * shortest {

@@ -115,16 +115,6 @@ pub(super) fn warm_up(scope: &Scope<'_>) -> Vec<Figure> {
     scope.report.record.pilots.iter().filter(loaded).map(|pilot| of_pilot(scope, pilot)).collect()
 }
 
-/// The warm-up of each contender, where they differ: ` (node 1.00 s, bun 1.20 s)`.
-fn own_warm_ups(pilot: &Pilot) -> String {
-    let own = pilot.contenders.iter().filter_map(|one| Some((&one.contender, one.warmup_ns?)));
-    let each: Vec<String> = own.clone().map(|(name, ns)| format!("{name} {}", time_ns(ns as f64))).collect();
-    match own.clone().all(|(_, ns)| ns == pilot.warmup_ns) {
-        true => String::new(),
-        false => format!(" ({})", each.join(", ")),
-    }
-}
-
 fn of_pilot(scope: &Scope<'_>, pilot: &Pilot) -> Figure {
     let window_s = pilot.window_ns as f64 / S;
     let line = |one: &deadheat_record::PilotContender| {
@@ -140,7 +130,7 @@ fn of_pilot(scope: &Scope<'_>, pilot: &Pilot) -> Figure {
     let lines: Vec<Line> = pilot.contenders.iter().map(line).filter(|line| !line.points.is_empty()).collect();
     let windows = lines.iter().map(|line| line.points.len()).max().unwrap_or(1);
     let end_s = windows as f64 * window_s;
-    let (longest, own) = (time_ns(pilot.warmup_ns as f64), own_warm_ups(pilot));
+    let warm_up = time_ns(pilot.warmup_ns as f64);
     let caption =
         format!("{}: rates in the pilot, in windows of {}", pilot.scenario, time_ns(pilot.window_ns as f64));
     let table = Table::of_record(caption, &["contender", "#from, s", "#requests/s"]);
@@ -149,15 +139,11 @@ fn of_pilot(scope: &Scope<'_>, pilot: &Pilot) -> Figure {
         ..Axis::from_zero([end_s / 1.06], (1.0, 9.0), "time under load", seconds)
     };
     let y = rates(&lines, 5.0);
-    let long = if own.is_empty() { format!("the {longest}") } else { format!("up to {longest}") };
     let note = format!(
-        "Shaded: {long} for which every contender is loaded before an epoch counts{own}. After it, lines should be level."
+        "Shaded: the {warm_up} for which every contender is loaded before an epoch counts. After it, lines should be level."
     );
     let legend = scope.legend(lines.iter().map(|line| line.name.as_str()));
-    let says = vec![match own.is_empty() {
-        true => format!("every contender is loaded for {longest} before an epoch counts"),
-        false => format!("contenders are loaded for up to {longest} before an epoch counts{own}"),
-    }];
+    let says = vec![format!("every contender is loaded for {warm_up} before an epoch counts")];
     let shaded = vec![(0.0, (pilot.warmup_ns as f64 / S).min(end_s))];
     let drawing = Drawing::Plot(Plot { x, y, panels: vec![Panel { title: None, shaded, lines }] });
     let title = scope.title(&pilot.scenario, "Warm-up, as the pilot found it");

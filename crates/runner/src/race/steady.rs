@@ -35,13 +35,11 @@ impl Race<'_> {
             return Ok(());
         }
         let climbing = climbing(&self.record, name);
-        let Some((contender, change)) = climbing.first() else { return Ok(()) };
-        let (Some(before), Some(longest)) =
-            (self.record.warmup_ns(name, contender), self.record.longest_warmup_ns(name))
+        let (Some((contender, change)), Some(warmup_ns)) = (climbing.first(), self.record.warmup_ns(name))
         else {
             return Ok(());
         };
-        let warmup_ns = (longest * 2).min(run.launcher.plan.method.warmup_ns.1);
+        let (before, warmup_ns) = (warmup_ns, (warmup_ns * 2).min(run.launcher.plan.method.warmup_ns.1));
         if warmup_ns <= before {
             return Ok(());
         }

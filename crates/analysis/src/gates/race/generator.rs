@@ -222,7 +222,7 @@ fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> 
 
 /// Compares each session's rate, or the peak rate that it found, with the ceiling of that session, and reports the worst.
 fn ceiling(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
-    let pilot = scene.record.pilot_of(&scene.plan.name)?;
+    let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let searched = scene.plan.shape.objective().is_some();
     let of_session = |ceiling: Option<f64>| {
         let ceiling = ceiling.filter(|rate| *rate > 0.0)?;
@@ -262,7 +262,7 @@ fn peak_in<'a>(epochs: impl Iterator<Item = &'a Epoch>, contender: usize) -> Opt
 
 /// The generator set the rate only if the contender is slower with the handicap, and by more than chance.
 fn handicap(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    let pilot = scene.record.pilot_of(&scene.plan.name)?;
+    let pilot = scene.record.pilots.iter().find(|pilot| pilot.scenario == scene.plan.name)?;
     let of_contender = |one: &&PilotContender| one.contender == result.contender;
     let handicap = pilot.contenders.iter().find(of_contender)?.handicap?;
     let slower = 1.0 - handicap.ratio;
