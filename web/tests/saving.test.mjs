@@ -84,7 +84,7 @@ async function copied(page, figure, { width, png }) {
 }
 
 /** Kinds of figures with one colour for each contender or part, which only a legend tells apart. */
-const COLOURED = ["latency", "warm-up", "ladder", "scaling", "edge-cache"];
+const COLOURED = ["latency", "latency-ratio", "latency-pairs", "warm-up", "ladder", "scaling", "edge-cache"];
 
 describe("figures", () => {
   for (const [kind, width] of [["whole", 1280], ["sweep", 1280], ["whole", 390], ["hostile", 390]]) {
@@ -102,7 +102,7 @@ describe("figures", () => {
         kinds.add(kind);
       }
       const wanted = {
-        whole: ["ratios", "epochs", "latency", "time", "warm-up", "cpu", "cpu-parts", "memory", "memory-time", "collectors", "cold-start", "ladder", "edge-cache", "edge-users"],
+        whole: ["ratios", "epochs", "latency", "latency-ratio", "latency-pairs", "time", "warm-up", "cpu", "cpu-parts", "memory", "memory-time", "collectors", "cold-start", "ladder", "edge-cache", "edge-users"],
         sweep: ["latency", "warm-up", "scaling"], hostile: ["latency", "warm-up", "time"],
       }[kind];
       for (const one of wanted) assert.ok(kinds.has(one), `${one} is not among ${[...kinds]}`);

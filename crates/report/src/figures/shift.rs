@@ -164,11 +164,7 @@ fn of_both(scope: &Scope<'_>, set: &Set<'_>) -> Option<Figure> {
     let lines: Vec<Line> = pairs.iter().map(line).collect();
     let points = || lines.iter().flat_map(|line| &line.points);
     let (low, high) = ends(points().flat_map(|point| [point.x, point.y]))?;
-    let x = Axis::of_times(
-        points().map(|point| point.x),
-        1.08,
-        &format!("{baseline}, at the same share of requests"),
-    );
+    let x = Axis::of_times(points().map(|point| point.x), 1.08, "latency of the baseline");
     let y = Axis::of_times(points().map(|point| point.y), 1.08, "");
     let from = low.max(x.domain.0).max(y.domain.0);
     let to = high.min(x.domain.1).min(y.domain.1);
