@@ -190,7 +190,7 @@ fn in_epoch(epoch: &Epoch, part: &ContenderEpoch, searched: bool) -> EpochFigure
     }
 }
 
-/// Two-sided error rate of the interval of one contender's value.
+/// Two-sided error rate of the intervals that no verdict rests on.
 const FIGURE_ALPHA: f64 = 0.05;
 
 /// A contender's value over epochs in every metric that can be compared.

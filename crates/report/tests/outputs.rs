@@ -329,7 +329,11 @@ fn trackers_do_not_get_what_a_finding_took_away() {
     let text = bencher(&Report::of(&record).unwrap()).unwrap();
     assert!(text.contains("\"latency-p99\"") && !text.contains("\"latency\""), "{text}");
     let disturbed = Race { dropped_rounds: 3, ..two() }.record();
-    assert_eq!(tracked(&disturbed).concat(), Vec::<String>::new(), "a finding about nobody is about all");
+    assert_eq!(
+        tracked(&disturbed).concat(),
+        Vec::<String>::new(),
+        "a finding without a contender applies to all"
+    );
     // A warning removes nothing.
     let mut record = two().record();
     record.findings.push((None, Finding::warn("x", "y", "z")));

@@ -7,13 +7,12 @@
 use deadheat_record::{FEWEST_BEYOND, HistogramError, Record, ScenarioPlan, beyond};
 use deadheat_stats::Sample;
 
+use super::FIGURE_ALPHA;
 use crate::report::{LatencyShift, ShiftPoint};
 use crate::series;
 
 /// The shares of requests.
 const SHARES: [f64; 13] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999];
-/// Two-sided error rate of each interval.
-const ALPHA: f64 = 0.05;
 
 /// One entry for each contender beside the baseline; none unless requests come at a given rate, because only then latencies are those of a user.
 pub(crate) fn of(record: &Record, scenario: &ScenarioPlan) -> Result<Vec<LatencyShift>, HistogramError> {
@@ -32,7 +31,7 @@ pub(crate) fn of(record: &Record, scenario: &ScenarioPlan) -> Result<Vec<Latency
             let both =
                 base.iter().zip(&own).filter_map(|(base, own)| Some(own[place]?.ln() - base[place]?.ln()));
             let sample = Sample::of(&both.collect::<Vec<f64>>())?;
-            let ends = sample.t_interval(ALPHA).map(|ends| ends.as_ratios());
+            let ends = sample.t_interval(FIGURE_ALPHA).map(|ends| ends.as_ratios());
             let (low, high) = ends.unwrap_or_default();
             Some(ShiftPoint { share: *share, ratio: sample.mean.exp(), low, high })
         });

@@ -6,7 +6,7 @@ use deadheat_analysis::number::{interval, quantile, ratio, time_ns};
 use deadheat_analysis::{ContenderResult, LatencyShift, ScenarioResult, ShiftPoint};
 
 use super::axis::{ends, labelled, ratio_ticks};
-use super::latency::curve;
+use super::latency::{LABEL, curve};
 use super::model::{
     Axis, Cell, Color, Dots, Drawing, Figure, Line, More, Panel, Plot, Point, Section, Stroke, Table,
 };
@@ -47,12 +47,7 @@ fn of_ratios(scope: &Scope<'_>, set: &Set<'_>) -> Figure {
         ticks: labelled(ratio_ticks(domain.0, domain.1), |one| ratio(one, 2)),
     };
     let ticks = shares.iter().map(|share| (place(*share), quantile(*share))).collect();
-    let x = Axis {
-        label: "share of requests answered within the time".into(),
-        log: false,
-        domain: (-0.3, last + 0.3),
-        ticks,
-    };
+    let x = Axis { label: LABEL.into(), log: false, domain: (-0.3, last + 0.3), ticks };
     let mut lines = vec![level((-0.3, 1.0), (last + 0.3, 1.0))];
     lines.extend(shifts.iter().map(line));
     let cells = |one: &LatencyShift| {
