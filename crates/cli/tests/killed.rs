@@ -190,6 +190,8 @@ fn a_leftover_of_an_earlier_run_is_named() {
     again.wait_for("the leftover to be named again", || named() == 2);
     again.signal(Signal::INT);
     let again = again.wait();
+    first.assert_status(130);
+    again.assert_status(130);
     for outcome in [first, checked, again] {
         outcome.assert_stderr_has(&leftover.command);
         outcome.assert_stderr_has(&format!("kill -9 {}", leftover.process.id()));

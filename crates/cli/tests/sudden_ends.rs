@@ -78,6 +78,24 @@ fn ctrl_c_is_heard_while_a_check_waits_for_a_service() {
     kit.assert_nothing_left();
 }
 
+/// A record that exists can be resumed, so from its first moment an interruption says how.
+#[test]
+fn ctrl_c_is_heard_as_soon_as_there_is_a_record() {
+    let kit = kit();
+    let server = server_line(&["--never-listen"]);
+    let race = kit.race().contender("a", &server).contender("b", &server);
+    let mut running = race.args(["--record", "r.jsonl", "--ready-timeout", "150s"]).spawn();
+    // Not `wait_for`, which pauses between two looks: the moment is short.
+    while running.is_running() && !kit.path().join("r.jsonl").exists() {}
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+    assert!(caught & (1 << (Signal::INT.as_raw() - 1)) != 0, "{status}");
+    assert!(running.signal(Signal::INT));
+    running.wait().assert_status(130).assert_stderr_has("--resume r.jsonl");
+    kit.assert_nothing_left();
+}
+
 #[test]
 fn kill_9_during_a_start_leaves_nothing() {
     let kit = kit();

@@ -57,10 +57,9 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     }
     let path = stage.journal.path().to_owned();
     console.note(&format!("record: {}", lines_plain(&path.display().to_string())));
-    let interrupt = Interrupt::listen()?;
     let mut live = Live::new(&stage.record, console.progress, console.live, json.clone());
     let names = stage.record.plan.contenders.iter().map(|one| one.name.clone()).collect();
-    let stopped = || interrupt.asked();
+    let stopped = || stage.interrupt.asked();
     let mut shown = Shown { live: &mut live, names };
     let mut race = Race {
         record: stage.record,
@@ -135,6 +134,8 @@ pub(super) fn is_invalid(report: &Report) -> bool {
 struct Stage {
     record: Record,
     journal: Journal,
+    /// Listens since before the record was opened: from then on, Ctrl-C means an orderly end.
+    interrupt: Interrupt,
 }
 
 /// Makes the plan and does everything that is necessary once before contenders start.
@@ -172,8 +173,9 @@ fn fresh(
     }
     let left = tell_leftovers(hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
+    let interrupt = Interrupt::listen()?;
     let journal = create(path, flags.record.is_some())?;
-    let mut stage = begin(resolved.plan, journal, run, hierarchy)?;
+    let mut stage = begin(resolved.plan, journal, interrupt, run, hierarchy)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     for finding in resolved.findings.into_iter().filter(|one| !skipped(one)).chain(more).chain(left) {
         let line = Line::Finding { scenario: None, finding };
@@ -214,11 +216,17 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
     }
 }
 
-fn begin(plan: Plan, mut journal: Journal, run: &RunId, hierarchy: &Hierarchy) -> Result<Stage, Failure> {
+fn begin(
+    plan: Plan,
+    mut journal: Journal,
+    interrupt: Interrupt,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+) -> Result<Stage, Failure> {
     let machine = machine(Path::new("/"), hierarchy, run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal })
+    Ok(Stage { record, journal, interrupt })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it.
@@ -233,6 +241,7 @@ fn resumed(
     askable(&record.plan, conditions)?;
     // Checked before anything is opened for writing, so that a refused record stays unchanged.
     as_begun(path, &record, console, run, hierarchy)?;
+    let interrupt = Interrupt::listen()?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
         // Read again, because only now is it certain that no other process writes it.
@@ -253,7 +262,7 @@ fn resumed(
             record.apply(line);
         }
     }
-    Ok(Stage { record, journal })
+    Ok(Stage { record, journal, interrupt })
 }
 
 /// Checks that a race can continue as it began. An interval contains epochs of one machine and of one version of each contender. With another
