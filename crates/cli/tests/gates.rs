@@ -368,9 +368,12 @@ fn a_quota_that_nobody_asked_for() {
     let held = format!("echo $$ > {}/cgroup.procs && exec {server}", group.0.display());
     let race = kit.race().contender("free", &server).contender("held", &held);
     let outcome = race.args(ONE_EPOCH).args(SHORT).args(["-c", "8"]).args(CORES).run();
-    assert_found(&outcome, "throttled", "warn", "held");
-    assert!(!findings(&outcome).iter().any(|one| one.0 == "throttled" && one.2 != "held"), "{outcome}");
     kit.assert_nothing_left();
+    assert!(!findings(&outcome).iter().any(|one| one.0 == "throttled" && one.2 != "held"), "{outcome}");
+    if left_out(&outcome) {
+        skip_loudly!("others use our cores, and nothing is read of an epoch without undisturbed rounds")
+    }
+    assert_found(&outcome, "throttled", "warn", "held");
 }
 
 /// Races one server against itself in a scenario with these `lines`.

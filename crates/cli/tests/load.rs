@@ -248,7 +248,8 @@ fn ctrl_c_is_heeded_while_the_answer_before_the_load_is_waited_for() {
 
 #[test]
 fn a_server_that_dies_leaves_a_record_of_it() {
-    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--exit-after", "2000"]));
+    // So few that a busy machine answers them in a second, too.
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--exit-after", "100"]));
     let outcome = load(&kit, "-d 1s -c 4", &server.url("/")).json_to("out.json").run();
     outcome.assert_status(3).assert_stdout_has("not connected").assert_stdout_has("refused");
     let json = record(&outcome);

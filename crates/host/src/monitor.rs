@@ -194,6 +194,12 @@ impl Monitor {
         self.moment_of(Instant::now(), ours)
     }
 
+    /// CPU time of the children of this process, and of their descendants, that have ended since a moment, on any core; in nanoseconds, with the
+    /// resolution of clock ticks.
+    pub fn ended_since(&self, before: &Snapshot) -> u64 {
+        tree::ended_ns().saturating_sub(before.ended_ns)
+    }
+
     fn moment_of(&self, at: Instant, ours: Ours) -> Snapshot {
         let (stat, precise) = (stat(&self.proc), self.hierarchy.machine_cpu_ns());
         let used = |cpus: &[usize], ours_ns: u64, interrupts: bool| Used {

@@ -8,7 +8,7 @@ pub mod keeper;
 pub mod ports;
 pub mod ready;
 pub mod run;
-pub mod tree;
+pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;

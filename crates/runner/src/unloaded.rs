@@ -19,7 +19,7 @@ use crate::parity::ProbeTarget;
 use crate::race::{Race, RaceError, ScenarioError, ScenarioRun};
 use crate::schedule;
 use deadheat_host::process::{ProcessSpec, StartError};
-use deadheat_host::{process::tree, usage};
+use deadheat_host::usage;
 
 /// Maximum run time of a command that measures something.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -106,7 +106,7 @@ impl EpochRun<'_> {
         let clock = self.launcher.clock;
         let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
         let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();
-        let (before, ended) = (self.watch.moment(services()), tree::ended_ns());
+        let before = self.watch.moment(services());
         let mut contenders = Vec::new();
         let order = schedule::shuffled(&self.racing, self.seed);
         for (place, contender) in order.iter().enumerate() {
@@ -120,7 +120,7 @@ impl EpochRun<'_> {
         // Ended processes are in no cgroup any more. The readings of the contenders before their end are precise. Their last moments and
         // the processes that watched them are only in the coarser total of what this process has waited for.
         let used: u64 = contenders.iter().map(|part| part.usage.cpu_ns).sum();
-        let used = used.max(tree::ended_ns().saturating_sub(ended));
+        let used = used.max(self.watch.ended_since(&before));
         let seen = self.watch.between(&before, &self.watch.moment(services() + used));
         contenders.sort_by_key(|part| part.contender);
         let round = Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) };

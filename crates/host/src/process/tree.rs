@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The folder of the processes.
-pub const PROC: &str = "/proc";
+pub(crate) const PROC: &str = "/proc";
 
 /// Every process with its parent, as `proc` lists them now.
 fn parents(proc: &Path) -> BTreeMap<i32, i32> {
@@ -56,7 +56,7 @@ fn stat(proc: &Path, pid: i32) -> Option<Stat> {
 }
 
 /// All living descendants of `ancestor`, without `ancestor` itself and without zombies.
-pub fn descendants(ancestor: Pid) -> Vec<Pid> {
+pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
     let proc = Path::new(PROC);
     let living = |pid: &i32| stat(proc, *pid).is_some_and(|stat| stat.state != 'Z');
     below(proc, ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
@@ -82,14 +82,14 @@ fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
 }
 
 /// Sends a signal to each process, ignoring those that are gone.
-pub fn signal(pids: &[Pid], signal: Signal) {
+pub(crate) fn signal(pids: &[Pid], signal: Signal) {
     for pid in pids {
         let _ = kill_process(*pid, signal);
     }
 }
 
 /// Whether every living thread leader of `pids` is stopped.
-pub fn all_stopped(pids: &[Pid]) -> bool {
+pub(crate) fn all_stopped(pids: &[Pid]) -> bool {
     pids.iter()
         .filter_map(|pid| stat(Path::new(PROC), pid.as_raw_nonzero().get()))
         .all(|stat| matches!(stat.state, 'T' | 't' | 'Z'))
@@ -97,7 +97,7 @@ pub fn all_stopped(pids: &[Pid]) -> bool {
 
 /// CPU time of everything below `ancestor`, in nanoseconds. The part of living threads is precise, from `schedstat`. The part of ended
 /// threads and processes is in clock ticks, so that a later reading may be lower by a few ticks.
-pub fn cpu_ns(ancestor: Pid) -> u64 {
+pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
     let proc = Path::new(PROC);
     // This includes every process that `ancestor` adopted and waited for.
     let ended = stat(proc, ancestor.as_raw_nonzero().get()).map_or(0, |stat| stat.children.ns());
@@ -106,7 +106,7 @@ pub fn cpu_ns(ancestor: Pid) -> u64 {
 
 /// CPU time of everything below `ancestor` in user mode and in the kernel, in nanoseconds. The source counts in clock ticks, so that a
 /// later reading may be lower by a few ticks. `proc` is `/proc`.
-pub fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
+pub(crate) fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
     let ended = stat(proc, ancestor.as_raw_nonzero().get())?.children;
     let each = below(proc, ancestor).into_iter().filter_map(|pid| stat(proc, pid));
     let all = each
@@ -116,7 +116,7 @@ pub fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
 }
 
 /// Voluntary and involuntary context switches of every living thread of `pids`, by thread. `proc` is `/proc`.
-pub fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
+pub(crate) fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
     let tasks = |pid: &Pid| fs::read_dir(proc.join(format!("{}/task", pid.as_raw_nonzero()))).ok();
     let tasks = pids.iter().filter_map(tasks).flatten().flatten();
     tasks
@@ -131,7 +131,7 @@ pub fn switches(proc: &Path, pids: &[Pid]) -> BTreeMap<i32, (u64, u64)> {
 }
 
 /// CPU time of this process's ended children and all their descendants, in nanoseconds, with the resolution of clock ticks.
-pub fn ended_ns() -> u64 {
+pub(crate) fn ended_ns() -> u64 {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     stat(Path::new(PROC), own).map_or(0, |stat| stat.children.ns())
 }
@@ -148,7 +148,7 @@ fn tick_ns() -> u64 {
 }
 
 /// CPU time and run delay of all living threads of a process, in nanoseconds.
-pub fn schedstat(pid: i32) -> (u64, u64) {
+pub(crate) fn schedstat(pid: i32) -> (u64, u64) {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
     tasks
         .flatten()
@@ -157,14 +157,14 @@ pub fn schedstat(pid: i32) -> (u64, u64) {
 }
 
 /// CPU time and run delay of one thread, in nanoseconds; `task` is its folder in `/proc`.
-pub fn schedstat_of(task: &Path) -> Option<(u64, u64)> {
+pub(crate) fn schedstat_of(task: &Path) -> Option<(u64, u64)> {
     let text = fs::read_to_string(task.join("schedstat")).ok()?;
     let mut words = text.split_whitespace().map(str::parse::<u64>);
     Some((words.next()?.ok()?, words.next()?.ok()?))
 }
 
 /// Proportional set size summed over `pids`, in bytes; none when no process could be read.
-pub fn pss_bytes(pids: &[Pid]) -> Option<u64> {
+pub(crate) fn pss_bytes(pids: &[Pid]) -> Option<u64> {
     let each: Vec<u64> = pids.iter().filter_map(|pid| pss_of(pid.as_raw_nonzero().get())).collect();
     (!each.is_empty()).then(|| each.iter().sum())
 }
@@ -177,7 +177,7 @@ fn pss_of(pid: i32) -> Option<u64> {
 }
 
 /// The command line of a process, words joined by spaces.
-pub fn command_line(pid: i32) -> Option<String> {
+pub(crate) fn command_line(pid: i32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words: Vec<_> =
         bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
@@ -185,13 +185,13 @@ pub fn command_line(pid: i32) -> Option<String> {
 }
 
 /// When a process started, in clock ticks since boot: distinguishes it from a later process with the same number.
-pub fn start_ticks(pid: i32) -> Option<u64> {
+pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// Processes that have the environment variable `name`, with its value.
-pub fn with_environment(name: &str) -> Vec<(i32, String)> {
+pub(crate) fn with_environment(name: &str) -> Vec<(i32, String)> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter_map(|pid| {
