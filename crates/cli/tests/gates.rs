@@ -399,12 +399,13 @@ fn limits_hold_and_what_was_asked_for_is_no_finding() {
     let server = server_line(&["--json", "--spin-us", "50"]);
     let outcome = limited(&kit, &server, "cpus = 0.5\nmemory = \"256MB\"");
     assert_not_found(&outcome, "throttled");
-    // Other programs may leave the server less than half a core.
-    if !left_out(&outcome) {
+    // Other programs may leave the server less than half a core. Then it does not reach its limit.
+    let disturbed = left_out(&outcome);
+    if !disturbed {
         assert_not_found(&outcome, "not-server-bound");
     }
     for part in parts(&outcome) {
-        assert!(part["throttled"]["periods"].as_u64().unwrap() > 0, "{part}");
+        assert!(part["throttled"]["periods"].as_u64().unwrap() > 0 || disturbed, "{part}");
         let (used, loaded) = (part["usage"]["cpu_ns"].as_f64().unwrap(), part["loaded_ns"].as_f64().unwrap());
         // A slice can use half a core, and also quota from a period that began before the slice.
         assert!(used < loaded * 0.85, "{used} of {loaded} ns");
