@@ -213,6 +213,16 @@ fn command_lines_have_options_that_there_are() {
     }
 }
 
+/// Both tell what the kept races found. When one is measured again, the other must not stay behind.
+#[test]
+fn the_page_of_a_study_begins_as_its_readme_does() {
+    for study in STUDIES {
+        let lead = |name: &str| page(name).text.split("\n\n").nth(1).unwrap().to_owned();
+        let (readme, book) = (format!("studies/{study}/README.md"), format!("docs/src/studies/{study}.md"));
+        assert_eq!(lead(&readme), lead(&book), "{readme} and {book}");
+    }
+}
+
 #[test]
 fn links_lead_somewhere() {
     let src = root().join("docs/src");

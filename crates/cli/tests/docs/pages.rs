@@ -58,11 +58,13 @@ pub(crate) fn book() -> Vec<Page> {
     names.iter().map(|name| page(name)).collect()
 }
 
+/// The studies that ship.
+pub(crate) const STUDIES: [&str; 6] = ["compiled", "hello", "metadata", "node-frameworks", "ssr", "trending"];
+
 /// The book and the other documentation pages.
 pub(crate) fn all() -> Vec<Page> {
     let beside = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/src/SUMMARY.md", "web/README.md"];
-    let studies = ["compiled", "hello", "metadata", "ssr", "trending"];
-    let studies = studies.iter().map(|study| page(&format!("studies/{study}/README.md")));
+    let studies = STUDIES.iter().map(|study| page(&format!("studies/{study}/README.md")));
     beside.iter().map(|name| page(name)).chain(studies).chain(book()).collect()
 }
 
