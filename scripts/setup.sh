@@ -8,7 +8,7 @@
 # are missing; 1 when a C compiler, make, Python 3 or cargo is missing.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-studies=(trending metadata hello compiled ssr)
+studies=(trending metadata hello compiled ssr node-frameworks)
 missing=() # rows of the closing table: what is missing | what that costs
 essential_missing=
 log=$(mktemp)
@@ -278,15 +278,15 @@ install_web_packages() {
     say web ready
 }
 
-# Reinstalled when the lock file or the list of packages changed, or when a runtime is not there.
+# Reinstalled when the lock file or the list of packages changed, or when no runtime is there.
 install_npm_packages_of() {
     local study=studies/$1 bin=studies/$1/node_modules/.bin stamp=studies/$1/node_modules/.installed sum
     sum=$(cd $study && cksum package.json package-lock.json .npmrc)
-    if [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ] && [ -x "$bin/bun" ]; then return; fi
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ] && { [ -x "$bin/bun" ] || [ -x "$bin/node" ]; }; then return; fi
     # better-sqlite3 asks for a newer Node than many a system has; the one installed beside it is what runs it.
     npm_ci "$study" || {
         say npm "npm ci failed in $study: $(grep -m 1 -v '^$' "$log")"
-        lacks "npm: $1" "its contenders bun, deno and node are skipped"
+        lacks "npm: $1" "its contenders on bun, deno and node are skipped"
         return
     }
     link_deno "$study" "$bin"

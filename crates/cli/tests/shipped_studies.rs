@@ -89,6 +89,11 @@ fn compiled() {
     meets_its_contract("compiled");
 }
 
+#[test]
+fn node_frameworks() {
+    meets_its_contract("node-frameworks");
+}
+
 /// An audit also measures with the load generator that the article used.
 #[test]
 fn every_study_has_its_articles_generator() {
@@ -98,6 +103,7 @@ fn every_study_has_its_articles_generator() {
         ("compiled", "wrk"),
         ("metadata", "go net/http"),
         ("ssr", "oha"),
+        ("node-frameworks", "autocannon"),
     ] {
         let study = study(name);
         let file: toml::Table = std::fs::read_to_string(study.join("study.toml")).unwrap().parse().unwrap();
@@ -144,7 +150,7 @@ fn every_runtime_serialises_a_million_times() {
 /// scenario, or says why there is none.
 #[test]
 fn every_claim_names_its_scenario_or_says_why_there_is_none() {
-    for name in ["trending", "metadata", "hello", "compiled", "ssr"] {
+    for name in ["trending", "metadata", "hello", "compiled", "ssr", "node-frameworks"] {
         let file: toml::Table =
             std::fs::read_to_string(study(name).join("study.toml")).unwrap().parse().unwrap();
         let of_contenders =
