@@ -7,8 +7,8 @@ use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
 use deadheat_record::{METRICS, Metric, MetricRow};
 use serde_json::{Map, Value, json};
 
-/// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`, `latency-p99` (nanoseconds),
-/// `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure` (nanoseconds if it is a time) and `memory`
+/// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`, `latency-p90`, `latency-p99`, `latency-p99-9`
+/// (nanoseconds), `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure` (nanoseconds if it is a time) and `memory`
 /// (bytes), each if it was measured. A compared metric includes the ends of its 95 % interval. Figures that a gate invalidated are left out, because
 /// a service would draw them like any other.
 ///
