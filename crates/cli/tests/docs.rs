@@ -32,7 +32,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use commands::Known;
-use pages::{Block, Page, all, anchor, book, cells, page, root};
+use pages::{Block, Page, STUDIES, all, anchor, book, cells, page, root};
 
 /// The file that a mark asks for if its block needs a race, and the race in that file.
 const GIVEN: &str = "race.json";
