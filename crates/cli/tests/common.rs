@@ -7,8 +7,8 @@ use serde_json::Value;
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_deadheat");
 
 /// Codes of findings that blame other programs on our cores, or the hypervisor.
-const DISTURBANCES: [&str; 6] =
-    ["dropped-rounds", "foreign-cpu", "steal", "stalls", "throttled", "peak-not-found"];
+const DISTURBANCES: [&str; 7] =
+    ["dropped-rounds", "foreign-cpu", "steal", "stalls", "throttled", "run-delay", "peak-not-found"];
 
 pub(crate) fn kit() -> Kit {
     Kit::new(BINARY)

@@ -134,7 +134,7 @@ fn a_study_races_in_plain_over_tls_and_with_a_connection_for_each_request() {
 fn said(kit: &Kit, scheme: &str, command: &str) -> String {
     let race = kit.race().url(&format!("{scheme}://127.0.0.1:{{port}}/"));
     let race = race.contender("a", command).contender("b", command);
-    let outcome = race.args(SHORT_RACE).args(["--ready-timeout", "2s"]).run();
+    let outcome = race.args(SHORT_RACE).args(["--ready-timeout", "12s"]).run();
     outcome.assert_status(2);
     kit.assert_nothing_left();
     outcome.stderr.clone() + &outcome.stdout

@@ -81,7 +81,8 @@ fn a_length_larger_than_the_body_is_waited_for_or_broken() {
         let server = Server::start(move |stream, _| {
             say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello") && !closes
         });
-        let tally = run(impatient(server.at(), 2), &closed(4));
+        let session = if closes { config(server.at(), 2) } else { impatient(server.at(), 2) };
+        let tally = run(session, &closed(4));
         assert_eq!((tally.outcomes.of(outcome), tally.due), (4, 4), "{:?}", tally.outcomes);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::kit::*;
@@ -122,7 +122,7 @@ fn a_dripping_server_is_waited_for() {
 fn a_server_that_never_answers_makes_timeouts() {
     let server = Server::start(|_, _| true);
     let begun = Instant::now();
-    let tally = run(impatient(server.at(), 2), &closed_for(250));
+    let tally = run(impatient(server.at(), 2), &closed_for(2_000));
     assert!(tally.outcomes.timeout >= 4 && tally.completions == 0, "{:?}", tally.outcomes);
     assert_eq!(tally.outcomes.timeout + tally.outcomes.cut, tally.due);
     assert!(begun.elapsed() < Duration::from_secs(30));
@@ -140,16 +140,20 @@ fn without_a_duration_a_silent_server_is_given_up() {
 
 #[test]
 fn what_is_unanswered_at_the_end_is_settled_and_the_session_goes_on() {
-    let server = Server::start(|stream, n| {
-        if n < 2 {
-            std::thread::sleep(Duration::from_millis(600));
+    let held = Arc::new(AtomicBool::new(true));
+    let still = Arc::clone(&held);
+    let server = Server::start(move |stream, _| {
+        while still.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
         }
         say(stream, HELLO)
     });
-    let mut session = Session::open(impatient(server.at(), 2)).unwrap();
+    let patient = SessionConfig { timeout: Duration::from_secs(2), ..impatient(server.at(), 2) };
+    let mut session = Session::open(patient).unwrap();
     let tally = session.slice(&closed_for(20)).unwrap();
     check(&tally);
     assert_eq!((tally.due, tally.outcomes.timeout + tally.outcomes.cut), (2, 2));
+    held.store(false, Ordering::SeqCst);
     let tally = session.slice(&closed(20)).unwrap();
     check(&tally);
     assert_eq!((tally.outcomes.ok, tally.reconnects), (20, 2));

@@ -416,10 +416,13 @@ fn littles_law_holds_of_what_is_left_when_slices_settle() {
     let settled = SliceOrder { settle: Duration::from_millis(100), ..closed_for(300) };
     holds_once(|| {
         let tally = run(config(server.at(), 8), &settled);
-        assert!(tally.latency.count() < tally.completions);
+        // On a busy machine the first answer may come after the time to settle, or none after it.
+        let Some(mean_ns) = tally.latency.mean_ns().filter(|_| tally.latency.count() < tally.completions)
+        else {
+            return f64::INFINITY;
+        };
         assert_eq!(tally.littles_law(), None, "throughput and latency are of different requests");
-        let latencies_ns = tally.latency.mean_ns().unwrap() * tally.latency.count() as f64;
-        tally.in_flight_ns as f64 / latencies_ns
+        tally.in_flight_ns as f64 / (mean_ns * tally.latency.count() as f64)
     });
 }
 
