@@ -184,8 +184,10 @@ fn an_answer_before_the_request_was_read_ends_the_connection() {
     let head = bytes.len() - (4 << 20);
     assert!(bytes[..head].ends_with(b"\r\n\r\n"));
     let requests = Arc::new(Requests::one(Prepared { bytes, head: false, expect }));
-    let tally = run(SessionConfig { requests, ..config(server.at(), 1) }, &closed(3));
-    let ended = tally.outcomes.ok + tally.outcomes.read + tally.outcomes.write + tally.outcomes.timeout;
+    let tally = run(SessionConfig { requests, ..impatient(server.at(), 1) }, &closed(3));
+    let Outcomes { ok, read, write, timeout, connect, .. } = tally.outcomes;
+    // On a busy machine a connection may not be accepted in time.
+    let ended = ok + read + write + timeout + connect;
     assert_eq!((ended, tally.due), (3, 3), "{:?}", tally.outcomes);
 }
 
