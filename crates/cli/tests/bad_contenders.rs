@@ -100,7 +100,9 @@ fn wrong_answers_at_first_are_waited_out() {
             .collect::<Vec<_>>()
     };
     assert!(starts(1).iter().all(|ns| *ns >= 500_000_000), "{:?}", starts(1));
-    assert!(starts(0).iter().min() < starts(1).iter().min(), "{:?} {:?}", starts(0), starts(1));
+    let disturbed = is_disturbed(&json["scenarios"][0]);
+    let slowest = if disturbed { starts(0).into_iter().min() } else { starts(0).into_iter().max() };
+    assert!(slowest < starts(1).into_iter().min(), "{:?} {:?}", starts(0), starts(1));
     kit.assert_nothing_left();
 }
 

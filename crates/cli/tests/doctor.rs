@@ -52,7 +52,7 @@ fn quick_says_what_the_machine_is_and_what_the_generator_reaches() {
 #[test]
 fn a_server_against_itself_gives_the_noise_floor() {
     let (kit, _turn) = (kit(), turn());
-    // With no command, deadheat races a server of its own; the proof does that, too.
+    // Without a command, deadheat races its built-in server. The test of the proof covers that.
     let running = kit.deadheat(["doctor", &server_line(&["--json"])]).args(SHORT).json_to("out.json").spawn();
     let folder_of = format!("-doctor-{}", running.pid());
     let outcome = running.wait();
@@ -90,14 +90,16 @@ fn the_proof_plants_what_it_says_and_counts_what_came_of_it() {
     let rows = proof["rows"].as_array().unwrap();
     assert_eq!(json["floor"]["built_in"], true, "{outcome}");
     assert_eq!((rows.len(), proof["results"].as_array().unwrap().len()), (3, 3));
+    let found = json["findings"].as_array().unwrap();
+    let disturbed = found.iter().any(|one| one["code"] == "foreign-cpu" && one["severity"] == "invalid");
     for (row, asked) in rows.iter().zip([1.0, 1.03, 1.05]) {
         assert_eq!((&row["asked_ratio"], &row["races"]), (&asked.into(), &1.into()));
         let counts = ["faster", "slower", "equivalent", "inconclusive", "invalid"]
             .map(|key| row[key].as_u64().unwrap());
         assert_eq!(counts.iter().sum::<u64>(), 1);
-        // What the two really cost here: on a busy machine that can be far from what was asked for.
+        // Other programs can make it cost far more than was asked for.
         let truth = row["true_ratio"].as_f64().unwrap();
-        assert!(truth > 0.0, "{truth}\n{outcome}");
+        assert!((0.5..2.0).contains(&truth) || disturbed, "{truth}\n{outcome}");
     }
     let plant = &rows[2]["plant"];
     let (baseline, contender) =

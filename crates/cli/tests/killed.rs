@@ -246,7 +246,7 @@ fn a_race_does_not_go_on_with_other_versions() {
         assert!(!refused.stderr.contains("b ("), "b is what it was\n{refused}");
     }
     assert_eq!(kit.read("r.jsonl"), before, "the record stays as it is");
-    assert!(!kit.path().join("half.jsonl").exists(), "no journal of a race that does not go on");
+    assert!(!kit.path().join("half.jsonl").exists(), "a refused race has no new journal");
 
     std::fs::remove_file(kit.path().join("a.txt")).unwrap();
     let resumed = resume(&kit, "r.jsonl");

@@ -68,7 +68,7 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
     let pair = &json["scenarios"][0]["comparisons"][0];
     assert_eq!((&pair["baseline"], &pair["contender"]), (&Value::from("plain"), &Value::from("slowed")));
     if !is_disturbed(&json["scenarios"][0]) {
-        assert_eq!(pair["verdict"], "slower", "a spin of 2 ms in every request is seen: {pair}");
+        assert_eq!(pair["verdict"], "slower", "a request of the second takes 2 ms longer: {pair}");
         assert!(pair["ratio"].as_f64().unwrap() < 0.5, "{pair}");
     }
     // The CPU time of a request does not depend on what else runs, so the test treats every round as undisturbed.
@@ -216,7 +216,11 @@ fn first_seconds_are_kept_window_by_window() {
             let all: f64 = own.iter().map(|slice| number_of(slice, "completions")).sum();
             let part = &epoch["contenders"][contender];
             assert_eq!(part["completions"].as_f64().unwrap(), all);
-            assert_eq!([&part["warmup_ns"], &part["warmup_requests"]], [0, 0], "nobody was woken before");
+            assert_eq!(
+                [&part["warmup_ns"], &part["warmup_requests"]],
+                [0, 0],
+                "no frozen contender was woken before its first second"
+            );
         }
     }
     kit.assert_nothing_left();
@@ -242,8 +246,10 @@ fn idle_contenders_are_frozen() {
         let rounds = epoch["rounds"].as_array().unwrap().len() as f64;
         cpu < loaded * 1.2 + rounds * 3e6
     };
-    // Not in all epochs: between a thaw and a slice, deadheat may wait for a core while the contender burns.
-    assert!(json["record"]["epochs"].as_array().unwrap().iter().any(frozen), "{json}");
+    let mut epochs = json["record"]["epochs"].as_array().unwrap().iter();
+    // Beside other programs, deadheat may wait for a core between a thaw and a slice while the contender burns. Then one epoch is enough.
+    let shown = if is_disturbed(&json["scenarios"][0]) { epochs.any(frozen) } else { epochs.all(frozen) };
+    assert!(shown, "{json}");
     kit.assert_nothing_left();
 }
 
@@ -350,7 +356,7 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
     let json = outcome.json();
     assert_eq!(json["record"]["plan"]["method"]["cpu_latency_us"], 3);
     if std::fs::File::options().write(true).open(device).is_ok() {
-        assert_eq!(std::fs::read_to_string(held).unwrap().trim(), "3", "asked of the kernel");
+        assert_eq!(std::fs::read_to_string(held).unwrap().trim(), "3", "the limit that the kernel applies");
     } else {
         eprintln!("skipped: {} cannot be written here; needs root", device.display());
     }
