@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 # Most tests mostly wait, so many run side by side.
-export RUST_TEST_THREADS=$(($(nproc) + 14)) DEADHEAT_TEST_SERVER=$target/debug/deadheat-test-server
+export RUST_TEST_THREADS=$(($(nproc) + 22)) DEADHEAT_TEST_SERVER=$target/debug/deadheat-test-server
 
 # A nice value counts only within a session, and a process that ends leaves its session's share of the processors (sched(7), "The
 # autogroup feature"). At nice 19 it would then wait for seconds behind the session's other processes. So the session gets the same value.
@@ -15,15 +15,21 @@ if before=$(sed 's/.* //' /proc/self/autogroup 2> /dev/null) && [ "$(nice)" -gt 
 fi
 
 failed=()
-# The page keeps the processors busy, and the crates mostly wait. What the page's tests say is shown when they are over.
-page=$(mktemp)
-web/test.sh > "$page" 2>&1 &
-page_runs=$!
-cargo test --workspace --exclude deadheat --locked --no-fail-fast || failed+=("the crates")
-wait "$page_runs" || failed+=("the page")
-cat "$page"
-rm "$page"
-cargo test --package deadheat --locked --no-fail-fast || failed+=("the program")
+said=$(mktemp -d)
+# The page's tests keep the processors busy, those of the crates mostly wait, and so do those of the program. What the first two say is
+# shown when they are over.
+web/test.sh > "$said/page" 2>&1 &
+page=$!
+cargo test --workspace --exclude deadheat --locked --no-fail-fast > "$said/crates" 2>&1 &
+crates=$!
+wait "$page" || failed+=("the page")
+cat "$said/page"
+cargo test --package deadheat --locked --no-fail-fast --test all || failed+=("the program")
+wait "$crates" || failed+=("the crates")
+cat "$said/crates"
+rm -r "$said"
+# Alone, because these watch what else the machine does.
+cargo test --package deadheat --locked --no-fail-fast --bins --test gates || failed+=("the gates")
 if [ ${#failed[@]} -gt 0 ]; then
     echo "tests failed: ${failed[*]}; what failed is named above" >&2
     exit 1

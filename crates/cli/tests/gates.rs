@@ -500,7 +500,7 @@ fn a_rate_that_is_too_high_for_a_server() {
     let server = server_line(&["--json", "--spin-us", "1000"]);
     let race = kit.race().contender("a", &server).contender("b", &server);
     // With 400 requests in a slice, the delay of the last one varies by a twentieth. Little's law must not mistake it for latency.
-    let race = race.args(ONE_EPOCH).args(["--warmup", "50ms", "--measure", "1200ms", "--slice", "200ms"]);
+    let race = race.args(ONE_EPOCH).args(["--warmup", "50ms", "--measure", "600ms", "--slice", "200ms"]);
     let outcome = race.args(CORES).args(["-c", "64", "-r", "2000"]).run();
     assert_nothing_claimed(&outcome);
     if left_out(&outcome) {
@@ -568,7 +568,7 @@ fn a_listener_that_is_full() {
     let (kit, _turn) = (kit(), turn_alone());
     let full = server_line(&["--json", "--spin-us", "3000", "--close-each", "--backlog", "1"]);
     let race = kit.race().contender("roomy", &server_line(&["--json"])).contender("full", &full);
-    let race = race.args(ONE_EPOCH).args(["--warmup", "50ms", "--measure", "400ms", "--slice", "200ms"]);
+    let race = race.args(ONE_EPOCH).args(["--warmup", "50ms", "--measure", "400ms", "--slice", "100ms"]);
     let outcome = race.args(["-c", "8", "-r", "600", "--timeout", "1s"]).args(CORES).run();
     assert_found(&outcome, "listen-overflows", "warn", "full");
     // The second attempt can fall in either contender's slice.

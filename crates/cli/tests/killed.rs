@@ -76,55 +76,6 @@ fn after_kill_9_nothing_is_left_and_the_race_goes_on() {
     kit.assert_nothing_left();
 }
 
-/// Replaces the measured epoch in the record with four copies in which contender `a` gets 20 % faster. The warm-up check needs four.
-#[test]
-fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
-    let (kit, _turn) = (kit(), turn());
-    let args = ["--profile", "quick", "--epochs", "4..5", "--measure", "100ms", "--slice", "10ms", "-c", "4"];
-    let (running, hold) = raced_for_an_epoch(&kit, &server_line(&[]), &args);
-    running.kill_9();
-    hold.let_go();
-    assert!(
-        wait_until(Duration::from_secs(20), || kit.leftovers().is_empty()),
-        "left: {:?}",
-        kit.leftovers()
-    );
-    let mut all: Vec<Value> =
-        lines(&kit, "r.jsonl").iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let place = all.iter().position(|line| line["line"] == "epoch").unwrap();
-    let mut epoch = all[place].clone();
-    all.truncate(place);
-    all.iter_mut().find(|line| line["line"] == "pilot").unwrap()["warmup_ns"] = 1_000_000_000_u64.into();
-    let rounds = epoch["rounds"].as_array_mut().unwrap();
-    let count = rounds.len();
-    for (number, round) in rounds.iter_mut().enumerate() {
-        round.as_object_mut().unwrap().remove("dropped");
-        for slice in round["slices"].as_array_mut().unwrap() {
-            let climbed =
-                if slice["contender"] == 0 { 0.2 * number as f64 / (count - 1) as f64 } else { 0.0 };
-            slice["rate_per_s"] = (1_000.0 * (1.0 + climbed)).into();
-        }
-    }
-    for number in 1..=4 {
-        epoch["number"] = number.into();
-        all.push(epoch.clone());
-    }
-    kit.file("r.jsonl", all.iter().map(|line| format!("{line}\n")).collect::<String>());
-
-    let resumed = kit.deadheat(["race", "--resume", "r.jsonl", "--json", "done.json"]).run();
-    let document = document(&kit, "done.json");
-    assert_measured(&resumed, &document);
-    let findings = document["scenarios"][0]["findings"].as_array().unwrap();
-    let said =
-        findings.iter().find(|one| one["code"] == "warm-up-lengthened").unwrap()["message"].to_string();
-    assert!(said.contains("a still got 2") && said.contains("4 epochs do not count"), "{said}");
-    assert_eq!(document["record"]["set_aside"].as_array().unwrap().len(), 4);
-    for epoch in document["record"]["epochs"].as_array().unwrap() {
-        assert!(epoch["contenders"][0]["warmup_ns"].as_u64().unwrap() >= 2_000_000_000, "{epoch}");
-    }
-    kit.assert_nothing_left();
-}
-
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     let (kit, _turn) = (kit(), turn());

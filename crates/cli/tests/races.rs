@@ -262,7 +262,7 @@ fn a_common_rate_compares_percentiles_and_cpu() {
         .contender("plain", &server_line(&["--json", "--slow-ms", "4", "0.2"]))
         .contender("tail", &server_line(&["--json", "--slow-ms", "40", "0.2"]))
         .args(["--rate", "2000", "-c", "64", "--metric", "p50,p90,cpu", "--seed", "7", "--warmup", "300ms"])
-        .args(["--slice", "250ms", "--measure", "1s", "--epochs", "3..3", "--record", "r.jsonl"]);
+        .args(["--slice", "100ms", "--measure", "1s", "--epochs", "3..3", "--record", "r.jsonl"]);
     let outcome = race.run();
     let json = outcome.json();
     assert_measured(&outcome, &json);
@@ -401,7 +401,7 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     );
     let server = format!("exec python3 {} 2> /dev/null", kit.path().join("limited.py").display());
     let race = kit.race().contender("a", &server).contender("b", &server);
-    let timing = ["--warmup", "300ms", "--measure", "1s", "--slice", "250ms", "--epochs", "3..3"];
+    let timing = ["--warmup", "300ms", "--measure", "1s", "--slice", "100ms", "--epochs", "3..3"];
     let outcome = race.args(timing).args(["--rate", "20", "-c", "8", "--metric", "cpu"]).run();
     let json = outcome.json();
     assert_measured(&outcome, &json);
@@ -414,35 +414,6 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
         // There is no value if other programs disturbed every round.
         let per_s = one["throughput_rps"].as_f64().unwrap_or(20.0);
         assert!((5.0..40.0).contains(&per_s), "slices of a few requests each: {per_s}/s of 20/s");
-    }
-    kit.assert_nothing_left();
-}
-
-/// The request rate is fixed, so only CPU time shows that the contender is not warm.
-#[test]
-fn who_is_not_warm_at_a_common_rate_is_found_out() {
-    let (kit, _turn) = (kit(), turn());
-    let race = kit
-        .race()
-        .contender("warm", &server_line(&["--spin-us", "1000"]))
-        .contender("cold", &server_line(&["--spin-us", "1000", "--ease", "300"]));
-    let timing = ["--warmup", "100ms", "--measure", "1s", "--slice", "100ms", "--epochs", "4..4"];
-    let outcome = race.args(timing).args(["--rate", "300", "-c", "8", "--metric", "cpu"]).run();
-    let json = outcome.json();
-    let scenario = &json["scenarios"][0];
-    let climbs = scenario["findings"].as_array().unwrap().iter().find(|one| one["code"] == "no-steady-state");
-    // A scenario that other programs disturbed proves nothing.
-    assert!(climbs.is_some_and(|one| one["contender"] == "cold") || is_disturbed(scenario), "{scenario}");
-    for epoch in json["record"]["epochs"].as_array().unwrap() {
-        let warm = &epoch["contenders"][0];
-        // Other programs may leave the contender too little CPU time for this rate.
-        assert!(
-            warmup_per_s(warm) > 360.0 || is_disturbed(scenario),
-            "warmed up at the rate of what follows: {warm}"
-        );
-        let mut slices =
-            epoch["rounds"].as_array().unwrap().iter().flat_map(|one| one["slices"].as_array().unwrap());
-        assert!(slices.all(|slice| slice["cpu_ns"].as_u64().is_some_and(|ns| ns > 0)), "{epoch}");
     }
     kit.assert_nothing_left();
 }

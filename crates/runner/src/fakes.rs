@@ -33,8 +33,11 @@ use crate::ask::{LoadGenerator, NoAnswer, Question};
 /// The behaviour of a fake contender.
 #[derive(Debug, Clone)]
 pub(crate) struct Character {
-    /// Time for one request, in microseconds.
+    /// Time for one request when it is warm, in microseconds.
     pub service_us: f64,
+    /// How much more time a request takes right after a start, as a share of `service_us`. It falls evenly over the given number of
+    /// slices since the start.
+    pub cold: (f64, usize),
     /// The slice in which it dies, counted over all its slices with warm-ups.
     pub dies_in_slice: Option<usize>,
     /// The body that it answers with.
@@ -48,7 +51,14 @@ pub(crate) struct Character {
 impl Character {
     /// A contender that takes this long for each request and never fails.
     pub(crate) fn taking_us(service_us: f64) -> Self {
-        Self { service_us, dies_in_slice: None, body: "ok", cannot_start: false, start: Duration::ZERO }
+        Self {
+            service_us,
+            cold: (0.0, 1),
+            dies_in_slice: None,
+            body: "ok",
+            cannot_start: false,
+            start: Duration::ZERO,
+        }
     }
 }
 
@@ -286,13 +296,15 @@ impl LoadGenerator for FakeGenerator {
     fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError> {
         let (name, _) = self.0.at(&config.address);
         self.0.note(format!("open {name}"));
-        Ok(Box::new(FakeSession { world: Rc::clone(&self.0), name }))
+        Ok(Box::new(FakeSession { world: Rc::clone(&self.0), name, slices: 0 }))
     }
 }
 
 struct FakeSession {
     world: Rc<World>,
     name: String,
+    /// Number of slices since the start.
+    slices: usize,
 }
 
 impl LoadSession for FakeSession {
@@ -306,7 +318,11 @@ impl LoadSession for FakeSession {
         *world.borne.borrow_mut().entry(self.name.clone()).or_default() += 1;
         // A small variation, the same in every run: up to 1 % either way.
         let luck = 1.0 + 0.02 * ((world.slices.get() * 7_919 % 101) as f64 / 100.0 - 0.5);
-        let service_ns = world.character(&self.name).service_us * 1e3 * luck;
+        let character = world.character(&self.name);
+        let (colder, over) = character.cold;
+        let cold = colder * over.saturating_sub(self.slices) as f64 / over as f64;
+        self.slices += 1;
+        let service_ns = character.service_us * 1e3 * (1.0 + cold) * luck;
         let length_ns = length.as_nanos() as u64;
         let due = match order.pacer.due_times() {
             Some(times) => times.take_while(|ns| *ns < length_ns).count() as u64,

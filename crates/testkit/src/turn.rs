@@ -7,7 +7,7 @@ pub const SHORT_RACE: [&str; 10] =
     ["--epochs", "3", "--warmup", "20ms", "--measure", "60ms", "--slice", "10ms", "-c", "8"];
 
 /// How many races run side by side. They mostly wait, and what the tests assert must also hold on a busy machine.
-const SIDE_BY_SIDE: usize = 14;
+const SIDE_BY_SIDE: usize = 22;
 
 static FREE: (Mutex<usize>, Condvar) = (Mutex::new(SIDE_BY_SIDE), Condvar::new());
 

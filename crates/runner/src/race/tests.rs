@@ -336,3 +336,65 @@ fn a_rate_is_kept_by_those_that_can() {
         "the same arrivals"
     );
 }
+
+/// A contender that needs this many slices after each start to get warm.
+fn cold(service_us: f64, slices: usize) -> Character {
+    Character { cold: (0.4, slices), ..Character::taking_us(service_us) }
+}
+
+#[test]
+fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", cold(100.0, 60)), ("b", Character::taking_us(120.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.method.pilot_ns = 1_000 * MS;
+    plan.method.warmup_ns = (200 * MS, 10_000 * MS);
+    plan.method.rounds = 20;
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    let chosen = record.pilots[0].warmup_ns;
+    let (_, said) = record.findings.iter().find(|(_, one)| one.code == "warm-up-lengthened").unwrap();
+    assert!(
+        said.message.contains("a still got ") && said.message.contains("4 epochs do not count"),
+        "{said:?}"
+    );
+    assert_eq!(record.set_aside.len(), 4);
+    assert!(record.set_aside.iter().all(|epoch| epoch.contenders[0].warmup_ns < 2 * chosen));
+    assert_eq!(record.warmup_ns("steady"), Some(2 * chosen));
+    for epoch in record.epochs_of("steady") {
+        assert!(epoch.contenders.iter().all(|part| part.warmup_ns >= 2 * chosen), "{epoch:?}");
+    }
+}
+
+#[test]
+fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
+    let count = |climbing: Character| {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::of(&[("a", Character::taking_us(100.0)), ("b", climbing)]);
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        plan.method.rounds = 20;
+        let (finish, record) = raced(&world, plan, folder.path());
+        assert_eq!(finish, Finish::Done);
+        record.epochs_of("steady").count()
+    };
+    assert_eq!((count(Character::taking_us(120.0)), count(cold(120.0, 60))), (4, 6), "its looks are 4 and 6");
+}
+
+#[test]
+fn who_is_not_warm_at_a_common_rate_is_found_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(200.0)), ("b", cold(200.0, 60))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.scenarios[0].shape = Experiment::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
+    plan.scenarios[0].metrics = vec![Metric::Cpu];
+    plan.method.rounds = 20;
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!((finish, record.epochs_of("steady").count()), (Finish::Done, 6));
+    let climbing: Vec<String> =
+        deadheat_analysis::judge::climbing(&record, "steady").into_iter().map(|(name, _)| name).collect();
+    assert_eq!(climbing, ["b"]);
+    for part in record.epochs_of("steady").flat_map(|epoch| &epoch.contenders) {
+        let per_s = part.warmup_requests as f64 * 1e9 / part.warmup_ns as f64;
+        assert!(per_s > 1_200.0, "warmed up at more than the rate of what follows: {per_s}/s");
+    }
+}
