@@ -31,7 +31,7 @@ test: setup
 	fuzz/run.sh 5
 
 replay:
-	REPLAY_TO="$(CURDIR)/target/replay" cargo test --locked --quiet -p deadheat-report --test replay
+	REPLAY_TO="$(CURDIR)/target/replay" cargo test --locked --quiet -p deadheat-report --test all replay
 
 web: setup
 	@cd web && npm run --silent build

@@ -1,14 +1,10 @@
 //! A running race and its later report give the same verdicts for the same epochs.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-
+use crate::fixture::{Race, Racer};
 use deadheat_analysis::Report;
 use deadheat_analysis::judge::{Judge, word};
 use deadheat_record::{Experiment, Metric, Record, VerdictWord};
 use deadheat_stats::{Next, Progress};
-use fixture::{Race, Racer};
 
 const SCENARIO: &str = "closed-64";
 

@@ -1,9 +1,6 @@
 //! Tests of the gates on the generator and on the kernel's counters. Each test builds a record that triggers a gate.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-
+use crate::fixture::{Race, Racer};
 use deadheat_analysis::compare::{CompareOptions, Condition, ConditionKind, FailIf, Named, races};
 use deadheat_analysis::gates::table::{By, codes};
 use deadheat_analysis::{GateReading, GateWord, Report};
@@ -11,7 +8,6 @@ use deadheat_record::{
     CgroupKind, ContenderEpoch, EncodedHistogram, Experiment, Handicap, HostReading, LaterCeiling, Metric,
     Objective, PeakEnd, PeakSeen, Record, Severity, Slices, Throttling, VerdictWord,
 };
-use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
 
 fn closed() -> Record {

@@ -1,11 +1,8 @@
 //! Tests of the report: it derives from the record alone, fits its schema and agrees with the referee.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
 
 use std::path::Path;
 
+use crate::fixture::{Race, Racer};
 use deadheat_analysis::gates::table::{self, By};
 use deadheat_analysis::series::rates;
 use deadheat_analysis::{Comparison, Report};
@@ -13,7 +10,6 @@ use deadheat_record::{
     End, Epoch, Experiment, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity,
     Throttling, VerdictWord,
 };
-use fixture::{Race, Racer};
 use serde_json::Value;
 
 fn two() -> Race {

@@ -1,6 +1,5 @@
 //! Tests of the public contracts of a race and of a comparison: the committed JSON Schemas match the Rust types, and the schema of a
 //! race accepts the example and rejects wrong types.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::path::{Path, PathBuf};
 

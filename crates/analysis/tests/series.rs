@@ -1,12 +1,8 @@
 //! Tests of the values that analysis takes from a record: which rounds and epochs count, and which pairs it compares in which metrics.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-
+use crate::fixture::{Race, Racer};
 use deadheat_analysis::series::{self, Contest, Values};
 use deadheat_record::{EncodedHistogram, Experiment, Metric, Record};
-use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
 use proptest::prelude::*;
 

@@ -1,14 +1,10 @@
 //! Single exchanges, as probes use them.
 
-mod kit;
-
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crate::kit::*;
 use deadheat_load::*;
-use kit::*;
-
-const BACKEND: Backend = Backend::Auto;
 
 fn ask(server: &Server, head: bool, millis: u64) -> Result<Answer, ExchangeError> {
     exchange(&server.at(), &get().bytes, head, Duration::from_millis(millis), 1000)

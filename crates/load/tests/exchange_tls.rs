@@ -1,7 +1,4 @@
 //! Single exchanges over TLS.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
-mod kit;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,12 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::kit::{HELLO, get, read_request, say};
 use deadheat_load::*;
-use kit::{HELLO, get, read_request, say};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
-
-const BACKEND: Backend = Backend::Auto;
 
 type Secured = StreamOwned<ServerConnection, TcpStream>;
 
@@ -117,7 +112,7 @@ fn failures_of_tls_are_told_as_such() {
 #[test]
 fn a_handshake_that_never_comes_is_no_late_answer() {
     let any = TlsSettings::new("localhost", TlsTrust::Insecure).unwrap();
-    let deaf = kit::Server::start(|_, _| true);
+    let deaf = crate::kit::Server::start(|_, _| true);
     let failure = ask(deaf.address, Some(&any), 50).unwrap_err();
     assert!(matches!(failure, ExchangeError::Handshake(_)), "{failure}");
     let slow = TlsServer::start(|stream| drop(stream.read(&mut [0; 1])));

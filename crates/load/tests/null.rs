@@ -1,5 +1,4 @@
 //! The null server with both backends, against clients that behave in unusual ways.
-#![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

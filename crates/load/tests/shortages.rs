@@ -1,20 +1,15 @@
 //! Tests the load generator when the machine runs out of something. Each test starts this program again with a lower limit.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
-mod kit;
 
 use std::process::Command;
 use std::time::Duration;
 
+use crate::kit::*;
 use deadheat_load::*;
-use kit::*;
-
-const BACKEND: Backend = Backend::Auto;
 
 /// Runs an ignored test in a new process, after a line of shell that sets a limit.
 fn inside(test: &str, shell: &str) {
     let own = std::env::current_exe().unwrap();
-    let line = format!("{shell} && exec \"$0\" --exact {test} --ignored --nocapture");
+    let line = format!("{shell} && exec \"$0\" --exact shortages::{test} --ignored --nocapture");
     let output = Command::new("sh").arg("-c").arg(line).arg(own).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
@@ -75,7 +70,7 @@ fn ephemeral_ports_run_out() {
         "with_few_ports",
         &format!(
             "[ -n \"$IN_OWN_NET\" ] || exec env IN_OWN_NET=1 unshare -n sh -c '{}' \"$0\"",
-            format!("{own} && exec \"$0\" --exact with_few_ports --ignored --nocapture")
+            format!("{own} && exec \"$0\" --exact shortages::with_few_ports --ignored --nocapture")
                 .replace('\'', "'\\''")
         ),
     );

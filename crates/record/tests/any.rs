@@ -1,12 +1,9 @@
 //! The reader recognizes records of races and records of loads.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-mod load_fixture;
 
 use std::path::Path;
 
+use crate::load_fixture::closed;
 use deadheat_record::{AnyRecord, ReadError, read_any};
-use load_fixture::closed;
 
 #[test]
 fn races_and_loads_are_told_apart() {

@@ -1,10 +1,7 @@
 //! The record of an examination fits its schema and reads back.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-mod doctor_fixture;
-
+use crate::doctor_fixture::{calm, laptop, with_floor, with_proof};
 use deadheat_record::{DOCTOR_SCHEMA, DoctorRecord, Finding};
-use doctor_fixture::{calm, laptop, with_floor, with_proof};
 use serde_json::{Value, json};
 
 fn validator() -> jsonschema::Validator {

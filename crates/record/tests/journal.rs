@@ -1,12 +1,9 @@
 //! Journals and documents as files: what was written reads back, and the reader reports damage.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-mod fixture;
 
 use std::path::{Path, PathBuf};
 
+use crate::fixture::{Race, Racer, difference};
 use deadheat_record::*;
-use fixture::{Race, Racer, difference};
 
 fn full_record() -> Record {
     let mut record = Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)]).record();

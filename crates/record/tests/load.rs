@@ -1,10 +1,7 @@
 //! The record of a lone load fits its schema. Which of its times exist depends on the number of requests.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-mod load_fixture;
-
+use crate::load_fixture::{calm, closed, empty, open, same};
 use deadheat_record::{Finding, LOAD_SCHEMA, LoadFault, LoadMismatch, LoadRecord, LoadTimes};
-use load_fixture::{calm, closed, empty, open, same};
 use serde_json::{Value, json};
 
 fn validator() -> jsonschema::Validator {

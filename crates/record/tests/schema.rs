@@ -1,5 +1,4 @@
 //! The committed JSON Schemas, which are public contracts, match the types.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::path::{Path, PathBuf};
 

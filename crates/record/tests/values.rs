@@ -1,10 +1,7 @@
 //! Properties of all outcomes and histograms, and plans of older records.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-mod fixture;
-
+use crate::fixture::{Race, Racer};
 use deadheat_record::*;
-use fixture::{Race, Racer};
 use hdrhistogram::Histogram;
 use proptest::prelude::*;
 

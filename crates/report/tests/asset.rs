@@ -1,6 +1,5 @@
 //! Checks the embedded report page against its source in `web/`, without Node: the page contains a digest of its source.
 //! `web/test.sh` builds the page to check that this source produces it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! Checks the published figures of five articles for contradictions, by arithmetic alone.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use deadheat_analysis::audit::self_test;
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, Claim, PublishedCheck};

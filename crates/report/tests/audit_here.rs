@@ -1,9 +1,6 @@
 //! Compares claims with a race on this machine and with a generator's ceiling, and computes what users see behind an edge cache.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-
+use crate::fixture::{Race, Racer};
 use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
 use deadheat_analysis::{AnalysisError, Report};
 use deadheat_record::{
@@ -11,7 +8,6 @@ use deadheat_record::{
 };
 use deadheat_report::audit::{json, markdown};
 use deadheat_report::{Style, terminal};
-use fixture::{Race, Racer};
 use serde_json::Value;
 
 const WIDE: Style = Style { color: false, width: 120, unicode: true };
@@ -185,7 +181,7 @@ fn a_ratio_of_two_scenarios_is_taken_from_both() {
         ..Race::of(vec![Racer::new("node", 5_000.0), Racer::new("bun", 9_000.0)])
     };
     let record = |slow: Race| {
-        fixture::joined([("lookup".to_owned(), race().record()), ("anew".to_owned(), slow.record())])
+        crate::fixture::joined([("lookup".to_owned(), race().record()), ("anew".to_owned(), slow.record())])
     };
     let ratio = |value: f64| Claim {
         scenario: Some("anew".into()),

@@ -1,11 +1,7 @@
 //! Compares two records: the verdicts, what cannot be compared, and hostile names.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-#[path = "../../record/tests/load_fixture/mod.rs"]
-mod load_fixture;
-
+use crate::fixture::{Race, Racer};
+use crate::load_fixture::{closed, open};
 use deadheat_analysis::compare::{Change, CompareDocument};
 use deadheat_analysis::compare::{
     CompareError, CompareOptions, Condition, ConditionKind, FailIf, Named, loads, races,
@@ -18,8 +14,6 @@ use deadheat_record::{
 };
 use deadheat_report::comparison::{json, markdown};
 use deadheat_report::{Style, terminal};
-use fixture::{Race, Racer};
-use load_fixture::{closed, open};
 use serde_json::Value;
 
 const WIDE: Style = Style { color: false, width: 120, unicode: true };
@@ -471,7 +465,7 @@ fn alone(shape: &Experiment, metric: Metric, api: f64, seed: u64) -> Record {
         contender.measures.insert("serialize".into(), "measure".into());
     }
     record.pilots.clear();
-    let mut numbers = fixture::Numbers(seed);
+    let mut numbers = crate::fixture::Numbers(seed);
     for epoch in &mut record.epochs {
         epoch.rounds.truncate(1);
         epoch.rounds[0].slices.clear();

@@ -1,16 +1,12 @@
 //! The conclusions and output of an examination, as golden files.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-#[path = "../../record/tests/doctor_fixture/mod.rs"]
-mod doctor_fixture;
 
 use std::sync::LazyLock;
 
+use crate::doctor_fixture::{calm, laptop, with_floor, with_proof};
 use deadheat_analysis::doctor::{Profile, Times};
 use deadheat_analysis::gates::table::{By, codes as codes_of};
 use deadheat_record::*;
 use deadheat_report::{Style, doctor};
-use doctor_fixture::{calm, laptop, with_floor, with_proof};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 

@@ -1,15 +1,11 @@
 //! SVG figures: golden files, well-formed with any names, and with every value in its place.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
 
 use std::collections::BTreeMap;
 
+use crate::fixture::{Race, Racer, behind_a_cache, joined};
 use deadheat_analysis::Report;
 use deadheat_record::{Axis, Experiment, Record, Rung, SweepPoint};
 use deadheat_report::svg;
-use fixture::{Race, Racer, behind_a_cache, joined};
 
 /// Two contenders under five loads: a ladder of two rungs, a sweep over four numbers of connections.
 fn record() -> Record {

@@ -1,15 +1,11 @@
 //! The output after a lone load, as golden files.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-#[path = "../../record/tests/load_fixture/mod.rs"]
-mod load_fixture;
 
 use std::collections::BTreeMap;
 
+use crate::load_fixture::{calm, closed, open, same};
 use deadheat_analysis::gates::load::findings;
 use deadheat_record::*;
 use deadheat_report::{Style, load};
-use load_fixture::{calm, closed, open, same};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 const WIDE: Style = Style { width: 160, ..NARROW };
@@ -144,7 +140,7 @@ fn no_answer_at_all() {
             os_error: None,
             count: 64,
         }],
-        hdr: EncodedHistogram::encode(&load_fixture::empty()).unwrap(),
+        hdr: EncodedHistogram::encode(&crate::load_fixture::empty()).unwrap(),
         ..closed()
     };
     insta::assert_snapshot!(both(record));

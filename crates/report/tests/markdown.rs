@@ -1,16 +1,12 @@
 //! Markdown, tables and terminal output for each kind of scenario: each shows its own values, and loses none of them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-
+use crate::fixture::{Race, Racer, behind_a_cache, joined};
 use deadheat_analysis::Report;
 use deadheat_record::{
     Axis, CollectorKind, CollectorPass, ContenderEpoch, Experiment, ExternalReading, Metric, Objective,
     Pauses, PeakEnd, PeakSeen, Record, Rung, SweepPoint, Throttling,
 };
 use deadheat_report::{Style, bencher, csv, markdown, terminal};
-use fixture::{Race, Racer, behind_a_cache, joined};
 
 const WIDE: Style = Style { color: false, width: 160, unicode: true };
 

@@ -1,18 +1,14 @@
 //! The outputs made from the document: page, Markdown, CSV, figures, and files for trackers.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
 
 use std::time::Instant;
 
+use crate::fixture::{Race, Racer, joined};
 use deadheat_analysis::{GateWord, Report};
 use deadheat_record::{
     Collector, CollectorKind, CollectorPass, ExternalReading, Finding, Method, Metric, Objective, Pauses,
     Plan, Record, Typed, Usage,
 };
 use deadheat_report::{Style, bencher, benchmark_action, csv, html, json, markdown, svg, terminal};
-use fixture::{Race, Racer, joined};
 
 fn two() -> Race {
     Race {

@@ -1,22 +1,17 @@
 //! Replay renders every kept record and every fixture with every renderer. `replay.sha256` has a digest of each output.
 //!
 //! A change that should alter no output must leave these digests as they are. `make replay` also writes the outputs to `target/replay`, so
-//! that the outputs of two commits can be compared with `diff -r`. `UPDATE_REPLAY=1 cargo test -p deadheat-report --test replay`
+//! that the outputs of two commits can be compared with `diff -r`. `UPDATE_REPLAY=1 cargo test -p deadheat-report --test all replay`
 //! accepts what is there now.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/doctor_fixture/mod.rs"]
-mod doctor_fixture;
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-#[path = "../../record/tests/load_fixture/mod.rs"]
-mod load_fixture;
-
+use crate::doctor_fixture;
+use crate::load_fixture;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::fixture::{Race, Racer, behind_a_cache, difference};
 use deadheat_analysis::Report;
 use deadheat_analysis::compare::CompareDocument;
 use deadheat_analysis::compare::{CompareOptions, Named, loads, races};
@@ -27,12 +22,11 @@ use deadheat_report::{
     BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, comparison, csv, doctor, html,
     html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal,
 };
-use fixture::{Race, Racer, behind_a_cache, difference};
 use sha2::{Digest, Sha256};
 
 /// The digests, one on each line, as `sha256sum` writes them.
 const DIGESTS: &str = "tests/replay.sha256";
-const UPDATE: &str = "UPDATE_REPLAY=1 cargo test -p deadheat-report --test replay";
+const UPDATE: &str = "UPDATE_REPLAY=1 cargo test -p deadheat-report --test all replay";
 
 /// Outputs by name. A name is a path.
 type Outputs = BTreeMap<String, String>;

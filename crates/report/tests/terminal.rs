@@ -1,16 +1,12 @@
 //! The terminal output after a race, as golden files. To accept a change: `cargo insta review`, or `INSTA_UPDATE=always cargo test`.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
-#[path = "../../record/tests/fixture/mod.rs"]
-mod fixture;
-
+use crate::fixture::{Race, Racer, difference, joined};
 use deadheat_analysis::Report;
 use deadheat_record::{
     Axis, End, Experiment, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, SweepPoint,
     VerdictWord,
 };
 use deadheat_report::{Style, terminal};
-use fixture::{Race, Racer, difference, joined};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 const WIDE: Style = Style { width: 160, ..NARROW };

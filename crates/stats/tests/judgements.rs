@@ -2,7 +2,6 @@
 //!
 //! Owns the referee's behaviour as its callers see it. It must not know the modules behind it.
 // The lint allows `unwrap` in tests, but not in the helpers that they share.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::LazyLock;
 

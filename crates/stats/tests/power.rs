@@ -2,7 +2,6 @@
 //!
 //! Owns the comparison. It must not know how a chance is computed.
 // The lint allows `unwrap` in tests, but not in the helpers that they share.
-#![allow(clippy::unwrap_used)]
 
 use deadheat_stats::power::chances_by_look;
 use deadheat_stats::{Direction, EpochRatio, Hypothesis, Next, Progress, Referee, StoppingRules, Verdict};

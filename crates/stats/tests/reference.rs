@@ -2,7 +2,6 @@
 //!
 //! Owns the comparison. It must not know how either side computes its figures.
 // The lint allows `unwrap` in tests, but not in the helpers that they share.
-#![allow(clippy::unwrap_used)]
 
 use deadheat_stats::boundary::{SequentialT, quadratic_spend};
 use deadheat_stats::holm::Holm;

@@ -1,5 +1,4 @@
 //! Checks each option of the test server through a plain socket.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::io::ErrorKind;
 use std::path::Path;

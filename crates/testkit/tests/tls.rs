@@ -1,5 +1,4 @@
 //! Checks the test server over TLS and IPv6 with a client that inspects each answer.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::io::ErrorKind;
 use std::net::{Ipv6Addr, TcpListener};
