@@ -254,8 +254,10 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
     let (kit, _turn) = (kit(), turn());
     let race_of = |spins: [&str; 2], more: &[&str]| {
         let [one, two] = spins.map(|spin| server_line(&["--json", "--spin-us", spin]));
-        let race = kit.race().contender("one", &one).contender("two", &two).args(SHORT_RACE);
-        race.args(["--baseline", "two"]).args(more).run()
+        let race = kit.race().contender("one", &one).contender("two", &two);
+        // Longer than other races of tests: beside other programs, a slice of 10 ms may hold a handful of requests.
+        let race = race.args(["--epochs", "3", "--warmup", "20ms", "--measure", "160ms", "--slice", "20ms"]);
+        race.args(["-c", "8", "--baseline", "two"]).args(more).run()
     };
     let race =
         |spins: [&str; 2], more: &[&str]| race_of(spins, &[more, &["--metric", "throughput,cpu"]].concat());
@@ -271,7 +273,7 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
         let conditions = conditions.iter().flat_map(|one| ["--fail-if", *one]);
         (pair["verdict"].clone(), kit.deadheat(["race", "--resume", file]).args(conditions).run())
     };
-    let slower = race(["800", "100"], &["--fail-if", "cpu slower by 3%", "--record", "slower.jsonl"]);
+    let slower = race(["1600", "50"], &["--fail-if", "cpu slower by 3%", "--record", "slower.jsonl"]);
     ended(&slower, 1);
     let (verdict, told) = again("slower.jsonl", &["cpu slower by 3%"]);
     assert_eq!(verdict, "slower");
@@ -279,7 +281,7 @@ fn a_race_fails_if_a_contender_is_worse_than_the_baseline() {
     let conditions = ["cpu slower by 3%", "cpu maybe slower by 3%"];
     let asked = conditions.iter().flat_map(|one| ["--fail-if", *one]);
     let faster =
-        race(["100", "800"], &[asked.collect::<Vec<_>>(), vec!["--record", "faster.jsonl"]].concat());
+        race(["50", "1600"], &[asked.collect::<Vec<_>>(), vec!["--record", "faster.jsonl"]].concat());
     ended(&faster, 0);
     let (verdict, told) = again("faster.jsonl", &conditions);
     assert_eq!(verdict, "faster");
