@@ -2,8 +2,11 @@
 //!
 //! Owns that order, the rankings of contenders and the reasons why a contender was not raced. Must not know terminals, pages or files.
 
+mod acceptance;
 mod headline;
 mod reproduce;
+
+pub use acceptance::accepting;
 
 use deadheat_record::{Difference, End, Finding, Metric, Record, SCHEMA, ScenarioPlan};
 use deadheat_stats::Progress;

@@ -21,6 +21,7 @@ mod results;
 pub mod series;
 
 pub use condition::{ConditionPlace, ConditionResult};
+pub use derive::accepting;
 pub use error::AnalysisError;
 pub use report::{
     Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, Ended,

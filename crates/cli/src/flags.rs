@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand};
 use deadheat_analysis::compare::FailIf;
-use deadheat_study::choices::{Choices, LoadChoices, Selection};
+use deadheat_study::choices::{Choices, LoadChoices, ParityWord, Selection};
 use deadheat_study::values::{self, Header};
 
 pub(crate) use audit::AuditFlags;
@@ -135,6 +135,15 @@ pub(crate) struct AdHocFlags {
     /// Request body, or @FILE to read it from a file
     #[arg(short, long, value_name = "BODY")]
     pub(crate) body: Option<String>,
+    /// Accept that the commands answer with different values of this header; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) ignore_header: Vec<String>,
+    /// Accept that answers differ at this JSON path, such as '$.items[*].time'; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) ignore_json: Vec<String>,
+    /// In what the commands' answers must agree [default: all]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) parity: Option<ParityWord>,
 }
 
 /// Options of `check`.

@@ -92,7 +92,7 @@ impl Live {
     }
 
     fn parity(&self, differences: &[Difference]) {
-        self.say(terminal::parity(differences, &self.style).trim_end());
+        self.say(terminal::parity(differences, false, &self.style).trim_end());
     }
 
     fn rates(&mut self, record_rates: &[(usize, Option<f64>)], names: &[String]) {

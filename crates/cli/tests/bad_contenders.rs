@@ -83,6 +83,58 @@ fn those_that_answer_otherwise_are_not_raced() {
     });
 }
 
+#[test]
+fn those_that_answer_otherwise_are_raced_with_the_options_that_the_error_names() {
+    let (kit, _turn) = (kit(), turn());
+    let race = |more: &[&str]| {
+        let race = kit.race().contender("a", &server_line(&["--body", r#"{"t":1}"#]));
+        let other = server_line(&["--body", r#"{"t":2}"#, "--header", "content-type: text/json"]);
+        let race = race.contender("b", &other);
+        race.args(SHORT_RACE).args(more).run()
+    };
+    let refused = race(&[]);
+    refused.assert_status(1);
+    let options = "--ignore-header content-type --ignore-json '$.t'";
+    refused.assert_stdout_has(&format!("to race them all the same: {options}"));
+    let accepted = race(&["--ignore-header", "content-type", "--ignore-json", "$.t"]);
+    let json = accepted.json();
+    assert_measured(&accepted, &json);
+    assert_eq!(json["parity"], serde_json::json!([]));
+    let again = json["reproduce"].as_str().unwrap();
+    assert!(again.contains(options), "{again}");
+    accepted.assert_stdout_has("parity-relaxed").assert_stdout_has("content-type, $.t");
+    kit.assert_nothing_left();
+}
+
+/// The bodies are equal, and the work is not.
+#[test]
+fn one_that_compresses_is_raced_against_one_that_does_not_and_said_to() {
+    let (kit, _turn) = (kit(), turn());
+    kit.file(
+        "server.py",
+        "import gzip, http.server, os, sys\n\
+         body = b'{\"n\": [' + b'1, ' * 100 + b'1]}'\n\
+         zipped = sys.argv[1:] == ['gzip']\n\
+         class Server(http.server.BaseHTTPRequestHandler):\n    \
+             protocol_version = 'HTTP/1.1'\n    \
+             def do_GET(self):\n        \
+                 sent = gzip.compress(body, mtime=0) if zipped else body\n        \
+                 encoding = b'content-encoding: gzip\\r\\n' if zipped else b''\n        \
+                 length = b'content-length: %d\\r\\n' % len(sent)\n        \
+                 self.wfile.write(b'HTTP/1.1 200 OK\\r\\n' + encoding + length + b'\\r\\n' + sent)\n\
+         http.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), Server).serve_forever()\n",
+    );
+    let server =
+        |how: &str| format!("exec python3 {} {how} 2> /dev/null", kit.path().join("server.py").display());
+    let race = kit.race().contender("plain", &server("")).contender("zipped", &server("gzip"));
+    let outcome = race.args(SHORT_RACE).args(PATIENCE).run();
+    let json = outcome.json();
+    assert_measured(&outcome, &json);
+    assert_eq!(json["parity"], serde_json::json!([]), "{outcome}");
+    outcome.assert_stdout_has("different-encodings").assert_stdout_has("gzip from zipped, none from plain");
+    kit.assert_nothing_left();
+}
+
 /// deadheat keeps waiting for a contender whose first answers are wrong.
 #[test]
 fn wrong_answers_at_first_are_waited_out() {

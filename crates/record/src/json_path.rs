@@ -105,6 +105,14 @@ impl JsonPath {
         Ok(Self { text: text.into(), patterns })
     }
 
+    /// The path as text, with `[*]` for every position in a list.
+    pub fn of_every_element(&self) -> String {
+        self.patterns.iter().fold("$".to_owned(), |text, pattern| match pattern {
+            Pattern::Exact(name @ Step::Name(_)) => text + &place(std::slice::from_ref(name))[1..],
+            Pattern::Exact(Step::Index(_)) | Pattern::EveryElement => text + "[*]",
+        })
+    }
+
     /// Whether the path matches a concrete place.
     pub fn matches(&self, steps: &[Step]) -> bool {
         self.patterns.len() == steps.len()

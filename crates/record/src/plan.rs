@@ -242,6 +242,11 @@ pub struct Probe {
     pub under_load: bool,
 }
 
+impl Probe {
+    /// The headers in which contenders must agree unless a study says otherwise, in lower case.
+    pub const AGREE_HEADERS: &[&str] = &["content-type"];
+}
+
 /// Rules for the body of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BodyRule {
@@ -256,6 +261,9 @@ pub struct BodyRule {
     pub exact: Option<String>,
     /// Whether contenders' bodies are compared with each other.
     pub agree: bool,
+    /// JSON paths that no comparison of answers looks at; `$` stands for the whole body, whether it is JSON or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
 }
 
 /// A value that the contract requires at a JSON path.

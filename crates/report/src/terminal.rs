@@ -67,7 +67,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     let mut text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
     if !report.record.differences.is_empty() {
         text.push('\n');
-        text.push_str(&parity(&report.record.differences, style));
+        text.push_str(&parity(&report.record.differences, report.record.plan.is_ad_hoc(), style));
     }
     text
 }

@@ -41,6 +41,7 @@ pub struct BodyRules {
     json: Vec<(JsonPath, Value)>,
     volatile: Vec<Volatile>,
     exact: Option<String>,
+    ignored: Vec<JsonPath>,
     fixed_length: bool,
 }
 
@@ -71,14 +72,16 @@ impl BodyRules {
             json: json.collect::<Result<_, BodyRulesError>>()?,
             volatile: volatile.collect::<Result<_, BodyRulesError>>()?,
             exact: rule.exact.clone(),
-            fixed_length: (rule.agree || rule.exact.is_some())
+            ignored: rule.ignored.iter().map(|path| JsonPath::parse(path)).collect::<Result<_, _>>()?,
+            fixed_length: rule.ignored.is_empty()
+                && (rule.agree || rule.exact.is_some())
                 && rule.volatile.iter().all(|one| fixed_length(&one.pattern).is_some()),
         })
     }
 
     /// Whether any place may differ between answers of the same contender.
     pub fn has_volatile(&self) -> bool {
-        self.volatile.iter().any(|one| !one.own)
+        !self.ignored.is_empty() || self.volatile.iter().any(|one| !one.own)
     }
 
     /// Whether all bodies of one contender that meet these rules have the same length: only places whose patterns allow a single length
@@ -157,7 +160,7 @@ impl BodyRules {
     }
 
     fn compare(&self, expected: &[u8], got: &[u8], at_once: bool) -> Vec<BodyDifference> {
-        if expected == got {
+        if expected == got || self.skips(&[], at_once) {
             return Vec::new();
         }
         match (serde_json::from_slice::<Value>(expected), serde_json::from_slice::<Value>(got)) {
@@ -170,8 +173,13 @@ impl BodyRules {
         }
     }
 
+    fn ignores(&self, steps: &[Step]) -> bool {
+        self.ignored.iter().any(|path| path.matches(steps))
+    }
+
     fn skips(&self, steps: &[Step], at_once: bool) -> bool {
-        self.volatile.iter().any(|one| one.path.matches(steps) && !(at_once && one.agree))
+        self.ignores(steps)
+            || self.volatile.iter().any(|one| one.path.matches(steps) && !(at_once && one.agree))
     }
 }
 
@@ -208,7 +216,7 @@ impl Walk<'_> {
         steps.push(step);
         match (expected, got) {
             (Some(left), Some(right)) => self.values(steps, left, right),
-            _ if self.found.len() >= MOST => {}
+            _ if self.found.len() >= MOST || self.rules.ignores(steps) => {}
             (left, right) => {
                 let text = |side: Option<&Value>| side.map_or_else(|| "(absent)".to_owned(), shown);
                 self.found.push(difference(place(steps), &text(left), &text(right)));
@@ -282,7 +290,7 @@ mod tests {
 
     fn rules(json: Vec<(&str, Value)>, volatile: Vec<VolatileRule>) -> BodyRules {
         let json = json.into_iter().map(|(path, value)| JsonRule { path: path.into(), value }).collect();
-        BodyRules::new(&BodyRule { json, volatile, exact: None, agree: true }).unwrap()
+        BodyRules::new(&BodyRule { json, volatile, exact: None, agree: true, ignored: vec![] }).unwrap()
     }
 
     fn token(agree: bool) -> VolatileRule {
@@ -307,6 +315,27 @@ mod tests {
         let found = rules.between(br#"{"a":1,"b":[1,2],"c":null}"#, br#"{"a":2,"b":[1,2,3],"d":0}"#);
         assert_eq!(paths(&found), ["$.a", "$.b[2]", "$.c", "$.d"]);
         assert_eq!((found[1].expected.as_str(), found[1].got.as_str()), ("(absent)", "3"));
+    }
+
+    #[test]
+    fn ignored_places_may_differ_or_be_absent() {
+        let ignoring = |paths: &[&str]| {
+            let ignored = paths.iter().map(|&path| path.to_owned()).collect();
+            BodyRules::new(&BodyRule { json: vec![], volatile: vec![], exact: None, agree: true, ignored })
+                .unwrap()
+        };
+        let places = |rules: &BodyRules, left: &str, right: &str| -> Vec<String> {
+            let found = rules.between(left.as_bytes(), right.as_bytes());
+            found.into_iter().map(|one| one.path).collect()
+        };
+        let rules = ignoring(&["$.a[*].t"]);
+        let (left, right) = (r#"{"a":[{"t":1},{"t":2}]}"#, r#"{"a":[{"t":3},{}]}"#);
+        assert!(places(&rules, left, right).is_empty());
+        assert_eq!(places(&ignoring(&["$.a[0].t"]), left, right), ["$.a[1].t"]);
+        assert_eq!(places(&rules, r#"{"a":[],"n":1}"#, r#"{"a":[],"n":2}"#), ["$.n"]);
+        assert!(places(&ignoring(&["$"]), "no JSON", r#"{"a":1}"#).is_empty(), "the whole body");
+        // What may differ between contenders may differ between two answers of one contender too.
+        assert!(rules.has_volatile() && !rules.has_fixed_length());
     }
 
     #[test]

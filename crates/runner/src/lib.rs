@@ -11,6 +11,7 @@ pub mod ceiling;
 mod check;
 mod collector;
 mod compare;
+mod encoding;
 mod epoch;
 mod events;
 #[cfg(test)]

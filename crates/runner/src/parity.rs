@@ -14,6 +14,7 @@ use deadheat_record::{Difference, Probe, StatusRule};
 
 use crate::ask::{NoAnswer, Question};
 use crate::compare::{BodyDifference, BodyRules, BodyRulesError};
+use crate::encoding;
 
 /// Number of attempts for answers that must agree at the same moment: the value may change between two answers.
 const TRIES: usize = 3;
@@ -59,8 +60,10 @@ pub(crate) struct Parity {
     pub differences: Vec<Difference>,
     /// Each contender's answers to the probes that are used under load: by contender, then by probe.
     pub answers: BTreeMap<String, BTreeMap<String, Vec<Vec<u8>>>>,
-    /// The statuses of those answers.
+    /// The statuses of those answers, by contender and probe.
     pub statuses: BTreeMap<(String, String), u16>,
+    /// How their bodies are encoded (`gzip`), by contender and probe. Those that are sent as they are have no entry.
+    pub encodings: BTreeMap<(String, String), String>,
 }
 
 type Answers = Vec<Result<Answer, NoAnswer>>;
@@ -68,11 +71,12 @@ type Answers = Vec<Result<Answer, NoAnswer>>;
 /// Sends the same request to several addresses at once, each with a time limit. Returns none if the user interrupts.
 pub(crate) type AskAll<'a> = dyn Fn(&[&Address], &Question, Duration) -> Option<Answers> + 'a;
 
-/// The contenders that received a probe, and their answers in the same order.
+/// The contenders that received a probe, and their answers in the same order: as they were sent, and with decoded bodies.
 #[derive(Debug, Default)]
 struct Round<'a> {
     asked: Vec<ProbeTarget<'a>>,
-    answers: Answers,
+    sent: Answers,
+    decoded: Answers,
 }
 
 /// The contenders that still receive probes. A contender that lets one request time out receives no more.
@@ -128,7 +132,7 @@ impl Contract {
     /// What is wrong with an answer to the first probe, by the contract alone; none if nothing is.
     pub(crate) fn wrong_at_first(&self, answer: &Answer) -> Option<String> {
         let (probe, rules) = self.probes.first()?;
-        let found = wrong_by_contract(probe, rules, answer);
+        let found = against_contract(probe, rules, &decoded(answer));
         let first = found.first()?;
         let more = if found.len() > 1 { format!(" (and {} more)", found.len() - 1) } else { String::new() };
         let (path, got, expected) = (&first.path, &first.got, &first.expected);
@@ -221,15 +225,23 @@ impl Contract {
             let Some(name) = probes.get(sample.request as usize) else { continue };
             let Some((probe, rules)) = self.known_as(name) else { continue };
             let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
-            let mut here = match known.map(Vec::as_slice) {
+            let encoding = parity.encodings.get(&(contender.to_owned(), name.clone()));
+            // What cannot be decoded is compared as it was sent.
+            let plain = |body: &[u8]| match encoding::decoded(encoding.map(String::as_str), body) {
+                Ok(plain) => plain.into_owned(),
+                Err(_) => body.to_owned(),
+            };
+            let known: Option<Vec<Vec<u8>>> = known.map(|known| known.iter().map(|one| plain(one)).collect());
+            let body = plain(&sample.body);
+            let mut here = match known.as_deref() {
                 None | Some([]) if probe.paths.is_empty() => continue,
                 // This path was not in the sample, so only the contract's own rules apply.
                 None | Some([]) => Vec::new(),
                 // A body without any rule may change from answer to answer.
                 Some([one, two]) if !probe.body.agree && !rules.between(one, two).is_empty() => Vec::new(),
-                Some([known, ..]) => rules.between(known, &sample.body),
+                Some([known, ..]) => rules.between(known, &body),
             };
-            here.extend(rules.against_contract(&sample.body));
+            here.extend(rules.against_contract(&body));
             for one in here {
                 let difference =
                     named(contender, probe, &one, "its own answer before the load", "under load");
@@ -258,7 +270,7 @@ impl<'a> Asking<'a, '_> {
         let tries = if rules.has_agreeing() { TRIES } else { 1 };
         for _ in 0..tries {
             round = self.ask(question)?;
-            let found = differences(probe, rules, &round.asked, &round.answers, when);
+            let found = differences(probe, rules, &round.asked, &round.decoded, when);
             let mut still = lasting.unwrap_or_else(|| found.clone());
             // A contender that receives no more probes keeps its earlier differences.
             still
@@ -280,11 +292,12 @@ impl<'a> Asking<'a, '_> {
     fn ask(&mut self, question: &Question) -> Option<Round<'a>> {
         let asked = self.asked.clone();
         let addresses: Vec<&Address> = asked.iter().map(|one| one.address).collect();
-        let answers = (self.ask)(&addresses, question, self.timeout)?;
+        let sent = (self.ask)(&addresses, question, self.timeout)?;
         let silent = |answer: &Result<Answer, NoAnswer>| answer.as_ref().is_err_and(|error| error.timed_out);
-        let talking = asked.iter().zip(&answers).filter(|(_, answer)| !silent(answer));
+        let talking = asked.iter().zip(&sent).filter(|(_, answer)| !silent(answer));
         self.asked = talking.map(|(one, _)| *one).collect();
-        Some(Round { asked, answers })
+        let decoded = sent.iter().map(|answer| decoded(answer.as_ref().map_err(Clone::clone)?)).collect();
+        Some(Round { asked, sent, decoded })
     }
 }
 
@@ -299,6 +312,25 @@ fn same_place(one: &Difference, other: &Difference) -> bool {
 }
 
 impl Parity {
+    /// How the contenders' answers to these probes are encoded, if not all alike: `gzip from a, none from b`.
+    pub(crate) fn different_encodings(&self, probes: &[String]) -> Option<String> {
+        let of_probe = |probe: &String| {
+            let contenders =
+                self.statuses.keys().filter(|(_, one)| one == probe).map(|(contender, _)| contender);
+            let encoding = |contender: &String| {
+                self.encodings.get(&(contender.clone(), probe.clone())).map_or("none", String::as_str)
+            };
+            let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for contender in contenders {
+                groups.entry(encoding(contender)).or_default().push(contender);
+            }
+            let of =
+                |(encoding, names): (&&str, &Vec<&str>)| format!("{encoding} from {}", names.join(" and "));
+            (groups.len() > 1).then(|| groups.iter().map(of).collect::<Vec<_>>().join(", "))
+        };
+        probes.iter().find_map(of_probe)
+    }
+
     /// Adds differences at places that are not listed yet.
     fn add(&mut self, found: Vec<Difference>) {
         for one in found {
@@ -309,9 +341,11 @@ impl Parity {
     }
 
     fn learn(&mut self, probe: &Probe, round: Round<'_>) {
-        for (asked, answer) in round.asked.iter().zip(round.answers) {
+        for (asked, answer) in round.asked.iter().zip(round.sent) {
             let Ok(answer) = answer else { continue };
-            self.statuses.entry((asked.name.into(), probe.name.clone())).or_insert(answer.status);
+            let key = (asked.name.to_owned(), probe.name.clone());
+            self.encodings.extend(encoding::of(&answer).map(|encoding| (key.clone(), encoding)));
+            self.statuses.entry(key).or_insert(answer.status);
             let known = self.answers.entry(asked.name.into()).or_default();
             known.entry(probe.name.clone()).or_default().push(answer.body);
         }
@@ -321,13 +355,16 @@ impl Parity {
     /// place is volatile. Otherwise the length must be the same if two answers had the same length and the rules allow no other.
     /// Otherwise only the status counts, and the answers kept in full show what the bodies contain.
     fn expectation(&self, contender: &str, probe: &str, rules: Option<&BodyRules>) -> Expectation {
+        let key = (contender.to_owned(), probe.to_owned());
         let status = self
             .statuses
-            .get(&(contender.to_owned(), probe.to_owned()))
+            .get(&key)
             .map_or(deadheat_load::StatusRule::Any, |status| deadheat_load::StatusRule::Exact(*status));
         let bodies = self.answers.get(contender).and_then(|answers| answers.get(probe));
         let volatile = rules.is_some_and(BodyRules::has_volatile);
-        let fixed_length = rules.is_some_and(BodyRules::has_fixed_length);
+        // Two values of the same length may be compressed to different lengths.
+        let fixed_length =
+            rules.is_some_and(BodyRules::has_fixed_length) && !self.encodings.contains_key(&key);
         let body = match bodies.map(Vec::as_slice) {
             Some([one, two]) if one == two && !volatile => {
                 deadheat_load::BodyRule::Digest { length: one.len() as u64, xxh3: digest(one) }
@@ -338,6 +375,15 @@ impl Parity {
             _ => deadheat_load::BodyRule::Any,
         };
         Expectation { status, body }
+    }
+}
+
+/// The answer with its body decoded. A body that cannot be decoded is no answer.
+fn decoded(answer: &Answer) -> Result<Answer, NoAnswer> {
+    let encoding = encoding::of(answer);
+    match encoding::decoded(encoding.as_deref(), &answer.body) {
+        Ok(body) => Ok(Answer { body: body.into_owned(), ..answer.clone() }),
+        Err(reason) => Err(NoAnswer { reason, timed_out: false }),
     }
 }
 

@@ -17,7 +17,7 @@ fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
         status: StatusRule::OneOf(vec![200]),
         headers: BTreeMap::from([("cache-control".into(), "public".into())]),
         agree_headers: vec!["content-type".into()],
-        body: BodyRule { json: json.collect(), volatile: vec![], exact: None, agree: true },
+        body: BodyRule { json: json.collect(), volatile: vec![], exact: None, agree: true, ignored: vec![] },
         under_load: true,
     }
 }
@@ -219,7 +219,7 @@ fn what_is_expected_under_load_follows_from_two_answers() {
             own: pattern.contains("name"),
         });
         let volatile = volatile.into_iter().collect();
-        BodyRules::new(&BodyRule { json: vec![], volatile, exact: None, agree }).unwrap()
+        BodyRules::new(&BodyRule { json: vec![], volatile, exact: None, agree, ignored: vec![] }).unwrap()
     };
     let (plain, free) = (rules(true, None), rules(false, None));
     let (token, uptime) = (rules(true, Some("^[0-9a-f]{8}$")), rules(true, Some("^[0-9]+$")));

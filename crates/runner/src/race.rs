@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use deadheat_analysis::gates::table::{self, By};
 use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_load::Tally;
 use deadheat_record::{
@@ -317,6 +318,7 @@ impl Race<'_> {
         epoch_run.count = true;
         let ready = epoch_run.start_all("pilot", "before the race", self.observer)?;
         self.give_way_to(&ready, run)?;
+        self.note_encodings(&ready, run)?;
         let ceiling_rps = self.ceiling(&epoch_run, &ready)?;
         let (mut loaded, _) = epoch_run.open_all(ready)?;
         // A configured warm-up needs no windows. It runs once, for the values that need a warm contender.
@@ -427,6 +429,16 @@ impl Race<'_> {
         let contenders = ready.runners.iter().map(|runner| &runner.process);
         let processes: Vec<_> = contenders.chain(run.services).flat_map(|one| one.processes()).collect();
         run.watch.give_way_to(&processes).map_or(Ok(()), |finding| self.note(None, finding))
+    }
+
+    /// Records a finding if contenders encode the answers to the scenario's requests differently.
+    fn note_encodings(&mut self, ready: &ReadyContenders, run: &ScenarioRun<'_>) -> Result<(), RaceError> {
+        let probes = run.scenario.requests.iter().map(|share| share.probe.as_str());
+        let Some(found) = ready.parity.different_encodings(&run.contract.keys(probes)) else {
+            return Ok(());
+        };
+        let message = format!("{found}: the contenders do different work");
+        self.note(Some(&run.scenario.name), table::DIFFERENT_ENCODINGS.warning(By::Race, message))
     }
 
     /// Measures the generator's ceiling while all contenders are frozen.

@@ -101,6 +101,14 @@ fn request(probe: &Probe, tls: bool, words: &mut Words) {
     if !probe.request_body.is_empty() {
         words.option("-b", &probe.request_body);
     }
+    for header in Probe::AGREE_HEADERS {
+        if !probe.agree_headers.iter().any(|one| one == header) {
+            words.option("--ignore-header", header);
+        }
+    }
+    for path in &probe.body.ignored {
+        words.option("--ignore-json", path);
+    }
 }
 
 /// The scenario of an ad-hoc race, as if every option had been given.
@@ -153,7 +161,7 @@ impl Words {
 }
 
 /// Quotes a text as one word of a POSIX shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let harmless = |one: char| one.is_ascii_alphanumeric() || "-_./:=,%@+".contains(one);
     if !text.is_empty() && text.chars().all(harmless) {
         return text.into();

@@ -131,7 +131,8 @@ impl Gate {
     }
 
     /// A warning, with the usual remedy.
-    pub(crate) fn warning(&self, by: By, message: impl Into<String>) -> Finding {
+    /// Its warning in these words.
+    pub fn warning(&self, by: By, message: impl Into<String>) -> Finding {
         self.finding(by, Severity::Warn, message)
     }
 
@@ -362,6 +363,30 @@ pub static NO_KEEP_ALIVE: Gate = Gate {
         remedies: &["turn keep-alive on, or raise the contender's limit of requests per connection"],
     }),
     ..Gate::new("no-keep-alive", 0.01, NEVER)
+};
+
+/// `different-encodings`.
+pub static DIFFERENT_ENCODINGS: Gate = Gate {
+    race: Some(GateText {
+        warns: "contenders encode the same answer differently, for instance with and without gzip",
+        invalid: "",
+        remedies: &[
+            "let all contenders compress alike, or none: ask for one encoding with -H 'accept-encoding: ...'",
+        ],
+    }),
+    ..Gate::new("different-encodings", NEVER, NEVER)
+};
+
+/// `parity-relaxed`.
+pub static PARITY_RELAXED: Gate = Gate {
+    race: Some(GateText {
+        warns: "an option of the race (`--ignore-header`, `--ignore-json`, `--parity`) excludes a part of the answers from the comparison",
+        invalid: "",
+        remedies: &[
+            "make the contenders answer alike, or see to it that what differs costs neither of them more",
+        ],
+    }),
+    ..Gate::new("parity-relaxed", NEVER, NEVER)
 };
 
 /// `intermittent-slow-slices`.
@@ -1159,7 +1184,7 @@ pub static ONE_RUN_EACH: Gate = Gate {
 };
 
 /// All of them, in the order in which the book lists them.
-pub static GATES: [&Gate; 85] = [
+pub static GATES: [&Gate; 87] = [
     &NOT_PINNED,
     &PROCESSORS_SLEEP,
     &FEW_EPOCHS,
@@ -1174,6 +1199,8 @@ pub static GATES: [&Gate; 85] = [
     &NO_STEADY_STATE,
     &TOO_NOISY,
     &NO_KEEP_ALIVE,
+    &DIFFERENT_ENCODINGS,
+    &PARITY_RELAXED,
     &INTERMITTENT_SLOW_SLICES,
     &SERIAL_CORRELATION,
     &SEND_LAG,

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{AdHocFlags, RaceFlags};
-use deadheat_study::choices::{Choices, UsageError};
+use deadheat_record::{JsonPath, Probe};
+use deadheat_study::choices::{Choices, ParityWord, UsageError};
 use deadheat_study::file::{self as study, shown};
 use deadheat_study::plan::AdHoc;
 
@@ -73,12 +74,12 @@ impl RaceFlags {
     fn study(&self, study: &str) -> Result<Input, UsageError> {
         if self.ad_hoc != AdHocFlags::default() {
             let problem = format!(
-                "`{}` is a study: --url, --name, --method, --header and --body do not apply",
+                "`{}` is a study: --url, --name, --method, --header, --body, --ignore-header, --ignore-json and --parity do not apply",
                 shown(study)
             );
             return Err(UsageError::new(
                 problem,
-                "leave them out; the requests are in its study.toml, in [[probe]]",
+                "leave them out; the requests, and how answers may differ, are in its study.toml, in [[probe]]",
             ));
         }
         Ok(Input::Study(study.into()))
@@ -138,7 +139,42 @@ impl RaceFlags {
             method,
             headers: self.ad_hoc.headers.clone(),
             body: self.ad_hoc.body.clone(),
+            ignore_headers: self.ad_hoc.ignored_headers()?,
+            ignore_json: self.ad_hoc.ignored_json()?,
         })
+    }
+}
+
+impl AdHocFlags {
+    /// The headers that need not agree, in lower case.
+    fn ignored_headers(&self) -> Result<Vec<String>, UsageError> {
+        let compared = Probe::AGREE_HEADERS;
+        if self.parity == Some(ParityWord::Status) {
+            return Ok(compared.iter().map(|&name| name.to_owned()).collect());
+        }
+        let lower = |name: &String| match name.to_ascii_lowercase() {
+            name if compared.contains(&name.as_str()) => Ok(name),
+            other => Err(UsageError::new(
+                format!("--ignore-header {}: this header is not compared anyway", shown(&other)),
+                format!("leave it out; compared is: {}", compared.join(", ")),
+            )),
+        };
+        self.ignore_header.iter().map(lower).collect()
+    }
+
+    /// The JSON paths at which answers may differ.
+    fn ignored_json(&self) -> Result<Vec<String>, UsageError> {
+        if self.parity == Some(ParityWord::Status) {
+            return Ok(vec!["$".into()]);
+        }
+        let checked = |path: &String| match JsonPath::parse(path) {
+            Ok(_) => Ok(path.clone()),
+            Err(error) => Err(UsageError::new(
+                format!("--ignore-json {}: {error}", shown(path)),
+                "write it like '$.items[0].id' or '$.items[*].id'; '$' is the whole body",
+            )),
+        };
+        self.ignore_json.iter().map(checked).collect()
     }
 }
 
@@ -254,6 +290,22 @@ mod tests {
         };
         assert_eq!(ad_hoc.commands, ["node a.mjs", "bun b.ts"]);
         assert_eq!((ad_hoc.path.as_str(), ad_hoc.method.as_str()), ("/", "GET"));
+        assert_eq!((ad_hoc.ignore_headers, ad_hoc.ignore_json), (vec![], vec![]));
+    }
+
+    #[test]
+    fn parity_is_relaxed_by_name() {
+        let ignored = |words: &[&str]| match input(&[&["a", "b"], words].concat()) {
+            Ok(Input::AdHoc(one)) => (one.ignore_headers, one.ignore_json),
+            other => panic!("{other:?}"),
+        };
+        let both = ignored(&["--ignore-header", "Content-Type", "--ignore-json", "$.a[*].t"]);
+        assert_eq!(both, (vec!["content-type".into()], vec!["$.a[*].t".into()]));
+        let status = (vec!["content-type".into()], vec!["$".into()]);
+        assert_eq!(ignored(&["--parity", "status"]), status);
+        assert_eq!(ignored(&["--parity", "all"]), (vec![], vec![]));
+        assert!(problem(&["a", "b", "--ignore-header", "date"]).contains("is not compared anyway"));
+        assert!(problem(&["a", "b", "--ignore-json", "time"]).starts_with("--ignore-json time: "));
     }
 
     #[test]

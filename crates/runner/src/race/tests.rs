@@ -39,7 +39,13 @@ fn plan(folder: &Path, names: &[&str]) -> Plan {
         status: StatusRule::Success,
         headers: BTreeMap::new(),
         agree_headers: Vec::new(),
-        body: BodyRule { json: Vec::new(), volatile: Vec::new(), exact: None, agree: true },
+        body: BodyRule {
+            json: Vec::new(),
+            volatile: Vec::new(),
+            exact: None,
+            agree: true,
+            ignored: Vec::new(),
+        },
         under_load: true,
     };
     let scenario = ScenarioPlan {

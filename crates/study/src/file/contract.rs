@@ -22,8 +22,6 @@ use super::words::{nearest, one_of, shown};
 pub const CONNECTIONS: u32 = 64;
 /// The most connections of a load, because each needs a separate port.
 pub(crate) const MOST_CONNECTIONS: u32 = 60_000;
-/// Headers of answers that are compared by default.
-pub const AGREE_HEADERS: &[&str] = &["content-type"];
 
 pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
     let reading = fields.reading();
@@ -80,7 +78,7 @@ fn headers(fields: &Fields<'_, '_>, key: &str) -> impl Iterator<Item = (String, 
 
 fn agree_headers(fields: &Fields<'_, '_>) -> Vec<String> {
     let Some(names) = fields.texts("agree_headers") else {
-        return AGREE_HEADERS.iter().map(|&name| name.to_owned()).collect();
+        return record::Probe::AGREE_HEADERS.iter().map(|&name| name.to_owned()).collect();
     };
     names.iter().for_each(|name| values::header_name(fields.reading(), name.get_ref(), name.span()));
     names.iter().map(|name| name.get_ref().to_lowercase()).collect()
@@ -111,6 +109,8 @@ fn body(fields: &Fields<'_, '_>) -> BodyRule {
         volatile: volatile(fields),
         exact: exact(fields),
         agree: fields.flag("agree").is_none_or(Spanned::into_inner),
+        // A study says with `volatile` how a value may vary.
+        ignored: Vec::new(),
     }
 }
 

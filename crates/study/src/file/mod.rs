@@ -25,7 +25,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use complaint::{Complaint, StudyError};
-pub use contract::{AGREE_HEADERS, CONNECTIONS};
+pub use contract::CONNECTIONS;
 pub use keys::{KEY_TABLES, KeyTable};
 pub use model::{
     Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Scenario, Service, Study, Sweep,

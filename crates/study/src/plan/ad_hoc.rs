@@ -14,7 +14,7 @@ use crate::file::{self, Contender, Probe, Scenario, Study, shown};
 use crate::values::Header;
 
 /// Commands of the command line and their request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AdHoc {
     /// At least two shell commands.
     pub commands: Vec<String>,
@@ -30,6 +30,10 @@ pub struct AdHoc {
     pub headers: Vec<Header>,
     /// Request body, or `@FILE`.
     pub body: Option<String>,
+    /// Answer headers in which contenders need not agree, in lower case.
+    pub ignore_headers: Vec<String>,
+    /// JSON paths at which answers may differ; `$` stands for the whole body.
+    pub ignore_json: Vec<String>,
 }
 
 impl AdHoc {
@@ -38,11 +42,9 @@ impl AdHoc {
         Self {
             commands: commands.into(),
             names: vec!["one".into(), "other".into()],
-            tls: false,
             path,
             method: "GET".into(),
-            headers: Vec::new(),
-            body: None,
+            ..Self::default()
         }
     }
 }
@@ -114,6 +116,8 @@ fn scenario(tls: bool) -> Scenario {
 
 fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
     let headers = ad_hoc.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
+    let agreeing = record::Probe::AGREE_HEADERS;
+    let agreeing = agreeing.iter().filter(|&&name| !ad_hoc.ignore_headers.iter().any(|one| one == name));
     let contract = record::Probe {
         name: PROBE_NAME.into(),
         method: ad_hoc.method.clone(),
@@ -123,8 +127,14 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         request_body: body(ad_hoc, folder)?,
         status: StatusRule::Success,
         headers: BTreeMap::new(),
-        agree_headers: file::AGREE_HEADERS.iter().map(|&name| name.to_owned()).collect(),
-        body: BodyRule { json: Vec::new(), volatile: Vec::new(), exact: None, agree: true },
+        agree_headers: agreeing.map(|&name| name.to_owned()).collect(),
+        body: BodyRule {
+            json: Vec::new(),
+            volatile: Vec::new(),
+            exact: None,
+            agree: true,
+            ignored: ad_hoc.ignore_json.clone(),
+        },
         under_load: true,
     };
     Ok(Probe { name: typed(PROBE_NAME.into()), contract })
@@ -187,11 +197,9 @@ mod tests {
         AdHoc {
             commands: owned(commands),
             names: owned(names),
-            tls: false,
             path: "/x?y".into(),
             method: "GET".into(),
-            headers: Vec::new(),
-            body: None,
+            ..AdHoc::default()
         }
     }
 

@@ -96,12 +96,9 @@ mod tests {
     fn ad_hoc(folder: &str) -> Study {
         let ad_hoc = AdHoc {
             commands: vec!["a".into(), "b".into()],
-            names: Vec::new(),
-            tls: false,
             path: "/".into(),
             method: "GET".into(),
-            headers: Vec::new(),
-            body: None,
+            ..AdHoc::default()
         };
         super::super::study_of(&ad_hoc, Path::new(folder)).unwrap()
     }

@@ -362,13 +362,10 @@ fn a_study_may_have_the_name_that_commands_are_given() {
         resolve(study, &[], &Choices::default(), Purpose::Race, &setting).unwrap().plan
     };
     let commands = crate::plan::AdHoc {
-        tls: false,
         commands: vec!["a".into(), "b".into()],
-        names: Vec::new(),
         path: "/".into(),
         method: "GET".into(),
-        headers: Vec::new(),
-        body: None,
+        ..crate::plan::AdHoc::default()
     };
     let commands = super::super::study_of(&commands, Path::new("/here")).unwrap();
     let long = format!("/{}", "x".repeat(90));

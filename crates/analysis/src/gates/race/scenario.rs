@@ -3,7 +3,7 @@
 //! A message begins with the value that was read, so that the messages of several contenders fit on one line. Must not know limits and
 //! remedies (the table owns them).
 
-use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
+use deadheat_record::{End, Epoch, Finding, Method, Metric, Probe, Record, Severity, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::generator;
@@ -46,7 +46,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         all.map(|reading| reading.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
-    let of_load = generator::of_scenario(scene);
+    let of_load = generator::of_scenario(scene).into_iter().chain(parity_relaxed(scene));
     of_scenario.into_iter().flatten().chain(of_load).chain(of_contenders).chain(of_pairs).collect()
 }
 
@@ -281,6 +281,18 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading>
         share,
         format!("{} of its answers end the connection: its rate includes connecting again", percent(share)),
     ))
+}
+
+/// Only for commands without a study: a study's contract says on purpose what is compared.
+fn parity_relaxed(scene: &Scene<'_>) -> Option<Reading> {
+    let plan = &scene.record.plan;
+    let probe = plan.probes.first().filter(|_| plan.is_ad_hoc())?;
+    let headers =
+        Probe::AGREE_HEADERS.iter().filter(|name| !probe.agree_headers.iter().any(|one| one == *name));
+    let ignored: Vec<&str> = headers.copied().chain(probe.body.ignored.iter().map(String::as_str)).collect();
+    let message =
+        format!("answers may differ in {}: the contenders may do different work", ignored.join(", "));
+    (!ignored.is_empty()).then(|| table::PARITY_RELAXED.say(By::Race, Some(Severity::Warn), message))
 }
 
 fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {

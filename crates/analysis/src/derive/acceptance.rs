@@ -1,0 +1,79 @@
+//! The options with which a race of commands accepts the differences that it found.
+//!
+//! Owns: which option accepts which difference. Must not know how differences are found or shown.
+
+use deadheat_record::{Difference, JsonPath};
+
+use super::reproduce::quoted;
+
+/// Options of `deadheat race` that accept all these differences, as they are typed; none if there are none, or if no option accepts one of
+/// them: no option accepts another status, or no answer.
+pub fn accepting(differences: &[Difference]) -> Option<String> {
+    let mut options: Vec<String> = Vec::new();
+    let paths: Vec<&str> = differences.iter().map(|one| one.path.as_str()).collect();
+    for one in differences {
+        let option = match one.path.split_once(' ') {
+            Some(("header", name)) if one.against != "contract" => format!("--ignore-header {name}"),
+            _ if one.path.starts_with('$') => format!("--ignore-json {}", quoted(&alike(&one.path, &paths))),
+            _ if one.path.starts_with("body") => "--parity status".into(),
+            // The count of wrong answers under load. What differs in them is listed beside it, unless no answer was kept.
+            _ if one.path == "answers" && differences.len() > 1 => continue,
+            _ => return None,
+        };
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    if options.iter().any(|one| one == "--parity status") {
+        return Some("--parity status".into());
+    }
+    (!options.is_empty()).then(|| options.join(" "))
+}
+
+/// The path, with `[*]` for its positions in lists if it stands for several of these paths.
+fn alike(path: &str, paths: &[&str]) -> String {
+    let any = |path: &str| JsonPath::parse(path).ok().map(|path| path.of_every_element());
+    let own = any(path);
+    let several = paths.iter().any(|one| *one != path && any(one) == own);
+    own.filter(|_| several).unwrap_or_else(|| path.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepted(places: &[&str]) -> Option<String> {
+        let one = |path: &&str| Difference {
+            contender: "b".into(),
+            probe: "url".into(),
+            path: (*path).into(),
+            expected: "1".into(),
+            got: "2".into(),
+            against: "a".into(),
+            when: "before".into(),
+        };
+        accepting(&places.iter().map(one).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn every_place_has_its_option() {
+        for (places, option) in [
+            (&["header content-type"][..], "--ignore-header content-type"),
+            (&["$.time", "$.time"], "--ignore-json '$.time'"),
+            (&["$[\"odd name\"]"], "--ignore-json '$[\"odd name\"]'"),
+            (&["$.a[0].t"], "--ignore-json '$.a[0].t'"),
+            (&["$.a[0].t", "$.a[7].t", "$.n"], "--ignore-json '$.a[*].t' --ignore-json '$.n'"),
+            (&["answers", "$.n"], "--ignore-json '$.n'"),
+            (&["header content-type", "body, byte 7"], "--parity status"),
+        ] {
+            assert_eq!(accepted(places).as_deref(), Some(option), "{places:?}");
+        }
+    }
+
+    #[test]
+    fn no_option_accepts_a_failure() {
+        for places in [&[][..], &["status"], &["answer"], &["$.time", "status"], &["answers"]] {
+            assert_eq!(accepted(places), None, "{places:?}");
+        }
+    }
+}
