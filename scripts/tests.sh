@@ -7,27 +7,39 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 # Most tests mostly wait, so many run side by side.
 export RUST_TEST_THREADS=$(($(nproc) + 22)) DEADHEAT_TEST_SERVER=$target/debug/deadheat-test-server
 
+# What runs beside the rest, each a process group of its own. It ends with this script, however that ends.
+beside=() said=$(mktemp -d)
+at_the_end() {
+    for group in "${beside[@]}"; do kill -- "-$group" 2> /dev/null; done
+    rm -r "$said"
+    [ -z "$niced" ] || echo "$before" > /proc/self/autogroup
+}
+trap at_the_end EXIT
+
 # A nice value counts only within a session, and a process that ends leaves its session's share of the processors (sched(7), "The
 # autogroup feature"). At nice 19 it would then wait for seconds behind the session's other processes. So the session gets the same value.
+niced=
 if before=$(sed 's/.* //' /proc/self/autogroup 2> /dev/null) && [ "$(nice)" -gt "$before" ]; then
-    trap 'echo "$before" > /proc/self/autogroup' EXIT
+    niced=yes
     nice > /proc/self/autogroup
 fi
 
 failed=()
-said=$(mktemp -d)
 # The page's tests keep the processors busy, those of the crates mostly wait, and so do those of the program. What the first two say is
 # shown when they are over.
-web/test.sh > "$said/page" 2>&1 &
+set -m
+web/test.sh > "$said/page" 2>&1 < /dev/null &
 page=$!
-cargo test --workspace --exclude deadheat --locked --no-fail-fast > "$said/crates" 2>&1 &
+cargo test --workspace --exclude deadheat --locked --no-fail-fast > "$said/crates" 2>&1 < /dev/null &
 crates=$!
+set +m
+beside=("$page" "$crates")
 wait "$page" || failed+=("the page")
 cat "$said/page"
 cargo test --package deadheat --locked --no-fail-fast --test all || failed+=("the program")
 wait "$crates" || failed+=("the crates")
 cat "$said/crates"
-rm -r "$said"
+beside=()
 # Alone, because these watch what else the machine does.
 cargo test --package deadheat --locked --no-fail-fast --bins --test gates || failed+=("the gates")
 if [ ${#failed[@]} -gt 0 ]; then

@@ -135,7 +135,7 @@ pub(crate) struct AdHocFlags {
     /// Request body, or @FILE to read it from a file
     #[arg(short, long, value_name = "BODY")]
     pub(crate) body: Option<String>,
-    /// Accept that the commands answer with different values of this header; may be repeated
+    /// Accept different values of this answer header: content-type is the only one that is compared
     #[arg(long, value_name = "NAME")]
     pub(crate) ignore_header: Vec<String>,
     /// Accept that answers differ at this JSON path, such as '$.items[*].time'; may be repeated

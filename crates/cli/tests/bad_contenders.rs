@@ -95,7 +95,7 @@ fn those_that_answer_otherwise_are_raced_with_the_options_that_the_error_names()
     let refused = race(&[]);
     refused.assert_status(1);
     let options = "--ignore-header content-type --ignore-json '$.t'";
-    refused.assert_stdout_has(&format!("to race them all the same: {options}"));
+    refused.assert_stdout_has(&format!("to race them all the same, add:\n  {options}\n"));
     let accepted = race(&["--ignore-header", "content-type", "--ignore-json", "$.t"]);
     let json = accepted.json();
     assert_measured(&accepted, &json);
@@ -103,6 +103,9 @@ fn those_that_answer_otherwise_are_raced_with_the_options_that_the_error_names()
     let again = json["reproduce"].as_str().unwrap();
     assert!(again.contains(options), "{again}");
     accepted.assert_stdout_has("parity-relaxed").assert_stdout_has("content-type, $.t");
+    let whole = race(&["--parity", "status"]);
+    assert_measured(&whole, &whole.json());
+    whole.assert_stdout_has("answers may differ in content-type, the whole body");
     kit.assert_nothing_left();
 }
 
@@ -129,7 +132,8 @@ fn one_that_compresses_is_raced_against_one_that_does_not_and_said_to() {
     let race = kit.race().contender("plain", &server("")).contender("zipped", &server("gzip"));
     let outcome = race.args(SHORT_RACE).args(PATIENCE).run();
     let json = outcome.json();
-    assert_measured(&outcome, &json);
+    // Whether the machine is quiet enough for a verdict does not matter here.
+    assert!(!json["record"]["epochs"].as_array().unwrap().is_empty(), "{outcome}");
     assert_eq!(json["parity"], serde_json::json!([]), "{outcome}");
     outcome.assert_stdout_has("different-encodings").assert_stdout_has("gzip from zipped, none from plain");
     kit.assert_nothing_left();

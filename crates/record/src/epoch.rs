@@ -327,6 +327,11 @@ impl Epoch {
     }
 }
 
+impl Difference {
+    /// Two bodies are compared until this many differences are found.
+    pub const MOST: usize = 20;
+}
+
 /// One difference between a contender's answer and the expected answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {

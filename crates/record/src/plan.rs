@@ -245,6 +245,11 @@ pub struct Probe {
 impl Probe {
     /// The headers in which contenders must agree unless a study says otherwise, in lower case.
     pub const AGREE_HEADERS: &[&str] = &["content-type"];
+
+    /// The headers of [`Self::AGREE_HEADERS`] in which contenders need not agree here.
+    pub fn headers_that_may_differ(&self) -> impl Iterator<Item = &'static str> {
+        Self::AGREE_HEADERS.iter().copied().filter(|name| !self.agree_headers.iter().any(|one| one == name))
+    }
 }
 
 /// Rules for the body of an answer.

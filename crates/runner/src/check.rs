@@ -130,6 +130,8 @@ impl Checked {
         launcher.host.take_left_behind().iter().for_each(|finding| observer.event(&Event::Finding(finding)));
         let found = found?;
         let go_on = found.is_some();
+        let encodings = found.as_ref().and_then(|parity| parity.different_encodings(&[]));
+        encodings.iter().for_each(|finding| observer.event(&Event::Finding(finding)));
         self.differences.extend(found.map(|parity| parity.differences).unwrap_or_default());
         Ok(go_on)
     }

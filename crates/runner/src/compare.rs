@@ -2,7 +2,7 @@
 //!
 //! Owns: what counts as a difference between two bodies. Must not know: which contender answered, and when.
 
-use deadheat_record::BodyRule;
+use deadheat_record::{BodyRule, Difference};
 use regex::Regex;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::fixed_length::fixed_length;
 use deadheat_record::{JsonPath, JsonPathError, Step, place};
 
 /// Maximum number of differences listed between two bodies.
-const MOST: usize = 20;
+const MOST: usize = Difference::MOST;
 /// Maximum number of characters shown of a value.
 const SHOWN: usize = 120;
 

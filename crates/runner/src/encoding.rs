@@ -24,34 +24,42 @@ fn codings(all: &str) -> impl DoubleEndedIterator<Item = &str> {
     all.split(',').map(str::trim).filter(|one| !one.is_empty() && *one != "identity")
 }
 
-/// The body without these codings, from [`of`]. A body with an unknown coding stays as it is.
-///
-/// # Errors
-/// When the body cannot be decoded, or would become too large: a text for the user.
-pub(crate) fn decoded<'b>(encoding: Option<&str>, body: &'b [u8]) -> Result<Cow<'b, [u8]>, String> {
-    let mut body = Cow::Borrowed(body);
+/// The body without these codings, from [`of`]. It stays as it was sent if it is empty, as in the answer to `HEAD`, if a coding is unknown,
+/// if it cannot be decoded, and if it would become too large.
+pub(crate) fn decoded<'b>(encoding: Option<&str>, body: &'b [u8]) -> Cow<'b, [u8]> {
+    let mut plain = Cow::Borrowed(body);
     for coding in codings(encoding.unwrap_or_default()).rev() {
-        let plain = match coding {
-            "gzip" | "x-gzip" => read(flate2::read::MultiGzDecoder::new(&*body)),
-            "deflate" => read(flate2::read::ZlibDecoder::new(&*body)),
-            "br" => read(brotli_decompressor::Decompressor::new(&*body, 4096)),
-            "zstd" => ruzstd::decoding::StreamingDecoder::new(&*body)
-                .map_err(|error| error.to_string())
-                .and_then(read),
-            _ => return Ok(body),
-        };
-        body = Cow::Owned(plain.map_err(|error| format!("its {coding} body cannot be decoded: {error}"))?);
+        match without(coding, &plain) {
+            Some(inner) if !body.is_empty() => plain = Cow::Owned(inner),
+            _ => return Cow::Borrowed(body),
+        }
     }
-    Ok(body)
+    plain
 }
 
-fn read(from: impl Read) -> Result<Vec<u8>, String> {
-    let mut plain = Vec::new();
-    from.take(MOST + 1).read_to_end(&mut plain).map_err(|error| error.to_string())?;
-    if plain.len() as u64 > MOST {
-        return Err(format!("it decodes to more than {} MiB", MOST >> 20));
+fn without(coding: &str, body: &[u8]) -> Option<Vec<u8>> {
+    match coding {
+        "gzip" | "x-gzip" => read(flate2::read::MultiGzDecoder::new(body)),
+        // By the standard with a zlib header; some servers leave it out.
+        "deflate" => read(flate2::read::ZlibDecoder::new(body))
+            .or_else(|| read(flate2::read::DeflateDecoder::new(body))),
+        "br" => read(brotli_decompressor::Decompressor::new(body, 4096)),
+        "zstd" => {
+            // A body may consist of several frames.
+            let (mut rest, mut plain) = (body, Vec::new());
+            while !rest.is_empty() {
+                plain.extend(read(ruzstd::decoding::StreamingDecoder::new(&mut rest).ok()?)?);
+            }
+            (plain.len() as u64 <= MOST).then_some(plain)
+        }
+        _ => None,
     }
-    Ok(plain)
+}
+
+fn read(from: impl Read) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    from.take(MOST + 1).read_to_end(&mut plain).ok()?;
+    (plain.len() as u64 <= MOST).then_some(plain)
 }
 
 #[cfg(test)]
@@ -92,25 +100,33 @@ mod tests {
         let brotli: &[u8] = b"\x1b\x1f\x00\xf8\x1d\x09\x36\x4e\x7c\x7d\xb8\x33\x54\x87\x91\xa1\xd1\x49\x10\x05\x96\x28\x2b\x45\x86\x8a\x00\xa6\x28\x9e\x00";
         let zstd: &[u8] = b"\x28\xb5\x2f\xfd\x04\x58\x95\x00\x00\x60\x64\x65\x61\x64\x20\x68\x65\x61\x74\x2c\x20\x0a\x01\x00\xa6\x8b\x17\xe5\x5c\x5e\x06";
         let twice = gzipped(&gzipped(text));
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        zlib.write_all(text).unwrap();
+        let mut deflate = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+        deflate.write_all(text).unwrap();
         for (encoding, body) in [
             (None, text),
             (Some("gzip"), &gzipped(text)),
             (Some("gzip, gzip"), &twice),
+            (Some("deflate"), &zlib.finish().unwrap()),
+            (Some("deflate"), &deflate.finish().unwrap()),
             (Some("br"), brotli),
             (Some("zstd"), zstd),
-            (Some("compress"), text),
         ] {
-            assert_eq!(decoded(encoding, body).as_deref(), Ok(text), "{encoding:?}");
+            assert_eq!(&*decoded(encoding, body), text, "{encoding:?}");
         }
+        let frames = [zstd, zstd].concat();
+        assert_eq!(&*decoded(Some("zstd"), &frames), [text, text].concat(), "all frames");
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_told() {
-        for coding in ["gzip", "deflate", "br", "zstd"] {
-            let error = decoded(Some(coding), b"plain text").unwrap_err();
-            assert!(error.starts_with(&format!("its {coding} body cannot be decoded: ")), "{error}");
+    fn what_cannot_be_decoded_stays_as_it_was_sent() {
+        for coding in ["gzip", "deflate", "br", "zstd", "compress", "br, compress"] {
+            for body in [&b"plain text"[..], b""] {
+                assert_eq!(&*decoded(Some(coding), body), body, "{coding}");
+            }
         }
         let bomb = gzipped(&vec![0; MOST as usize + 1]);
-        assert!(decoded(Some("gzip"), &bomb).unwrap_err().contains("more than 64 MiB"));
+        assert_eq!(&*decoded(Some("gzip"), &bomb), bomb);
     }
 }

@@ -403,7 +403,7 @@ impl EpochRun<'_> {
             found.push(Difference {
                 contender: name.into(),
                 probe: probes().collect::<Vec<_>>().join(", "),
-                path: "answers".into(),
+                path: if sum.outcomes.status > 0 { "status" } else { "answers" }.into(),
                 expected: "status and body as before the load".into(),
                 got: format!(
                     "{wrong} of {total} answers differ ({} by status, {} by length or digest)",

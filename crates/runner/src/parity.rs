@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use deadheat_analysis::gates::table::{self, By};
 use deadheat_load::{
     Address, Answer, Expectation, Prepared, RequestError, Sample, StatusSet, TlsSettings, digest,
     request_bytes,
 };
-use deadheat_record::{Difference, Probe, StatusRule};
+use deadheat_record::{Difference, Finding, Probe, StatusRule};
 
 use crate::ask::{NoAnswer, Question};
 use crate::compare::{BodyDifference, BodyRules, BodyRulesError};
@@ -132,7 +133,7 @@ impl Contract {
     /// What is wrong with an answer to the first probe, by the contract alone; none if nothing is.
     pub(crate) fn wrong_at_first(&self, answer: &Answer) -> Option<String> {
         let (probe, rules) = self.probes.first()?;
-        let found = against_contract(probe, rules, &decoded(answer));
+        let found = wrong_by_contract(probe, rules, &decoded(answer));
         let first = found.first()?;
         let more = if found.len() > 1 { format!(" (and {} more)", found.len() - 1) } else { String::new() };
         let (path, got, expected) = (&first.path, &first.got, &first.expected);
@@ -226,11 +227,7 @@ impl Contract {
             let Some((probe, rules)) = self.known_as(name) else { continue };
             let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
             let encoding = parity.encodings.get(&(contender.to_owned(), name.clone()));
-            // What cannot be decoded is compared as it was sent.
-            let plain = |body: &[u8]| match encoding::decoded(encoding.map(String::as_str), body) {
-                Ok(plain) => plain.into_owned(),
-                Err(_) => body.to_owned(),
-            };
+            let plain = |body| encoding::decoded(encoding.map(String::as_str), body).into_owned();
             let known: Option<Vec<Vec<u8>>> = known.map(|known| known.iter().map(|one| plain(one)).collect());
             let body = plain(&sample.body);
             let mut here = match known.as_deref() {
@@ -296,7 +293,7 @@ impl<'a> Asking<'a, '_> {
         let silent = |answer: &Result<Answer, NoAnswer>| answer.as_ref().is_err_and(|error| error.timed_out);
         let talking = asked.iter().zip(&sent).filter(|(_, answer)| !silent(answer));
         self.asked = talking.map(|(one, _)| *one).collect();
-        let decoded = sent.iter().map(|answer| decoded(answer.as_ref().map_err(Clone::clone)?)).collect();
+        let decoded = sent.iter().map(|answer| answer.as_ref().map(decoded).map_err(Clone::clone)).collect();
         Some(Round { asked, sent, decoded })
     }
 }
@@ -312,23 +309,18 @@ fn same_place(one: &Difference, other: &Difference) -> bool {
 }
 
 impl Parity {
-    /// How the contenders' answers to these probes are encoded, if not all alike: `gzip from a, none from b`.
-    pub(crate) fn different_encodings(&self, probes: &[String]) -> Option<String> {
-        let of_probe = |probe: &String| {
-            let contenders =
-                self.statuses.keys().filter(|(_, one)| one == probe).map(|(contender, _)| contender);
-            let encoding = |contender: &String| {
-                self.encodings.get(&(contender.clone(), probe.clone())).map_or("none", String::as_str)
-            };
-            let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-            for contender in contenders {
-                groups.entry(encoding(contender)).or_default().push(contender);
-            }
-            let of =
-                |(encoding, names): (&&str, &Vec<&str>)| format!("{encoding} from {}", names.join(" and "));
-            (groups.len() > 1).then(|| groups.iter().map(of).collect::<Vec<_>>().join(", "))
-        };
-        probes.iter().find_map(of_probe)
+    /// The finding that contenders encode their answers to one of these probes differently; to any probe if the list is empty.
+    pub(crate) fn different_encodings(&self, probes: &[String]) -> Option<Finding> {
+        let mut of_probes: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+        for key in self.statuses.keys().filter(|(_, probe)| probes.is_empty() || probes.contains(probe)) {
+            let encoding = self.encodings.get(key).map_or("none", String::as_str);
+            of_probes.entry(&key.1).or_default().entry(encoding).or_default().push(&key.0);
+        }
+        let groups = of_probes.values().find(|groups| groups.len() > 1)?;
+        let of = |(encoding, names): (&&str, &Vec<&str>)| format!("{encoding} from {}", names.join(" and "));
+        let found: Vec<String> = groups.iter().map(of).collect();
+        let message = format!("{}: the contenders do different work", found.join(", "));
+        Some(table::DIFFERENT_ENCODINGS.warning(By::Race, message))
     }
 
     /// Adds differences at places that are not listed yet.
@@ -378,13 +370,10 @@ impl Parity {
     }
 }
 
-/// The answer with its body decoded. A body that cannot be decoded is no answer.
-fn decoded(answer: &Answer) -> Result<Answer, NoAnswer> {
-    let encoding = encoding::of(answer);
-    match encoding::decoded(encoding.as_deref(), &answer.body) {
-        Ok(body) => Ok(Answer { body: body.into_owned(), ..answer.clone() }),
-        Err(reason) => Err(NoAnswer { reason, timed_out: false }),
-    }
+/// The answer with its body decoded.
+fn decoded(answer: &Answer) -> Answer {
+    let body = encoding::decoded(encoding::of(answer).as_deref(), &answer.body).into_owned();
+    Answer { status: answer.status, headers: answer.headers.clone(), body, keep_alive: answer.keep_alive }
 }
 
 /// The name of one request of a probe with many paths.

@@ -282,3 +282,51 @@ fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
     let wrong = contract.check_samples("up", &keys, &[sample(15, "y"), sample(16, "y")], &parity);
     assert_eq!(wrong.iter().map(|one| one.probe.as_str()).collect::<Vec<_>>(), [key.as_str()]);
 }
+
+/// The same answer, compressed.
+fn zipped(body: &str) -> Answer {
+    use std::io::Write as _;
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    to.write_all(body.as_bytes()).unwrap();
+    let mut zipped = answer(200, Some("public"), "").unwrap();
+    zipped.headers.push(("Content-Encoding".into(), b"gzip".to_vec()));
+    Answer { body: to.finish().unwrap(), ..zipped }
+}
+
+#[test]
+fn compressed_answers_are_compared_by_what_they_say() {
+    let answers =
+        [zipped(r#"{"n":1}"#), answer(200, Some("public"), r#"{"n":1}"#).unwrap(), zipped(r#"{"n":2}"#)];
+    let address = Address::Unix("/nowhere".into());
+    let asked = ["a", "b", "c"].map(|name| ProbeTarget { name, address: &address });
+    let contract = Contract::new(&[probe(&[("$.n", 1.into())])], Duration::from_secs(1)).unwrap();
+    let parity = contract.check(&asked, "before", &|_, _, _| Some(answers.iter().cloned().map(Ok).collect()));
+    let parity = parity.unwrap().unwrap();
+    let found: Vec<(&str, &str)> =
+        parity.differences.iter().map(|one| (one.contender.as_str(), one.path.as_str())).collect();
+    assert_eq!(found, [("c", "$.n")]);
+    assert_eq!(contract.wrong_at_first(&answers[0]), None);
+    assert!(contract.wrong_at_first(&answers[2]).is_some());
+    let finding = parity.different_encodings(&["p".into()]).unwrap();
+    assert!(finding.message.starts_with("gzip from a and c, none from b: "), "{finding:?}");
+    assert_eq!(parity.different_encodings(&["another".into()]), None);
+    // Under load, bytes are held against the bytes that were sent.
+    let expect = parity.expectation("a", "p", None);
+    let sent = &answers[0].body;
+    let digest = deadheat_load::BodyRule::Digest { length: sent.len() as u64, xxh3: digest(sent) };
+    assert_eq!(expect.body, digest);
+    let sample =
+        |body: &Answer| Sample { request: 0, status: 200, body: body.body.clone(), truncated: false };
+    let kept = |body: &Answer| {
+        let found = contract.check_samples("a", &["p".into()], &[sample(body)], &parity);
+        found.into_iter().map(|one| one.path).collect::<Vec<_>>()
+    };
+    assert_eq!((kept(&answers[0]), kept(&answers[2])), (vec![], vec!["$.n".to_owned()]));
+}
+
+#[test]
+fn an_answer_without_a_body_may_name_an_encoding() {
+    let head = Answer { body: Vec::new(), ..zipped("") };
+    let found = run(&probe(&[]), vec![Ok(decoded(&head)), Ok(decoded(&head))]);
+    assert_eq!(found, []);
+}

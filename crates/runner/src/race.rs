@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_analysis::gates::table::{self, By};
 use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_load::Tally;
 use deadheat_record::{
@@ -432,13 +431,14 @@ impl Race<'_> {
     }
 
     /// Records a finding if contenders encode the answers to the scenario's requests differently.
-    fn note_encodings(&mut self, ready: &ReadyContenders, run: &ScenarioRun<'_>) -> Result<(), RaceError> {
+    pub(crate) fn note_encodings(
+        &mut self,
+        ready: &ReadyContenders,
+        run: &ScenarioRun<'_>,
+    ) -> Result<(), RaceError> {
         let probes = run.scenario.requests.iter().map(|share| share.probe.as_str());
-        let Some(found) = ready.parity.different_encodings(&run.contract.keys(probes)) else {
-            return Ok(());
-        };
-        let message = format!("{found}: the contenders do different work");
-        self.note(Some(&run.scenario.name), table::DIFFERENT_ENCODINGS.warning(By::Race, message))
+        let found = ready.parity.different_encodings(&run.contract.keys(probes));
+        found.map_or(Ok(()), |finding| self.note(Some(&run.scenario.name), finding))
     }
 
     /// Measures the generator's ceiling while all contenders are frozen.

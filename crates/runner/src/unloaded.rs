@@ -40,6 +40,7 @@ impl Race<'_> {
             let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, method.seed);
             let ready = epoch_run.start_all("before", "before the starts", self.observer)?;
             self.give_way_to(&ready, &run)?;
+            self.note_encodings(&ready, &run)?;
             stop_all(ready.runners);
         }
         loop {

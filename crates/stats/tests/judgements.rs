@@ -1,7 +1,6 @@
 //! Tests of judgements: properties that hold for any epochs, and cases worked out by hand.
 //!
 //! Owns the referee's behaviour as its callers see it. It must not know the modules behind it.
-// The lint allows `unwrap` in tests, but not in the helpers that they share.
 
 use std::sync::LazyLock;
 

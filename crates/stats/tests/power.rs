@@ -1,7 +1,6 @@
 //! Compares the computed chance that a race finds a difference with simulated races that the referee judges.
 //!
 //! Owns the comparison. It must not know how a chance is computed.
-// The lint allows `unwrap` in tests, but not in the helpers that they share.
 
 use deadheat_stats::power::chances_by_look;
 use deadheat_stats::{Direction, EpochRatio, Hypothesis, Next, Progress, Referee, StoppingRules, Verdict};

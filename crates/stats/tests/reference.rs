@@ -1,7 +1,6 @@
 //! Compares the crate with a second implementation in another language: see `tests/reference/README.md`.
 //!
 //! Owns the comparison. It must not know how either side computes its figures.
-// The lint allows `unwrap` in tests, but not in the helpers that they share.
 
 use deadheat_stats::boundary::{SequentialT, quadratic_spend};
 use deadheat_stats::holm::Holm;

@@ -11,9 +11,11 @@ export function parity(context: Context): HTMLElement | null {
   const { differences, plan } = context.document.record;
   const probes = plan.probes.map((one) => `${one.method} ${one.path}`);
   const asked = `${probes.length} probe${probes.length === 1 ? "" : "s"}: ${probes.slice(0, 6).map(plain).join(", ")}${probes.length > 6 ? ", …" : ""}`;
+  const relaxed = context.document.scenarios.flatMap((one) => one.findings).find((one) => one.code === "parity-relaxed");
   if (differences.length === 0) {
+    const agreed = relaxed === undefined ? "in every check" : `in every check of what was compared; ${plain(relaxed.message)}`;
     return section("parity", "Parity", null,
-      h("p", {}, `All contenders that were raced met the contract and agreed with each other, in every check (${asked}).`));
+      h("p", {}, `All contenders that were raced met the contract and agreed with each other, ${agreed} (${asked}).`));
   }
   return section("parity", "Parity", `Where contenders answered differently (${asked}).`, tableElement({
     caption: "Differences between answers", columns: ["contender", "probe", "where", "expected", "got", "against", "when"],

@@ -12,23 +12,32 @@ pub fn accepting(differences: &[Difference]) -> Option<String> {
     let mut options: Vec<String> = Vec::new();
     let paths: Vec<&str> = differences.iter().map(|one| one.path.as_str()).collect();
     for one in differences {
+        let same = |other: &&Difference| (&one.contender, &one.probe) == (&other.contender, &other.probe);
+        // Answers under load that differ are counted, and some are kept: what differs in those is listed too.
+        let shown = |other: &Difference| other.contender == one.contender && other.path != one.path;
         let option = match one.path.split_once(' ') {
             Some(("header", name)) if one.against != "contract" => format!("--ignore-header {name}"),
+            // The list may not be complete.
+            _ if one.path.starts_with('$') && differences.iter().filter(same).count() >= Difference::MOST => {
+                WHOLE.into()
+            }
             _ if one.path.starts_with('$') => format!("--ignore-json {}", quoted(&alike(&one.path, &paths))),
-            _ if one.path.starts_with("body") => "--parity status".into(),
-            // The count of wrong answers under load. What differs in them is listed beside it, unless no answer was kept.
-            _ if one.path == "answers" && differences.len() > 1 => continue,
+            _ if one.path.starts_with("body") => WHOLE.into(),
+            _ if one.path == "answers" && differences.iter().any(shown) => continue,
             _ => return None,
         };
         if !options.contains(&option) {
             options.push(option);
         }
     }
-    if options.iter().any(|one| one == "--parity status") {
-        return Some("--parity status".into());
+    if options.iter().any(|one| one == WHOLE) {
+        return Some(WHOLE.into());
     }
     (!options.is_empty()).then(|| options.join(" "))
 }
+
+/// Accepts any difference but that of the status.
+const WHOLE: &str = "--parity status";
 
 /// The path, with `[*]` for its positions in lists if it stands for several of these paths.
 fn alike(path: &str, paths: &[&str]) -> String {
@@ -65,6 +74,7 @@ mod tests {
             (&["$.a[0].t", "$.a[7].t", "$.n"], "--ignore-json '$.a[*].t' --ignore-json '$.n'"),
             (&["answers", "$.n"], "--ignore-json '$.n'"),
             (&["header content-type", "body, byte 7"], "--parity status"),
+            (&["$.a"; Difference::MOST], "--parity status"),
         ] {
             assert_eq!(accepted(places).as_deref(), Some(option), "{places:?}");
         }
@@ -72,7 +82,9 @@ mod tests {
 
     #[test]
     fn no_option_accepts_a_failure() {
-        for places in [&[][..], &["status"], &["answer"], &["$.time", "status"], &["answers"]] {
+        for places in
+            [&[][..], &["status"], &["answer"], &["$.time", "status"], &["answers"], &["answers", "answers"]]
+        {
             assert_eq!(accepted(places), None, "{places:?}");
         }
     }

@@ -101,10 +101,8 @@ fn request(probe: &Probe, tls: bool, words: &mut Words) {
     if !probe.request_body.is_empty() {
         words.option("-b", &probe.request_body);
     }
-    for header in Probe::AGREE_HEADERS {
-        if !probe.agree_headers.iter().any(|one| one == header) {
-            words.option("--ignore-header", header);
-        }
+    for header in probe.headers_that_may_differ() {
+        words.option("--ignore-header", header);
     }
     for path in &probe.body.ignored {
         words.option("--ignore-json", path);

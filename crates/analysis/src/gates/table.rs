@@ -131,7 +131,6 @@ impl Gate {
     }
 
     /// A warning, with the usual remedy.
-    /// Its warning in these words.
     pub fn warning(&self, by: By, message: impl Into<String>) -> Finding {
         self.finding(by, Severity::Warn, message)
     }
@@ -371,7 +370,7 @@ pub static DIFFERENT_ENCODINGS: Gate = Gate {
         warns: "contenders encode the same answer differently, for instance with and without gzip",
         invalid: "",
         remedies: &[
-            "let all contenders compress alike, or none: ask for one encoding with -H 'accept-encoding: ...'",
+            "let all contenders compress alike, or ask for plain answers: the request header `accept-encoding: identity`, by -H or in the probe's request_headers",
         ],
     }),
     ..Gate::new("different-encodings", NEVER, NEVER)

@@ -55,7 +55,8 @@ impl RaceFlags {
     fn resumed(&self, record: &Path) -> Result<Input, UsageError> {
         let alone = self.targets.is_empty() && self.ad_hoc == AdHocFlags::default();
         if !alone {
-            let problem = "--resume cannot be combined with a study, commands or a URL";
+            let problem =
+                "--resume cannot be combined with a study, commands or options about their requests";
             return Err(UsageError::new(
                 problem,
                 "leave them out, because the record contains the plan: deadheat race --resume RECORD",

@@ -41,16 +41,14 @@ fn a_number_of_requests_is_sent_exactly() {
 fn a_duration_ends_the_slice_and_connections_persist() {
     let server = hello();
     let mut session = Session::open(config(server.at(), 6)).unwrap();
-    let mut requests = 0;
     for _ in 0..4 {
         let tally = session.slice(&closed_for(40)).unwrap();
         check(&tally);
-        assert!(tally.elapsed_ns >= 40_000_000 && tally.outcomes.ok == tally.due);
+        // Each connection carries at least one request.
+        assert!(tally.elapsed_ns >= 40_000_000 && tally.outcomes.ok == tally.due && tally.due >= 6);
         assert!(tally.cpu_ns > 0 && tally.rates[0].last_ns <= tally.elapsed_ns);
-        requests += tally.due;
     }
     assert_eq!(server.accepted.load(Ordering::SeqCst), 6);
-    assert!(requests > 6, "connections carry more than one request each: {requests}");
 }
 
 /// A worker that may spin never sleeps, so the server spends no time on waking it. This holds at every load.

@@ -20,7 +20,9 @@ pub fn parity(differences: &[Difference], ad_hoc: bool, style: &Style) -> String
     }
     lines.push(count(differences));
     if let Some(options) = accepting(differences).filter(|_| ad_hoc) {
-        lines.extend(wrap(&plain(&format!("to race them all the same: {options}")), style.width));
+        lines.push("to race them all the same, add:".into());
+        // Never wrapped: it is there to be copied.
+        lines.push(format!("  {}", plain(&options)));
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }

@@ -348,6 +348,23 @@ fn cold(service_us: f64, slices: usize) -> Character {
     Character { cold: (0.4, slices), ..Character::taking_us(service_us) }
 }
 
+/// Asserts that the first four epochs were set aside, and that all later ones were warmed up for twice as long.
+fn assert_lengthened(record: &Record) {
+    let chosen = record.pilots[0].warmup_ns;
+    let (_, said) = record.findings.iter().find(|(_, one)| one.code == "warm-up-lengthened").unwrap();
+    assert!(
+        said.message.contains("a still got ") && said.message.contains("4 epochs do not count"),
+        "{said:?}"
+    );
+    assert_eq!(record.set_aside.len(), 4);
+    assert!(record.set_aside.iter().all(|epoch| epoch.contenders[0].warmup_ns < 2 * chosen));
+    assert_eq!(record.warmup_ns("steady"), Some(2 * chosen));
+    assert_eq!(record.end_of("steady"), Some(End::Decided));
+    for epoch in record.epochs_of("steady") {
+        assert!(epoch.contenders.iter().all(|part| part.warmup_ns >= 2 * chosen), "{epoch:?}");
+    }
+}
+
 #[test]
 fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     let folder = tempfile::tempdir().unwrap();
@@ -358,18 +375,18 @@ fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     plan.method.rounds = 20;
     let (finish, record) = raced(&world, plan, folder.path());
     assert_eq!(finish, Finish::Done);
-    let chosen = record.pilots[0].warmup_ns;
-    let (_, said) = record.findings.iter().find(|(_, one)| one.code == "warm-up-lengthened").unwrap();
-    assert!(
-        said.message.contains("a still got ") && said.message.contains("4 epochs do not count"),
-        "{said:?}"
-    );
-    assert_eq!(record.set_aside.len(), 4);
-    assert!(record.set_aside.iter().all(|epoch| epoch.contenders[0].warmup_ns < 2 * chosen));
-    assert_eq!(record.warmup_ns("steady"), Some(2 * chosen));
-    for epoch in record.epochs_of("steady") {
-        assert!(epoch.contenders.iter().all(|part| part.warmup_ns >= 2 * chosen), "{epoch:?}");
-    }
+    assert_lengthened(&record);
+
+    // The same race, killed after its fourth epoch and before the check.
+    let text = std::fs::read_to_string(folder.path().join("race.jsonl")).unwrap();
+    let until = text.lines().take_while(|line| !line.contains("\"line\":\"anew\""));
+    let path = folder.path().join("killed.jsonl");
+    std::fs::write(&path, until.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let killed = read(&path).unwrap();
+    assert_eq!((killed.epochs_of("steady").count(), killed.set_aside.len()), (4, 0));
+    let (finish, record) = race(&world, killed, Journal::resume(&path).unwrap(), folder.path());
+    assert_eq!(finish.unwrap(), Finish::Done);
+    assert_lengthened(&record);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! A message begins with the value that was read, so that the messages of several contenders fit on one line. Must not know limits and
 //! remedies (the table owns them).
 
-use deadheat_record::{End, Epoch, Finding, Method, Metric, Probe, Record, Severity, Slice};
+use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
 
 use super::generator;
@@ -287,9 +287,10 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading>
 fn parity_relaxed(scene: &Scene<'_>) -> Option<Reading> {
     let plan = &scene.record.plan;
     let probe = plan.probes.first().filter(|_| plan.is_ad_hoc())?;
-    let headers =
-        Probe::AGREE_HEADERS.iter().filter(|name| !probe.agree_headers.iter().any(|one| one == *name));
-    let ignored: Vec<&str> = headers.copied().chain(probe.body.ignored.iter().map(String::as_str)).collect();
+    let places =
+        probe.body.ignored.iter().map(|path| if path == "$" { "the whole body" } else { path.as_str() });
+    let mut ignored: Vec<&str> = probe.headers_that_may_differ().collect();
+    ignored.extend(places);
     let message =
         format!("answers may differ in {}: the contenders may do different work", ignored.join(", "));
     (!ignored.is_empty()).then(|| table::PARITY_RELAXED.say(By::Race, Some(Severity::Warn), message))
