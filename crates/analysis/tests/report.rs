@@ -233,6 +233,18 @@ fn gates_of_the_machine() {
     expect(&Race { steal_share: 0.02, ..two() }, "steal", Severity::Warn);
     expect(&Race { dropped_rounds: 3, ..two() }, "dropped-rounds", Severity::Invalid);
     assert_eq!(codes(&Race { dropped_rounds: 2, ..two() }.record()), []);
+    // A tail bears less, so that it may lose more rounds.
+    let shape = Experiment::Open { connections: 64, rate_per_s: 8_000.0, poisson: true };
+    for (metric, dropped_rounds, severity) in [
+        (Metric::P99, 2, None),
+        (Metric::P99, 3, Some(Severity::Warn)),
+        (Metric::P99, 6, Some(Severity::Invalid)),
+        (Metric::Cpu, 3, Some(Severity::Invalid)),
+    ] {
+        let race = Race { dropped_rounds, shape: shape.clone(), metrics: vec![metric], ..two() };
+        let found = codes(&race.record()).into_iter().find(|(code, _)| code == "dropped-rounds");
+        assert_eq!(found.map(|(_, severity)| severity), severity, "{metric:?} {dropped_rounds}");
+    }
     let mut record = two().record();
     let rounds = record.epochs.iter_mut().flat_map(|epoch| &mut epoch.rounds);
     rounds.for_each(|round| round.external.foreign_share = Some(0.03));

@@ -108,7 +108,7 @@ impl Race<'_> {
             pauses: reading.pauses,
             log,
         };
-        Ok(reading.heard.then(|| (pass, dropped(&seen))))
+        Ok(reading.heard.then(|| (pass, dropped(&seen, None))))
     }
 }
 

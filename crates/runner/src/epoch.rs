@@ -26,6 +26,12 @@ use deadheat_host::process::{Process, StartError};
 /// other side has. With one core each, this is up to twice as strict as a tenth of both together.
 const MOST_STEAL: f64 = 0.05;
 const MOST_FOREIGN: f64 = 0.10;
+/// For a percentile at a given rate, other programs may take no larger share than lies beyond it, but always this much: kernel and services
+/// of a quiet machine take half of it.
+const ALWAYS_FOREIGN: f64 = 0.01;
+/// A core may stand still for this part of the share that lies beyond a percentile. Requests that wait for it to go on form a queue, so it
+/// delays several times as many as fall into it.
+const STALLED_PART: f64 = 0.25;
 /// A contender with a larger share of wrong answers drops out of the race.
 const MOST_WRONG: f64 = 0.001;
 /// Length of a random order of requests: large enough that no slice repeats another slice's requests. It is the same for every contender.
@@ -437,9 +443,9 @@ impl EpochRun<'_> {
                 self.round((loaded, &mut measured), (index, order), epoch_start, &mut |_, one, position| {
                     self.load(one, position, epoch_start)
                 })?;
-            let dropped = dropped(&seen).or_else(|| {
-                stalled(played.iter().map(|one| &one.slice), self.plan().highest_quantile(self.scenario)?)
-            });
+            let quantile = self.plan().highest_quantile(self.scenario);
+            let dropped =
+                dropped(&seen, quantile).or_else(|| stalled(played.iter().map(|one| &one.slice), quantile?));
             let mut slices = Vec::new();
             for one in played {
                 measured[one.place].sum.add_if(one.tally, dropped.is_none());
@@ -573,27 +579,32 @@ pub(crate) fn contenders_of(loaded: Vec<LoadedContender>) -> impl Iterator<Item 
     loaded.into_iter().map(|one| one.runner)
 }
 
-/// Why a round is left out for all contenders. Only external readings count.
-pub(crate) fn dropped(seen: &Disturbance) -> Option<String> {
+/// Why a round is left out for all contenders. Only external readings count. `quantile` is the highest percentile that the round is about, if
+/// requests come at a given rate.
+pub(crate) fn dropped(seen: &Disturbance, quantile: Option<f64>) -> Option<String> {
     let reading = &seen.reading;
     if reading.steal_share > MOST_STEAL {
         return Some(format!("steal {:.1} %", reading.steal_share * 100.0));
     }
-    let foreign = reading.foreign_share.filter(|share| *share - seen.foreign_off > MOST_FOREIGN)?;
+    let most = quantile.map_or(MOST_FOREIGN, |at| MOST_FOREIGN.min((1.0 - at).max(ALWAYS_FOREIGN)));
+    let foreign = reading.foreign_share.filter(|share| *share - seen.foreign_off > most)?;
     Some(format!("others used {:.1} % of {}", foreign * 100.0, seen.foreign_of))
 }
 
-/// Why a round is left out if the scenario reports a percentile: in one of its slices, a core stalled for a larger share than lies beyond
-/// the percentile, so that the stall itself could be the percentile.
+/// Why a round is left out if the scenario reports a percentile: in one of its slices, a core stalled for so long that the stall itself could
+/// be the percentile.
 fn stalled<'s>(slices: impl Iterator<Item = &'s Slice>, quantile: f64) -> Option<String> {
     let worst = slices.filter_map(|slice| slice.stalled_share).reduce(f64::max)?;
-    too_still(worst, quantile)
+    (worst > STALLED_PART * (1.0 - quantile)).then(|| stood_still(worst))
 }
 
-/// Returns a reason if a core stalled for a larger share of a slice than lies beyond the percentile.
+/// Returns a reason if a core stalled for a larger share of a trial than lies beyond the percentile.
 pub(crate) fn too_still(stalled_share: f64, quantile: f64) -> Option<String> {
-    let why = || format!("a core stood still for {:.1} % of a slice", stalled_share * 100.0);
-    (stalled_share > 1.0 - quantile).then(why)
+    (stalled_share > 1.0 - quantile).then(|| stood_still(stalled_share))
+}
+
+fn stood_still(share: f64) -> String {
+    format!("a core stood still for {:.2} % of a slice", share * 100.0)
 }
 
 fn died(runner: &ReadyContender, status: &str, when: &str) -> EpochError {
@@ -629,10 +640,16 @@ mod tests {
             foreign_of: "the servers' cores",
         };
         let reading = |steal_share, foreign_share| seen(steal_share, foreign_share, 0.0);
-        assert_eq!(dropped(&reading(0.05, Some(0.10))), None);
-        assert_eq!(dropped(&reading(0.051, None)).unwrap(), "steal 5.1 %");
-        assert_eq!(dropped(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of the servers' cores");
-        assert_eq!(dropped(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
+        let plainly = |seen: &Disturbance| dropped(seen, None);
+        assert_eq!(plainly(&reading(0.05, Some(0.10))), None);
+        assert_eq!(plainly(&reading(0.051, None)).unwrap(), "steal 5.1 %");
+        assert_eq!(plainly(&reading(0.0, Some(0.2))).unwrap(), "others used 20.0 % of the servers' cores");
+        assert_eq!(plainly(&seen(0.0, Some(0.2), 0.15)), None, "the clock is too coarse to tell");
+        // What other programs take may not be the percentile.
+        for (quantile, most) in [(0.5, 0.10), (0.95, 0.05), (0.99, 0.01), (0.999, 0.01)] {
+            let of = |share| dropped(&reading(0.0, Some(share)), Some(quantile));
+            assert_eq!((of(most - 0.001), of(most + 0.001).is_some()), (None, true), "{quantile}");
+        }
     }
 
     #[test]
@@ -640,10 +657,11 @@ mod tests {
         let of = |shares: [Option<f64>; 2]| {
             shares.map(|share| slice_record(0, 0, &Tally::default(), None, share)).to_vec()
         };
-        let longest = stalled(of([Some(0.024), Some(0.004)]).iter(), 0.99);
-        assert_eq!(longest.unwrap(), "a core stood still for 2.4 % of a slice");
-        assert_eq!(stalled(of([Some(0.0099), None]).iter(), 0.99), None);
-        assert_eq!(stalled(of([Some(0.0099), None]).iter(), 0.5), None);
+        let longest = stalled(of([Some(0.0026), Some(0.024)]).iter(), 0.99);
+        assert_eq!(longest.unwrap(), "a core stood still for 2.40 % of a slice");
+        assert!(stalled(of([Some(0.0026), None]).iter(), 0.99).is_some());
+        assert_eq!(stalled(of([Some(0.0024), None]).iter(), 0.99), None);
+        assert_eq!(stalled(of([Some(0.1), None]).iter(), 0.5), None);
         assert_eq!(stalled(of([None, None]).iter(), 0.99), None, "nobody looked");
     }
 
@@ -663,10 +681,10 @@ mod tests {
         let slow = watch.moment(0);
         let seen = watch.between(&start, &slow);
         assert!((seen.reading.steal_share - 0.03).abs() < 1e-12, "{seen:?}");
-        assert_eq!(dropped(&seen), None);
+        assert_eq!(dropped(&seen, None), None);
         imitate(1_382, 36);
         let seen = watch.between(&slow, &watch.moment(0));
-        assert_eq!(dropped(&seen).unwrap(), "steal 6.0 %");
+        assert_eq!(dropped(&seen, None).unwrap(), "steal 6.0 %");
     }
 
     #[test]

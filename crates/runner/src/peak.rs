@@ -78,7 +78,7 @@ impl EpochRun<'_> {
                     Ok(vec![(start_ns, tally.map_err(|error| lost(&one.runner, &error))?)])
                 },
             )?;
-            let dropped = dropped(&seen);
+            let dropped = dropped(&seen, None);
             let mut slices = Vec::new();
             for PlayedSlice { place, tally, mut slice } in played {
                 let Some(trial) = searches[place].next() else { continue };

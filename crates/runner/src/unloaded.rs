@@ -124,7 +124,7 @@ impl EpochRun<'_> {
         let used = used.max(self.watch.ended_since(&before));
         let seen = self.watch.between(&before, &self.watch.moment(services() + used));
         contenders.sort_by_key(|part| part.contender);
-        let round = Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen) };
+        let round = Round { slices: Vec::new(), external: seen.reading, dropped: dropped(&seen, None) };
         Ok(self.record(started_unix_ms, started, contenders, vec![round]))
     }
 

@@ -9,6 +9,8 @@ use super::reading::Reading;
 
 /// A limit that nothing is over.
 pub const NEVER: f64 = f64::INFINITY;
+/// The share of rounds that [`DROPPED_ROUNDS`] lets a scenario with percentiles at a given rate leave out.
+pub const DROPPED_FOR_TAILS: f64 = 0.5;
 /// [`LITTLES_LAW`] of an open load, whose requests in flight change all the time.
 pub const LITTLE_OPEN: f64 = 0.05;
 
@@ -322,8 +324,8 @@ pub static FOREIGN_CPU: Gate = Gate {
 /// `dropped-rounds`.
 pub static DROPPED_ROUNDS: Gate = Gate {
     race: Some(GateText {
-        warns: "",
-        invalid: "over {invalid} of the rounds",
+        warns: "percentiles at a given rate: over {warn} of the rounds",
+        invalid: "over {invalid} of the rounds; percentiles at a given rate: over half of them",
         remedies: &["use a quieter machine; `deadheat doctor` shows what disturbs this one"],
     }),
     ..Gate::new("dropped-rounds", 0.2, 0.2)
