@@ -135,13 +135,13 @@ pub(crate) struct AdHocFlags {
     /// Request body, or @FILE to read it from a file
     #[arg(short, long, value_name = "BODY")]
     pub(crate) body: Option<String>,
-    /// Accept different values of this answer header: content-type is the only one that is compared
+    /// Accept different values of this answer header; only content-type is ever compared
     #[arg(long, value_name = "NAME")]
     pub(crate) ignore_header: Vec<String>,
     /// Accept that answers differ at this JSON path, such as '$.items[*].time'; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) ignore_json: Vec<String>,
-    /// In what the commands' answers must agree [default: all]
+    /// What must be equal in the answers of the commands [default: all]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) parity: Option<ParityWord>,
 }

@@ -22,7 +22,7 @@ const ENDINGS: [&str; 4] = [".jsonl.gz", ".jsonl", ".json.gz", ".json"];
 const NONE_YET: &str = "Not raced yet";
 const END: &str = "<!-- table: end -->";
 const AUDITS: &str = "deadheat audit studies/NAME --record studies/NAME/kept/RACE.jsonl.gz --json studies/NAME/kept/audit.json";
-const MEND: &str = "UPDATE_TABLES=1 cargo test -p deadheat --test all kept";
+const MEND: &str = "UPDATE_TABLES=1 cargo test -p deadheat --test program kept";
 const EXAMPLE: &str = include_str!("../../record/tests/fixtures/example.json");
 
 fn kit() -> Kit {

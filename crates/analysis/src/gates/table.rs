@@ -324,8 +324,8 @@ pub static FOREIGN_CPU: Gate = Gate {
 /// `dropped-rounds`.
 pub static DROPPED_ROUNDS: Gate = Gate {
     race: Some(GateText {
-        warns: "percentiles at a given rate: over {warn} of the rounds",
-        invalid: "over {invalid} of the rounds; percentiles at a given rate: over half of them",
+        warns: "percentiles at a given rate: over {warn} of the rounds are left out",
+        invalid: "over {invalid} of the rounds are left out; percentiles at a given rate: over half of them",
         remedies: &["use a quieter machine; `deadheat doctor` shows what disturbs this one"],
     }),
     ..Gate::new("dropped-rounds", 0.2, 0.2)
