@@ -233,7 +233,7 @@ fn gates_of_the_machine() {
     expect(&Race { steal_share: 0.02, ..two() }, "steal", Severity::Warn);
     expect(&Race { dropped_rounds: 3, ..two() }, "dropped-rounds", Severity::Invalid);
     assert_eq!(codes(&Race { dropped_rounds: 2, ..two() }.record()), []);
-    // A tail bears less, so that it may lose more rounds.
+    // Percentiles at a given rate may lose up to half of their rounds.
     let shape = Experiment::Open { connections: 64, rate_per_s: 8_000.0, poisson: true };
     for (metric, dropped_rounds, severity) in [
         (Metric::P99, 2, None),

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{Style, Styles};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_analysis::compare::FailIf;
-use deadheat_study::choices::{Choices, LoadChoices, ParityWord, Selection};
+use deadheat_study::choices::{Choices, LoadChoices, Selection};
 use deadheat_study::values::{self, Header};
 
 pub(crate) use audit::AuditFlags;
@@ -144,6 +144,15 @@ pub(crate) struct AdHocFlags {
     /// What must be equal in the answers of the commands [default: all]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) parity: Option<ParityWord>,
+}
+
+/// How far the answers of commands must agree, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ParityWord {
+    /// Status, content-type and body
+    All,
+    /// The status alone
+    Status,
 }
 
 /// Options of `check`.

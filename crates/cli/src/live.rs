@@ -92,7 +92,7 @@ impl Live {
     }
 
     fn parity(&self, differences: &[Difference]) {
-        self.say(terminal::parity(differences, false, &self.style).trim_end());
+        self.say(terminal::parity(differences, &self.style).trim_end());
     }
 
     fn rates(&mut self, record_rates: &[(usize, Option<f64>)], names: &[String]) {
@@ -304,6 +304,10 @@ mod tests {
         assert_eq!(live.state.doing, "round 1 of 4");
         let rates: Vec<Option<f64>> = live.state.rows.iter().map(|row| row.rate_per_s).collect();
         assert_eq!(rates, [Some(9_000.0), None, Some(11_000.0)]);
-        assert_eq!(Live::new(&record, STYLE, false, None).state.rows.len(), 3, "a race that goes on here");
+        assert_eq!(
+            Live::new(&record, STYLE, false, None).state.rows.len(),
+            3,
+            "an interrupted race that continues"
+        );
     }
 }

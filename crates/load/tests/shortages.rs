@@ -63,7 +63,7 @@ fn ephemeral_ports_run_out() {
     let ports = "echo '40000 40049' > /proc/sys/net/ipv4/ip_local_port_range";
     let root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     if !root {
-        eprintln!("SKIPPED: ephemeral_ports_run_out needs root for a network of its own");
+        eprintln!("SKIPPED: ephemeral_ports_run_out needs root, to create a network namespace");
         return;
     }
     let own = format!("ip link set lo up && {ports}");

@@ -16,8 +16,8 @@ mod scenario;
 mod sweep;
 mod table;
 
-use deadheat_analysis::Report;
 use deadheat_analysis::number::percent;
+use deadheat_analysis::{Report, accepting};
 
 use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
@@ -67,7 +67,11 @@ pub fn render(report: &Report, style: &Style) -> String {
     let mut text: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
     if !report.record.differences.is_empty() {
         text.push('\n');
-        text.push_str(&parity(&report.record.differences, report.record.plan.is_ad_hoc(), style));
+        text.push_str(&parity(&report.record.differences, style));
+        if let Some(options) = accepting(&report.record) {
+            // Never wrapped: it is there to be copied.
+            text.push_str(&format!("to race them all the same, add:\n  {}\n", plain(&options)));
+        }
     }
     text
 }

@@ -293,7 +293,7 @@ fn a_parity_failure() {
 
 #[test]
 fn parity_of_everybody() {
-    assert_eq!(terminal::parity(&[], false, &NARROW), "parity: every contender answers alike\n");
+    assert_eq!(terminal::parity(&[], &NARROW), "parity: every contender answers alike\n");
 }
 
 #[test]

@@ -9,8 +9,6 @@ use serde_json::Value;
 use crate::fixed_length::fixed_length;
 use deadheat_record::{JsonPath, JsonPathError, Step, place};
 
-/// Maximum number of differences listed between two bodies.
-const MOST: usize = Difference::MOST;
 /// Maximum number of characters shown of a value.
 const SHOWN: usize = 120;
 
@@ -111,7 +109,7 @@ impl BodyRules {
         if let Some(exact) = &self.exact {
             found.extend(self.between(exact.as_bytes(), body));
         }
-        found.truncate(MOST);
+        found.truncate(Difference::MOST);
         found
     }
 
@@ -192,7 +190,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn values(&mut self, steps: &mut Vec<Step>, expected: &Value, got: &Value) {
-        if self.found.len() >= MOST || self.rules.skips(steps, self.at_once) {
+        if self.found.len() >= Difference::MOST || self.rules.skips(steps, self.at_once) {
             return;
         }
         match (expected, got) {
@@ -216,7 +214,7 @@ impl Walk<'_> {
         steps.push(step);
         match (expected, got) {
             (Some(left), Some(right)) => self.values(steps, left, right),
-            _ if self.found.len() >= MOST || self.rules.ignores(steps) => {}
+            _ if self.found.len() >= Difference::MOST || self.rules.ignores(steps) => {}
             (left, right) => {
                 let text = |side: Option<&Value>| side.map_or_else(|| "(absent)".to_owned(), shown);
                 self.found.push(difference(place(steps), &text(left), &text(right)));
@@ -370,7 +368,7 @@ mod tests {
         let rules = rules(vec![], vec![]);
         let long = serde_json::to_vec(&vec!["x".repeat(500); 100]).unwrap();
         let found = rules.between(b"[]", &long);
-        assert_eq!(found.len(), MOST);
+        assert_eq!(found.len(), Difference::MOST);
         assert!(found[0].got.chars().count() < 160);
     }
 }

@@ -49,8 +49,11 @@ fn without(coding: &str, body: &[u8]) -> Option<Vec<u8>> {
             let (mut rest, mut plain) = (body, Vec::new());
             while !rest.is_empty() {
                 plain.extend(read(ruzstd::decoding::StreamingDecoder::new(&mut rest).ok()?)?);
+                if plain.len() as u64 > MOST {
+                    return None;
+                }
             }
-            (plain.len() as u64 <= MOST).then_some(plain)
+            Some(plain)
         }
         _ => None,
     }

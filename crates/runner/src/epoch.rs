@@ -595,16 +595,13 @@ pub(crate) fn dropped(seen: &Disturbance, quantile: Option<f64>) -> Option<Strin
 /// be the percentile.
 fn stalled<'s>(slices: impl Iterator<Item = &'s Slice>, quantile: f64) -> Option<String> {
     let worst = slices.filter_map(|slice| slice.stalled_share).reduce(f64::max)?;
-    (worst > STALLED_PART * (1.0 - quantile)).then(|| stood_still(worst))
+    stood_still(worst, STALLED_PART * (1.0 - quantile))
 }
 
-/// Returns a reason if a core stalled for a larger share of a trial than lies beyond the percentile.
-pub(crate) fn too_still(stalled_share: f64, quantile: f64) -> Option<String> {
-    (stalled_share > 1.0 - quantile).then(|| stood_still(stalled_share))
-}
-
-fn stood_still(share: f64) -> String {
-    format!("a core stood still for {:.2} % of a slice", share * 100.0)
+/// Returns a reason if a core stalled for more than this share of a slice.
+pub(crate) fn stood_still(stalled_share: f64, most: f64) -> Option<String> {
+    let why = || format!("a core stood still for {:.2} % of a slice", stalled_share * 100.0);
+    (stalled_share > most).then(why)
 }
 
 fn died(runner: &ReadyContender, status: &str, when: &str) -> EpochError {

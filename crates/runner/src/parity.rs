@@ -3,6 +3,7 @@
 //! Owns: sending every probe, choosing the reference answer, listing all differences, and what to expect of each contender under load.
 //! Must not know: the schedule and the record's file.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -72,12 +73,13 @@ type Answers = Vec<Result<Answer, NoAnswer>>;
 /// Sends the same request to several addresses at once, each with a time limit. Returns none if the user interrupts.
 pub(crate) type AskAll<'a> = dyn Fn(&[&Address], &Question, Duration) -> Option<Answers> + 'a;
 
-/// The contenders that received a probe, and their answers in the same order: as they were sent, and with decoded bodies.
+/// The contenders that received a probe, and their answers in the same order, with decoded bodies.
 #[derive(Debug, Default)]
 struct Round<'a> {
     asked: Vec<ProbeTarget<'a>>,
-    sent: Answers,
-    decoded: Answers,
+    answers: Answers,
+    /// The bodies as they were sent; none where that is the body of the answer.
+    encoded: Vec<Option<Vec<u8>>>,
 }
 
 /// The contenders that still receive probes. A contender that lets one request time out receives no more.
@@ -133,7 +135,12 @@ impl Contract {
     /// What is wrong with an answer to the first probe, by the contract alone; none if nothing is.
     pub(crate) fn wrong_at_first(&self, answer: &Answer) -> Option<String> {
         let (probe, rules) = self.probes.first()?;
-        let found = wrong_by_contract(probe, rules, &decoded(answer));
+        let decoded = encoding::of(answer).map(|_| {
+            let mut decoded = answer.clone();
+            decode(&mut decoded);
+            decoded
+        });
+        let found = wrong_by_contract(probe, rules, decoded.as_ref().unwrap_or(answer));
         let first = found.first()?;
         let more = if found.len() > 1 { format!(" (and {} more)", found.len() - 1) } else { String::new() };
         let (path, got, expected) = (&first.path, &first.got, &first.expected);
@@ -227,8 +234,9 @@ impl Contract {
             let Some((probe, rules)) = self.known_as(name) else { continue };
             let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
             let encoding = parity.encodings.get(&(contender.to_owned(), name.clone()));
-            let plain = |body| encoding::decoded(encoding.map(String::as_str), body).into_owned();
-            let known: Option<Vec<Vec<u8>>> = known.map(|known| known.iter().map(|one| plain(one)).collect());
+            let plain = |body| encoding::decoded(encoding.map(String::as_str), body);
+            let known: Option<Vec<Cow<'_, [u8]>>> =
+                known.map(|known| known.iter().map(|one| plain(one)).collect());
             let body = plain(&sample.body);
             let mut here = match known.as_deref() {
                 None | Some([]) if probe.paths.is_empty() => continue,
@@ -267,7 +275,7 @@ impl<'a> Asking<'a, '_> {
         let tries = if rules.has_agreeing() { TRIES } else { 1 };
         for _ in 0..tries {
             round = self.ask(question)?;
-            let found = differences(probe, rules, &round.asked, &round.decoded, when);
+            let found = differences(probe, rules, &round.asked, &round.answers, when);
             let mut still = lasting.unwrap_or_else(|| found.clone());
             // A contender that receives no more probes keeps its earlier differences.
             still
@@ -289,12 +297,12 @@ impl<'a> Asking<'a, '_> {
     fn ask(&mut self, question: &Question) -> Option<Round<'a>> {
         let asked = self.asked.clone();
         let addresses: Vec<&Address> = asked.iter().map(|one| one.address).collect();
-        let sent = (self.ask)(&addresses, question, self.timeout)?;
+        let mut answers = (self.ask)(&addresses, question, self.timeout)?;
         let silent = |answer: &Result<Answer, NoAnswer>| answer.as_ref().is_err_and(|error| error.timed_out);
-        let talking = asked.iter().zip(&sent).filter(|(_, answer)| !silent(answer));
+        let talking = asked.iter().zip(&answers).filter(|(_, answer)| !silent(answer));
         self.asked = talking.map(|(one, _)| *one).collect();
-        let decoded = sent.iter().map(|answer| answer.as_ref().map(decoded).map_err(Clone::clone)).collect();
-        Some(Round { asked, sent, decoded })
+        let encoded = answers.iter_mut().map(|answer| decode(answer.as_mut().ok()?)).collect();
+        Some(Round { asked, answers, encoded })
     }
 }
 
@@ -333,13 +341,13 @@ impl Parity {
     }
 
     fn learn(&mut self, probe: &Probe, round: Round<'_>) {
-        for (asked, answer) in round.asked.iter().zip(round.sent) {
+        for ((asked, answer), encoded) in round.asked.iter().zip(round.answers).zip(round.encoded) {
             let Ok(answer) = answer else { continue };
             let key = (asked.name.to_owned(), probe.name.clone());
             self.encodings.extend(encoding::of(&answer).map(|encoding| (key.clone(), encoding)));
             self.statuses.entry(key).or_insert(answer.status);
             let known = self.answers.entry(asked.name.into()).or_default();
-            known.entry(probe.name.clone()).or_default().push(answer.body);
+            known.entry(probe.name.clone()).or_default().push(encoded.unwrap_or(answer.body));
         }
     }
 
@@ -370,10 +378,11 @@ impl Parity {
     }
 }
 
-/// The answer with its body decoded.
-fn decoded(answer: &Answer) -> Answer {
-    let body = encoding::decoded(encoding::of(answer).as_deref(), &answer.body).into_owned();
-    Answer { status: answer.status, headers: answer.headers.clone(), body, keep_alive: answer.keep_alive }
+/// Decodes an answer's body. Returns the body as it was sent, if it was encoded.
+fn decode(answer: &mut Answer) -> Option<Vec<u8>> {
+    let encoding = encoding::of(answer)?;
+    let plain = encoding::decoded(Some(&encoding), &answer.body).into_owned();
+    Some(std::mem::replace(&mut answer.body, plain))
 }
 
 /// The name of one request of a probe with many paths.

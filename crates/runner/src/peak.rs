@@ -9,7 +9,7 @@ use deadheat_load::Tally;
 use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slices, Trial, TrialEnd};
 use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
 
-use crate::epoch::{EpochError, EpochRun, PlayedSlice, dropped, lost, too_still};
+use crate::epoch::{EpochError, EpochRun, PlayedSlice, dropped, lost, stood_still};
 use crate::events::{Event, Observer};
 use crate::loaded::{LoadTotals, LoadedContender, outcomes};
 use crate::readings::ContenderReadings;
@@ -168,8 +168,7 @@ fn judged(tally: &Tally, rate_per_s: f64, objective: &Objective) -> Trial {
 
 /// Whether a trial, as returned by [`judged`], is invalid because it overloaded the generator and not because a core stalled.
 fn is_overworked(trial: &Trial, stalled_share: Option<f64>, objective: &Objective) -> bool {
-    let stood_still = stalled_share.is_some_and(|share| too_still(share, objective.quantile).is_some());
-    trial.end == TrialEnd::Invalid && !stood_still
+    trial.end == TrialEnd::Invalid && stalled(stalled_share, objective).is_none()
 }
 
 /// Makes a trial invalid if it failed by its quantile alone, and a core stalled long enough to account for that quantile. A trial that
@@ -178,10 +177,15 @@ fn excused(trial: Trial, stalled_share: Option<f64>, objective: &Objective) -> T
     let by_quantile_alone = trial.end == TrialEnd::Fail
         && trial.failed_share <= MOST_FAILED
         && trial.achieved_share >= LEAST_ACHIEVED;
-    match stalled_share.and_then(|share| too_still(share, objective.quantile)).filter(|_| by_quantile_alone) {
+    match stalled(stalled_share, objective).filter(|_| by_quantile_alone) {
         Some(why) => Trial { end: TrialEnd::Invalid, invalid: Some(why), ..trial },
         None => trial,
     }
+}
+
+/// Why a trial may have failed without the contender's fault: a core stalled for a larger share than lies beyond the objective's quantile.
+fn stalled(share: Option<f64>, objective: &Objective) -> Option<String> {
+    stood_still(share?, 1.0 - objective.quantile)
 }
 
 fn outcome(end: TrialEnd) -> Outcome {

@@ -142,15 +142,6 @@ pub struct MachineChoices {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuLatency(pub Option<u32>);
 
-/// How far the answers of commands must agree, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ParityWord {
-    /// Status, content-type and body
-    All,
-    /// The status alone
-    Status,
-}
-
 /// A set of defaults, as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProfileWord {

@@ -2,13 +2,17 @@
 //!
 //! Owns: which option accepts which difference. Must not know how differences are found or shown.
 
-use deadheat_record::{Difference, JsonPath};
+use deadheat_record::{Difference, JsonPath, Record};
 
 use super::reproduce::quoted;
 
-/// Options of `deadheat race` that accept all these differences, as they are typed; none if there are none, or if no option accepts one of
-/// them: no option accepts another status, or no answer.
-pub fn accepting(differences: &[Difference]) -> Option<String> {
+/// Options of `deadheat race` that accept all differences of a record, as they are typed. None if there are no differences, if an option
+/// cannot accept one of them (another status, or no answer), and for a study, whose contract says what may differ.
+pub fn accepting(record: &Record) -> Option<String> {
+    options(&record.differences).filter(|_| record.plan.is_ad_hoc())
+}
+
+fn options(differences: &[Difference]) -> Option<String> {
     let mut options: Vec<String> = Vec::new();
     let paths: Vec<&str> = differences.iter().map(|one| one.path.as_str()).collect();
     for one in differences {
@@ -61,7 +65,7 @@ mod tests {
             against: "a".into(),
             when: "before".into(),
         };
-        accepting(&places.iter().map(one).collect::<Vec<_>>())
+        options(&places.iter().map(one).collect::<Vec<_>>())
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Fai
         return Ok(130);
     }
     if !checked.differences.is_empty() {
-        console.result(&terminal::parity(&checked.differences, false, &console.output));
+        console.result(&terminal::parity(&checked.differences, &console.output));
     }
     let different: std::collections::BTreeSet<&str> =
         checked.differences.iter().map(|difference| difference.contender.as_str()).collect();

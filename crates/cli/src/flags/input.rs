@@ -1,10 +1,10 @@
-//! What `race` was given: a study, commands, or a record to go on with. Combinations that make no sense end here.
+//! What `race` races: a study, commands, or the rest of an interrupted race. Combinations that make no sense end here.
 
 use std::path::{Path, PathBuf};
 
-use super::{AdHocFlags, RaceFlags};
+use super::{AdHocFlags, ParityWord, RaceFlags};
 use deadheat_record::{JsonPath, Probe};
-use deadheat_study::choices::{Choices, ParityWord, UsageError};
+use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, shown};
 use deadheat_study::plan::AdHoc;
 
@@ -150,9 +150,6 @@ impl AdHocFlags {
     /// The headers that need not agree, in lower case.
     fn ignored_headers(&self) -> Result<Vec<String>, UsageError> {
         let compared = Probe::AGREE_HEADERS;
-        if self.parity == Some(ParityWord::Status) {
-            return Ok(compared.iter().map(|&name| name.to_owned()).collect());
-        }
         let lower = |name: &String| match name.to_ascii_lowercase() {
             name if compared.contains(&name.as_str()) => Ok(name),
             other => Err(UsageError::new(
@@ -160,14 +157,13 @@ impl AdHocFlags {
                 format!("leave it out; compared is: {}", compared.join(", ")),
             )),
         };
-        self.ignore_header.iter().map(lower).collect()
+        let named = self.ignore_header.iter().map(lower).collect::<Result<_, _>>()?;
+        let all = || compared.iter().map(|&name| name.to_owned()).collect();
+        Ok(if self.parity == Some(ParityWord::Status) { all() } else { named })
     }
 
     /// The JSON paths at which answers may differ.
     fn ignored_json(&self) -> Result<Vec<String>, UsageError> {
-        if self.parity == Some(ParityWord::Status) {
-            return Ok(vec!["$".into()]);
-        }
         let checked = |path: &String| match JsonPath::parse(path) {
             Ok(_) => Ok(path.clone()),
             Err(error) => Err(UsageError::new(
@@ -175,7 +171,8 @@ impl AdHocFlags {
                 "write it like '$.items[0].id' or '$.items[*].id'; '$' is the whole body",
             )),
         };
-        self.ignore_json.iter().map(checked).collect()
+        let named = self.ignore_json.iter().map(checked).collect::<Result<_, _>>()?;
+        Ok(if self.parity == Some(ParityWord::Status) { vec!["$".into()] } else { named })
     }
 }
 
@@ -306,7 +303,10 @@ mod tests {
         assert_eq!(ignored(&["--parity", "status"]), status);
         assert_eq!(ignored(&["--parity", "all"]), (vec![], vec![]));
         assert!(problem(&["a", "b", "--ignore-header", "date"]).contains("is not compared anyway"));
-        assert!(problem(&["a", "b", "--ignore-json", "time"]).starts_with("--ignore-json time: "));
+        for more in [&[][..], &["--parity", "status"]] {
+            let words = [&["a", "b", "--ignore-json", "time"], more].concat();
+            assert!(problem(&words).starts_with("--ignore-json time: "), "{words:?}");
+        }
     }
 
     #[test]

@@ -2,14 +2,13 @@
 //!
 //! Owns: the table of `check`. Must not know: how answers are compared.
 
-use deadheat_analysis::accepting;
 use deadheat_record::Difference;
 
 use crate::style::{Style, Tone};
 use crate::text::{columns, left, plain, shorten_end, shorten_middle, wrap};
 
-/// The differences grouped by contender, then by probe, with their count, and for commands without a study the options that accept them.
-pub fn parity(differences: &[Difference], ad_hoc: bool, style: &Style) -> String {
+/// The differences grouped by contender, then by probe, with their count in the last line.
+pub fn parity(differences: &[Difference], style: &Style) -> String {
     let mut lines = Vec::new();
     for (name, of_contender) in grouped(differences.iter().collect(), |one| &one.contender) {
         lines.extend(wrap(&plain(name), style.width).iter().map(|line| style.paint(Tone::Strong, line)));
@@ -19,11 +18,6 @@ pub fn parity(differences: &[Difference], ad_hoc: bool, style: &Style) -> String
         lines.push(String::new());
     }
     lines.push(count(differences));
-    if let Some(options) = accepting(differences).filter(|_| ad_hoc) {
-        lines.push("to race them all the same, add:".into());
-        // Never wrapped: it is there to be copied.
-        lines.push(format!("  {}", plain(&options)));
-    }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 

@@ -212,22 +212,11 @@ fn dropped_rounds(scene: &Scene<'_>) -> Option<Reading> {
     let all = scene.rounds().count();
     let dropped = scene.rounds().filter(|round| round.dropped.is_some()).count();
     let share = dropped as f64 / all.max(1) as f64;
-    let gate = &table::DROPPED_ROUNDS;
-    // A tail bears less, so more rounds are left out for it, and what remains still counts.
     let tail = scene.plan.shape.rate_per_s().and_then(|_| scene.record.plan.highest_quantile(scene.plan));
-    let most = if tail.is_some() { table::DROPPED_FOR_TAILS } else { gate.invalid };
-    let severity = match share {
-        share if share > most => Some(Severity::Invalid),
-        share if share > gate.warn => Some(Severity::Warn),
-        _ => None,
-    };
-    let so = if severity == Some(Severity::Invalid) { ": the machine is too noisy" } else { "" };
+    let gate = if tail.is_some() { &table::DROPPED_ROUNDS_OF_TAILS } else { &table::DROPPED_ROUNDS };
+    let so = if share > gate.invalid { ": the machine is too noisy" } else { "" };
     let message = format!("{dropped} of {all} rounds left out because of disturbances{so}");
-    Some(if tail.is_some() {
-        gate.say(By::Race, severity, message)
-    } else {
-        gate.over(By::Race, severity, message)
-    })
+    Some(gate.read(By::Race, share, message))
 }
 
 fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
