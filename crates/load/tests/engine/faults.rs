@@ -150,8 +150,7 @@ fn what_is_unanswered_at_the_end_is_settled_and_the_session_goes_on() {
     });
     let patient = SessionConfig { timeout: Duration::from_secs(2), ..impatient(server.at(), 2) };
     let mut session = Session::open(patient).unwrap();
-    let tally = session.slice(&closed_for(20)).unwrap();
-    check(&tally);
+    let tally = loaded(&mut session, &closed_for(20));
     assert_eq!((tally.due, tally.outcomes.timeout + tally.outcomes.cut), (2, 2));
     held.store(false, Ordering::SeqCst);
     let tally = session.slice(&closed(20)).unwrap();
