@@ -22,6 +22,7 @@ mod over_tls;
 mod parity_trending;
 mod races;
 mod report;
+mod revisions;
 mod shipped_studies;
 mod study_runs;
 mod sudden_ends;

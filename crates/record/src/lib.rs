@@ -58,8 +58,8 @@ pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
-    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, ScenarioPlan, Service, Share,
-    Source, StatusRule, Traffic, Typed, Volatile,
+    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, Revision, ScenarioPlan,
+    Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};

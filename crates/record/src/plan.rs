@@ -58,6 +58,11 @@ impl Plan {
     /// The name of the plan if commands were raced. With the process id, it also ends the name of their work folder.
     pub const AD_HOC: &str = "ad-hoc";
 
+    /// The contender that is the baseline once more, if there is one.
+    pub fn control(&self) -> Option<&Contender> {
+        self.contenders.iter().find(|one| one.control)
+    }
+
     /// Whether commands were raced instead of a study. A study can have the same name, but the name of its work folder differs.
     pub fn is_ad_hoc(&self) -> bool {
         let folder = self.work.file_name().unwrap_or_default().to_string_lossy();
@@ -142,6 +147,44 @@ pub struct Contender {
     /// Whether it speaks plain HTTP only. If so, it does not race in scenarios over TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_http_only: bool,
+    /// The revision from which it was built, in a race of two revisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
+    /// Whether it is the control: the baseline once more, which shows how much identical code differs in this race.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control: bool,
+}
+
+/// A revision of a git repository, checked out into a folder of its own for the race.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revision {
+    /// The revision as it was given, such as `main` or `HEAD~1`.
+    pub name: String,
+    /// The full hash of its commit. With uncommitted changes: of a commit that deadheat made of them, which is in no branch.
+    pub commit: String,
+    /// The first line of the commit's message.
+    pub subject: String,
+    /// Whether it is the working tree with changes that were not committed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncommitted: bool,
+    /// The top folder of the repository.
+    pub repository: PathBuf,
+    /// The folder that deadheat made for this revision. The contender's folder is below its folder `tree`.
+    pub checkout: PathBuf,
+    /// The study's folder in the checkout: `{study}`.
+    pub folder: PathBuf,
+    /// The contender's name in the study.
+    pub contender: String,
+    /// The command that built it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+}
+
+impl Revision {
+    /// The contender's own folder for generated files: `{work}`.
+    pub fn work(&self) -> PathBuf {
+        self.checkout.join("work")
+    }
 }
 
 /// A program that contenders need and that is not raced, such as a database.

@@ -16,6 +16,7 @@ use crate::ceiling::NULL_COMMAND;
 use crate::parity::{Contract, Parity, ProbeTarget};
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
+use deadheat_host::command::values_of;
 use deadheat_host::process::ready::ReadyCommand;
 use deadheat_host::process::{Process, ProcessSpec, StartError, fill, wait_ready};
 
@@ -172,6 +173,7 @@ impl Launcher<'_> {
     ) -> Result<ReadyContender, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
+        let values = values_of(one, &self.values);
         let start = ProcessSpec {
             name: &one.name,
             command: &one.command,
@@ -182,7 +184,7 @@ impl Launcher<'_> {
             limits,
             ending: &Ending::default(),
             log: self.log(contender, when),
-            values: &self.values,
+            values: &values,
             sockets: &self.plan.work,
             count,
         };

@@ -29,6 +29,7 @@ use crate::loaded::{LoadTotals, LoadedContender};
 use crate::parity::{Contract, ContractError};
 use crate::schedule::derive_seed;
 use deadheat_host::clock::Clock;
+use deadheat_host::command;
 use deadheat_host::monitor::awake::Awake;
 use deadheat_host::monitor::{Monitor, processors_sleep};
 use deadheat_host::process::instructions::PerRequest;
@@ -158,7 +159,7 @@ impl Race<'_> {
             logs: self.logs.clone(),
             contract: &contract,
             request: contract.first_request()?,
-            values: crate::check::values(&plan),
+            values: command::values(&plan),
             stopped: self.stopped,
         };
         let services = match launcher.start_services() {

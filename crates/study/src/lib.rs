@@ -6,6 +6,7 @@
 
 pub mod choices;
 pub mod file;
+pub mod git;
 pub mod plan;
 pub mod prepare;
 pub mod values;

@@ -20,21 +20,17 @@ use deadheat_study::plan::Purpose;
 pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
     raise_open_files()?;
     let study = study::load(&flags.study)?;
-    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console)?;
+    let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
+    let (host, interrupt) = (LocalHost { run: &run, hierarchy: &hierarchy }, Interrupt::listen()?);
+    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console, &host, &interrupt)?;
     let plan = resolved.plan;
     for (name, why) in &plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
-    let hierarchy = Hierarchy::detect();
     tell_leftovers(&hierarchy, console);
-    let interrupt = Interrupt::listen()?;
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();
-    let place = Place {
-        host: &LocalHost { run: &RunId::current(), hierarchy: &hierarchy },
-        generator: &LocalGenerator,
-        clock: &SystemClock::start(),
-    };
+    let place = Place { host: &host, generator: &LocalGenerator, clock: &SystemClock::start() };
     let checked = deadheat_runner::check(&plan, logs, place, &stopped, &mut Notes(console))?;
     if checked.interrupted {
         return Ok(130);

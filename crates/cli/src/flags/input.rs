@@ -19,6 +19,7 @@ pub(crate) enum Input {
     Resume(PathBuf),
 }
 
+const GIT_EXAMPLE: &str = "for example: deadheat race --git main 'node server.js'";
 const AD_HOC_EXAMPLE: &str =
     "for example: deadheat race --url 'http://127.0.0.1:{port}/' 'node a.mjs' 'bun b.ts'";
 
@@ -39,6 +40,12 @@ impl RaceFlags {
             return self.resumed(record);
         }
         let study = self.targets.iter().find(|target| is_study(target));
+        if let (Some(name), Some(_)) = (&self.choices.selection.baseline, &self.git) {
+            return Err(UsageError::new(
+                format!("--baseline {}: with --git, the baseline is the first revision", shown(name)),
+                "leave --baseline out",
+            ));
+        }
         match (study, self.targets.as_slice()) {
             (Some(study), [_]) => self.study(study),
             (Some(study), _) => Err(UsageError::new(
@@ -46,17 +53,24 @@ impl RaceFlags {
                 "race one study at a time; choose its contenders with --only NAME,..",
             )),
             (None, []) if is_study(".") => self.study("."),
-            (None, []) => Err(UsageError::new("there is nothing to race", AD_HOC_EXAMPLE)),
+            (None, []) => Err(UsageError::new("there is nothing to race", self.example())),
+            (None, [one]) if self.git.is_some() && !Path::new(one).is_dir() => {
+                self.commands(&self.targets).map(Input::AdHoc)
+            }
             (None, [one]) => Err(self.single(one)),
+            (None, several) if self.git.is_some() => Err(UsageError::new(
+                format!("--git races one command in two revisions, and there are {}", several.len()),
+                GIT_EXAMPLE,
+            )),
             (None, commands) => self.commands(commands).map(Input::AdHoc),
         }
     }
 
     fn resumed(&self, record: &Path) -> Result<Input, UsageError> {
-        let alone = self.targets.is_empty() && self.ad_hoc == AdHocFlags::default();
+        let alone = self.targets.is_empty() && self.ad_hoc == AdHocFlags::default() && self.git.is_none();
         if !alone {
             let problem =
-                "--resume cannot be combined with a study, commands or options about their requests";
+                "--resume cannot be combined with a study, commands, --git or options about requests";
             return Err(UsageError::new(
                 problem,
                 "leave them out, because the record contains the plan: deadheat race --resume RECORD",
@@ -75,7 +89,7 @@ impl RaceFlags {
     fn study(&self, study: &str) -> Result<Input, UsageError> {
         if self.ad_hoc != AdHocFlags::default() {
             let problem = format!(
-                "`{}` is a study: --url, --name, --method, --header, --body, --ignore-header, --ignore-json and --parity do not apply",
+                "`{}` is a study: --url, --name, --build, --method, --header, --body, --ignore-header, --ignore-json and --parity do not apply",
                 shown(study)
             );
             return Err(UsageError::new(
@@ -84,6 +98,10 @@ impl RaceFlags {
             ));
         }
         Ok(Input::Study(study.into()))
+    }
+
+    fn example(&self) -> &'static str {
+        if self.git.is_some() { GIT_EXAMPLE } else { AD_HOC_EXAMPLE }
     }
 
     /// One argument that is no study.
@@ -135,6 +153,7 @@ impl RaceFlags {
         Ok(AdHoc {
             commands: commands.to_vec(),
             names: names.clone(),
+            build: self.ad_hoc.build.clone(),
             tls,
             path,
             method,

@@ -28,6 +28,8 @@ fn plan(folder: &Path, names: &[&str]) -> Plan {
         artefact_bytes: None,
         collector: None,
         plain_http_only: false,
+        revision: None,
+        control: false,
     };
     let probe = Probe {
         name: "root".into(),

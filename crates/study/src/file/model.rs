@@ -92,6 +92,8 @@ pub struct Contender {
     pub collector: Option<Collector>,
     /// Whether the contender cannot use TLS. If so, it is left out of scenarios over TLS.
     pub plain_http_only: bool,
+    /// The revision that it was checked out from, in a race of two revisions. No study file says this.
+    pub revision: Option<record::Revision>,
     /// Names of services that must be ready first.
     pub services: Vec<Spanned<String>>,
     /// Where it listens.

@@ -86,6 +86,7 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         artefacts: artefacts(fields),
         collector: collector(fields),
         plain_http_only: fields.flag("tls").is_some_and(|tls| !tls.into_inner()),
+        revision: None,
         listen: values::listen(fields),
     }
 }

@@ -13,6 +13,7 @@ mod sweep;
 mod topology;
 
 pub use ad_hoc::{AdHoc, study_of};
+pub(crate) use paths::mark;
 pub use paths::{Places, record_path};
 pub use profiles::{Profile, ROOM};
 pub use resolve::{Purpose, Resolved, Setting, fresh_seed, resolve};

@@ -18,12 +18,14 @@ use super::profiles::{Profile, QUICK};
 use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
-use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError};
+use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError, YesNo};
 use crate::file::{self, Contender, Study, nearest, one_of, shown};
 use crate::prepare::Skipped;
 
 /// The name of the scenario in a study without scenarios.
 pub(super) const STEADY: &str = "steady";
+/// The name of the contender that is the baseline once more.
+const CONTROL: &str = "control";
 const ALPHA: f64 = 0.025;
 const MARGIN: f64 = 0.03;
 const READY: Duration = Duration::from_nanos(Method::READY_NS);
@@ -53,6 +55,8 @@ pub struct Setting {
     pub seed: u64,
     /// The default of `--cpu-latency`: the longest wake-up time of idle processors, in microseconds.
     pub cpu_latency_us: Option<u32>,
+    /// Whether this is a job of continuous integration: there, races of revisions have a control by default.
+    pub in_ci: bool,
 }
 
 /// The plan and its findings.
@@ -90,7 +94,12 @@ pub fn resolve(
     };
     let cores = setting.topology.spread(&pinning.server_cpus);
     let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
-    let method = method(choices, &contenders, &left_out, &scenarios, setting)?;
+    let controlled = match choices.method.control {
+        _ if purpose == Purpose::Check => false,
+        Some(typed) => typed == YesNo::Yes,
+        None => setting.in_ci && contenders.iter().any(|one| one.revision.is_some()),
+    };
+    let method = method(choices, &contenders, &left_out, &scenarios, controlled, setting)?;
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
     findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
     let work = setting.places.work(study);
@@ -102,7 +111,7 @@ pub fn resolve(
         work,
         services: services(study, &contenders),
         skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
-        contenders: contenders.into_iter().map(planned).collect(),
+        contenders: with_control(contenders.into_iter().map(planned).collect(), &method.baseline, controlled),
         probes: study.probes.iter().map(|probe| probe.contract.clone()).collect(),
         scenarios,
         method,
@@ -173,6 +182,27 @@ fn contenders<'s>(
     Err(UsageError::new(problem, remedy))
 }
 
+/// Adds the baseline once more as the control, in a race that has one.
+fn with_control(
+    mut planned: Vec<record::Contender>,
+    baseline: &str,
+    controlled: bool,
+) -> Vec<record::Contender> {
+    let name = unused(CONTROL, &planned);
+    let baseline = planned.iter().find(|one| one.name == baseline).filter(|_| controlled);
+    if let Some(control) = baseline.map(|one| record::Contender { name, control: true, ..one.clone() }) {
+        planned.push(control);
+    }
+    planned
+}
+
+/// The first of `name`, `name-2`, `name-3`, ... that no contender has.
+fn unused(name: &str, contenders: &[record::Contender]) -> String {
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
+    let mut free = names.filter(|name| contenders.iter().all(|one| one.name != *name));
+    free.next().unwrap_or_else(|| name.to_owned())
+}
+
 fn planned(contender: &Contender) -> record::Contender {
     record::Contender {
         name: contender.name.get_ref().clone(),
@@ -189,6 +219,8 @@ fn planned(contender: &Contender) -> record::Contender {
             .collector
             .as_ref()
             .map(|one| record::Collector { kind: one.kind, env: plain(&one.env) }),
+        revision: contender.revision.clone(),
+        control: false,
     }
 }
 
@@ -314,6 +346,7 @@ fn method(
     contenders: &[&Contender],
     left_out: &[&Skipped],
     scenarios: &[ScenarioPlan],
+    controlled: bool,
     setting: &Setting,
 ) -> Result<Method, UsageError> {
     let MethodChoices {
@@ -330,13 +363,13 @@ fn method(
     let looks = epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range));
     let longer_warmup = warmup.unwrap_or_default().saturating_sub(profile.warmup.1);
     let loaded = Duration::from_nanos(longest_ns).saturating_add(longer_warmup);
-    let usual_budget = profile.budget_for(contenders.len(), loaded, &looks);
+    let usual_budget = profile.budget_for(contenders.len() + usize::from(controlled), loaded, &looks);
     Ok(Method {
         profile: profile.name.into(),
         seed: typed_seed.unwrap_or(setting.seed),
         metric,
         baseline: baseline(given, contenders, left_out)?,
-        all_pairs: contenders.len() > 2 && given.is_none(),
+        all_pairs: contenders.len() > 2 && given.is_none() && !controlled,
         alpha: alpha.unwrap_or(ALPHA),
         margin: margin.unwrap_or(MARGIN),
         looks,

@@ -61,6 +61,7 @@ fn setting() -> Setting {
         places,
         seed: 42,
         cpu_latency_us: Some(0),
+        in_ci: false,
     }
 }
 
@@ -177,6 +178,7 @@ fn what_was_typed_comes_first() {
         warmup: Some(Duration::from_secs(3)),
         measure: Some(Duration::from_secs(8)),
         collectors: None,
+        control: None,
         hit_rate: Some(0.9),
     };
     let mut choices = Choices { method, ..Choices::default() };
