@@ -47,7 +47,7 @@ impl FromStr for GitRange {
             (None, None) => Self { base: text.to_owned(), head: None, since: true },
         };
         let sides = || [Some(&range.base), range.head.as_ref()].into_iter().flatten();
-        if sides().any(|side| side.trim().is_empty() || side.starts_with('-') || side.contains("..")) {
+        if sides().any(|side| side.trim().is_empty() || side.starts_with(['-', '.']) || side.contains("..")) {
             return Err(
                 "write BASE..HEAD, or BASE to race the working tree against it; for example main".into()
             );
