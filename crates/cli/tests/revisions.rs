@@ -76,11 +76,11 @@ impl Service {
     }
 }
 
-/// The median latency of a contender, in milliseconds. It counts all epochs, also those that other programs disturbed.
-fn median_ms(document: &Value, contender: &str) -> f64 {
+/// How long a contender's start took until its first answer, in milliseconds. Other programs can only make it longer.
+fn cold_start_ms(document: &Value, contender: &str) -> f64 {
     let results = document["scenarios"][0]["results"].as_array().unwrap();
     let result = results.iter().find(|one| one["contender"] == contender).unwrap();
-    result["latency_ns"]["p50"].as_f64().unwrap() / 1e6
+    result["cold_start_ns"].as_f64().unwrap() / 1e6
 }
 
 fn names(document: &Value) -> Vec<&str> {
@@ -90,15 +90,14 @@ fn names(document: &Value) -> Vec<&str> {
 #[test]
 fn the_working_tree_races_against_main_with_a_control() {
     let (service, _turn) = (Service::new(), turn());
-    service.write("options", "--delay-ms 40");
+    service.write("options", "--delay-ms 60");
     let before = service.git(&["status", "--porcelain"]);
     let race = service.race("main", &["--control", "--json", "../race.json", "--fail-if", "slower by 50%"]);
     let outcome = race.run();
     let document = service.document();
     let main = format!("main@{}", &service.git(&["rev-parse", "main"])[..7]);
     assert_eq!(names(&document), [&main, "working-tree", "control"], "{outcome}");
-    assert!(median_ms(&document, "working-tree") >= 40.0, "{outcome}");
-    assert!(median_ms(&document, &main) < median_ms(&document, "working-tree"), "{outcome}");
+    assert!(cold_start_ms(&document, "working-tree") >= 60.0, "{outcome}");
     let commands: Vec<&Value> =
         document["contenders"].as_array().unwrap().iter().map(|one| &one["command"]).collect();
     assert_eq!(commands[0], commands[2], "the control is the baseline once more");
@@ -174,7 +173,7 @@ fn an_interrupted_race_of_uncommitted_changes_goes_on() {
     hold.let_go();
     service.kit.assert_nothing_left();
     // The working tree may change in between: what was raced is kept.
-    service.write("options", "--delay-ms 700");
+    service.write("options", "--delay-ms 20000");
     assert!(wait_until(Duration::from_secs(5), || !service.left().is_empty()));
     let resume = ["race", "--resume", "../r.jsonl", "--json", "../race.json"];
     let cache = service.kit.path().join("cache");
@@ -182,6 +181,7 @@ fn an_interrupted_race_of_uncommitted_changes_goes_on() {
     let document = service.document();
     assert_eq!(document["complete"], true, "{resumed}");
     assert!(names(&document).contains(&"working-tree"));
-    assert!(median_ms(&document, "working-tree") < 700.0, "what was raced is not what changed in between");
+    let start = cold_start_ms(&document, "working-tree");
+    assert!(start < 20_000.0, "what was raced is not what changed in between: {start}");
     assert_eq!(service.left(), Vec::<PathBuf>::new());
 }

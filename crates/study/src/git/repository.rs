@@ -139,7 +139,7 @@ impl Repository {
         ]))?);
         let split = run(self::git(&self.top).args(["rev-parse", "--shared-index-path"]))?;
         if split.is_empty() && own.is_file() {
-            fs::copy(&own, index).map_err(io_at(index))?;
+            copy_with_time(&own, index).map_err(io_at(index))?;
         } else {
             run(git().args(["read-tree", head]))?;
         }
@@ -259,6 +259,13 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+/// Copies an index. Git looks into a file again if it changed as late as the index did, so the copy keeps the index's time.
+fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    let changed = fs::metadata(from)?.modified()?;
+    fs::File::options().write(true).open(to)?.set_modified(changed)
 }
 
 /// An error if a file of Git LFS has no content.

@@ -429,3 +429,50 @@ fn a_scenario_is_over_tls_and_a_contender_may_have_none() {
     let plain: Vec<bool> = plan.contenders.iter().map(|one| one.plain_http_only).collect();
     assert_eq!((over_tls, plain), (vec![false, true], vec![false, false, true]));
 }
+
+#[test]
+fn the_control_is_the_baseline_once_more() {
+    let mut choices = Choices::default();
+    let names = |plan: &Plan| plan.contenders.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+    let without = resolved(&choices).unwrap();
+    choices.method.control = Some(YesNo::Yes);
+    let plan = resolved(&choices).unwrap();
+    let control = plan.control().unwrap();
+    assert_eq!(control.name, "control");
+    assert_eq!(control.command, plan.contenders[0].command);
+    assert_eq!(names(&plan)[..names(&without).len()], names(&without));
+    assert!(!plan.method.all_pairs, "each contender is compared with the baseline");
+    let checked = resolve(&study(), &[], &choices, Purpose::Check, &setting()).unwrap().plan;
+    assert!(checked.control().is_none(), "a check measures nothing");
+
+    let mut study = study();
+    study.contenders[1].name = toml::Spanned::new(0..0, "control".into());
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    assert_eq!(plan.control().unwrap().name, "control-2");
+}
+
+#[test]
+fn a_race_of_revisions_has_a_control_in_continuous_integration() {
+    let mut study = study();
+    let has_control = |study: &Study, in_ci: bool, typed: Option<YesNo>| {
+        let mut choices = Choices::default();
+        choices.method.control = typed;
+        let setting = Setting { in_ci, ..setting() };
+        resolve(study, &[], &choices, Purpose::Race, &setting).unwrap().plan.control().is_some()
+    };
+    assert!(!has_control(&study, true, None), "not a race of revisions");
+    study.contenders[0].revision = Some(record::Revision {
+        name: "main".into(),
+        commit: "0".into(),
+        subject: "first".into(),
+        uncommitted: false,
+        repository: "/r".into(),
+        checkout: "/c".into(),
+        folder: "/c/tree".into(),
+        contender: "a".into(),
+        build: None,
+    });
+    assert!(has_control(&study, true, None));
+    assert!(!has_control(&study, false, None));
+    assert!(!has_control(&study, true, Some(YesNo::No)));
+}
