@@ -69,8 +69,8 @@ pub struct Checkouts {
     made: Vec<Made>,
     /// Whether the race may go on later.
     resumable: bool,
-    /// Locked as long as this lives.
-    _lock: File,
+    /// Held as long as this lives.
+    _lock: Lock,
 }
 
 impl Checkouts {
@@ -82,7 +82,7 @@ impl Checkouts {
     fn at(root: PathBuf, top: &Path, progress: Progress<'_>) -> Result<Self, GitError> {
         // It may be below `/tmp`, where other users must not be able to change what is started.
         DirBuilder::new().recursive(true).mode(0o700).create(&root).map_err(io_at(&root))?;
-        let lock = locked(&root).map_err(io_at(&root))?.ok_or_else(|| GitError::Busy(top.to_owned()))?;
+        let lock = Lock::take(&root).map_err(io_at(&root))?.ok_or_else(|| GitError::Busy(top.to_owned()))?;
         for finding in sweep(&root) {
             progress(&format!("note: {}", finding.message));
         }
@@ -211,7 +211,7 @@ pub fn remove_leftovers(places: &Places) -> Vec<Finding> {
     let Ok(roots) = fs::read_dir(folder(places)) else { return Vec::new() };
     let mut findings = Vec::new();
     for root in roots.flatten().map(|entry| entry.path()) {
-        if let Ok(Some(_lock)) = locked(&root) {
+        if let Ok(Some(_lock)) = Lock::take(&root) {
             findings.extend(sweep(&root));
         }
     }
@@ -261,13 +261,26 @@ fn folder(places: &Places) -> PathBuf {
     }
 }
 
-/// The lock on a folder; none if another process has it.
-fn locked(root: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).truncate(false).write(true).open(root.join(LOCK))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
+/// The lock on a repository's folder.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Lock {
+    /// Takes it; none if another process has it.
+    fn take(root: &Path) -> io::Result<Option<Self>> {
+        let file = File::options().create(true).truncate(false).write(true).open(root.join(LOCK))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child that is just being started may still share the open file, so closing it is not enough.
+        let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
