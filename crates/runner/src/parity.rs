@@ -128,7 +128,11 @@ impl Contract {
         self.question(self.probes.first().map(|(probe, _)| probe))
     }
 
-    fn question(&self, probe: Option<&Probe>) -> Result<Question, RequestError> {
+    /// A probe's request; `GET /` without a probe.
+    ///
+    /// # Errors
+    /// When it cannot be written as an HTTP request.
+    pub(crate) fn question(&self, probe: Option<&Probe>) -> Result<Question, RequestError> {
         Ok(Question { tls: self.tls.clone(), ..question(probe)? })
     }
 
@@ -379,7 +383,7 @@ impl Parity {
 }
 
 /// Decodes an answer's body. Returns the body as it was sent, if it was encoded.
-fn decode(answer: &mut Answer) -> Option<Vec<u8>> {
+pub(crate) fn decode(answer: &mut Answer) -> Option<Vec<u8>> {
     let encoding = encoding::of(answer)?;
     let plain = encoding::decoded(Some(&encoding), &answer.body).into_owned();
     Some(std::mem::replace(&mut answer.body, plain))

@@ -63,6 +63,9 @@ pub enum RaceError {
     /// A service did not start.
     #[error("service: {0}")]
     Service(StartError),
+    /// A contender did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
     /// The certificate for contenders that speak TLS could not be created.
     #[error(transparent)]
     Certificate(#[from] AuthorityError),
@@ -644,4 +647,4 @@ pub fn spent_ns(record: &Record, scenario: &str) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -15,7 +15,7 @@ use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
 const MS: u64 = 1_000_000;
 
 /// A race of these contenders with closed load: slices of 100 ms, two rounds, at least three epochs and at most six.
-fn plan(folder: &Path, names: &[&str]) -> Plan {
+pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
     let contender = |name: &&str| Contender {
         name: (*name).into(),
         command: format!("exec {name}"),

@@ -31,6 +31,7 @@ pub use model::{
     Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Scenario, Service, Study, Sweep,
 };
 pub use objective::objective;
+pub(crate) use parts::default_name;
 pub use values::{is_token, path_problem};
 pub use words::{nearest, one_of, shown};
 
