@@ -15,5 +15,5 @@ mod topology;
 pub use ad_hoc::{AdHoc, study_of};
 pub use paths::{Places, record_path};
 pub use profiles::{Profile, ROOM};
-pub use resolve::{Purpose, Resolved, Setting, fresh_seed, resolve};
+pub use resolve::{LEFT_OUT, Purpose, Resolved, Setting, fresh_seed, resolve};
 pub use topology::{Topology, is_narrowed};
