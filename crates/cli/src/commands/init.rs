@@ -14,9 +14,8 @@ use deadheat_load::Answer;
 use deadheat_report::plain;
 use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, RaceError, observe};
 use deadheat_study::choices::UsageError;
-use deadheat_study::draft::openapi::described;
 use deadheat_study::draft::{
-    Body, Contract, Draft, DraftContender, DraftProbe, DraftRequest, LeftOut, SeenLoad,
+    Body, Contract, Draft, DraftContender, DraftProbe, DraftRequest, LeftOut, SeenLoad, requests_of,
 };
 use deadheat_study::file::{self as study, shown};
 use deadheat_study::plan::{Places, Purpose, Setting, Topology, fresh_seed, resolve};
@@ -101,22 +100,12 @@ impl Sources {
         let typed = asked.requests.len();
         let mut sources = Self { requests: asked.requests.clone(), typed, left_out: Vec::new() };
         for path in &flags.from {
-            let shown = path.display();
-            let wrong = |problem: String| {
-                let remedy = "name an OpenAPI 3 description in YAML or JSON, or name the requests with --url";
-                UsageError::new(format!("--from {shown}: {problem}"), remedy)
+            let wrong = |problem: String, remedy: String| {
+                UsageError::new(format!("--from {}: {problem}", path.display()), remedy)
             };
-            let bytes = fs::read(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
-            let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".into()))?;
-            let found = described(&text).map_err(|error| wrong(error.to_string()))?;
-            if found.requests.is_empty() {
-                let left_out: Vec<String> = found
-                    .left_out
-                    .iter()
-                    .map(|one| format!("\n  {}: {}", study::shown(&one.what), one.why))
-                    .collect();
-                return Err(wrong(format!("no operation of it can be requested{}", left_out.concat())));
-            }
+            let content = fs::read(path)
+                .map_err(|error| wrong(format!("cannot read it: {error}"), "name a file that can be read".into()))?;
+            let found = requests_of(path, &content).map_err(|error| wrong(error.to_string(), error.remedy()))?;
             sources.left_out.extend(found.left_out);
             for request in found.requests {
                 sources.add(request, flags);

@@ -3,7 +3,6 @@
 //! Owns: the way from a plan to its results. Must not know: which races to run.
 
 use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use deadheat_analysis::{Comparison, ContenderResult, Report};

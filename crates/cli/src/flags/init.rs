@@ -16,6 +16,7 @@ Examples:
   deadheat init 'npm start' --url 'http://127.0.0.1:{port}/api/items'
   deadheat init './server --port {port}' --url 'http://127.0.0.1:{port}/' --url 'http://127.0.0.1:{port}/search?q=a'
   deadheat init 'npm start' --from openapi.yaml -H 'authorization: Bearer TOKEN'
+  deadheat init 'npm start' --from access.log
 
 deadheat starts the service twice, sends each request several times, loads the service for a moment, and writes what the answers have in common into study.toml. It tells the command its port in the environment variable PORT, and replaces {port} in the command. For a service that always listens on the same port, write that port in the URL.
 
@@ -31,7 +32,7 @@ pub(crate) struct InitFlags {
     /// URL to request, http or https; {port} is the service's port; repeatable [default: http://127.0.0.1:{port}/]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Vec<String>,
-    /// Take the requests from this OpenAPI 3 description (YAML or JSON); repeatable
+    /// Take the requests from this OpenAPI 3 description, access log or HAR file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
     /// Header of every request, such as 'accept: text/html'; repeatable

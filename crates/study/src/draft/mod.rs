@@ -4,15 +4,18 @@
 //! service is started and asked, where the file goes.
 
 mod contract;
-pub mod openapi;
+mod openapi;
 mod pattern;
 mod quote;
+mod sources;
 
 use std::collections::BTreeSet;
 
 use deadheat_record::{Experiment, Metric};
 
 pub use contract::{Body, Changing, Contract};
+pub use openapi::OpenApiError;
+pub use sources::{Found, SourceError, requests_of};
 
 use crate::plan::{QUICK, in_reach};
 use contract::grouped;

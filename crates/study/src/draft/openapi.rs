@@ -4,26 +4,17 @@
 
 use serde_json::Value;
 
-use super::{DraftRequest, LeftOut};
+use super::{DraftRequest, Found, LeftOut};
 use crate::file::{is_token, path_problem};
 
 /// The most requests that are taken from a description.
-pub const MOST_REQUESTS: usize = 30;
+const MOST_REQUESTS: usize = 30;
 /// Operations that may change data.
 const CHANGING: [&str; 4] = ["post", "put", "patch", "delete"];
 /// Headers that other parts of a description describe.
 const OTHERWISE: [&str; 3] = ["accept", "content-type", "authorization"];
 /// The most references that follow one another.
 const MOST_REFERENCES: usize = 20;
-
-/// The requests of a description.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Described {
-    /// The requests, in the order of the description.
-    pub requests: Vec<DraftRequest>,
-    /// Operations that are not among them, and why.
-    pub left_out: Vec<LeftOut>,
-}
 
 /// Why a file is not a description that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,14 +33,19 @@ pub enum OpenApiError {
     NoPaths,
 }
 
-/// Reads a description in YAML or JSON.
+/// Reads a description in YAML or JSON. It may have no request.
 ///
 /// # Errors
 /// See [`OpenApiError`].
-pub fn described(text: &str) -> Result<Described, OpenApiError> {
+pub(super) fn described(text: &str) -> Result<Found, OpenApiError> {
     let document: Value = match serde_json::from_str(text) {
         Ok(document) => document,
-        Err(_) => serde_saphyr::from_str(text).map_err(|error| OpenApiError::Syntax(error.to_string()))?,
+        Err(_) => {
+            // As in YAML 1.2, `y` and `no` are texts.
+            let options = serde_saphyr::options! { strict_booleans: true };
+            let read = serde_saphyr::from_str_with_options(text, options);
+            read.map_err(|error| OpenApiError::Syntax(error.to_string()))?
+        }
     };
     let version = |key: &str| document.get(key).map(|version| value_text(version).unwrap_or_default());
     match (version("openapi"), version("swagger")) {
@@ -59,7 +55,7 @@ pub fn described(text: &str) -> Result<Described, OpenApiError> {
     }
     let paths = document.get("paths").and_then(Value::as_object).ok_or(OpenApiError::NoPaths)?;
     let description = Description { document: &document };
-    let mut described = Described { requests: Vec::new(), left_out: Vec::new() };
+    let mut described = Found { requests: Vec::new(), left_out: Vec::new() };
     let mut changing = 0;
     let mut further = 0;
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
