@@ -28,7 +28,7 @@ pub(crate) use compare::CompareFlags;
 pub(crate) use doctor::DoctorFlags;
 pub(crate) use init::{Asked, InitFlags};
 pub(crate) use input::Input;
-pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
+pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, LogFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
 pub(crate) use output::Output;
 pub(crate) use report::ReportFlags;

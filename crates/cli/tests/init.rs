@@ -41,12 +41,16 @@ fn the_requests_come_from_files_too() {
         "openapi: 3.0.0\npaths:\n  /items/{id}:\n    get:\n      parameters: [{ name: id, in: path, example: 7 }]\n  \
          /orders/{id}:\n    get:\n      parameters: [{ name: id, in: path }]\n",
     );
-    let line = "127.0.0.1 - - [25/Nov/2026:17:58:01 +0000] \"GET /often HTTP/1.1\" 200 612 \"-\" \"curl/8\"\n";
+    let line =
+        "127.0.0.1 - - [25/Nov/2026:17:58:01 +0000] \"GET /often HTTP/1.1\" 200 612 \"-\" \"curl/8\"\n";
     kit.file("access.log", line.repeat(3));
     let outcome = init(&kit, &["--from", "api.yaml", "--from", "access.log", "-o", "made.toml"], &["--json"]);
     outcome.assert_status(0).assert_stdout_has("GET /items/7: 200").assert_stdout_has("give it an `example`");
     let text = std::fs::read_to_string(kit.path().join("made.toml")).unwrap();
-    assert!(text.contains("# 3 of the 3 requests in access.log") && text.contains("# - GET /orders/{id}"), "{text}");
+    assert!(
+        text.contains("# 3 of the 3 requests in access.log") && text.contains("# - GET /orders/{id}"),
+        "{text}"
+    );
     kit.deadheat(["check", "made.toml", "--ready-timeout", "60s"]).run().assert_status(0);
     kit.file("broken.log", "a\nb\nc\nd\n");
     let outcome = init(&kit, &["--from", "broken.log", "--force"], &[]);

@@ -16,7 +16,7 @@ use crate::authority::Authority;
 use crate::check::values;
 use crate::events::{Event, Observer};
 use crate::launcher::{Launcher, ReadyContender, Until, fresh_logs, stop_all};
-use crate::loaded::LoadedContender;
+use crate::loaded::{LoadedContender, Sent, SliceStart};
 use crate::parity::{Contract, decode};
 use crate::race::{Place, RaceError};
 
@@ -62,7 +62,8 @@ pub fn observe(
     let failed = |path: &PathBuf, source| RaceError::Folder { path: path.clone(), source };
     fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
     std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
-    let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
+    let contract =
+        Contract::new(&plan.probes, place.recordings, Duration::from_nanos(plan.method.timeout_ns))?;
     let authority = Authority::of(plan)?;
     let contract = match &authority {
         Some(authority) => contract.over(authority.settings()),
@@ -70,7 +71,7 @@ pub fn observe(
     };
     let mut values = values(plan);
     values.extend(authority.iter().flat_map(Authority::values));
-    let Place { host, generator, clock } = place;
+    let Place { host, generator, clock, .. } = place;
     let request = contract.first_request()?;
     let launcher =
         Launcher { plan, host, generator, clock, logs, contract: &contract, request, values, stopped };
@@ -149,7 +150,7 @@ impl Observation<'_> {
         for _ in 0..times {
             for (probe, seen) in self.launcher.plan.probes.iter().zip(&mut self.observed.probes) {
                 let Ok(starts) = seen else { continue };
-                let question = contract.question(Some(probe))?;
+                let question = contract.question_of(probe)?;
                 let Some(answers) = self.launcher.ask_all(&[address], &question, timeout) else {
                     return Err(StartError::Interrupted.into());
                 };
@@ -182,8 +183,15 @@ impl Observation<'_> {
         };
         let tls = self.launcher.contract.tls().cloned();
         let generator = self.launcher.generator;
-        let opened =
-            LoadedContender::open(generator, runner, &scenario, plan, requests, tls, plan.method.seed);
+        let opened = LoadedContender::open(
+            generator,
+            runner,
+            &scenario,
+            plan,
+            Sent { requests, times: None },
+            tls,
+            plan.method.seed,
+        );
         let mut loaded = match opened {
             Ok(loaded) => loaded,
             Err(failure) => {
@@ -191,7 +199,9 @@ impl Observation<'_> {
                 return Ok((runner, Err(with_causes(&error))));
             }
         };
-        let rate = loaded.slice(WARMUP, 0).and_then(|_| loaded.slice(MEASURED, 0));
+        let rate = loaded
+            .slice(WARMUP, SliceStart::Position(0))
+            .and_then(|_| loaded.slice(MEASURED, SliceStart::Position(0)));
         let rate = match rate {
             Ok(tally) => tally.rate_per_s().ok_or_else(|| "no answer came in time".to_owned()),
             Err(error) => Err(with_causes(&error)),
@@ -207,7 +217,7 @@ impl Observation<'_> {
             if seen.is_err() {
                 continue;
             }
-            let question = self.launcher.contract.question(Some(probe)).map_err(|error| error.to_string())?;
+            let question = self.launcher.contract.question_of(probe).map_err(|error| error.to_string())?;
             let expect = Expectation { status: StatusRule::Any, body: BodyRule::Any };
             let weight =
                 weights.iter().find(|share| share.probe == probe.name).map_or(1, |share| share.weight);

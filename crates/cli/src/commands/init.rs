@@ -12,7 +12,7 @@ use deadheat_host::process::StartError;
 use deadheat_host::process::run::RunId;
 use deadheat_load::Answer;
 use deadheat_report::plain;
-use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, RaceError, observe};
+use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, RaceError, Recordings, observe};
 use deadheat_study::choices::UsageError;
 use deadheat_study::draft::{
     Body, Contract, Draft, DraftContender, DraftProbe, DraftRequest, LeftOut, SeenLoad, requests_of,
@@ -103,9 +103,11 @@ impl Sources {
             let wrong = |problem: String, remedy: String| {
                 UsageError::new(format!("--from {}: {problem}", path.display()), remedy)
             };
-            let content = fs::read(path)
-                .map_err(|error| wrong(format!("cannot read it: {error}"), "name a file that can be read".into()))?;
-            let found = requests_of(path, &content).map_err(|error| wrong(error.to_string(), error.remedy()))?;
+            let content = fs::read(path).map_err(|error| {
+                wrong(format!("cannot read it: {error}"), "name a file that can be read".into())
+            })?;
+            let found =
+                requests_of(path, &content).map_err(|error| wrong(error.to_string(), error.remedy()))?;
             sources.left_out.extend(found.left_out);
             for request in found.requests {
                 sources.add(request, flags);
@@ -184,6 +186,7 @@ fn observed(
         host: &LocalHost { run: &RunId::current(), hierarchy: &hierarchy },
         generator: &LocalGenerator,
         clock: &SystemClock::start(),
+        recordings: &Recordings::new(),
     };
     let stopped = || interrupt.asked();
     let done = observe(&plan, temporary.path().join("logs"), place, &stopped, &mut Notes(console));

@@ -14,7 +14,7 @@ use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
 use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, LocalGenerator, Place, Race};
+use deadheat_runner::{Finish, LocalGenerator, Place, Race, Recordings};
 use jiff::Zoned;
 
 use super::Failure;
@@ -29,6 +29,7 @@ use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, Study};
 use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
 use deadheat_study::prepare::{self, Changed};
+use deadheat_study::traffic;
 
 /// Races and shows the result.
 pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -48,6 +49,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         }
         Input::Resume(path) => resumed(&path, &flags.fail_if, console, &run, &hierarchy)?,
     };
+    let recordings = recordings(&stage.record.plan)?;
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
         _ => None,
@@ -71,6 +73,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             host: &LocalHost { run: &run, hierarchy: &hierarchy },
             generator: &LocalGenerator,
             clock: &SystemClock::start(),
+            recordings: &recordings,
         },
     };
     let finish = race.go();
@@ -171,6 +174,9 @@ fn fresh(
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
+    resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
+        console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+    });
     let left = tell_leftovers(hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let interrupt = Interrupt::listen()?;
@@ -183,6 +189,12 @@ fn fresh(
         stage.record.apply(line);
     }
     Ok(stage)
+}
+
+/// Reads the recorded traffic of a plan's probes.
+pub(super) fn recordings(plan: &Plan) -> Result<Recordings, UsageError> {
+    traffic::recordings(plan)
+        .map_err(|error| UsageError::new(lines_plain(&error.to_string()), error.source.remedy()))
 }
 
 /// Reports what earlier runs left behind. Returns findings for the record.
@@ -286,6 +298,7 @@ fn as_begun(
         let problem = format!("the record's dataset {} is gone", dataset.display());
         return Err(refused(problem, "race the study again; that makes a new dataset"));
     }
+    recordings(plan)?;
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
         let problem =
             format!("the race started on another machine, or on this one with other settings: {other}");

@@ -89,7 +89,9 @@ fn log_format(path: &Path, content: &[u8]) -> Option<LogFormat> {
     let text = String::from_utf8_lossy(&content[..content.len().min(1 << 16)]);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_described = lines.clone().any(|line| line.starts_with("openapi:") || line.starts_with("swagger:"));
-    let is_object = lines.next().is_some_and(|line| serde_json::from_str::<BTreeMap<String, serde_json::Value>>(line).is_ok());
+    let is_object = lines
+        .next()
+        .is_some_and(|line| serde_json::from_str::<BTreeMap<String, serde_json::Value>>(line).is_ok());
     match end.as_deref() {
         Some("har") => Some(LogFormat::Har),
         Some("jsonl" | "ndjson") => Some(LogFormat::Json),
@@ -114,7 +116,11 @@ fn frequent(traffic: &RecordedTraffic, name: &str) -> Found {
                 HEADERS.contains(&header.as_str()) || header.starts_with("x-")
             };
             let headers = request.headers.iter().filter(kept).cloned().collect();
-            let draft = DraftRequest { method: request.method.clone(), headers, ..DraftRequest::get(&request.target) };
+            let draft = DraftRequest {
+                method: request.method.clone(),
+                headers,
+                ..DraftRequest::get(&request.target)
+            };
             known.push((draft, 0));
         }
         known[place].1 += count;
@@ -125,24 +131,39 @@ fn frequent(traffic: &RecordedTraffic, name: &str) -> Found {
     let rest = known.split_off(known.len().min(MOST_FREQUENT));
     let most = known.first().map_or(1, |(_, count)| *count).max(1);
     let requests = known.into_iter().map(|(request, count)| {
-        let scaled = if most > u64::from(MOST_WEIGHT) { count * u64::from(MOST_WEIGHT) / most } else { count };
-        let origin = format!("{} of the {} requests in {name}", grouped(count as usize), grouped(total as usize));
-        DraftRequest { weight: u32::try_from(scaled).unwrap_or(MOST_WEIGHT).max(1), origin: Some(origin), ..request }
+        let scaled =
+            if most > u64::from(MOST_WEIGHT) { count * u64::from(MOST_WEIGHT) / most } else { count };
+        let origin =
+            format!("{} of the {} requests in {name}", grouped(count as usize), grouped(total as usize));
+        DraftRequest {
+            weight: u32::try_from(scaled).unwrap_or(MOST_WEIGHT).max(1),
+            origin: Some(origin),
+            ..request
+        }
     });
     let requests = requests.collect();
     let mut left_out: Vec<LeftOut> = Vec::new();
     if !rest.is_empty() {
         let lines: u64 = rest.iter().map(|(_, count)| count).sum();
         let what = format!("{} further paths of {name}", grouped(rest.len()));
-        let why = format!("a draft takes the {MOST_FREQUENT} most frequent; the others have {} requests", grouped(lines as usize));
+        let why = format!(
+            "a draft takes the {MOST_FREQUENT} most frequent; the others have {} requests",
+            grouped(lines as usize)
+        );
         left_out.push(LeftOut { what, why });
     }
     for (reason, count) in &traffic.contents.left_out {
-        left_out.push(LeftOut { what: format!("{} lines of {name}", grouped(*count as usize)), why: reason.clone() });
+        left_out.push(LeftOut {
+            what: format!("{} lines of {name}", grouped(*count as usize)),
+            why: reason.clone(),
+        });
     }
     if traffic.contents.broken > 0 {
-        let each: Vec<String> =
-            traffic.broken.iter().map(|one| format!("line {}: {}: `{}`", one.line, one.problem, one.text)).collect();
+        let each: Vec<String> = traffic
+            .broken
+            .iter()
+            .map(|one| format!("line {}: {}: `{}`", one.line, one.problem, one.text))
+            .collect();
         let what = format!("{} lines of {name}", grouped(traffic.contents.broken as usize));
         left_out.push(LeftOut { what, why: format!("they cannot be read; {}", each.join("; ")) });
     }
@@ -164,15 +185,24 @@ mod tests {
         log += &line("POST /p7 HTTP/1.1", 200);
         log += "nonsense\n";
         let found = requests_of(Path::new("logs/access.log"), log.as_bytes()).unwrap();
-        let first: Vec<(&str, u32)> = found.requests.iter().take(2).map(|one| (one.path.as_str(), one.weight)).collect();
+        let first: Vec<(&str, u32)> =
+            found.requests.iter().take(2).map(|one| (one.path.as_str(), one.weight)).collect();
         assert_eq!((first, found.requests.len()), (vec![("/p7", 5), ("/p0", 1)], MOST_FREQUENT));
         assert_eq!(found.requests[0].origin.as_deref(), Some("5 of the 16 requests in access.log"));
-        let left_out: Vec<String> = found.left_out.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
-        for (one, start) in left_out.iter().zip(["2 further paths", "1 lines of access.log: method POST", "1 lines of access.log: they cannot be read; line 18"]) {
+        let left_out: Vec<String> =
+            found.left_out.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+        for (one, start) in left_out.iter().zip([
+            "2 further paths",
+            "1 lines of access.log: method POST",
+            "1 lines of access.log: they cannot be read; line 18",
+        ]) {
             assert!(one.starts_with(start), "{left_out:#?}");
         }
         let error = requests_of(Path::new("x.log"), b"a\nb\nc\nd\n").unwrap_err();
-        assert!(error.to_string().contains("4 of 4 lines are broken") && error.to_string().contains("line 3"), "{error}");
+        assert!(
+            error.to_string().contains("4 of 4 lines are broken") && error.to_string().contains("line 3"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -185,7 +215,8 @@ mod tests {
                 "response": {"status": status}
             })
         };
-        let entries = [entry("http://h.test/a?b=c", 200), entry("ws://h.test/s", 101), entry("http://h.test/f", 0)];
+        let entries =
+            [entry("http://h.test/a?b=c", 200), entry("ws://h.test/s", 101), entry("http://h.test/f", 0)];
         let har = serde_json::json!({"log": {"entries": entries}}).to_string();
         let found = requests_of(Path::new("session.json"), har.as_bytes()).unwrap();
         assert_eq!(found.requests.len(), 1);
