@@ -7,6 +7,7 @@ mod audit;
 mod compare;
 mod doctor;
 mod fail_if;
+mod init;
 mod input;
 mod load;
 mod null;
@@ -26,8 +27,9 @@ use deadheat_study::values::{self, Header};
 pub(crate) use audit::AuditFlags;
 pub(crate) use compare::CompareFlags;
 pub(crate) use doctor::DoctorFlags;
+pub(crate) use init::{Asked, InitFlags};
 pub(crate) use input::Input;
-pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
+pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, LogFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
 pub(crate) use output::Output;
 pub(crate) use report::ReportFlags;
@@ -37,6 +39,7 @@ Examples:
   deadheat race --url 'http://127.0.0.1:{port}/' 'node a.mjs' 'bun b.ts'
   deadheat race studies/trending --only bun,node26 --scenario steady
   deadheat race --git main --build 'npm ci' 'node server.js'
+  deadheat init 'npm start' --url 'http://127.0.0.1:{port}/api/items'
   deadheat check studies/trending
   deadheat load -r 2000 http://127.0.0.1:8080/x
   deadheat report trending.jsonl --html trending.html
@@ -63,6 +66,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Race a study, or commands that each start a server
     Race(Box<RaceFlags>),
+    /// Write a study from a command that starts your service and the URLs to request from it
+    Init(InitFlags),
     /// Check that all contenders of a study give the same answers; measure nothing
     Check(CheckFlags),
     /// Load one server and report rates and latencies: the load generator alone

@@ -12,6 +12,7 @@ mod compare;
 mod docs;
 mod doctor;
 mod house;
+mod init;
 mod keeper;
 mod kept;
 mod killed;

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use deadheat_record::{Contender, Plan};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::process;
+
 /// How many of a command's last lines are shown when it fails.
 const TAIL_LINES: usize = 10;
 /// How many characters of a command are shown in messages.
@@ -87,14 +89,35 @@ impl ShellCommand {
         self.shell()?.spawn()?.wait()
     }
 
+    /// Like [`Self::new`], for a command that runs beside services: all their values are known.
+    pub fn beside_services(
+        command: &str,
+        folder: &Path,
+        env: &BTreeMap<String, String>,
+        values: &BTreeMap<String, String>,
+        log: PathBuf,
+    ) -> Self {
+        let own = env.iter().map(|(name, value)| (name.clone(), process::fill(value, values)));
+        let given =
+            values.iter().map(|(name, value)| (name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
+        let env = own.chain(given).collect();
+        Self { command: process::fill(command, values), folder: folder.to_owned(), env, log }
+    }
+
     /// Runs it in a separate process group, and kills that group after `limit`; returns none in that case.
     pub fn run_within(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+        self.run_until(limit, &|| false)
+    }
+
+    /// Runs it in a separate process group, and kills that group after `limit` or as soon as `stopped` returns true; returns none in that
+    /// case.
+    pub fn run_until(&self, limit: Duration, stopped: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
         let mut child = self.shell()?.process_group(0).spawn()?;
         let begin = Instant::now();
         let ended = loop {
             match child.try_wait()? {
                 Some(status) => break Some(status),
-                None if begin.elapsed() >= limit => break None,
+                None if begin.elapsed() >= limit || stopped() => break None,
                 None => std::thread::sleep(GLANCE),
             }
         };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Collector, Experiment, Metric, Objective, Pinning, Rung, Slices, SweepPoint};
+use crate::{Claim, Collector, Experiment, Metric, Objective, Pinning, RequestLog, Rung, Slices, SweepPoint};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -204,6 +204,9 @@ pub struct Service {
     /// A shell command that succeeds when the service is ready. deadheat runs it as soon as the service accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
+    /// A shell command that runs before each epoch, while the service is up and no contender is, and brings its data back to the same state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
     /// How deadheat stops it.
     #[serde(default, skip_serializing_if = "Ending::is_usual")]
     pub ending: Ending,
@@ -238,6 +241,8 @@ pub enum StatusRule {
     Success,
     /// Exactly one of these.
     OneOf(Vec<u16>),
+    /// Any within one of these ranges, both ends included.
+    Within(Vec<(u16, u16)>),
 }
 
 impl StatusRule {
@@ -249,6 +254,7 @@ impl StatusRule {
         match self {
             Self::Success => Self::SUCCESS.contains(&status),
             Self::OneOf(list) => list.contains(&status),
+            Self::Within(ranges) => ranges.iter().any(|(from, to)| (*from..=*to).contains(&status)),
         }
     }
 }
@@ -265,6 +271,9 @@ pub struct Probe {
     /// All request targets if the probe stands for several; `path` is the first of them. Empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+    /// The recorded requests that the probe stands for, if there are any. Then `method` and `path` are those of the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<RequestLog>,
     /// Request headers.
     #[serde(default)]
     pub request_headers: BTreeMap<String, String>,
@@ -392,12 +401,36 @@ pub struct Traffic {
     /// Whether there is no warm-up, so that a contender's first seconds under load are measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold: bool,
+    /// The order of recorded requests. Default: as they were recorded, one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// Whether contenders are accessed over TLS, also in scenarios without a load. deadheat makes their certificate for the race.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tls: bool,
 }
 
+/// How recorded requests are sent again, other than one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replay {
+    /// In a random order, each as often as it was recorded.
+    Random,
+    /// When they were recorded: an open load, whose mean rate is in `shape`.
+    Timing {
+        /// How many times as fast as recorded.
+        speed: f64,
+    },
+}
+
 impl Traffic {
+    /// How many times as fast as recorded the requests are due; none if they have no recorded timing.
+    pub fn speed(&self) -> Option<f64> {
+        match self.replay {
+            Some(Replay::Timing { speed }) => Some(speed),
+            Some(Replay::Random) | None => None,
+        }
+    }
+
     /// Whether all properties have their defaults.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()

@@ -105,6 +105,7 @@ impl EpochRun<'_> {
         observer: &mut dyn Observer,
         value: &dyn Fn(usize) -> Result<ContenderEpoch, EpochError>,
     ) -> Result<Epoch, EpochError> {
+        self.reset_services()?;
         let clock = self.launcher.clock;
         let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
         let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();

@@ -15,7 +15,7 @@ use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
 use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, LocalGenerator, Place, Race};
+use deadheat_runner::{Finish, LocalGenerator, Place, Race, Recordings};
 use jiff::Zoned;
 
 use super::Failure;
@@ -31,6 +31,7 @@ use deadheat_study::file::{self as study, Study};
 use deadheat_study::git::{Checkouts, remove_leftovers, revisions};
 use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
 use deadheat_study::prepare::{self, BUILD_LIMIT, Changed, Prepared};
+use deadheat_study::traffic;
 
 /// Races and shows the result.
 pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -50,6 +51,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         }
         Input::Resume(path) => resumed(&path, &flags.fail_if, console, &host)?,
     };
+    let recordings = recordings(&stage.record.plan)?;
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
         _ => None,
@@ -69,7 +71,12 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         logs: logs_beside(&path),
         stopped: &stopped,
         observer: &mut shown,
-        place: Place { host: &host, generator: &LocalGenerator, clock: &SystemClock::start() },
+        place: Place {
+            host: &host,
+            generator: &LocalGenerator,
+            clock: &SystemClock::start(),
+            recordings: &recordings,
+        },
     };
     let finish = race.go();
     let record = race.record;
@@ -189,6 +196,9 @@ fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
+    resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
+        console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+    });
     let left = tell_leftovers(host.hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let journal = create(path, flags.record.is_some())?;
@@ -215,6 +225,12 @@ fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         stage.record.apply(line);
     }
     Ok(stage)
+}
+
+/// Reads the recorded traffic of a plan's probes.
+pub(super) fn recordings(plan: &Plan) -> Result<Recordings, UsageError> {
+    traffic::recordings(plan)
+        .map_err(|error| UsageError::new(lines_plain(&error.to_string()), error.source.remedy()))
 }
 
 /// Reports what earlier runs left behind. Returns findings for the record.
@@ -314,6 +330,7 @@ fn as_begun(path: &Path, record: &Record, console: &Console, host: &LocalHost<'_
         let problem = format!("the record's dataset {} is gone", dataset.display());
         return Err(refused(problem, "race the study again; that makes a new dataset"));
     }
+    recordings(plan)?;
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), host.hierarchy, host.run)) {
         let problem =
             format!("the race started on another machine, or on this one with other settings: {other}");

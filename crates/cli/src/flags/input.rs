@@ -204,41 +204,87 @@ fn is_study(path: &str) -> bool {
 
 /// Whether a URL that every contender can be asked for, such as `https://127.0.0.1:{port}/x`, is https, and its path with its query.
 pub(super) fn requested(url: &str) -> Result<(bool, String), UsageError> {
-    let example = "write it like 'http://127.0.0.1:{port}/x'";
-    let wrong = |problem: String, remedy: &str| {
-        Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
-    };
-    let (scheme, rest) = url.split_once("://").unwrap_or_default();
-    let tls = scheme.eq_ignore_ascii_case("https");
-    if !tls && !scheme.eq_ignore_ascii_case("http") {
-        return wrong("it begins neither with http:// nor with https://".into(), example);
+    let Local { tls, port, path } = Local::parse(url)?;
+    if port == Some(LocalPort::Given) {
+        return Ok((tls, path));
     }
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let (host, port) = split_port(authority);
-    match host.to_ascii_lowercase().as_str() {
-        "127.0.0.1" | "localhost" => {}
-        host if host.starts_with('[') => {
-            return wrong(
-                "contenders are loaded over IPv4".into(),
-                "write 127.0.0.1 instead of the IPv6 address",
-            );
+    let problem = "{port} is missing: contenders run at the same time, each on its own port";
+    let remedy = format!("{URL_EXAMPLE}; each command gets its port as {{port}} and in PORT");
+    Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
+}
+
+const URL_EXAMPLE: &str = "write it like 'http://127.0.0.1:{port}/x'";
+
+/// The parts of a URL of a server that deadheat starts on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Local {
+    /// Whether it is https.
+    pub(super) tls: bool,
+    /// The port. None if the URL has none.
+    pub(super) port: Option<LocalPort>,
+    /// Path and query. Begins with `/`.
+    pub(super) path: String,
+}
+
+/// The port in a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LocalPort {
+    /// `{port}`: the port that deadheat gives to the server.
+    Given,
+    /// The port on which the server always listens.
+    Fixed(u16),
+}
+
+impl Local {
+    /// Parses `--url`.
+    ///
+    /// # Errors
+    /// It is not an HTTP URL of the loopback that can be requested.
+    pub(super) fn parse(url: &str) -> Result<Self, UsageError> {
+        let wrong = |problem: String, remedy: &str| {
+            Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
+        };
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let tls = scheme.eq_ignore_ascii_case("https");
+        if !tls && !scheme.eq_ignore_ascii_case("http") {
+            return wrong("it begins neither with http:// nor with https://".into(), URL_EXAMPLE);
         }
-        host => {
-            let problem = format!("`{}` is not this machine's loopback", shown(host));
-            return wrong(
-                problem,
-                "deadheat starts contenders on this machine; write http://127.0.0.1:{port}/",
-            );
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (host, port) = split_port(authority);
+        match host.to_ascii_lowercase().as_str() {
+            "127.0.0.1" | "localhost" => {}
+            host if host.starts_with('[') => {
+                return wrong(
+                    "contenders are loaded over IPv4".into(),
+                    "write 127.0.0.1 instead of the IPv6 address",
+                );
+            }
+            host => {
+                let problem = format!("`{}` is not this machine's loopback", shown(host));
+                return wrong(
+                    problem,
+                    "deadheat starts contenders on this machine; write http://127.0.0.1:{port}/",
+                );
+            }
         }
-    }
-    if port != Some("{port}") {
-        let problem = "{port} is missing: contenders run at the same time, each on its own port".into();
-        return wrong(problem, &format!("{example}; each command gets its port as {{port}} and in PORT"));
-    }
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    match study::path_problem(&path) {
-        Some(problem) => wrong(problem.into(), example),
-        None => Ok((tls, path)),
+        let fixed = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0).map(LocalPort::Fixed);
+        let port = match port {
+            None => None,
+            Some("{port}") => Some(LocalPort::Given),
+            Some(text) => match fixed(text) {
+                Some(port) => Some(port),
+                None => {
+                    let problem =
+                        format!("`{}` is neither {{port}} nor a number from 1 to 65535", shown(text));
+                    return wrong(problem, URL_EXAMPLE);
+                }
+            },
+        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        match study::path_problem(&path) {
+            Some(problem) => wrong(problem.into(), URL_EXAMPLE),
+            None => Ok(Self { tls, port, path }),
+        }
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) fn service(fields: &Fields<'_, '_>) -> Service {
         env: env(fields),
         listen: values::listen(fields),
         ready: fields.text("ready"),
+        reset: fields.text("reset"),
         ending: ending(fields),
     }
 }

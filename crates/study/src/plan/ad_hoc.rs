@@ -128,6 +128,7 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         method: ad_hoc.method.clone(),
         path: ad_hoc.path.clone(),
         paths: Vec::new(),
+        log: None,
         request_headers: headers.collect(),
         request_body: body(ad_hoc, folder)?,
         status: StatusRule::Success,
@@ -142,7 +143,7 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         },
         under_load: true,
     };
-    Ok(Probe { name: typed(PROBE_NAME.into()), contract })
+    Ok(Probe { name: typed(PROBE_NAME.into()), contract, from_log: false, left_out: None })
 }
 
 fn body(ad_hoc: &AdHoc, folder: &Path) -> Result<String, UsageError> {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use deadheat_load::Rate;
 use deadheat_record as record;
 use deadheat_record::{
-    Experiment, Finding, Limits, Method, Metric, Plan, ScenarioPlan, Share, Slices, Source, Traffic, Typed,
+    Experiment, Finding, Limits, Method, Metric, Plan, Replay, ScenarioPlan, Share, Slices, Source, Traffic,
+    Typed,
 };
 use toml::Spanned;
 
@@ -34,6 +35,9 @@ const WAKE: Duration = Duration::from_millis(300);
 /// The default duration of a measurement of a contender's first seconds.
 const FIRST: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_nanos(Method::TIMEOUT_NS);
+
+/// The code of the finding that recorded requests are not sent.
+pub const LEFT_OUT: &str = "requests-left-out";
 
 /// The purpose of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +105,10 @@ pub fn resolve(
     };
     let method = method(choices, &contenders, &left_out, &scenarios, controlled, setting)?;
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
+    findings.extend(study.probes.iter().filter_map(|probe| {
+        let remedy = "deadheat sends what is safe and was answered; see allow_methods, statuses and host";
+        Some(Finding::warn(LEFT_OUT, probe.left_out.clone()?, remedy))
+    }));
     findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
     let work = setting.places.work(study);
     let plan = Plan {
@@ -235,6 +243,7 @@ fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
         env: plain(&service.env),
         listen: service.listen.get_ref().clone(),
         ready: service.ready.as_ref().map(|command| command.get_ref().clone()),
+        reset: service.reset.as_ref().map(|command| command.get_ref().clone()),
         ending: service.ending.clone(),
     };
     study.services.iter().filter(|service| used(service.name.get_ref())).map(service).collect()
@@ -302,6 +311,9 @@ fn scenario(
     let mut traffic = asked.traffic.clone();
     traffic.stages.take_if(|_| load.rate.is_some() || !is_as_asked);
     traffic.cold &= is_as_asked;
+    traffic
+        .replay
+        .take_if(|replay| matches!(replay, Replay::Timing { .. }) && (load.rate.is_some() || !is_as_asked));
     let profile = method.profile.map_or(&QUICK, Profile::of);
     let slices = match staged(&traffic) {
         // A contender's first seconds are measured in one slice.
