@@ -49,7 +49,6 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         }
         Input::Resume(path) => resumed(&path, &flags.fail_if, console, &run, &hierarchy)?,
     };
-    let recordings = recordings(&stage.record.plan)?;
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
         _ => None,
@@ -73,7 +72,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             host: &LocalHost { run: &run, hierarchy: &hierarchy },
             generator: &LocalGenerator,
             clock: &SystemClock::start(),
-            recordings: &recordings,
+            recordings: &stage.recordings,
         },
     };
     let finish = race.go();
@@ -137,6 +136,8 @@ pub(super) fn is_invalid(report: &Report) -> bool {
 struct Stage {
     record: Record,
     journal: Journal,
+    /// The recorded traffic of the plan's probes.
+    recordings: Recordings,
     /// Listens since before the record was opened: from then on, Ctrl-C means an orderly end.
     interrupt: Interrupt,
 }
@@ -177,11 +178,12 @@ fn fresh(
     resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
         console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
     });
+    let recordings = recordings(&resolved.plan)?;
     let left = tell_leftovers(hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let interrupt = Interrupt::listen()?;
     let journal = create(path, flags.record.is_some())?;
-    let mut stage = begin(resolved.plan, journal, interrupt, run, hierarchy)?;
+    let mut stage = begin(resolved.plan, journal, recordings, interrupt, run, hierarchy)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     for finding in resolved.findings.into_iter().filter(|one| !skipped(one)).chain(more).chain(left) {
         let line = Line::Finding { scenario: None, finding };
@@ -231,6 +233,7 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
 fn begin(
     plan: Plan,
     mut journal: Journal,
+    recordings: Recordings,
     interrupt: Interrupt,
     run: &RunId,
     hierarchy: &Hierarchy,
@@ -238,7 +241,7 @@ fn begin(
     let machine = machine(Path::new("/"), hierarchy, run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal, interrupt })
+    Ok(Stage { record, journal, recordings, interrupt })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it.
@@ -253,6 +256,7 @@ fn resumed(
     askable(&record.plan, conditions)?;
     // Checked before anything is opened for writing, so that a refused record stays unchanged.
     as_begun(path, &record, console, run, hierarchy)?;
+    let recordings = if is_over(&record) { Recordings::new() } else { recordings(&record.plan)? };
     let interrupt = Interrupt::listen()?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
@@ -274,7 +278,12 @@ fn resumed(
             record.apply(line);
         }
     }
-    Ok(Stage { record, journal, interrupt })
+    Ok(Stage { record, journal, recordings, interrupt })
+}
+
+/// Whether every scenario has ended.
+fn is_over(record: &Record) -> bool {
+    record.plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some())
 }
 
 /// Checks that a race can continue as it began. An interval contains epochs of one machine and of one version of each contender. With another
@@ -291,14 +300,13 @@ fn as_begun(
     };
     let plan = &record.plan;
     // A finished race is only shown again, which works on any machine.
-    if plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some()) {
+    if is_over(record) {
         return Ok(());
     }
     if let Some(dataset) = plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
         let problem = format!("the record's dataset {} is gone", dataset.display());
         return Err(refused(problem, "race the study again; that makes a new dataset"));
     }
-    recordings(plan)?;
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
         let problem =
             format!("the race started on another machine, or on this one with other settings: {other}");
