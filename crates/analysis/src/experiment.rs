@@ -14,11 +14,7 @@ pub fn of_scenario(scenario: &ScenarioPlan) -> String {
     let words = sentence(&scenario.shape);
     match scenario.traffic.speed() {
         Some(1.0) => words.replacen(CONSTANT, ", timing as recorded", 1),
-        Some(speed) => words.replacen(
-            CONSTANT,
-            &format!(", timing as recorded, {} times as fast", three_digits(speed)),
-            1,
-        ),
+        Some(speed) => words.replacen(CONSTANT, &format!(", timing as recorded, {speed} times as fast"), 1),
         None => words,
     }
 }

@@ -51,7 +51,6 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         }
         Input::Resume(path) => resumed(&path, &flags.fail_if, console, &host)?,
     };
-    let recordings = recordings(&stage.record.plan)?;
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
         _ => None,
@@ -75,7 +74,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             host: &host,
             generator: &LocalGenerator,
             clock: &SystemClock::start(),
-            recordings: &recordings,
+            recordings: &stage.recordings,
         },
     };
     let finish = race.go();
@@ -142,6 +141,8 @@ pub(super) fn is_invalid(report: &Report) -> bool {
 struct Stage {
     record: Record,
     journal: Journal,
+    /// The recorded traffic of the plan's probes.
+    recordings: Recordings,
     /// Listens since before anything was started: Ctrl-C means an orderly end.
     interrupt: Interrupt,
     /// The revisions of a race of revisions, until its end.
@@ -199,10 +200,11 @@ fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
         console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
     });
+    let recordings = recordings(&resolved.plan)?;
     let left = tell_leftovers(host.hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let journal = create(path, flags.record.is_some())?;
-    let mut stage = begin(resolved.plan, journal, interrupt, host, checkouts)?;
+    let mut stage = begin(resolved.plan, journal, recordings, interrupt, host, checkouts)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     let unbuilt = prepared.unbuilt.into_iter().map(|(name, error)| {
         console.note(&lines_plain(&format!("failed: {error}")));
@@ -268,6 +270,7 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
 fn begin(
     plan: Plan,
     mut journal: Journal,
+    recordings: Recordings,
     interrupt: Interrupt,
     host: &LocalHost<'_>,
     checkouts: Option<Checkouts>,
@@ -275,7 +278,7 @@ fn begin(
     let machine = machine(Path::new("/"), host.hierarchy, host.run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal, interrupt, checkouts })
+    Ok(Stage { record, journal, recordings, interrupt, checkouts })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it.
@@ -289,6 +292,7 @@ fn resumed(
     askable(&record.plan, conditions)?;
     // Checked before anything is opened for writing, so that a refused record stays unchanged.
     as_begun(path, &record, console, host)?;
+    let recordings = if is_over(&record) { Recordings::new() } else { recordings(&record.plan)? };
     let interrupt = Interrupt::listen()?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
@@ -311,8 +315,13 @@ fn resumed(
         }
     }
     let mut tell = |line: &str| console.note(&lines_plain(line));
-    let checkouts = if record.done { None } else { Checkouts::again(&record.plan, &mut tell)? };
-    Ok(Stage { record, journal, interrupt, checkouts })
+    let checkouts = if is_over(&record) { None } else { Checkouts::again(&record.plan, &mut tell)? };
+    Ok(Stage { record, journal, recordings, interrupt, checkouts })
+}
+
+/// Whether every scenario has ended.
+fn is_over(record: &Record) -> bool {
+    record.plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some())
 }
 
 /// Checks that a race can continue as it began. An interval contains epochs of one machine and of one version of each contender. With another
@@ -323,14 +332,13 @@ fn as_begun(path: &Path, record: &Record, console: &Console, host: &LocalHost<'_
     };
     let plan = &record.plan;
     // A finished race is only shown again, which works on any machine.
-    if plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some()) {
+    if is_over(record) {
         return Ok(());
     }
     if let Some(dataset) = plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
         let problem = format!("the record's dataset {} is gone", dataset.display());
         return Err(refused(problem, "race the study again; that makes a new dataset"));
     }
-    recordings(plan)?;
     if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), host.hierarchy, host.run)) {
         let problem =
             format!("the race started on another machine, or on this one with other settings: {other}");

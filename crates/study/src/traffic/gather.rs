@@ -82,7 +82,9 @@ impl<'r> Gathering<'r> {
         self.contents.broken += 1;
         if self.broken.len() < SHOWN {
             let text = shown(&String::from_utf8_lossy(&text[..text.len().min(400)]));
-            self.broken.push(BrokenLine { line, text, problem });
+            // An error can contain text of the file.
+            let tame = |one: char| if one.is_control() { '\u{fffd}' } else { one };
+            self.broken.push(BrokenLine { line, text, problem: problem.chars().map(tame).collect() });
         }
     }
 

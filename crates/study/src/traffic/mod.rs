@@ -180,8 +180,9 @@ impl RecordedTraffic {
         let contents = &self.contents;
         let missing = contents.lines - contents.requests;
         let words = || format!("{missing} of {} lines are not sent{}", contents.lines, reasons(contents));
-        let broken = listed(&self.broken);
-        (missing > 0).then(|| words() + if broken.is_empty() { "" } else { "; broken lines:" } + &broken)
+        // One line, because reports show it as one.
+        let broken = |one: &BrokenLine| format!("; line {}: {}: `{}`", one.line, one.problem, one.text);
+        (missing > 0).then(|| words() + &self.broken.iter().map(broken).collect::<String>())
     }
 }
 
