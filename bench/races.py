@@ -3,6 +3,7 @@
 Owns: the servers whose relation is known, and one race by `deadheat race`. Must not know: which races are held, and what is
 concluded from them.
 """
+import gzip
 import json
 import os
 import re
@@ -58,10 +59,10 @@ def race(commands: list[str], folder: Path, *options: str) -> dict:
     return run(["--url", "http://127.0.0.1:{port}/", *names, *options, *commands], folder)
 
 
-def run(words: list[str], folder: Path) -> dict:
+def run(words: list[str], folder: Path, packed: Path | None = None) -> dict:
     """`deadheat race` with these words; the document, with `took_s` and `status`.
 
-    Its record is kept in the folder that KEEP_RECORDS names, if any.
+    Its record is kept in the folder that KEEP_RECORDS names, if any, and at `packed`, packed by gzip and without the paths of this machine.
     """
     out = folder / "race.json"
     out.unlink(missing_ok=True)
@@ -72,6 +73,10 @@ def run(words: list[str], folder: Path) -> dict:
     record = folder / "race.jsonl"
     if record.exists() and (kept := os.environ.get("KEEP_RECORDS")):
         shutil.copy(record, Path(kept) / f"{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+    if record.exists() and packed:
+        packed.parent.mkdir(parents=True, exist_ok=True)
+        text = record.read_text().replace(f"{ROOT}/", "").replace(f"{folder}/", "")
+        packed.write_bytes(gzip.compress(text.encode(), mtime=0))
     record.unlink(missing_ok=True)
     if not out.exists():
         raise SystemExit(f"{done.stdout}{done.stderr}")
