@@ -3,6 +3,7 @@
 Owns: the servers whose relation is known, and one race by `deadheat race`. Must not know: which races are held, and what is
 concluded from them.
 """
+import contextlib
 import gzip
 import json
 import os
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,8 +127,9 @@ def epoch_s(document: dict) -> float | None:
     return round(statistics.median(took), 3) if took else None
 
 
-def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:
-    """The logarithm of each epoch's ratio, from its first `rounds` rounds: an account of its own of section 2 of the method."""
+def epoch_ratios(document: dict, rounds: int | None = None, fewest: int = 4) -> list[float]:
+    """The logarithm of each epoch's ratio, from its first `rounds` rounds, which are at least `fewest`: an account of its own of section 2 of
+    the method. Rounds in which one side answered nothing are left out."""
     from math import log
 
     found = []
@@ -135,8 +138,9 @@ def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:
         logs = []
         for slices in kept:
             rates = {slice["contender"]: slice["rate_per_s"] for slice in slices}
-            logs.append(log(rates[1] / rates[0]))
-        if len(logs) >= 4:
+            if rates[0] and rates[1]:
+                logs.append(log(rates[1] / rates[0]))
+        if len(logs) >= fewest:
             fifth = len(logs) // 5
             inner = sorted(logs)[fifth:len(logs) - fifth]
             found.append(sum(inner) / len(inner))
@@ -154,18 +158,24 @@ def wrk_pair(commands: list[str], runs: int, run_s: int, server_cpu: str, load_c
     begun = time.monotonic()
     rates = []
     for command in commands:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        url = f"http://127.0.0.1:{port}/"
-        shell = ["taskset", "-c", server_cpu, "sh", "-c", command]
-        with subprocess.Popen(shell, env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL) as process:
-            try:
-                wait_for(url)
-                rates.append([wrk(url, run_s, load_cpu) for _ in range(runs)])
-            finally:
-                process.terminate()
+        with serving(command, server_cpu) as url:
+            rates.append([wrk(url, run_s, load_cpu) for _ in range(runs)])
     return {"rates": rates, "took_s": time.monotonic() - begun}
+
+
+@contextlib.contextmanager
+def serving(command: str, cpu: str) -> Iterator[str]:
+    """A server on that processor, up, and its address; stopped afterwards."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/"
+    with subprocess.Popen(["taskset", "-c", cpu, "sh", "-c", command], env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL) as process:
+        try:
+            wait_for(url)
+            yield url
+        finally:
+            process.terminate()
 
 
 def wrk(url: str, run_s: int, cpu: str) -> float:

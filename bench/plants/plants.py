@@ -5,6 +5,7 @@
                                   hold races, the kinds by turns, until each kind has N of each runtime (10)
   bench/plants/plants.py table [--out FILE]     how many answers were right, as Markdown
   bench/plants/plants.py kinds                  the kinds and the answers that are right, as Markdown
+  bench/plants/plants.py page [--out FILE]      writes both tables into docs/src/plants.md
   bench/plants/plants.py weigh [KIND ...]       what a request costs the servers, with and without the plant: CPU time and time
 
 The kinds and their right answers are in kinds.py, written before any race. A race writes two lines to FILE, one before and one after it,
@@ -33,6 +34,7 @@ import verdicts  # noqa: E402
 from kinds import BY_NAME, KINDS, OFF, ON, Kind, compared, findings, growth, result, time_ns  # noqa: E402
 
 KEPT, RECORDS = races.ROOT / "docs/plants.jsonl", races.ROOT / "docs/plants"
+PAGE = races.ROOT / "docs/src/plants.md"
 NUMBER = 10
 GO = HERE / "bin/plants-go"
 PROGRAMS = {"node": (races.PROGRAMS["node"], HERE / "server.mjs"), "go": (GO,)}
@@ -154,7 +156,7 @@ def table(lines: list[dict]) -> str:
     """The result first, then each kind, then every wrong answer."""
     held = [line for line in lines if "right" in line]
     if not held:
-        return "No race was held."
+        return "No race has been held yet."
     rows = ["| kind | " + " | ".join(f"{runtime}: right" for runtime in PROGRAMS) + " | given up | median s |", "|---|" + "--:|" * (len(PROGRAMS) + 2)]
     for kind in KINDS:
         of_kind = {runtime: ended(lines, kind.name, runtime) for runtime in PROGRAMS}
@@ -186,6 +188,15 @@ def of_kinds() -> str:
     return "\n".join(rows)
 
 
+def page(text: str, lines: list[dict]) -> str:
+    """The book's page with both tables as they are now."""
+    for name, now in (("results", table(lines)), ("kinds", of_kinds())):
+        begin, end = f"<!-- plants: {name} -->\n\n", "\n\n<!-- plants: end -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}{now}{end}{rest.split(end, 1)[1]}"
+    return text
+
+
 def weigh(kinds: list[Kind]) -> str:
     """What a request costs each server, from a thousand requests on one connection and the clock ticks of its process."""
     import servers
@@ -203,7 +214,7 @@ def weigh(kinds: list[Kind]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("run", "table", "kinds", "weigh"))
+    parser.add_argument("what", choices=("run", "table", "kinds", "page", "weigh"))
     parser.add_argument("kinds", nargs="*", metavar="KIND")
     parser.add_argument("--number", type=int, default=NUMBER)
     parser.add_argument("--out", type=Path, default=KEPT)
@@ -227,6 +238,8 @@ def main() -> None:
         print(table(read(asked.out)))
     elif asked.what == "kinds":
         print(of_kinds())
+    elif asked.what == "page":
+        PAGE.write_text(page(PAGE.read_text(), read(asked.out)))
     else:
         print(weigh(kinds))
 

@@ -52,6 +52,11 @@ class Table(unittest.TestCase):
         self.assertAlmostEqual(high, 12 / 13)
 
 
+    def test_the_book_shows_the_table_and_the_results(self) -> None:
+        shown = plants.PAGE.read_text()
+        self.assertEqual(plants.page(shown, plants.read(plants.KEPT)), shown, "write it with bench/plants/plants.py page")
+
+
 class Answers(unittest.TestCase):
     def test_a_verdict_and_its_interval(self) -> None:
         right = kinds.Worse("throughput", 0.909, 0.923)
