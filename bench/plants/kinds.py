@@ -1,7 +1,7 @@
 """The table of plants: what slows a server down, how it is raced, and the answer that is right.
 
 Owns: the answers, which are written here before any race, and how a race's document is held against them. Must not know: how races are
-held and kept. Whoever changes an answer after its first race begins a new file of results.
+held and kept. If an answer changes after its first race, the results need a new file: the driver adds to no other.
 
 The contender `on` has a plant, the contender `off` is the same server without it. Where a plant adds one to n equal pieces of work, the
 true ratio of the rates follows from counting: a request costs the n pieces and the rest, and the rest costs between nothing and REST pieces.

@@ -9,12 +9,14 @@
   bench/plants/plants.py weigh [KIND ...]       what a request costs the servers, with and without the plant: CPU time and time
 
 The kinds and their right answers are in kinds.py, written before any race. A race writes two lines to FILE, one before and one after it,
-so none can be left out; a race that was killed is the first line without the second, and the next campaign goes on after it. Each
-record is kept in FOLDER, packed, so that `deadheat report` shows it. Nothing else may run meanwhile. A race is begun only while a hypervisor
-takes less than 5 % of ten seconds, except with --at-once. Needs `make setup` and `cargo build --release`, or DEADHEAT=PROGRAM.
+so none can be left out; a race that was killed is the first line without the second, and the next campaign goes on after it. A file
+never has races of two definitions of a kind. Each record is kept in FOLDER, packed, so that `deadheat report` shows it. Nothing else may
+run meanwhile. A race is begun only while a hypervisor takes less than 5 % of ten seconds, except with --at-once. Needs `make setup` and
+`cargo build --release`, or DEADHEAT=PROGRAM.
 """
 import argparse
 import fcntl
+import hashlib
 import json
 import os
 import shlex
@@ -120,6 +122,18 @@ def ended(lines: list[dict], kind: str, runtime: str) -> list[dict]:
     return [line for line in lines if "right" in line and (line["kind"], line["runtime"]) == (kind, runtime)]
 
 
+def definition(kind: Kind) -> dict:
+    """The plant, the race and the answer as they are now, for the file: results of another definition are not to be counted together."""
+    return {"off": kind.off, "on": kind.on, "options": [*kind.options, kind.scenario], "right": [answer.words() for answer in kind.answers]}
+
+
+def check_definitions(lines: list[dict], out: Path) -> None:
+    """Refuses to add to races of another definition."""
+    for line in lines:
+        if "right" not in line and line["definition"] != definition(BY_NAME[line["kind"]]):
+            raise SystemExit(f"{out}: race {line['number']} of {line['kind']} in {line['runtime']} had another plant or answer; name a new file with --out")
+
+
 def following(lines: list[dict], kinds: list[Kind], runtimes: list[str], number: int) -> tuple[Kind, str] | None:
     """What is raced next: what has fewest races, in the table's order; none if all have their number."""
     counts = {(kind.name, runtime): len(ended(lines, kind.name, runtime)) for kind in kinds for runtime in runtimes}
@@ -133,18 +147,20 @@ def run(kinds: list[Kind], runtimes: list[str], asked: argparse.Namespace) -> No
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     build()
     version = subprocess.run([races.DEADHEAT, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    program = hashlib.sha256(races.DEADHEAT.read_bytes()).hexdigest()[:16]
     with asked.out.open("a") as alone:
         try:
             fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(f"{asked.out}: another campaign is running, and two at once falsify each other") from None
+        check_definitions(read(asked.out), asked.out)
         while time.monotonic() < until and (chosen := following(read(asked.out), kinds, runtimes, asked.number)):
             kind, runtime = chosen
             stolen, waited_s = (None, 0) if asked.at_once else verdicts.wait_until_fit()
             number = begun(read(asked.out), kind.name, runtime) + 1
             race = {"kind": kind.name, "runtime": runtime, "number": number}
             write(asked.out, {**race, "at": time.strftime("%Y-%m-%d %H:%M:%S"), "boot": verdicts.BOOT.read_text().strip(), "deadheat": version,
-                              "stolen_before": stolen, "waited_s": round(waited_s)})
+                              "program": program, "stolen_before": stolen, "waited_s": round(waited_s), "definition": definition(kind)})
             with tempfile.TemporaryDirectory() as name:
                 document = hold(kind, runtime, Path(name), asked.records / f"{kind.name}-{runtime}-{number}.jsonl.gz")
             line = {**race, **told(kind, document)}

@@ -12,6 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 READY_S = 30
+ATTEMPTS = 3
+
+
+class NotUp(RuntimeError):
+    """A server that ended, or gave no answer in time."""
 
 
 class Server:
@@ -27,7 +32,8 @@ class Server:
             except OSError:
                 self.connection.close()
                 if process.poll() is not None or time.monotonic() - started > READY_S:
-                    raise RuntimeError(f"{process.args}: no answer, exit status {process.poll()}") from None
+                    process.kill()
+                    raise NotUp(f"{process.args}: no answer, exit status {process.wait()}: {process.stderr.read().decode()}") from None
                 time.sleep(0.005)
         # From the start to the first answer.
         self.start_s = time.monotonic() - started
@@ -52,17 +58,35 @@ class Server:
 @contextlib.contextmanager
 def up(words: tuple[object, ...], env: dict[str, str]) -> Iterator[Server]:
     """The server, up; stopped afterwards."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    started = time.monotonic()
-    with subprocess.Popen([str(word) for word in words], env={**os.environ, **env, "PORT": str(port)}) as process:
+    server = started(words, env)
+    try:
+        yield server
+    finally:
+        server.connection.close()
+        stop(server.process)
+
+
+def started(words: tuple[object, ...], env: dict[str, str]) -> Server:
+    """The server, once it answers. It is started again if it ends before that: a port that was free may be taken by then."""
+    for attempt in range(ATTEMPTS):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        now = time.monotonic()
+        process = subprocess.Popen([str(word) for word in words], env={**os.environ, **env, "PORT": str(port)}, stderr=subprocess.PIPE)
         try:
-            server = Server(process, port, started)
-            yield server
-            server.connection.close()
-        finally:
-            process.kill()
+            return Server(process, port, now)
+        except BaseException as wrong:
+            stop(process)
+            if not isinstance(wrong, NotUp) or attempt + 1 == ATTEMPTS:
+                raise
+
+
+def stop(process: subprocess.Popen) -> None:
+    """Ends it, and waits for its end."""
+    process.kill()
+    process.wait()
+    process.stderr.close()
 
 
 def weigh(words: tuple[object, ...], env: dict[str, str], requests: int = 1_000) -> tuple[float, float]:

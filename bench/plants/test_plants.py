@@ -5,6 +5,7 @@ Takes a few seconds; no test depends on how fast anything is. Needs `make setup`
 """
 import json
 import tempfile
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -110,7 +111,8 @@ class Campaign(unittest.TestCase):
         asked = mock.Mock(out=out, records=out.parent, number=2, minutes=1, at_once=True)
         with mock.patch.object(plants, "hold", side_effect=documents), mock.patch.object(plants, "build"), \
                 mock.patch.object(plants.subprocess, "run", return_value=mock.Mock(stdout="deadheat 0\n")), \
-                mock.patch.object(plants.signal, "signal"), mock.patch("builtins.print"):
+                mock.patch.object(plants.races, "DEADHEAT", Path(__file__)), mock.patch.object(plants.signal, "signal"), \
+                mock.patch("builtins.print"):
             plants.run([kinds.BY_NAME["query"]], ["node"], asked)
 
     def test_goes_on_where_it_was_killed_and_leaves_nothing_out(self) -> None:
@@ -129,6 +131,13 @@ class Campaign(unittest.TestCase):
             self.assertTrue(told.startswith("**1 of 2 races gave the right answer: 50 %.**"), told)
             self.assertIn("| query | 1 of 2 | - | 1 | 40 |", told)
             self.assertIn("| query | node | 3 | throughput is invalid |", told)
+
+    def test_races_of_another_definition_are_not_counted_together(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            out = Path(name) / "plants.jsonl"
+            self.hold(out, document(), document())
+            with mock.patch.dict(kinds.BY_NAME["query"].on, QUERIES=12), self.assertRaisesRegex(SystemExit, "race 1 of query in node had another"):
+                self.hold(out, document())
 
     def test_kinds_and_runtimes_take_turns(self) -> None:
         lines: list[dict] = []
@@ -161,31 +170,29 @@ class Servers(unittest.TestCase):
         for (kind, runtime, contender), seen in self.seen.items():
             self.assertEqual(json.loads(seen["answers"][0][2])["results"], results.get(kind, []), (kind, runtime, contender))
 
-    def test_waits_take_their_time(self) -> None:
-        for (kind, runtime, contender), seen in self.seen.items():
-            place = (kind, runtime, contender)
-            if kind == "lock":
-                self.assertGreaterEqual(min(seen["took_ms"]), work(kind, contender)["HOLD_MS"], place)
-            if (kind, contender) == ("start", "on"):
-                self.assertGreaterEqual(seen["start_ms"], kinds.START_MS, place)
-            if (kind, contender) == ("tail", "on"):
-                # Of 79 requests after the first one, one is the 80th.
-                self.assertGreaterEqual(max(seen["took_ms"]), kinds.TAIL_MS, place)
-
-    def test_every_other_start_is_slow_on_average(self) -> None:
+    def test_starts_are_counted(self) -> None:
         for runtime in plants.PROGRAMS:
             self.assertEqual(self.seen["bimodal", runtime, "on"]["starts"], 1, runtime)
 
     def test_memory_that_leaks_is_used(self) -> None:
         for runtime in plants.PROGRAMS:
-            # 2,000 requests leave 8 MB, far more than a heap changes by.
-            env = plants.environment(kinds.BY_NAME["leak"].on, Path("/nowhere"))
-            with servers.up(plants.PROGRAMS[runtime], env) as server:
+            # 40 MB, far more than a heap changes by.
+            with servers.up(plants.PROGRAMS[runtime], {"LEAK_BYTES": "40000"}) as server:
                 before = server.anonymous_bytes()
-                for _ in range(2_000):
+                for _ in range(1_000):
                     server.ask()
-                grown = server.anonymous_bytes() - before
-            self.assertGreaterEqual(grown, 0.9 * 2_000 * kinds.LEAK_BYTES, runtime)
+                self.assertGreaterEqual(server.anonymous_bytes() - before, 36_000_000, runtime)
+
+    def test_waits_take_their_time(self) -> None:
+        # Longer waits than in races: on a busy machine, anything takes some milliseconds.
+        for runtime in plants.PROGRAMS:
+            with servers.up(plants.PROGRAMS[runtime], {"START_MS": "1000", "HOLD_MS": "100", "TAIL": "3", "TAIL_MS": "500"}) as server:
+                self.assertGreaterEqual(server.start_s, 1.1, runtime)
+                # The first answer was the first request's.
+                for least_s in (0.1, 0.6):
+                    begun = time.monotonic()
+                    server.ask()
+                    self.assertGreaterEqual(time.monotonic() - begun, least_s, runtime)
 
 
 def work(kind: str, contender: str) -> dict:
@@ -194,18 +201,12 @@ def work(kind: str, contender: str) -> dict:
 
 
 def ask(kind: str, runtime: str, contender: str) -> dict:
-    """What one server answers, and how long it takes."""
-    requests = work("tail", "on")["TAIL"] - 1 if kind == "tail" else 3
+    """What one server answers, and how many starts it has counted."""
     with tempfile.TemporaryDirectory() as name:
-        env = plants.environment(work(kind, contender), Path(name))
-        with servers.up(plants.PROGRAMS[runtime], env) as server:
-            answers, took_ms = [server.first], []
-            for _ in range(requests):
-                begun = servers.time.monotonic()
-                answers.append(server.ask())
-                took_ms.append(1e3 * (servers.time.monotonic() - begun))
+        with servers.up(plants.PROGRAMS[runtime], plants.environment(work(kind, contender), Path(name))) as server:
+            answers = [server.first, *(server.ask() for _ in range(3))]
         starts = Path(name, "starts")
-        return {"answers": answers, "took_ms": took_ms, "start_ms": 1e3 * server.start_s, "starts": len(starts.read_text()) if starts.exists() else 0}
+        return {"answers": answers, "starts": len(starts.read_text()) if starts.exists() else 0}
 
 
 if __name__ == "__main__":
