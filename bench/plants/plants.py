@@ -130,7 +130,7 @@ def definition(kind: Kind) -> dict:
 def check_definitions(lines: list[dict], out: Path) -> None:
     """Refuses to add to races of another definition."""
     for line in lines:
-        if "right" not in line and line["definition"] != definition(BY_NAME[line["kind"]]):
+        if "right" not in line and line.get("definition") != definition(BY_NAME[line["kind"]]):
             raise SystemExit(f"{out}: race {line['number']} of {line['kind']} in {line['runtime']} had another plant or answer; name a new file with --out")
 
 
