@@ -6,11 +6,11 @@
   bench/slice_ratios.py table [--out FILE]      a table of each pair, as Markdown
 
 Cells are pairs by slice lengths. A line is a race of three epochs with that length, or, for `alone`, three pairs of loads of servers that are
-started for it, run alone and are never frozen. All of them warm up for 3 s, measure 10 s of each contender in each epoch, with 64
-connections, server and generator on one core each. A line has the time of day, so the table shows the ratio by hour: hold several
+started for it, run alone and are never frozen. All of them warm up for 3 s and measure 10 s of each contender in each epoch (4 s in
+slices of 20 ms, because an epoch has at most 200), with 64 connections, server and generator on one core each. A line has the time of day, so the table shows the ratio by hour: hold several
 sittings at several hours, until the error is small enough.
 
-Pairs: node/bun, go/node, deno/bun (the handler of bench/servers), express/fastify (bench/servers/frameworks), go-garbage/node-garbage
+Pairs: node/bun, go/node, deno/bun (one request of studies/trending), express/fastify (bench/servers/frameworks), go-garbage/node-garbage
 (bench/plants, 500 new objects in each request). A/B is the rate of A divided by that of B.
 Nothing else may run meanwhile. A line is begun only while a hypervisor takes less than 5 % of ten seconds, except with --at-once. Needs root for
 control groups, `make setup` and `cargo build --release`, or DEADHEAT=PROGRAM.
@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import everybody
@@ -37,29 +38,46 @@ PAIRS = ("node/bun", "go/node", "deno/bun", "express/fastify", "go-garbage/node-
 ALONE = "alone"
 SLICES = ("20ms", "50ms", "100ms", "250ms", "500ms", "1s", "2s", "5s", "10s", ALONE)
 EPOCHS, WARM_UP_S, MEASURED_S, CONNECTIONS = 3, 3, 10, 64
+# An epoch has no more slices than that: with slices of 20 ms, it measures for 4 s.
+MOST_SLICES = 200
 NUMBER = 4
 
 
-def commands(folder: Path) -> dict[str, str]:
-    """Every contender, as a line of the shell."""
-    everybody.frameworks_installed()
-    plants = races.ROOT / "bench/plants"
-    garbage = "exec env RECORDS=500 FRESH=1"
-    return {
-        **{name: server.with_env() for name, server in races.servers(folder).items()},
-        "deno": f"exec {races.PROGRAMS['node'].parent / 'deno'} run --allow-all {races.SERVERS}/server.mjs",
-        **{name: f"exec env NODE_ENV=production node {everybody.FRAMEWORKS}/{name}.mjs" for name in ("express", "fastify")},
-        "node-garbage": f"{garbage} {races.PROGRAMS['node']} {plants}/server.mjs",
-        "go-garbage": f"{garbage} {plants}/bin/plants-go",
-    }
+@dataclass
+class Group:
+    """Contenders of one request."""
+
+    path: str
+    # What may change from answer to answer, as a study says it.
+    volatile: str
+    commands: dict[str, str]
 
 
-def raced(pair: str, slice_length: str, of: dict[str, str], folder: Path) -> dict:
+def groups(folder: Path, pairs: list[str]) -> dict[str, Group]:
+    """The group of each pair. Prepares what the pairs need."""
+    plants, garbage = races.ROOT / "bench/plants", "env RECORDS=500 FRESH=1"
+    frameworks = {name: f"env NODE_ENV=production node {everybody.FRAMEWORKS}/{name}.mjs" for name in ("express", "fastify")}
+    collectors = {"node-garbage": f"{garbage} {races.PROGRAMS['node']} {plants}/server.mjs", "go-garbage": f"{garbage} {plants}/bin/plants-go"}
+    deno = f"{races.PROGRAMS['node'].parent}/deno run --quiet --no-config --no-lock --no-remote --no-npm --allow-net --allow-read --allow-env"
+    trending = {"bun": f"{races.PROGRAMS['bun']} {races.STUDY}/bun/server.mjs", "node": f"{races.PROGRAMS['node']} {races.STUDY}/node/sqlite.mjs",
+                "go": f"{races.STUDY}/go/bin/trending-go", "deno": f"env DENO_DIR={folder}/deno {deno} {races.STUDY}/deno/server.mjs"}
+    all_of_them = (Group(everybody.TRENDING, everybody.VOLATILE, trending), Group("/", "", frameworks), Group("/", "", collectors))
+    of = {pair: next(group for group in all_of_them if pair.split("/")[0] in group.commands) for pair in pairs}
+    if "express/fastify" in pairs:
+        everybody.frameworks_installed()
+    subprocess.run(["python3", races.STUDY / "dataset.py", folder / "trending.sqlite"], check=True, stdout=subprocess.DEVNULL)
+    return of
+
+
+def raced(pair: str, slice_length: str, group: Group, folder: Path) -> dict:
     """A race of the pair in slices of that length: the logarithms of its epochs' ratios, trimmed as deadheat does and from the totals."""
     name, baseline = pair.split("/")
-    options = ("--slice", slice_length, "--measure", f"{MEASURED_S}s", "--warmup", f"{WARM_UP_S}s", "--epochs", str(EPOCHS), "-c", str(CONNECTIONS),
-               "--server-cpus", verdicts.SERVER_CPU, "--load-cpus", verdicts.LOAD_CPU)
-    document = races.race([of[baseline], of[name]], folder, *options)
+    slice_ms = int(slice_length.removesuffix("ms")) if slice_length.endswith("ms") else 1_000 * int(slice_length.removesuffix("s"))
+    study = everybody.study(group.path, {one: group.commands[one] for one in (baseline, name)}, group.volatile)
+    (folder / "study.toml").write_text(study.replace("{folder}", str(folder)))
+    measured_ms = min(1_000 * MEASURED_S, MOST_SLICES * slice_ms)
+    document = races.run([str(folder), "--slice", slice_length, "--measure", f"{measured_ms}ms", "--warmup", f"{WARM_UP_S}s", "--epochs", str(EPOCHS),
+                          "-c", str(CONNECTIONS), "--server-cpus", verdicts.SERVER_CPU, "--load-cpus", verdicts.LOAD_CPU], folder)
     rounds = [one for epoch in document["record"]["epochs"] for one in epoch["rounds"]]
     empty = sum(any(not each["rate_per_s"] for each in one["slices"]) for one in rounds)
     return {"logs": races.epoch_ratios(document, fewest=1), "total_logs": totals(document), "rounds": len(rounds),
@@ -80,21 +98,22 @@ def totals(document: dict) -> list[float]:
     return found
 
 
-def alone(pair: str, of: dict[str, str]) -> dict:
+def alone(pair: str, group: Group, folder: Path) -> dict:
     """As many loads of each contender as a race has epochs, each of a fresh start that nothing freezes, in random order."""
+    name, baseline = pair.split("/")
     begun, logs, codes = time.monotonic(), [], set()
     for _ in range(EPOCHS):
         rates = {}
-        for name in random.sample(pair.split("/"), 2):
-            with races.serving(of[name], verdicts.SERVER_CPU) as url:
+        for one in random.sample((name, baseline), 2):
+            command = f"exec env TRENDING_DB={folder}/trending.sqlite {group.commands[one]}"
+            with races.serving(command, verdicts.SERVER_CPU, group.path) as url:
                 words = ["load", url, "-c", CONNECTIONS, "-d", f"{MEASURED_S}s", "--warmup", f"{WARM_UP_S}s", "--cpus", verdicts.LOAD_CPU, "--json", "-"]
                 done = subprocess.run([str(word) for word in (races.DEADHEAT, *words)], capture_output=True, text=True)
             if not done.stdout:
                 raise SystemExit(done.stderr)
             said = json.loads(done.stdout)
-            rates[name] = said["throughput_rps"]
-            codes |= {one["code"] for one in said["findings"]}
-        name, baseline = pair.split("/")
+            rates[one] = said["throughput_rps"]
+            codes |= {finding["code"] for finding in said["findings"]}
         logs.append(math.log(rates[name] / rates[baseline]))
     return {"logs": logs, "total_logs": logs, "codes": sorted(codes), "took_s": round(time.monotonic() - begun, 1)}
 
@@ -121,12 +140,12 @@ def sit(asked: argparse.Namespace) -> None:
         except BlockingIOError:
             raise SystemExit(f"{asked.out}: another sitting is running, and two at once falsify each other") from None
         folder = Path(name)
-        of = commands(folder)
+        of = groups(folder, asked.pairs)
         while time.monotonic() < until and (cell := following(read(asked.out), asked.pairs, asked.slices, asked.number)):
             pair, length = cell
             stolen = None if asked.at_once else verdicts.wait_until_fit()[0]
             at = time.strftime("%Y-%m-%d %H:%M")
-            found = alone(pair, of) if length == ALONE else raced(pair, length, of, folder)
+            found = alone(pair, of[pair], folder) if length == ALONE else raced(pair, length, of[pair], folder)
             line = {"at": at, "boot": verdicts.BOOT.read_text().strip(), "pair": pair, "slice": length, **found, "stolen_before": stolen}
             file.write(json.dumps(line) + "\n")
             file.flush()
