@@ -21,6 +21,7 @@ mod load;
 mod null;
 mod over_tls;
 mod parity_trending;
+mod plants;
 mod races;
 mod report;
 mod revisions;
