@@ -53,7 +53,7 @@ pub struct Report {
     /// The command that runs the same plan again, ready for a shell.
     #[serde(default)]
     pub reproduce: String,
-    /// The results of the `--fail-if` conditions of this race, in the order given; always empty for `deadheat report`.
+    /// The results of the conditions of `--fail-if`, in the order given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionResult>,
     /// Everything planned and observed, raw.

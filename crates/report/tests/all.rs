@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod asset;
+mod ci;
 mod audit;
 mod audit_here;
 mod comparison;

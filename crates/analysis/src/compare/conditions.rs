@@ -109,7 +109,8 @@ fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
 }
 
 fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
-    let ends = (one.low, one.high);
+    // Between looks, no alpha covers the interval, so that no condition may rest on it.
+    let ends = if one.provisional { (None, None) } else { (one.low, one.high) };
     let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
     Place { scenario, contender: &one.contender, metric: one.metric, asked: true, compared }
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_analysis::Report;
+use deadheat_analysis::{AlphaLeft, Report, alpha_left};
 use deadheat_analysis::compare::{FailIf, other_machine};
+use deadheat_analysis::experiment::sentence;
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
@@ -41,10 +42,10 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let stage = match flags.input()? {
-        Input::Study(path) => fresh(&study::load(&path)?, flags, console, &run, &hierarchy)?,
+        Input::Study(path) => begun(&study::load(&path)?, flags, console, &run, &hierarchy)?,
         Input::AdHoc(ad_hoc) => {
             let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
-            fresh(&study, flags, console, &run, &hierarchy)?
+            begun(&study, flags, console, &run, &hierarchy)?
         }
         Input::Resume(path) => resumed(&path, &flags.fail_if, console, &run, &hierarchy)?,
     };
@@ -72,6 +73,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             generator: &LocalGenerator,
             clock: &SystemClock::start(),
         },
+        session: flags.pause_after,
     };
     let finish = race.go();
     let record = race.record;
@@ -87,11 +89,14 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             "note: deadheat could not update the JSON file during the race: {trouble}"
         )));
     }
-    if finish == Finish::Interrupted {
-        console.note(&format!(
-            "interrupted; continue with: deadheat race --resume {}",
-            lines_plain(&path.display().to_string())
-        ));
+    let before_the_end = match finish {
+        Finish::Interrupted => Some("interrupted"),
+        Finish::Paused => Some("paused before the next look"),
+        Finish::Done | Finish::TooFew => None,
+    };
+    if let Some(word) = before_the_end {
+        let path = lines_plain(&path.display().to_string());
+        console.note(&format!("{word}; continue with: deadheat race --resume {path}"));
     }
     Ok((status(&finish, &report).max(asked), record, path))
 }
@@ -114,8 +119,8 @@ fn status(finish: &Finish, report: &Report) -> u8 {
         Finish::Interrupted => 130,
         Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
         Finish::TooFew => 2,
-        Finish::Done if is_invalid(report) => 3,
-        Finish::Done => u8::from(!record.out.is_empty()),
+        Finish::Done | Finish::Paused if is_invalid(report) => 3,
+        Finish::Done | Finish::Paused => u8::from(!record.out.is_empty()),
     }
 }
 
@@ -158,23 +163,127 @@ pub(super) fn prepared(
     Ok((resolved, findings))
 }
 
-fn fresh(
+/// Begins a race, or goes on with the record of `--continue`.
+fn begun(
     study: &Study,
     flags: &RaceFlags,
     console: &Console,
     run: &RunId,
     hierarchy: &Hierarchy,
 ) -> Result<Stage, Failure> {
-    let (resolved, more) = prepared(study, &flags.choices, Purpose::Race, console)?;
+    let (mut resolved, more) = prepared(study, &flags.choices, Purpose::Race, console)?;
+    if flags.pause_after.is_some() && flags.choices.method.budget.is_none() {
+        // The end of a budget spends all of alpha, and sessions leave the rest of it to the next one.
+        resolved.plan.method.budget_ns = None;
+    }
     askable(&resolved.plan, &flags.fail_if)?;
     reachable(&resolved.plan, &flags.fail_if)?;
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
+    if let Some(path) = flags.attempt.as_deref().filter(|path| path.exists()) {
+        match attempted(path, &resolved.plan, flags, console, run, hierarchy)? {
+            Attempt::GoesOn(stage) => return Ok(*stage),
+            Attempt::BeginsAgain { alpha } => resolved.plan.method.alpha = alpha,
+        }
+    }
+    let chosen = flags.attempt.as_ref().or(flags.record.as_ref());
+    let path = chosen.cloned().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
+    fresh(resolved, more, (path, chosen.is_some()), console, run, hierarchy)
+}
+
+/// What becomes of the race of an earlier attempt.
+enum Attempt {
+    /// It continues, or it is over and is shown again.
+    GoesOn(Box<Stage>),
+    /// A new race takes its place, with this error rate. The old record has moved aside.
+    BeginsAgain {
+        /// What the earlier attempts left of alpha.
+        alpha: f64,
+    },
+}
+
+/// Goes on with the record of an earlier attempt. However many attempts there are, together they make a false claim with at most the error rate of
+/// the first: a race that has its result is only shown, a race that is not over continues with its own looks, and a race that cannot be
+/// continued on this machine leaves a new one only the alpha that its looks have not spent.
+fn attempted(
+    path: &Path,
+    plan: &Plan,
+    flags: &RaceFlags,
+    console: &Console,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+) -> Result<Attempt, Failure> {
+    let shown = path.display();
+    let record = deadheat_record::read(path)?;
+    of_this_race(path, &record.plan, plan)?;
+    let (alpha, why) = match alpha_left(&record)? {
+        AlphaLeft::Nothing => {
+            let stage = resumed(path, &flags.fail_if, console, run, hierarchy)?;
+            return Ok(Attempt::GoesOn(Box::new(stage)));
+        }
+        AlphaLeft::OfAnOpenRace(alpha) => match resumed(path, &flags.fail_if, console, run, hierarchy) {
+            Ok(stage) => return Ok(Attempt::GoesOn(Box::new(stage))),
+            Err(Failure::Usage(refused)) => (alpha, refused.problem),
+            Err(other) => return Err(other),
+        },
+        AlphaLeft::OfNoResult(alpha) => (alpha, format!("{shown}: the race ended without a result that counts")),
+    };
+    let aside = aside(path);
+    std::fs::rename(path, &aside).map_err(|source| Failure::File {
+        path: aside.clone(),
+        option: "--continue",
+        source,
+    })?;
+    console.note(&lines_plain(&format!(
+        "note: {why}; a new race begins with the alpha that is left, {alpha:.4}; the old record is now {}",
+        aside.display()
+    )));
+    Ok(Attempt::BeginsAgain { alpha })
+}
+
+/// Checks that a record is of the race that this command line describes.
+fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> {
+    let facts = |plan: &Plan| {
+        let contenders: Vec<&str> = plan.contenders.iter().map(|one| one.name.as_str()).collect();
+        let scenarios: Vec<String> = plan.scenarios.iter().map(|one| format!("{} ({})", one.name, sentence(&one.shape))).collect();
+        [
+            ("study", plan.study.clone()),
+            ("contenders", contenders.join(", ")),
+            ("scenarios", scenarios.join(", ")),
+            ("looks", format!("{:?}", plan.method.looks)),
+            ("margin", plan.method.margin.to_string()),
+        ]
+    };
+    let both = facts(then).into_iter().zip(facts(now));
+    match both.into_iter().find(|(then, now)| then != now) {
+        None => Ok(()),
+        Some(((what, then), (_, now))) => Err(UsageError::new(
+            format!("--continue {}: this is the record of another race, with {what} {then}; here: {now}", path.display()),
+            "name another file, or give the options of that race",
+        )),
+    }
+}
+
+/// The first name of the form `race-1.jsonl` that is free.
+fn aside(path: &Path) -> PathBuf {
+    let (stem, end) = (path.with_extension(""), path.extension().and_then(|end| end.to_str()).unwrap_or("jsonl"));
+    let name = |number: usize| PathBuf::from(format!("{}-{number}.{end}", stem.display()));
+    (1..).map(name).find(|one| !one.exists()).unwrap_or_else(|| name(0))
+}
+
+/// `to`: where the record goes, and whether the user chose that file.
+fn fresh(
+    resolved: Resolved,
+    more: Vec<Finding>,
+    to: (PathBuf, bool),
+    console: &Console,
+    run: &RunId,
+    hierarchy: &Hierarchy,
+) -> Result<Stage, Failure> {
     let left = tell_leftovers(hierarchy, console);
-    let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let interrupt = Interrupt::listen()?;
-    let journal = create(path, flags.record.is_some())?;
+    let journal = create(to.0, to.1)?;
     let mut stage = begin(resolved.plan, journal, interrupt, run, hierarchy)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     for finding in resolved.findings.into_iter().filter(|one| !skipped(one)).chain(more).chain(left) {

@@ -161,6 +161,7 @@ impl Arena<'_> {
                 generator: &LocalGenerator,
                 clock: &SystemClock::start(),
             },
+            session: None,
         };
         let finish = race.go();
         let record = race.record;
