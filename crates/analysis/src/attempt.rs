@@ -59,6 +59,8 @@ fn is_invalid(report: &Report) -> bool {
     let mut pairs = report.scenarios.iter().flat_map(|one| &one.comparisons).peekable();
     match pairs.peek() {
         Some(_) => pairs.all(|one| one.verdict == VerdictWord::Invalid),
-        None => report.scenarios.iter().flat_map(|one| &one.findings).any(|one| one.severity == Severity::Invalid),
+        None => {
+            report.scenarios.iter().flat_map(|one| &one.findings).any(|one| one.severity == Severity::Invalid)
+        }
     }
 }

@@ -49,7 +49,10 @@ impl Conclusion {
         }
         match open(report) {
             Some(reason) => Self { word: ConclusionWord::Neutral, reason },
-            None => Self { word: ConclusionWord::Success, reason: "every comparison is faster or equivalent".into() },
+            None => Self {
+                word: ConclusionWord::Success,
+                reason: "every comparison is faster or equivalent".into(),
+            },
         }
     }
 }
@@ -62,7 +65,8 @@ fn not_raced(report: &Report) -> Option<String> {
 }
 
 fn holds(one: &ConditionResult) -> String {
-    let places: Vec<String> = one.of.iter().map(|at| format!("{} in {}", at.contender, at.metric.word())).collect();
+    let places: Vec<String> =
+        one.of.iter().map(|at| format!("{} in {}", at.contender, at.metric.word())).collect();
     format!("`{}` holds for {}", one.condition, places.join(", "))
 }
 
@@ -90,8 +94,13 @@ fn open(report: &Report) -> Option<String> {
     let slower = comparisons.iter().find(|one| one.verdict == VerdictWord::Slower && !one.negligible)?;
     let metric = slower.metric.word();
     Some(match report.conditions.is_empty() {
-        true => format!("{} is slower in {metric}, and no condition of --fail-if was given", slower.contender),
-        false => format!("{} is slower in {metric}, but not certainly by as much as --fail-if says", slower.contender),
+        true => {
+            format!("{} is slower in {metric}, and no condition of --fail-if was given", slower.contender)
+        }
+        false => format!(
+            "{} is slower in {metric}, but not certainly by as much as --fail-if says",
+            slower.contender
+        ),
     })
 }
 

@@ -22,10 +22,10 @@ mod report;
 mod results;
 pub mod series;
 
+pub use attempt::{AlphaLeft, alpha_left};
 pub use conclusion::{Conclusion, ConclusionWord};
 pub use condition::{ConditionPlace, ConditionResult};
 pub use derive::accepting;
-pub use attempt::{AlphaLeft, alpha_left};
 pub use error::AnalysisError;
 pub use report::{
     Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, Ended,

@@ -13,7 +13,11 @@ fn race(rate: f64, epochs: usize, end: Option<End>) -> Record {
 
 fn slower_by(percent: f64) -> FailIf {
     let claim = ConditionKind::Slower((percent / 100.0).ln_1p());
-    FailIf { text: format!("slower by {percent}%"), metric: None, condition: Condition { claim, maybe: false } }
+    FailIf {
+        text: format!("slower by {percent}%"),
+        metric: None,
+        condition: Condition { claim, maybe: false },
+    }
 }
 
 fn concluded(record: &Record, conditions: &[FailIf]) -> (ConclusionWord, String) {
@@ -47,7 +51,9 @@ fn a_race_without_a_result_may_be_raced_again() {
     assert_eq!(alpha_left(&invalid).unwrap(), AlphaLeft::OfNoResult(0.025), "it claims nothing");
     assert_eq!(alpha_left(&race(9_000.0, 0, Some(End::Stopped))).unwrap(), AlphaLeft::OfNoResult(0.025));
     // Its looks have had their chance to claim something.
-    let AlphaLeft::OfNoResult(left) = alpha_left(&race(9_990.0, 10, Some(End::Stopped))).unwrap() else { panic!() };
+    let AlphaLeft::OfNoResult(left) = alpha_left(&race(9_990.0, 10, Some(End::Stopped))).unwrap() else {
+        panic!()
+    };
     assert!((left - 0.025 * 8.0 / 9.0).abs() < 1e-12, "{left}");
 }
 
@@ -72,7 +78,10 @@ fn faster_and_equivalent_are_green_and_slower_is_red_beyond_the_threshold() {
     assert_eq!(concluded(&decided(11_000.0), &three).0, ConclusionWord::Success);
     assert_eq!(concluded(&decided(10_001.0), &three).0, ConclusionWord::Success);
     let (word, reason) = concluded(&decided(9_000.0), &three);
-    assert_eq!((word, reason.as_str()), (ConclusionWord::Failure, "`slower by 3%` holds for head in throughput"));
+    assert_eq!(
+        (word, reason.as_str()),
+        (ConclusionWord::Failure, "`slower by 3%` holds for head in throughput")
+    );
     let (word, reason) = concluded(&decided(9_000.0), &[slower_by(20.0)]);
     assert_eq!(word, ConclusionWord::Neutral);
     assert!(reason.contains("not certainly by as much"), "{reason}");
@@ -83,16 +92,27 @@ fn faster_and_equivalent_are_green_and_slower_is_red_beyond_the_threshold() {
 
 #[test]
 fn what_does_not_answer_is_neutral_with_the_reason() {
-    let open = |end| Race { noise: (0.2, 0.02), end, epochs: 6, ..Race::of(vec![Racer::new("base", 1e4), Racer::new("head", 9_900.0)]) };
+    let open = |end| Race {
+        noise: (0.2, 0.02),
+        end,
+        epochs: 6,
+        ..Race::of(vec![Racer::new("base", 1e4), Racer::new("head", 9_900.0)])
+    };
     let (word, reason) = concluded(&open(None).record(), &[slower_by(3.0)]);
-    assert_eq!((word, reason.as_str()), (ConclusionWord::Neutral, "not decided yet; run the job again to continue this race"));
+    assert_eq!(
+        (word, reason.as_str()),
+        (ConclusionWord::Neutral, "not decided yet; run the job again to continue this race")
+    );
     let (word, reason) = concluded(&open(Some(End::Budget)).record(), &[slower_by(3.0)]);
     assert_eq!(word, ConclusionWord::Neutral);
     assert!(reason.contains("the same result"), "{reason}");
     let mut invalid = race(9_000.0, 20, Some(End::Decided));
     invalid.findings.push((None, Finding::invalid("test", "the machine was busy", "y")));
     let (word, reason) = concluded(&invalid, &[slower_by(3.0)]);
-    assert_eq!((word, reason.as_str()), (ConclusionWord::Neutral, "the measurement is invalid: the machine was busy"));
+    assert_eq!(
+        (word, reason.as_str()),
+        (ConclusionWord::Neutral, "the measurement is invalid: the machine was busy")
+    );
 }
 
 #[test]
@@ -117,5 +137,8 @@ fn a_contender_that_answers_differently_is_red() {
 #[test]
 fn a_condition_holds_only_at_a_look() {
     let paused = |epochs: usize| concluded(&race(8_000.0, epochs, None), &[slower_by(3.0)]).0;
-    assert_eq!([paused(5), paused(6), paused(7)], [ConclusionWord::Neutral, ConclusionWord::Failure, ConclusionWord::Neutral]);
+    assert_eq!(
+        [paused(5), paused(6), paused(7)],
+        [ConclusionWord::Neutral, ConclusionWord::Failure, ConclusionWord::Neutral]
+    );
 }

@@ -6,7 +6,18 @@ use serde_json::Value;
 use crate::common::kit;
 
 const SHORT: [&str; 12] = [
-    "--epochs", "3..9", "--warmup", "20ms", "--measure", "60ms", "--slice", "10ms", "-c", "8", "--continue", "r/race.jsonl",
+    "--epochs",
+    "3..9",
+    "--warmup",
+    "20ms",
+    "--measure",
+    "60ms",
+    "--slice",
+    "10ms",
+    "-c",
+    "8",
+    "--continue",
+    "r/race.jsonl",
 ];
 
 /// An attempt of two contenders that are equally fast.
@@ -36,7 +47,8 @@ fn an_attempt_pauses_and_the_next_one_continues_its_record() {
     let (kit, _turn) = (kit(), turn());
     std::fs::create_dir(kit.path().join("r")).unwrap();
     let first = attempt(&kit).args(["--pause-after", "1ms"]).run();
-    first.assert_stderr_has("paused before the next look; continue with: deadheat race --resume r/race.jsonl");
+    first
+        .assert_stderr_has("paused before the next look; continue with: deadheat race --resume r/race.jsonl");
     assert!([0, 3].contains(&first.status()), "{first}");
     assert_eq!(count(&kit, "r/race.jsonl", "epoch"), 1, "each attempt makes progress");
     let header = &lines(&kit, "r/race.jsonl")[0];
@@ -55,7 +67,9 @@ fn on_another_machine_a_new_race_has_the_alpha_that_is_left() {
     attempt(&kit).args(["--pause-after", "1ms", "--alpha", "0.02"]).run();
     change(&kit, "r/race.jsonl", |header| header["machine"]["cpu_model"] = "Other CPU".into());
     let second = attempt(&kit).args(["--pause-after", "1ms"]).run();
-    second.assert_stderr_has("another machine").assert_stderr_has("a new race begins with the alpha that is left, 0.0200");
+    second
+        .assert_stderr_has("another machine")
+        .assert_stderr_has("a new race begins with the alpha that is left, 0.0200");
     assert_eq!(count(&kit, "r/race-1.jsonl", "epoch"), 1, "the old record is kept");
     let header = &lines(&kit, "r/race.jsonl")[0];
     assert_eq!(header["plan"]["method"]["alpha"], 0.02, "and not the usual 0.025");
@@ -89,7 +103,9 @@ fn the_record_of_another_race_is_refused() {
     attempt(&kit).args(["--pause-after", "1ms"]).run();
     let before = kit.read("r/race.jsonl");
     let other = attempt(&kit).args(["--margin", "1%"]).run();
-    other.assert_status(2).assert_stderr_has("r/race.jsonl: this is the record of another race, with margin 0.03; here: 0.01");
+    other
+        .assert_status(2)
+        .assert_stderr_has("r/race.jsonl: this is the record of another race, with margin 0.03; here: 0.01");
     assert_eq!(kit.read("r/race.jsonl"), before);
     kit.file("r/race.jsonl", "no record\n");
     attempt(&kit).run().assert_status(2).assert_stderr_has("r/race.jsonl");

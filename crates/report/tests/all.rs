@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod asset;
-mod ci;
 mod audit;
 mod audit_here;
+mod ci;
 mod comparison;
 mod doctor;
 #[path = "../../record/tests/doctor_fixture/mod.rs"]

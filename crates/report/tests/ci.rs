@@ -14,7 +14,8 @@ fn race(head: f64, epochs: usize, end: Option<End>) -> Race {
 
 fn written(record: &Record) -> [String; 2] {
     let claim = ConditionKind::Slower(0.03_f64.ln_1p());
-    let condition = FailIf { text: "slower by 3%".into(), metric: None, condition: Condition { claim, maybe: false } };
+    let condition =
+        FailIf { text: "slower by 3%".into(), metric: None, condition: Condition { claim, maybe: false } };
     let mut report = Report::of(record).unwrap();
     report.conditions = race_conditions(&report, &[condition]);
     ci(&report).unwrap()

@@ -238,8 +238,7 @@ impl Race<'_> {
             let watch = self.watch_of(launcher.plan, scenario)?.besides(awake.cloned());
             let contract = launcher.contract;
             let watch = &watch;
-            let run =
-                ScenarioRun { launcher, contract, judge, services, watch, scenario, index, pause_at };
+            let run = ScenarioRun { launcher, contract, judge, services, watch, scenario, index, pause_at };
             if let finish @ (Finish::Interrupted | Finish::Paused) = self.scenario(&run)? {
                 return Ok(finish);
             }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_analysis::{AlphaLeft, Report, alpha_left};
 use deadheat_analysis::compare::{FailIf, other_machine};
 use deadheat_analysis::experiment::sentence;
+use deadheat_analysis::{AlphaLeft, Report, alpha_left};
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
@@ -227,7 +227,9 @@ fn attempted(
             Err(Failure::Usage(refused)) => (alpha, refused.problem),
             Err(other) => return Err(other),
         },
-        AlphaLeft::OfNoResult(alpha) => (alpha, format!("{shown}: the race ended without a result that counts")),
+        AlphaLeft::OfNoResult(alpha) => {
+            (alpha, format!("{shown}: the race ended without a result that counts"))
+        }
     };
     let aside = aside(path);
     std::fs::rename(path, &aside).map_err(|source| Failure::File {
@@ -246,7 +248,8 @@ fn attempted(
 fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> {
     let facts = |plan: &Plan| {
         let contenders: Vec<&str> = plan.contenders.iter().map(|one| one.name.as_str()).collect();
-        let scenarios: Vec<String> = plan.scenarios.iter().map(|one| format!("{} ({})", one.name, sentence(&one.shape))).collect();
+        let scenarios: Vec<String> =
+            plan.scenarios.iter().map(|one| format!("{} ({})", one.name, sentence(&one.shape))).collect();
         [
             ("study", plan.study.clone()),
             ("contenders", contenders.join(", ")),
@@ -259,7 +262,10 @@ fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> 
     match both.into_iter().find(|(then, now)| then != now) {
         None => Ok(()),
         Some(((what, then), (_, now))) => Err(UsageError::new(
-            format!("--continue {}: this is the record of another race, with {what} {then}; here: {now}", path.display()),
+            format!(
+                "--continue {}: this is the record of another race, with {what} {then}; here: {now}",
+                path.display()
+            ),
             "name another file, or give the options of that race",
         )),
     }
@@ -267,7 +273,8 @@ fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> 
 
 /// The first name of the form `race-1.jsonl` that is free.
 fn aside(path: &Path) -> PathBuf {
-    let (stem, end) = (path.with_extension(""), path.extension().and_then(|end| end.to_str()).unwrap_or("jsonl"));
+    let (stem, end) =
+        (path.with_extension(""), path.extension().and_then(|end| end.to_str()).unwrap_or("jsonl"));
     let name = |number: usize| PathBuf::from(format!("{}-{number}.{end}", stem.display()));
     (1..).map(name).find(|one| !one.exists()).unwrap_or_else(|| name(0))
 }

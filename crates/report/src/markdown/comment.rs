@@ -70,7 +70,8 @@ fn comparisons(report: &Report) -> String {
         .iter()
         .flat_map(|scenario| {
             let baseline = report.baseline(&scenario.name);
-            let against = scenario.comparisons.iter().filter(move |one| Some(one.baseline.as_str()) == baseline);
+            let against =
+                scenario.comparisons.iter().filter(move |one| Some(one.baseline.as_str()) == baseline);
             against.map(move |one| row(one, within(report, scenario)))
         })
         .collect();
@@ -138,7 +139,11 @@ fn findings(report: &Report) -> String {
     }
     let others = all().count() - invalid.len().min(MOST_FINDINGS);
     if others > 0 {
-        let are = if others == 1 { "1 more finding is".into() } else { format!("{} more findings are", whole(others as u64)) };
+        let are = if others == 1 {
+            "1 more finding is".into()
+        } else {
+            format!("{} more findings are", whole(others as u64))
+        };
         out += &format!("\n{are} on the page.\n");
     }
     out
