@@ -72,11 +72,8 @@ fn holds(one: &ConditionResult) -> String {
 
 /// Why the race does not answer the question; none if it does.
 fn open(report: &Report) -> Option<String> {
-    let against_baseline = report.scenarios.iter().flat_map(|scenario| {
-        let baseline = report.baseline(&scenario.name);
-        scenario.comparisons.iter().filter(move |one| Some(one.baseline.as_str()) == baseline)
-    });
-    let comparisons: Vec<&Comparison> = against_baseline.collect();
+    let comparisons: Vec<&Comparison> =
+        report.scenarios.iter().flat_map(|scenario| report.against_baseline(scenario)).collect();
     let with = |verdict: VerdictWord| comparisons.iter().find(|one| one.verdict == verdict);
     if comparisons.is_empty() || with(VerdictWord::Invalid).is_some() {
         return Some(format!("the measurement is invalid{}", because(report)));

@@ -482,6 +482,12 @@ impl Report {
         self.record.plan.contenders.get(one).map(|one| one.name.as_str())
     }
 
+    /// Returns the comparisons of a scenario that conditions and conclusions are about: each contender with the baseline.
+    pub fn against_baseline<'a>(&self, scenario: &'a ScenarioResult) -> Vec<&'a Comparison> {
+        let baseline = self.baseline(&scenario.name);
+        scenario.comparisons.iter().filter(|one| Some(one.baseline.as_str()) == baseline).collect()
+    }
+
     /// Returns the resource limits of each contender in a scenario.
     pub fn limits(&self, scenario: &str) -> Option<&Limits> {
         self.record.plan.scenario(scenario).map(|plan| &plan.limits)

@@ -47,9 +47,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
 pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
     for scenario in &report.scenarios {
-        let baseline = report.baseline(&scenario.name);
-        let against = |one: &&Comparison| Some(one.baseline.as_str()) == baseline;
-        let comparisons = scenario.comparisons.iter().filter(against);
+        let comparisons = report.against_baseline(scenario).into_iter();
         places.extend(comparisons.map(|one| of_comparison(&scenario.name, one)));
     }
     let mut results = all(&places, conditions);

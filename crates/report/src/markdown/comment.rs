@@ -69,9 +69,7 @@ fn comparisons(report: &Report) -> String {
         .scenarios
         .iter()
         .flat_map(|scenario| {
-            let baseline = report.baseline(&scenario.name);
-            let against =
-                scenario.comparisons.iter().filter(move |one| Some(one.baseline.as_str()) == baseline);
+            let against = report.against_baseline(scenario).into_iter();
             against.map(move |one| row(one, within(report, scenario)))
         })
         .collect();
