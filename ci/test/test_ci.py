@@ -3,6 +3,7 @@
   python3 -m unittest discover -s ci/test      after `cargo build -p deadheat -p deadheat-testkit`; it needs python3-yaml, git and bash
 """
 import glob
+import gzip
 import json
 import os
 import re
@@ -34,17 +35,6 @@ SHORT = ["--epochs=3..9", "--warmup=100ms", "--measure=300ms", "--slice=30ms", "
 def environment(**more):
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "DEADHEAT_PORTS") if name in os.environ}
     return {**kept, "DEADHEAT_RETRY_S": "0", **more}
-
-
-def record(folder, slower_us=2000):
-    """A record of a finished race of two contenders, made once."""
-    path = os.path.join(folder, "made.jsonl")
-    command = f"exec {SERVER} --json"
-    words = [DEADHEAT, "race", "-n", "base", "-n", "head", command, f"{command} --spin-us {slower_us}", "--record", path, *SHORT]
-    done = subprocess.run(words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=170)
-    assert os.path.exists(path), done.stdout.decode(errors="replace")
-    with open(path, "rb") as file:
-        return file.read()
 
 
 class Folder(unittest.TestCase):
@@ -128,12 +118,12 @@ class Files(unittest.TestCase):
 
 
 class Publish(Folder):
-    """Comment, check and note, with a record that is made once."""
+    """Comment, check and note, with a record that comes with the repository."""
 
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            cls.record = record(folder)
+        with gzip.open(os.path.join(ROOT, "studies", "trending", "kept", "race.jsonl.gz")) as file:
+            cls.record = file.read()
 
     def after_a_run(self, api, **run):
         event = shaped("workflow_run_event")
@@ -166,7 +156,7 @@ class Publish(Folder):
             self.assertIn("https://github.com/octo/service/actions/runs/2332938/artifacts/11", body)
             self.assertEqual(api.comments[3]["body"], f"{MARKER}\nI am the bot, believe me")
             self.assertEqual([method for method, path, *_ in api.requests if "/issues/comments/" in path], ["PATCH"])
-            for word in ("throughput", "CPU time per request", "could have seen", "alpha 0.025"):
+            for word in ("limit", "CPU time per request", "could have seen", "alpha 0.025"):
                 self.assertIn(word, body)
 
     def test_commit_and_pull_request_come_from_the_event_and_not_from_the_artifact(self):
@@ -378,12 +368,14 @@ class Path(Folder):
             passed, job = self.attempt(api, 1, "1ms")
             self.assertTrue(passed, job.log)
             self.assertEqual(job.outputs["race"]["conclusion"], "neutral", job.log)
+            # On a busy machine, the measurement can be invalid.
+            said = "run the job again to continue|the measurement is invalid"
             with open(job.summary, encoding="utf-8") as file:
-                self.assertIn("run the job again to continue", file.read())
+                self.assertRegex(file.read(), said)
             self.assertEqual(self.epochs(api, 1), (1, 0))
             self.comment(api, 1)
             self.assertEqual(api.checks[0]["conclusion"], "neutral")
-            self.assertIn("not decided yet", api.comments[0]["body"])
+            self.assertRegex(api.comments[0]["body"], said)
 
             # The second one finds the record and continues, until the race is decided.
             passed, job = self.attempt(api, 2, "10m")
@@ -393,7 +385,6 @@ class Path(Folder):
             self.comment(api, 2)
             self.assertEqual((len(api.comments), len(api.checks)), (1, 2), "the comment is updated, and each attempt has its check")
             self.assertIn("continued once", api.comments[0]["body"])
-            # On a busy machine, the measurement can be invalid.
             conclusion = api.checks[1]["conclusion"]
             if conclusion != "failure":
                 self.assertIn("invalid", api.comments[0]["body"], job.log)

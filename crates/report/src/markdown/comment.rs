@@ -92,7 +92,7 @@ fn row(one: &Comparison, scenario: Option<&str>) -> Vec<String> {
         format!("{} / {}{of}", code(&one.contender), code(&one.baseline)),
         one.metric.row().column.into(),
         shown(one.ratio.map(|value| ratio(value, ratio_decimals(one.low, one.high)))),
-        interval(one.low, one.high),
+        shown(one.low.or(one.high).map(|_| interval(one.low, one.high))),
         said(one),
         shown(seen.map(|seen| percent(seen - 1.0))),
     ]
