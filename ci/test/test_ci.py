@@ -4,6 +4,7 @@
 """
 import glob
 import gzip
+import io
 import json
 import os
 import re
@@ -21,7 +22,7 @@ KIT = os.path.dirname(HERE)
 ROOT = os.path.dirname(KIT)
 sys.path[:0] = [HERE]
 import actions
-from standin import StandIn, shaped
+from standin import StandIn, packed, shaped
 
 TARGET = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
 DEADHEAT = os.environ.get("DEADHEAT", os.path.join(TARGET, "debug", "deadheat"))
@@ -361,6 +362,27 @@ class Path(Folder):
         count = lambda kind: sum(1 for line in lines if line["line"] == kind)
         return count("epoch"), count("resumed")
 
+    def undisturb(self, api, number):
+        """Removes from the record of an attempt what other programs did to it, and ends it at its first look. The servers then decide the verdict."""
+        [artifact] = [one for one in api.artifacts if one["name"] == f"deadheat-attempt-{number}"]
+        with zipfile.ZipFile(io.BytesIO(api.zips[artifact["id"]])) as archive:
+            lines = [json.loads(line) for line in archive.read("race.jsonl").splitlines()]
+        ended = {"line": "scenario", "scenario": lines[0]["plan"]["scenarios"][0]["name"], "end": "decided"}
+        pilots = [line for line in lines if line["line"] == "pilot"]
+        epochs = [line for line in lines if line["line"] == "epoch"][:3]
+        for pilot in pilots:
+            pilot.pop("ceiling_rps", None)
+        for epoch in epochs:
+            epoch["findings"] = []
+            for one in epoch["rounds"]:
+                one.pop("dropped", None)
+                one["external"].update(steal_share=0.0, foreign_share=0.0)
+                for part in one["slices"]:
+                    part.update(load_cpu_ns=0, load_run_delay_ns=0)
+        resumed = [line for line in lines if line["line"] == "resumed"]
+        kept = [lines[0], *pilots, *epochs, *resumed, ended, {"line": "done"}]
+        api.zips[artifact["id"]] = packed({"race.jsonl": "\n".join(map(json.dumps, kept)) + "\n"})
+
     def test_push_race_artifact_comment_and_a_second_run_that_continues(self):
         self.pushed()
         with StandIn() as api:
@@ -386,18 +408,19 @@ class Path(Folder):
             self.assertEqual((len(api.comments), len(api.checks)), (1, 2), "the comment is updated, and each attempt has its check")
             self.assertIn("continued once", api.comments[0]["body"])
             conclusion = api.checks[1]["conclusion"]
-            if conclusion != "failure":
+            self.assertEqual(job.outputs["race"]["conclusion"], conclusion)
+            self.assertEqual(passed, conclusion == "neutral")
+            if conclusion == "neutral":
                 self.assertIn("invalid", api.comments[0]["body"], job.log)
-                return
-            self.assertFalse(passed, "the job fails, because the branch is slower")
-            self.assertEqual(job.outputs["race"]["conclusion"], "failure")
 
             # The third one changes nothing: what is decided stays decided.
+            self.undisturb(api, 2)
             passed, job = self.attempt(api, 3, "10m")
             self.assertFalse(passed, job.log)
-            self.assertEqual(self.epochs(api, 3), (epochs, 1), job.log)
+            self.assertEqual(self.epochs(api, 3), (3, 1), job.log)
             self.comment(api, 3)
-            self.assertEqual([one["conclusion"] for one in api.checks], ["neutral", "failure", "failure"])
+            self.assertEqual((api.checks[2]["conclusion"], len(api.comments)), ("failure", 1))
+            self.assertIn("slower by 3%", api.comments[0]["body"])
 
     def test_a_contender_that_does_not_start_fails_the_job_and_is_named(self):
         self.pushed()
