@@ -11,6 +11,7 @@ use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::StartError;
 use deadheat_host::process::run::RunId;
 use deadheat_load::Answer;
+use deadheat_record::StatusRule;
 use deadheat_report::plain;
 use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, RaceError, Recordings, observe};
 use deadheat_study::choices::UsageError;
@@ -323,7 +324,13 @@ fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
 /// What was found and written.
 fn summary(draft: &Draft, observed: &Observed, file: &Path) -> String {
     let name = draft.contender_name();
-    let mut lines = vec![format!("{name} answers {:.1} s after its start", observed.ready.as_secs_f64())];
+    // A first answer with another status is waited for longer, so the time says little then.
+    let is_ready = |seen: &Contract| seen.statuses.iter().all(|status| StatusRule::SUCCESS.contains(status));
+    let first = draft.probes.first().and_then(|probe| probe.seen.as_ref());
+    let mut lines = vec![match first.is_some_and(is_ready) {
+        true => format!("{name} answers {:.1} s after its start:", observed.ready.as_secs_f64()),
+        false => format!("{name} answers:"),
+    }];
     for probe in &draft.probes {
         let Some(seen) = &probe.seen else { continue };
         lines.push(format!("  {}: {}{}", shown(&probe.request.title()), seen.summary(), changes(seen)));
