@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
@@ -150,16 +150,15 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
     })
 }
 
-/// The path from one folder to another: with `..` if the other contains it, else absolute. None if they are the same.
+/// The path from one folder to another: relative if one contains the other, else absolute. None if they are the same.
 fn from_there(folder: &Path, other: &Path) -> Option<String> {
     if folder == other {
         return None;
     }
-    let up = folder.strip_prefix(other).ok().map(|inner| {
-        let steps = inner.components().filter(|part| matches!(part, Component::Normal(_)));
-        steps.map(|_| "..").collect::<Vec<_>>().join("/")
-    });
-    Some(up.unwrap_or_else(|| other.to_string_lossy().into_owned()))
+    let up = folder.strip_prefix(other).map(|inner| inner.components().map(|_| "..").collect::<PathBuf>());
+    let down = other.strip_prefix(folder).map(Path::to_path_buf);
+    let path = up.or(down).unwrap_or_else(|_| other.to_path_buf());
+    Some(path.to_string_lossy().into_owned())
 }
 
 /// Starts the service and asks it. None if the user interrupts.
@@ -419,7 +418,8 @@ mod tests {
         let of = |folder: &str, other: &str| from_there(Path::new(folder), Path::new(other));
         assert_eq!(of("/a/b", "/a/b"), None);
         assert_eq!(of("/a/b/c", "/a"), Some("../..".into()));
-        assert_eq!(of("/a", "/a/b"), Some("/a/b".into()));
+        assert_eq!(of("/a", "/a/b"), Some("b".into()));
+        assert_eq!(of("/a", "/b"), Some("/b".into()));
     }
 
     #[test]
