@@ -300,8 +300,6 @@ class Path(Folder):
         self.git("push", "--quiet", "origin", "slower")
         self.git("checkout", "--quiet", "-b", "merge", "HEAD^1")
         self.git("merge", "--quiet", "--no-ff", "-m", "merge", "slower")
-        # What --git does: both revisions side by side.
-        self.git("worktree", "add", "--quiet", os.path.join(self.folder, "base"), "HEAD^1")
 
     def attempt(self, api, number, time):
         """One attempt of the job that races. Returns whether it succeeded, and the job."""
@@ -319,7 +317,11 @@ class Path(Folder):
                 api.upload(given["name"], files)
 
         # Each attempt begins on an empty machine, with the workspace at the same place.
+        cache = os.path.join(self.folder, "cache")
+        shutil.rmtree(cache, ignore_errors=True)
         variables = environment(
+            CI="true",
+            XDG_CACHE_HOME=cache,
             GITHUB_API_URL=api.url,
             GITHUB_REPOSITORY="octo/service",
             GITHUB_RUN_ID=str(RUN),
@@ -329,8 +331,7 @@ class Path(Folder):
             GITHUB_EVENT_NAME="pull_request",
             RUNNER_TEMP=os.path.join(folder, "temp"),
         )
-        base, head = (f"exec sh {shell}/serve.sh" for shell in (os.path.join(self.folder, "base"), self.work))
-        inputs = {"args": "\n".join(["-n", "base", "-n", "head", base, head, *SHORT]), "time": time, "deadheat": DEADHEAT}
+        inputs = {"base": "HEAD^1", "args": "\n".join(["exec sh serve.sh", *SHORT]), "time": time, "deadheat": DEADHEAT}
         job = actions.Job(folder, inputs, variables, {"actions/upload-artifact": upload})
         return job.run(os.path.join(KIT, "action.yml")), job
 
@@ -421,17 +422,20 @@ class Path(Folder):
             self.comment(api, 3)
             self.assertEqual((api.checks[2]["conclusion"], len(api.comments)), ("failure", 1))
             self.assertIn("slower by 3%", api.comments[0]["body"])
+            self.assertIn("identical code differed by at most", api.comments[0]["body"])
 
     def test_a_contender_that_does_not_start_fails_the_job_and_is_named(self):
         self.pushed()
         with open(os.path.join(self.work, "serve.sh"), "w", encoding="utf-8") as file:
             file.write("echo no such module >&2; exit 7\n")
+        # The first parent stays the target branch.
+        self.git("commit", "--quiet", "--all", "--amend", "--no-edit")
         with StandIn() as api:
             passed, job = self.attempt(api, 1, "10m")
             self.assertFalse(passed)
             self.comment(api, 1)
             self.assertEqual(api.checks[0]["conclusion"], "failure")
-            self.assertIn("head was not raced to the end", api.comments[0]["body"])
+            self.assertRegex(api.comments[0]["body"], "HEAD@[0-9a-f]{7} was not raced to the end")
 
     def test_wrong_input_fails_the_job_before_anything_is_raced(self):
         self.pushed()
