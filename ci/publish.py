@@ -150,7 +150,7 @@ def github_earlier(asked):
                 file.write(record)
             print(f"this attempt continues the race of attempt {attempt}")
             return
-    # Each attempt that raced has left its record, also a cancelled one.
+    # Each attempt that raced has left its record, unless its machine was lost.
     print("no earlier attempt has raced: a new race begins")
 
 

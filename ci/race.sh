@@ -36,16 +36,15 @@ revisions=()
 [ -z "${DEADHEAT_BASE:-}" ] || revisions=(--git "$DEADHEAT_BASE..${DEADHEAT_HEAD:-HEAD}")
 
 mkdir -p "$dir"
+# What an earlier attempt concluded must not pass for the result of this one.
+rm -f "$dir/conclusion.json" "$dir/comment.md"
 record=$dir/race.jsonl
 status=0
 "$deadheat" race "${revisions[@]}" "$@" --continue "$record" --pause-after "${DEADHEAT_TIME:-10m}" "${conditions[@]}" || status=$?
 # Without a record, nothing was raced, and the message above says why.
 [ -s "$record" ] || exit "$status"
-"$deadheat" report "$record" --html "$dir/race.html" --ci "$dir" "${conditions[@]}" || [ $? -ne 2 ] || exit 2
-case $status in
-    0 | 1 | 3) ;;
-    *) exit "$status" ;;
-esac
+"$deadheat" report "$record" --html "$dir/race.html" --ci "$dir" "${conditions[@]}" || [ -s "$dir/conclusion.json" ] || exit 2
+[ "$status" -ne 130 ] || exit 130
 case $(sed -n 's/^ *"conclusion": "\([a-z]*\)",$/\1/p' "$dir/conclusion.json") in
     success) exit 0 ;;
     neutral) exit 3 ;;

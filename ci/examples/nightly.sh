@@ -18,10 +18,11 @@ fi
 folder=$results/$(git rev-parse --short "$base")-$(git rev-parse --short "$head")
 status=0
 DEADHEAT_BASE=$base DEADHEAT_HEAD=$head DEADHEAT_TIME=30m "$kit/race.sh" "$folder" bench --epochs=6..60 || status=$?
-cat "$folder/comment.md"
+[ ! -e "$folder/comment.md" ] || cat "$folder/comment.md"
 case $status in
     0) echo 'faster or equivalent' ;;
     1) echo 'slower: see race.html' ;;
-    3) echo 'no answer yet: the next call continues the race' ;;
+    2) echo 'nothing was raced: see the message above' ;;
+    3) echo 'no answer: the comment says why, and whether another call continues the race' ;;
 esac
 exit "$status"

@@ -435,7 +435,7 @@ class Path(Folder):
             self.assertFalse(passed)
             self.comment(api, 1)
             self.assertEqual(api.checks[0]["conclusion"], "failure")
-            self.assertRegex(api.comments[0]["body"], "HEAD@[0-9a-f]{7} was not raced to the end")
+            self.assertRegex(api.comments[0]["body"], r"HEAD\S+[0-9a-f]{7} was not raced to the end")
 
     def test_wrong_input_fails_the_job_before_anything_is_raced(self):
         self.pushed()

@@ -23,7 +23,7 @@ pub enum AlphaLeft {
 /// Returns what a race leaves for another attempt.
 ///
 /// A look that decides nothing has spent its part of alpha all the same, so a new race gets only what is left. A race that gates invalidated makes no
-/// claim, and no gate depends on which contender was faster. So it has spent nothing.
+/// claim, and no gate depends on which of two versions was faster. So it has spent nothing.
 ///
 /// # Errors
 /// When the record is damaged, as for [`Report::of`].

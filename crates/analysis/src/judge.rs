@@ -60,8 +60,10 @@ impl Judge {
     pub fn spent(&self, record: &Record, scenario: &str) -> Result<f64, AskError> {
         let ended = matches!(record.end_of(scenario), Some(End::Maximum | End::Budget));
         let judged = self.ask(record, scenario, Progress::Interrupted)?;
-        let look = judged.judgement.and_then(|judgement| judgement.look);
         let most = self.referee.rules().max_epochs;
+        // Once a contender is excluded from a race of two there is nothing to judge, but looks may have been taken before.
+        let measured = || Some(record.epochs_of(scenario).count()).filter(|_| judged.contests.is_empty());
+        let look = judged.judgement.as_ref().and_then(|judgement| judgement.look).or_else(measured);
         Ok(if ended { 1.0 } else { look.map_or(0.0, |look| spent_by(look, most)) })
     }
 

@@ -57,6 +57,14 @@ fn a_race_without_a_result_may_be_raced_again() {
     assert!((left - 0.025 * 8.0 / 9.0).abs() < 1e-12, "{left}");
 }
 
+#[test]
+fn a_contender_that_dies_gives_no_alpha_back() {
+    let mut record = race(9_990.0, 10, Some(End::Stopped));
+    record.out = vec![record.plan.contenders[1].name.clone()];
+    let AlphaLeft::OfNoResult(left) = alpha_left(&record).unwrap() else { panic!() };
+    assert!((left - 0.025 * 8.0 / 9.0).abs() < 1e-12, "{left}");
+}
+
 /// The attempts of a job are looks of one race or share its alpha, whatever order of machines they meet.
 #[test]
 fn all_attempts_together_spend_alpha_once() {

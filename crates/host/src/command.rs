@@ -20,6 +20,25 @@ const SHOWN_LENGTH: usize = 200;
 /// How often to check whether a command with a time limit has ended.
 const GLANCE: Duration = Duration::from_millis(5);
 
+/// Variables with which git points its children at the repository that it works on, for example when deadheat runs in a hook. Nothing that deadheat
+/// starts may work on that repository.
+pub const GIT_VARIABLES: [&str; 14] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_PREFIX",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_SHALLOW_FILE",
+    "GIT_NAMESPACE",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+];
+
 /// Placeholders and their values, as far as they are known before anything starts.
 pub fn values(plan: &Plan) -> BTreeMap<String, String> {
     let folders =
@@ -128,6 +147,9 @@ impl ShellCommand {
     fn shell(&self) -> io::Result<Command> {
         let log = File::create(&self.log)?;
         let mut shell = Command::new("/bin/sh");
+        for name in GIT_VARIABLES {
+            shell.env_remove(name);
+        }
         shell.arg("-c").arg(&self.command).current_dir(&self.folder).envs(self.env.iter().cloned());
         shell.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(shell)

@@ -275,7 +275,7 @@ impl Race<'_> {
         // A ceiling is valid for one session only. A resumed scenario measures it again.
         let mut stale = self.record.warmup_ns(&run.scenario.name).is_some();
         for _ in 0..MOST_RESTARTS {
-            if self.record.racing(&run.scenario.name).len() < 2 {
+            if self.rivals(&run.scenario.name) < 2 {
                 self.end(run, End::Stopped)?;
                 return Ok(Finish::TooFew);
             }
@@ -304,6 +304,12 @@ impl Race<'_> {
         Err(RaceError::Failed(
             "one contender after another was excluded from the race; read their logs and try their commands by hand".into(),
         ))
+    }
+
+    /// How many contenders race in a scenario. The control is no rival: it is the baseline once more.
+    fn rivals(&self, scenario: &str) -> usize {
+        let contenders = &self.record.plan.contenders;
+        self.record.racing(scenario).iter().filter(|index| !contenders[**index].control).count()
     }
 
     fn end(&mut self, run: &ScenarioRun<'_>, end: End) -> Result<(), RaceError> {

@@ -31,7 +31,7 @@ use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, Study};
 use deadheat_study::git::{Checkouts, remove_leftovers, revisions};
 use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
-use deadheat_study::prepare::{self, BUILD_LIMIT, Changed, Prepared};
+use deadheat_study::prepare::{self, BUILD_LIMIT, Changed, PrepareError, Prepared};
 use deadheat_study::traffic;
 
 /// Races and shows the result.
@@ -45,7 +45,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let host = LocalHost { run: &run, hierarchy: &hierarchy };
-    let mut stage = match flags.input()? {
+    let stage = match flags.input()? {
         Input::Study(path) => begun(study::load(&path)?, flags, console, &host)?,
         Input::AdHoc(ad_hoc) => {
             begun(plan::study_of(&ad_hoc, &std::env::current_dir()?)?, flags, console, &host)?
@@ -81,9 +81,6 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     };
     let finish = race.go();
     let record = race.record;
-    if let Some(checkouts) = stage.checkouts.as_mut().filter(|_| !record.done) {
-        checkouts.keep_for_resuming();
-    }
     let trouble = live.finish();
     let finish = finish?;
     let mut report = Report::of(&record)?;
@@ -151,7 +148,7 @@ struct Stage {
     /// Listens since before anything was started: Ctrl-C means an orderly end.
     interrupt: Interrupt,
     /// The revisions of a race of revisions, until its end.
-    checkouts: Option<Checkouts>,
+    _checkouts: Option<Checkouts>,
 }
 
 /// Makes the plan and does everything that is necessary once before contenders start.
@@ -189,11 +186,16 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         None => (study, None),
         Some(range) => {
             let only = std::mem::take(&mut choices.selection.only);
-            let (study, checkouts) = revisions(study, range, &only, &Places::of_process(), &mut tell)?;
+            let revisions = revisions(study, range, &only, &Places::of_process(), &mut tell);
+            // Ctrl-C also ends a git command that runs.
+            let (study, checkouts) = match revisions {
+                Err(_) if interrupt.asked() => return Err(PrepareError::Interrupted.into()),
+                other => other?,
+            };
             (study, Some(checkouts))
         }
     };
-    let (mut resolved, prepared) = prepared(&study, &choices, Purpose::Race, console, host, &interrupt)?;
+    let (mut resolved, mut prepared) = prepared(&study, &choices, Purpose::Race, console, host, &interrupt)?;
     if let Some(checkouts) = &checkouts {
         let unbuilt: Vec<&str> = prepared.unbuilt.iter().map(|(name, _)| name.as_str()).collect();
         checkouts.keep_builds(&resolved.plan, &unbuilt, &mut tell);
@@ -211,6 +213,10 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
     });
     if let Some(path) = flags.attempt.as_deref().filter(|path| path.exists()) {
+        // Nothing is added to the record of a contender that was built before and is not there now.
+        if let Some((_, error)) = prepared.unbuilt.pop() {
+            return Err(error.into());
+        }
         match attempted(path, &resolved.plan, flags, console, host, &mut checkouts)? {
             Attempt::GoesOn(stage) => return Ok(*stage),
             Attempt::BeginsAgain { alpha } => resolved.plan.method.alpha = alpha,
@@ -273,12 +279,19 @@ fn attempted(
     of_this_race(path, &record.plan, plan)?;
     let (alpha, why) = match alpha_left(&record)? {
         AlphaLeft::Nothing => {
+            if is_over(&record) {
+                console
+                    .note(&lines_plain(&format!("note: the race in {shown} is over; nothing is raced now")));
+            }
             let stage = resumed(path, &flags.fail_if, console, host, checkouts)?;
             return Ok(Attempt::GoesOn(Box::new(stage)));
         }
         AlphaLeft::OfAnOpenRace(alpha) => match resumed(path, &flags.fail_if, console, host, checkouts) {
             Ok(stage) => return Ok(Attempt::GoesOn(Box::new(stage))),
             Err(Failure::Usage(refused)) => (alpha, refused.problem),
+            Err(Failure::Git(refused)) => {
+                (alpha, refused.to_string().lines().next().unwrap_or_default().to_owned())
+            }
             Err(other) => return Err(other),
         },
         AlphaLeft::OfNoResult(alpha) => {
@@ -385,7 +398,7 @@ fn begin(
     let machine = machine(Path::new("/"), host.hierarchy, host.run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal, recordings, interrupt, checkouts })
+    Ok(Stage { record, journal, recordings, interrupt, _checkouts: checkouts })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it. `held` are checkouts that this process
@@ -403,6 +416,7 @@ fn resumed(
     as_begun(path, &record, console, host)?;
     let recordings = if is_over(&record) { Recordings::new() } else { recordings(&record.plan)? };
     let interrupt = Interrupt::listen()?;
+    let checkouts = checkouts_of(path, &record, console, held)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
         // Read again, because only now is it certain that no other process writes it.
@@ -423,14 +437,28 @@ fn resumed(
             record.apply(line);
         }
     }
+    Ok(Stage { record, journal, recordings, interrupt, _checkouts: checkouts })
+}
+
+/// The checkouts of a race that goes on: those that this process has made already, or the same again.
+fn checkouts_of(
+    path: &Path,
+    record: &Record,
+    console: &Console,
+    held: &mut Option<Checkouts>,
+) -> Result<Option<Checkouts>, Failure> {
+    if is_over(record) {
+        return Ok(None);
+    }
+    if let Some(ours) = held.take_if(|held| held.are_of(&record.plan)) {
+        return Ok(Some(ours));
+    }
+    if held.is_some() {
+        let problem = format!("{}: the race was built in another folder or with other tools", path.display());
+        return Err(UsageError::new(problem, "race again without --resume").into());
+    }
     let mut tell = |line: &str| console.note(&lines_plain(line));
-    let held = held.take().filter(|held| held.are_of(&record.plan));
-    let checkouts = match held {
-        Some(held) => Some(held),
-        None if is_over(&record) => None,
-        None => Checkouts::again(&record.plan, &mut tell)?,
-    };
-    Ok(Stage { record, journal, recordings, interrupt, checkouts })
+    Ok(Checkouts::again(&record.plan, &Places::of_process(), &mut tell)?)
 }
 
 /// Whether every scenario has ended.

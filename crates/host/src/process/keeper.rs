@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::affinity;
 use crate::cgroup::{Cgroup, Hierarchy};
+use crate::command::GIT_VARIABLES;
 use crate::process::tree;
 
 /// The hidden subcommand that runs this program as a keeper.
@@ -196,6 +197,9 @@ fn spawn(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Unix
         Stage { group: group.cloned(), cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
     let (ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new("/proc/self/exe");
+    for name in GIT_VARIABLES {
+        command.env_remove(name);
+    }
     command
         .arg(STAGE_COMMAND)
         .arg(serde_json::to_string(&stage)?)

@@ -239,6 +239,19 @@ fn who_dies_in_the_middle_is_out_and_the_others_go_on() {
 }
 
 #[test]
+fn the_control_alone_is_no_rival() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = Character { cannot_start: true, ..Character::taking_us(100.0) };
+    let good = || Character::taking_us(100.0);
+    let world = World::of(&[("a", good()), ("b", missing), ("control", good())]);
+    let mut plan = plan(folder.path(), &["a", "b", "control"]);
+    plan.method.all_pairs = false;
+    plan.contenders[2].control = true;
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!((finish, record.epochs.len()), (Finish::TooFew, 0));
+}
+
+#[test]
 fn one_of_two_that_cannot_start_ends_the_race() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Character { cannot_start: true, ..Character::taking_us(100.0) };

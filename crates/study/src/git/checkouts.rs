@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -23,27 +23,52 @@ use crate::prepare::Progress;
 
 /// The number of builds of a repository that are kept.
 const KEPT: usize = 6;
-/// How long the objects of uncommitted changes are kept for a race that was interrupted.
+/// How long the objects of uncommitted changes are kept, so that a race that was interrupted can go on.
 const OBJECTS_KEPT: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// The file that a running race holds locked.
 const LOCK: &str = "lock";
 /// The folder of kept builds.
 const BUILDS: &str = "builds";
+/// The build that is just being kept.
+const PARTIAL: &str = "partial";
 /// The folder with the objects of uncommitted changes.
 const OBJECTS: &str = "objects";
+
+/// Variables that choose compilers and how they compile.
+const TOOLS: [&str; 14] = [
+    "PATH",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "RUSTFLAGS",
+    "RUSTUP_TOOLCHAIN",
+    "CARGO_TARGET_DIR",
+    "GOFLAGS",
+    "GOTOOLCHAIN",
+    "CGO_ENABLED",
+    "NODE_ENV",
+    "JAVA_HOME",
+];
 
 /// The name of a checkout: 16 letters and digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key(String);
 
 impl Key {
-    /// The key of a commit that is built with this command in this folder and environment.
+    /// The key of a commit that is built with this command in this folder and environment, with these tools.
     pub(super) fn of(commit: &str, folder: &Path, build: Option<&str>, env: &BTreeMap<&str, &str>) -> Self {
         let mut digest = Sha256::new();
         for part in
             [commit.as_bytes(), folder.as_os_str().as_encoded_bytes(), build.unwrap_or_default().as_bytes()]
         {
             digest.update(part);
+            digest.update([0]);
+        }
+        let tools = TOOLS.iter().map(|name| std::env::var_os(name).unwrap_or_default());
+        for tool in tools {
+            digest.update(tool.as_encoded_bytes());
             digest.update([0]);
         }
         for text in env.iter().flat_map(|(name, value)| [name, value]) {
@@ -67,8 +92,6 @@ pub(super) struct Made {
 pub struct Checkouts {
     root: PathBuf,
     made: Vec<Made>,
-    /// Whether the race may go on later.
-    resumable: bool,
     /// Held as long as this lives.
     _lock: Lock,
 }
@@ -82,11 +105,16 @@ impl Checkouts {
     fn at(root: PathBuf, top: &Path, progress: Progress<'_>) -> Result<Self, GitError> {
         // It may be below `/tmp`, where other users must not be able to change what is started.
         DirBuilder::new().recursive(true).mode(0o700).create(&root).map_err(io_at(&root))?;
+        for part in [root.parent(), Some(&root)].into_iter().flatten() {
+            if fs::symlink_metadata(part).map_err(io_at(part))?.uid() != rustix::process::geteuid().as_raw() {
+                return Err(GitError::Foreign(part.to_owned()));
+            }
+        }
         let lock = Lock::take(&root).map_err(io_at(&root))?.ok_or_else(|| GitError::Busy(top.to_owned()))?;
         for finding in sweep(&root) {
             progress(&format!("note: {}", finding.message));
         }
-        Ok(Self { root, made: Vec::new(), resumable: false, _lock: lock })
+        Ok(Self { root, made: Vec::new(), _lock: lock })
     }
 
     /// Where objects of uncommitted changes are.
@@ -129,12 +157,15 @@ impl Checkouts {
     ///
     /// # Errors
     /// A revision or its build is gone, or another race of the repository runs.
-    pub fn again(plan: &Plan, progress: Progress<'_>) -> Result<Option<Self>, GitError> {
-        let mut revisions: Vec<&Revision> =
-            plan.contenders.iter().filter_map(|one| one.revision.as_ref()).collect();
-        revisions.dedup_by_key(|one| &one.checkout);
+    pub fn again(plan: &Plan, places: &Places, progress: Progress<'_>) -> Result<Option<Self>, GitError> {
+        // The control starts from the baseline's checkout.
+        let own = plan.contenders.iter().filter(|one| !one.control);
+        let revisions: Vec<&Revision> = own.filter_map(|one| one.revision.as_ref()).collect();
         let Some(first) = revisions.first() else { return Ok(None) };
-        let root = first.checkout.parent().unwrap_or(Path::new("/")).to_owned();
+        let root = folder(places).join(mark(&first.repository));
+        if let Some(other) = revisions.iter().find(|one| one.checkout.parent() != Some(&root)) {
+            return Err(GitError::Elsewhere(other.checkout.clone()));
+        }
         let mut checkouts = Self::at(root, &first.repository, progress)?;
         let repository = Repository::around(&first.repository)?;
         for one in revisions {
@@ -166,6 +197,7 @@ impl Checkouts {
             let fresh = |one: &&Made| one.path == revision.checkout && !one.restored;
             let Some(made) = self.made.iter().find(fresh) else { continue };
             if let Err(error) = self.keep(&made.path) {
+                let _ = remove(&self.root.join(BUILDS).join(PARTIAL));
                 progress(&format!(
                     "note: the build of {} is not kept for the next race: {error}",
                     revision.name
@@ -180,7 +212,7 @@ impl Checkouts {
         let builds = self.root.join(BUILDS);
         make_folder(&builds)?;
         let name = path.file_name().unwrap_or_default();
-        let (partial, kept) = (builds.join("partial"), builds.join(name));
+        let (partial, kept) = (builds.join(PARTIAL), builds.join(name));
         remove(&partial).map_err(io_at(&partial))?;
         copy(path, &partial)?;
         remove(&kept).map_err(io_at(&kept))?;
@@ -192,12 +224,6 @@ impl Checkouts {
     #[cfg(test)]
     pub(super) fn forget(mut self) {
         self.made.clear();
-        self.resumable = true;
-    }
-
-    /// The race was interrupted: what it needs to go on is kept.
-    pub fn keep_for_resuming(&mut self) {
-        self.resumable = true;
     }
 }
 
@@ -205,9 +231,6 @@ impl Drop for Checkouts {
     fn drop(&mut self) {
         for made in &self.made {
             let _ = remove(&made.path);
-        }
-        if !self.resumable {
-            let _ = remove(&self.objects());
         }
     }
 }
@@ -255,7 +278,7 @@ fn sweep(root: &Path) -> Vec<Finding> {
             ),
         });
     }
-    let _ = remove(&root.join(BUILDS).join("partial"));
+    let _ = remove(&root.join(BUILDS).join(PARTIAL));
     findings
 }
 

@@ -1,7 +1,8 @@
 //! Two revisions of one repository as the two contenders of a race.
 //!
 //! Owns: which commits are meant, a checkout of each in a folder of its own, builds that are kept for the next race, and the removal of all that.
-//! The user's repository is only read: checkouts are repositories of their own that borrow its objects. Must not know: flags, the method.
+//! The user's files, branches and index stay as they are: checkouts are repositories of their own that borrow the objects. Must not know: flags, the
+//! method.
 
 mod checkouts;
 mod repository;
@@ -103,7 +104,7 @@ pub enum GitError {
     },
     /// Both sides have the same files.
     #[error(
-        "--git: {base} and {head} have the same files: there is nothing to compare\n  to see how much identical code differs, race a commit that changes only a comment, or use --control"
+        "--git: {base} and {head} have the same files: there is nothing to compare\n  change something first; in any race, --control shows how much identical code differs"
     )]
     Same {
         /// The baseline.
@@ -153,6 +154,20 @@ pub enum GitError {
         /// What to do.
         remedy: String,
     },
+    /// Git does not have the content of a file.
+    #[error("--git: the content of {} of {revision} is not here\n  this is a partial clone; run: git fetch --refetch --filter=blob:limit=1g, or clone without --filter", path.display())]
+    Missing {
+        /// The revision.
+        revision: String,
+        /// The first such file.
+        path: PathBuf,
+    },
+    /// A folder belongs to another user.
+    #[error("--git: {} belongs to another user\n  remove it, or set XDG_CACHE_HOME to a folder of your own", .0.display())]
+    Foreign(PathBuf),
+    /// The record names other folders than this program uses.
+    #[error("--git: the race ran in {}, and this user's checkouts are elsewhere\n  race again without --resume", .0.display())]
+    Elsewhere(PathBuf),
     /// Files of Git LFS are missing.
     #[error("--git: {} of {revision} is only a pointer of Git LFS, without its content\n  install git-lfs, then run: git lfs install && git lfs fetch --all", path.display())]
     Lfs {

@@ -1,4 +1,4 @@
-//! The user's repository, by the `git` program. Nothing in it is changed.
+//! The user's repository, by the `git` program. deadheat changes no file, branch or index in it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,19 +7,11 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use deadheat_host::command::GIT_VARIABLES;
+
 use super::{GitError, io_at};
 use crate::file::shown;
 
-/// Variables that would point git at another repository, for example when deadheat runs in a hook.
-const FOREIGN: [&str; 7] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_PREFIX",
-];
 /// Settings of a repository that decide what its files look like when they are checked out.
 const SETTINGS: &str = r"^(core\.(autocrlf|eol|symlinks|filemode)|filter\..*|lfs\..*|remote\.origin\.url)$";
 /// How a pointer of Git LFS begins.
@@ -151,6 +143,7 @@ impl Repository {
         if tree == self.tree(head, objects)? {
             return Ok(None);
         }
+        self.refuse_nested(&run(git().args(["diff-tree", "-r", "-z", "--diff-filter=A", head, &tree]))?)?;
         // The same changes make the same commit, so that its build is found again.
         let date = text_of(&run(self::git(&self.top).args(["show", "--no-patch", "--format=%cI", head]))?);
         let mut commit = git();
@@ -162,6 +155,24 @@ impl Repository {
         }
         let message = ["commit-tree", "--no-gpg-sign", &tree, "-p", head, "-m", "uncommitted changes"];
         Ok(Some(text_of(&run(commit.args(message))?)))
+    }
+
+    /// An error if the working tree contains another repository that is no submodule: git would keep its commit, and not its files. `added` is
+    /// what `git diff-tree -z` prints.
+    fn refuse_nested(&self, added: &[u8]) -> Result<(), GitError> {
+        // `:mode mode hash hash A`, then the path.
+        let mut parts = added.split(|byte| *byte == 0);
+        while let (Some(modes), Some(path)) = (parts.next(), parts.next()) {
+            if modes.starts_with(b":000000 160000 ") {
+                return Err(GitError::Submodule {
+                    revision: "the working tree".into(),
+                    path: path_of(path),
+                    problem: "is a repository of its own that is not committed".into(),
+                    remedy: "add it to .gitignore, or commit it as a submodule".into(),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn refuse_changed_submodules(&self) -> Result<(), GitError> {
@@ -195,7 +206,9 @@ impl Repository {
         tree: &Path,
     ) -> Result<(), GitError> {
         super::make_folder(tree)?;
-        run(git(tree).args(["-c", "init.defaultBranch=main", "init", "--quiet", "--template="]))?;
+        let format = text_of(&run(git(&self.top).args(["rev-parse", "--show-object-format"]))?);
+        let init = ["-c", "init.defaultBranch=main", "init", "--quiet", "--template="];
+        run(git(tree).args(init).arg(format!("--object-format={format}")))?;
         let own = tree.join(".git");
         let alternates: Vec<u8> = [Some(self.objects.as_path()), more]
             .into_iter()
@@ -211,6 +224,7 @@ impl Repository {
         self.pass_settings_to(tree)?;
         let how = ["-c", "advice.detachedHead=false", "-c", "core.hooksPath=/dev/null"];
         run(git(tree).args(how).args(["checkout", "--quiet", "--detach", commit]))?;
+        refuse_missing(revision, tree)?;
         refuse_pointers(revision, tree)?;
         self.check_out_submodules(revision, tree)
     }
@@ -268,6 +282,13 @@ fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
     fs::File::options().write(true).open(to)?.set_modified(changed)
 }
 
+/// An error if a file could not be written: in a partial clone git goes on without contents that it cannot find.
+fn refuse_missing(revision: &str, tree: &Path) -> Result<(), GitError> {
+    let missing = run(git(tree).args(["ls-files", "--deleted", "-z"]))?;
+    let first = missing.split(|byte| *byte == 0).find(|path| !path.is_empty()).map(path_of);
+    first.map_or(Ok(()), |path| Err(GitError::Missing { revision: revision.into(), path }))
+}
+
 /// An error if a file of Git LFS has no content.
 fn refuse_pointers(revision: &str, tree: &Path) -> Result<(), GitError> {
     let files = run(git(tree).args(["ls-files", "-z", ":(attr:filter=lfs)"]))?;
@@ -285,8 +306,8 @@ fn refuse_pointers(revision: &str, tree: &Path) -> Result<(), GitError> {
 /// A git command in `folder` that is not influenced by the repository that deadheat was called from.
 fn git(folder: &Path) -> Command {
     let mut git = Command::new("git");
-    git.arg("-C").arg(folder).stdin(Stdio::null());
-    for name in FOREIGN {
+    git.arg("-C").arg(folder).args(["-c", "log.showSignature=false"]).stdin(Stdio::null());
+    for name in GIT_VARIABLES {
         git.env_remove(name);
     }
     git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
@@ -303,15 +324,16 @@ fn run(git: &mut Command) -> Result<Vec<u8>, GitError> {
     if output.status.success() {
         return Ok(output.stdout);
     }
-    // Without `-C` and the folder.
-    let words: Vec<String> = git.get_args().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
+    // Without `-C`, the folder and the setting.
+    let words: Vec<String> = git.get_args().skip(4).map(|word| word.to_string_lossy().into_owned()).collect();
     Err(GitError::Failed { command: shown(&words.join(" ")), said: after_colon(&said(&output)) })
 }
 
-/// The last line of git's message.
+/// The line of git's message that says what is wrong.
 fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let fatal = text.lines().find(|line| line.starts_with("fatal: "));
+    let line = fatal.or(text.lines().next()).map(str::trim).unwrap_or_default();
     shown(line.trim_start_matches("fatal: ").trim_start_matches("error: "))
 }
 

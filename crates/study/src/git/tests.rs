@@ -291,3 +291,37 @@ fn a_pointer_of_large_file_storage_is_no_content() {
     let error = fixture.race("HEAD").unwrap_err();
     assert!(error.contains("data.bin") && error.contains("pointer of Git LFS"), "{error}");
 }
+
+#[test]
+fn a_partial_clone_without_the_contents_is_refused() {
+    let fixture = Fixture::new();
+    fixture.write("services/api/app/serve", "two");
+    fixture.commit("two");
+    fixture.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = fixture.folder.path().join("clone");
+    let source = format!("file://{}", fixture.repository().display());
+    git_in(
+        fixture.folder.path(),
+        &["clone", "--quiet", "--filter=blob:none", &source, clone.to_str().unwrap()],
+    );
+    let study = file::load(&clone.join("services/api")).unwrap();
+    let range = "HEAD~1..HEAD".parse().unwrap();
+    let error = revisions(study, &range, &[], &fixture.places(), &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("services/api/app/serve") && error.contains("partial clone"), "{error}");
+}
+
+#[test]
+fn a_repository_in_the_working_tree_is_not_taken_for_its_files() {
+    let fixture = Fixture::new();
+    fixture.write("services/api/app/serve", "two");
+    fixture.write("services/api/app/nested/code", "of its own");
+    let nested = fixture.repository().join("services/api/app/nested");
+    git_in(&nested, &["init", "--quiet", "--initial-branch=main"]);
+    git_in(&nested, &["add", "--all"]);
+    git_in(&nested, &["commit", "--quiet", "-m", "own"]);
+    let error = fixture.race("HEAD").unwrap_err();
+    assert!(
+        error.contains("services/api/app/nested") && error.contains("a repository of its own"),
+        "{error}"
+    );
+}
