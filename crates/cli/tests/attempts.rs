@@ -81,7 +81,7 @@ fn a_race_that_is_over_is_shown_again_and_never_raced_again() {
     let (kit, _turn) = (kit(), turn());
     std::fs::create_dir(kit.path().join("r")).unwrap();
     attempt(&kit).args(["--pause-after", "1ms"]).run();
-    let ended = r#"{"line":"scenario","scenario":"closed-8","end":"budget"}"#;
+    let ended = r#"{"line":"scenario","scenario":"steady","end":"budget"}"#;
     let before = format!("{}{ended}\n{}\n", kit.read("r/race.jsonl"), r#"{"line":"done"}"#);
     for machine in ["here", "elsewhere"] {
         kit.file("r/race.jsonl", &before);

@@ -61,14 +61,14 @@ impl Service {
             .env("XDG_CACHE_HOME", kit.path().join("cache"))
     }
 
-    /// What is in the cache of this repository, without kept builds and the lock.
+    /// What is in the cache of this repository, without what is kept on purpose: the lock, builds, and objects of uncommitted changes.
     fn left(&self) -> Vec<PathBuf> {
         let Ok(mut roots) = fs::read_dir(self.kit.path().join("cache/deadheat/git")) else {
             return Vec::new();
         };
         let root = roots.next().unwrap().unwrap().path();
         let all = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
-        all.filter(|path| !path.ends_with("lock") && !path.ends_with("builds")).collect()
+        all.filter(|path| !["lock", "builds", "objects"].iter().any(|name| path.ends_with(name))).collect()
     }
 
     fn document(&self) -> Value {

@@ -134,7 +134,7 @@ fn a_choice_of_contenders_that_are_not_there_is_refused() {
 fn a_log_is_raced_and_services_are_reset() {
     let (kit, _turn) = (kit(), deadheat_testkit::turn());
     let line = |at: usize| {
-        let (second, path) = (at / 20, if at % 2 == 0 { "/a" } else { "/b?c" });
+        let (second, path) = (at / 20, if at.is_multiple_of(2) { "/a" } else { "/b?c" });
         format!("h - - [25/Nov/2026:17:58:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 1 \"-\" \"-\"\n")
     };
     kit.file("access.log", (0..400).map(line).chain(["broken\n".to_owned()]).collect::<String>());

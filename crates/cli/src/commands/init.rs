@@ -363,7 +363,10 @@ fn summary(draft: &Draft, observed: &Observed, file: &Path) -> String {
     };
     lines.push(format!("wrote {}", file.display()));
     lines.push(format!("next: deadheat check {study}"));
-    lines.push(format!("then: add a second [[contender]] to the file, and: deadheat race {study}"));
+    lines.push(format!("to race your changes against main: deadheat race --git main {study}"));
+    lines.push(format!(
+        "to race another implementation: add a [[contender]] to the file, and: deadheat race {study}"
+    ));
     lines_plain(&lines.join("\n")) + "\n"
 }
 

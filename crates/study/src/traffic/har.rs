@@ -152,7 +152,7 @@ fn line(entry: HarEntry, credentials: bool) -> Line {
     };
     let body = match body(&request) {
         Ok(body) => body,
-        Err(line) => return line,
+        Err(line) => return *line,
     };
     let found = of_parts(request.method.as_bytes(), request.url.as_bytes());
     let Line::Request(entry) = found else { return found };
@@ -166,15 +166,16 @@ fn line(entry: HarEntry, credentials: bool) -> Line {
     Line::Request(Entry { headers, body, status: Some(status), time: started_date_time, ..entry })
 }
 
-/// The body of a request.
-fn body(request: &HarRequest) -> Result<Vec<u8>, Line> {
-    let missing = || Err(Line::LeftOut(Reason::NoBody));
+/// The body of a request, or what becomes of the entry without one.
+fn body(request: &HarRequest) -> Result<Vec<u8>, Box<Line>> {
+    let missing = || Err(Box::new(Line::LeftOut(Reason::NoBody)));
     let Some(data) = &request.post_data else {
         return if request.body_size.is_some_and(|size| size > 0) { missing() } else { Ok(Vec::new()) };
     };
     match &data.text {
         Some(text) if data.encoding.as_deref() == Some("base64") => {
-            STANDARD.decode(text).map_err(|error| Line::Broken(format!("its body is not base64: {error}")))
+            let broken = |error| Box::new(Line::Broken(format!("its body is not base64: {error}")));
+            STANDARD.decode(text).map_err(broken)
         }
         Some(text) if !text.is_empty() || data.params.is_empty() => Ok(text.clone().into_bytes()),
         _ if data.mime_type.starts_with("application/x-www-form-urlencoded") => {
