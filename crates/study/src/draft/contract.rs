@@ -360,7 +360,10 @@ mod tests {
         bodies.iter().map(start).collect()
     }
 
-    fn seen(bodies: &[&[Value]]) -> (Vec<(String, Value)>, Vec<(String, bool)>) {
+    /// Paths with the value that was always the same, and paths that changed with whether that was only between starts.
+    type Seen = (Vec<(String, Value)>, Vec<(String, bool)>);
+
+    fn seen(bodies: &[&[Value]]) -> Seen {
         match Contract::of(&starts(bodies)).unwrap().body {
             Body::Json { values, changing } => {
                 (values, changing.into_iter().map(|one| (one.path, one.own)).collect())
