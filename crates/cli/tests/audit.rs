@@ -83,7 +83,9 @@ fn published_generators_are_measured_against_the_null_server() {
         "'{}' load -c {{connections}} -n 50 --warmup 10ms {{url}} >&2",
         env!("CARGO_BIN_EXE_deadheat")
     );
-    let slow = format!("{load} && test {{connections}} = 500 && echo '{{\"throughput_rps\": 100}}'");
+    // Status 2: there was no server. On a busy machine, a load may be invalid.
+    let slow =
+        format!("{load}; [ $? -ne 2 ] && test {{connections}} = 500 && echo '{{\"throughput_rps\": 100}}'");
     let study = [
         contender("a", "exit 1", ""),
         contender("b", "exit 1", ""),
