@@ -10,6 +10,7 @@ use crate::cgroup::delegation::{self, DelegatedGroup};
 use crate::cgroup::limits;
 use crate::monitor::Monitor;
 use crate::monitor::awake::Awake;
+use crate::process::profile::{self, ProfileError};
 use crate::process::run::RunId;
 use crate::process::{LocalProcess, Process, ProcessSpec, StartError};
 use crate::{Host, LimitsError};
@@ -57,6 +58,10 @@ impl Host for LocalHost<'_> {
 
     fn monitor(&self, cpus: &[usize], generator: &[usize]) -> Monitor {
         Monitor::new(cpus, generator, self.hierarchy)
+    }
+
+    fn can_profile(&self) -> Result<(), ProfileError> {
+        profile::can_be_sampled()
     }
 
     fn take_left_behind(&self) -> Vec<Finding> {

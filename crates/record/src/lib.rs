@@ -24,6 +24,7 @@ mod page;
 mod part;
 mod peak;
 mod plan;
+mod profile;
 mod readings;
 mod scenario;
 mod verdict;
@@ -61,6 +62,7 @@ pub use plan::{
     BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, ScenarioPlan, Service, Share,
     Source, StatusRule, Traffic, Typed, Volatile,
 };
+pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, Throttling};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};
 pub use verdict::VerdictWord;

@@ -3,6 +3,7 @@
 //! Owns: the order and the form of its tables. Must not know: how numbers are computed. The modules that write names escape them.
 
 mod ladder;
+mod profile;
 mod scenario;
 mod sweep;
 

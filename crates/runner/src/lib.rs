@@ -5,6 +5,7 @@
 //! tests can run whole races on fakes.
 #![warn(missing_docs)]
 
+mod alone;
 mod ask;
 mod authority;
 pub mod ceiling;
@@ -22,6 +23,7 @@ mod launcher;
 mod loaded;
 mod parity;
 mod peak;
+mod profile;
 mod race;
 mod readings;
 mod schedule;

@@ -18,7 +18,7 @@ use crate::launcher::{Until, stop_all};
 use crate::parity::ProbeTarget;
 use crate::race::{Race, RaceError, ScenarioError, ScenarioRun};
 use crate::schedule;
-use deadheat_host::process::{ProcessSpec, StartError};
+use deadheat_host::process::{Observe, ProcessSpec, StartError};
 use deadheat_host::usage;
 
 /// Maximum run time of a command that measures something.
@@ -62,7 +62,8 @@ impl EpochRun<'_> {
         self.one_value_each(observer, &|contender| {
             let log = format!("start-{}", self.number);
             let name = self.launcher.plan.contenders[contender].name.clone();
-            let started = self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, false);
+            let started =
+                self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, Observe::Nothing);
             let runner = started.map_err(|error| out(&name, error))?;
             let checked =
                 runner.process.thaw().map_err(|error| EpochError::Failed(error.to_string())).and_then(|()| {
@@ -147,7 +148,7 @@ impl EpochRun<'_> {
             log: log.clone(),
             values: &self.launcher.values,
             sockets: &self.launcher.plan.work,
-            count: false,
+            observe: Observe::Nothing,
         };
         let process = self.launcher.host.start(&start).map_err(|error| out(&one.name, error))?;
         let (clock, begun) = (self.launcher.clock, self.launcher.clock.now());

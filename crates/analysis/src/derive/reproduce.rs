@@ -44,6 +44,9 @@ fn method(plan: &Plan, words: &mut Words) {
     if plan.contenders.iter().any(|one| one.collector.is_some()) {
         words.option("--collectors", &time(method.collectors_ns));
     }
+    if !method.why.is_never() {
+        words.word(&format!("--why={}", method.why.word()));
+    }
     if method.pilot_ns == 0 {
         words.option("--warmup", &time(method.warmup_ns.1));
     }
