@@ -391,4 +391,5 @@ def main() -> None:
     raise SystemExit(1 if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,8 @@
 Owns: the servers whose relation is known, and one race by `deadheat race`. Must not know: which races are held, and what is
 concluded from them.
 """
+import contextlib
+import gzip
 import json
 import os
 import re
@@ -12,6 +14,7 @@ import statistics
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,10 +61,10 @@ def race(commands: list[str], folder: Path, *options: str) -> dict:
     return run(["--url", "http://127.0.0.1:{port}/", *names, *options, *commands], folder)
 
 
-def run(words: list[str], folder: Path) -> dict:
+def run(words: list[str], folder: Path, packed: Path | None = None) -> dict:
     """`deadheat race` with these words; the document, with `took_s` and `status`.
 
-    Its record is kept in the folder that KEEP_RECORDS names, if any.
+    Its record is kept in the folder that KEEP_RECORDS names, if any, and at `packed`, packed by gzip and without the paths of this machine.
     """
     out = folder / "race.json"
     out.unlink(missing_ok=True)
@@ -72,6 +75,10 @@ def run(words: list[str], folder: Path) -> dict:
     record = folder / "race.jsonl"
     if record.exists() and (kept := os.environ.get("KEEP_RECORDS")):
         shutil.copy(record, Path(kept) / f"{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+    if record.exists() and packed:
+        packed.parent.mkdir(parents=True, exist_ok=True)
+        text = record.read_text().replace(f"{ROOT}/", "").replace(f"{folder}/", "")
+        packed.write_bytes(gzip.compress(text.encode(), mtime=0))
     record.unlink(missing_ok=True)
     if not out.exists():
         raise SystemExit(f"{done.stdout}{done.stderr}")
@@ -120,8 +127,9 @@ def epoch_s(document: dict) -> float | None:
     return round(statistics.median(took), 3) if took else None
 
 
-def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:
-    """The logarithm of each epoch's ratio, from its first `rounds` rounds: an account of its own of section 2 of the method."""
+def epoch_ratios(document: dict, rounds: int | None = None, fewest: int = 4) -> list[float]:
+    """The logarithm of each epoch's ratio, from its first `rounds` rounds, which are at least `fewest`: an account of its own of section 2 of
+    the method. Rounds in which one side answered nothing are left out."""
     from math import log
 
     found = []
@@ -130,8 +138,9 @@ def epoch_ratios(document: dict, rounds: int | None = None) -> list[float]:
         logs = []
         for slices in kept:
             rates = {slice["contender"]: slice["rate_per_s"] for slice in slices}
-            logs.append(log(rates[1] / rates[0]))
-        if len(logs) >= 4:
+            if rates[0] and rates[1]:
+                logs.append(log(rates[1] / rates[0]))
+        if len(logs) >= fewest:
             fifth = len(logs) // 5
             inner = sorted(logs)[fifth:len(logs) - fifth]
             found.append(sum(inner) / len(inner))
@@ -149,18 +158,24 @@ def wrk_pair(commands: list[str], runs: int, run_s: int, server_cpu: str, load_c
     begun = time.monotonic()
     rates = []
     for command in commands:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        url = f"http://127.0.0.1:{port}/"
-        shell = ["taskset", "-c", server_cpu, "sh", "-c", command]
-        with subprocess.Popen(shell, env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL) as process:
-            try:
-                wait_for(url)
-                rates.append([wrk(url, run_s, load_cpu) for _ in range(runs)])
-            finally:
-                process.terminate()
+        with serving(command, server_cpu) as url:
+            rates.append([wrk(url, run_s, load_cpu) for _ in range(runs)])
     return {"rates": rates, "took_s": time.monotonic() - begun}
+
+
+@contextlib.contextmanager
+def serving(command: str, cpu: str, path: str = "/") -> Iterator[str]:
+    """A server on that processor, up, and the address of what it is asked for; stopped afterwards."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}{path}"
+    with subprocess.Popen(["taskset", "-c", cpu, "sh", "-c", command], env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL) as process:
+        try:
+            wait_for(url)
+            yield url
+        finally:
+            process.terminate()
 
 
 def wrk(url: str, run_s: int, cpu: str) -> float:

@@ -25,6 +25,7 @@ main() {
     install_npm_packages
     install_web_packages
     build_go_contenders
+    build_plants
     install_clients
     report
 }
@@ -332,6 +333,15 @@ build_go_contenders() {
         lacks "go: $study" "its contender go is skipped"
     done
     say go "$(go env GOVERSION)"
+}
+
+# The server in Go of races whose right answer is defined beforehand.
+build_plants() {
+    go_is_ready || return
+    if ! (cd bench/plants/go && CGO_ENABLED=1 go build -buildvcs=false -trimpath -tags sqlite_fts5 -o ../bin/plants-go .) >"$log" 2>&1; then
+        say plants "the build failed: $(tail -n 1 "$log")"
+        lacks "go: plants" "the servers of bench/plants are not tested"
+    fi
 }
 
 # ------------------------------------------------------------------------------------------------------ the end

@@ -105,7 +105,7 @@ export interface Pilot {
 export type Listen = "free-port" | "socket" | { port: number };
 
 /** What a load has beside its shape. */
-export interface Traffic { zipf?: Maybe<number>; stages?: Maybe<string>; cold?: boolean; tls?: boolean }
+export interface Traffic { zipf?: Maybe<number>; stages?: Maybe<string>; cold?: boolean; tls?: boolean; replay?: Maybe<"random" | { timing: { speed: number } }> }
 
 /** What each contender is held to. */
 export interface Limits { cpus?: Maybe<number>; cpuset?: number[]; memory_bytes?: Maybe<number> }

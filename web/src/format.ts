@@ -39,8 +39,8 @@ export function percent(share: number): string {
 export const quantileName = (q: number): string => `p${Number((q * 100).toFixed(3))}`;
 
 /** What a load has beside its shape. */
-export function trafficText({ zipf, stages, cold, tls }: Traffic = {}): string {
-  const words = [tls && "over TLS", zipf != null && `popularity by Zipf's law, exponent ${zipf}`, stages && `rate in stages: ${stages}`, cold && "nothing is warmed up"];
+export function trafficText({ zipf, stages, cold, tls, replay }: Traffic = {}): string {
+  const words = [tls && "over TLS", zipf != null && `popularity by Zipf's law, exponent ${zipf}`, stages && `rate in stages: ${stages}`, cold && "nothing is warmed up", replay === "random" && "recorded requests in random order"];
   return words.filter(Boolean).join(", ");
 }
 

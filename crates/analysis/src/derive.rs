@@ -100,7 +100,10 @@ fn scenario_result(
         ended: record.end_of(name).into(),
     };
     let margin = record.plan.method.margin;
-    let said = |one: &Ranking| headline::of(&result, one, margin, race_findings);
+    let baseline = record.plan.method.baseline.as_str();
+    let races = result.results.iter().any(|one| one.contender == baseline);
+    let control = record.plan.control().filter(|_| races).map(|one| one.name.as_str());
+    let said = |one: &Ranking| headline::of(&result, one, margin, control, race_findings);
     let headlines: Vec<String> = result.rankings.iter().map(said).collect();
     for (ranking, headline) in result.rankings.iter_mut().zip(headlines) {
         ranking.headline = headline;

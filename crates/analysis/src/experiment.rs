@@ -2,9 +2,22 @@
 //!
 //! Owns the sentences. They contain the names of measures unescaped: renderers escape them.
 
-use deadheat_record::Experiment;
+use deadheat_record::{Experiment, ScenarioPlan};
 
 use crate::number::{quantile, three_digits, time_ns, whole};
+
+/// The arrivals of an open load whose requests are evenly spaced.
+const CONSTANT: &str = ", constant";
+
+/// What a scenario does to each contender. Like [`sentence`], but it knows recorded timing.
+pub fn of_scenario(scenario: &ScenarioPlan) -> String {
+    let words = sentence(&scenario.shape);
+    match scenario.traffic.speed() {
+        Some(1.0) => words.replacen(CONSTANT, ", timing as recorded", 1),
+        Some(speed) => words.replacen(CONSTANT, &format!(", timing as recorded, {speed} times as fast"), 1),
+        None => words,
+    }
+}
 
 /// The experiment with its number of connections: `closed load, 64 connections`.
 pub fn sentence(experiment: &Experiment) -> String {
@@ -23,8 +36,8 @@ pub fn without_connections(experiment: &Experiment) -> String {
     match experiment {
         Experiment::Closed { .. } => "closed load".into(),
         Experiment::Open { rate_per_s, poisson, .. } => {
-            let arrivals = if *poisson { "Poisson" } else { "constant" };
-            format!("open load, {} requests/s, {arrivals}", three_digits(*rate_per_s))
+            let arrivals = if *poisson { ", Poisson" } else { CONSTANT };
+            format!("open load, {} requests/s{arrivals}", three_digits(*rate_per_s))
         }
         Experiment::Peak { objective, .. } => {
             let (what, limit) = (quantile(objective.quantile), time_ns(objective.limit_ns as f64));

@@ -92,6 +92,12 @@ pub fn amount(unit: Unit, value: f64) -> String {
     }
 }
 
+/// How far an interval of ratios reaches from 1, on either side: 0.05 for 0.99 to 1.05, and for 0.9524 to 1.01. None without both ends.
+pub fn furthest(low: Option<f64>, high: Option<f64>) -> Option<f64> {
+    let (low, high) = low.zip(high).filter(|(low, _)| *low > 0.0)?;
+    Some(high.max(1.0 / low) - 1.0)
+}
+
 /// A share as a percentage: `71.2 %`, `0.12 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use crate::fixture::{Race, Racer};
+use deadheat_analysis::compare::{Condition, ConditionKind, FailIf, race_conditions};
 use deadheat_analysis::gates::table::{self, By};
 use deadheat_analysis::series::rates;
 use deadheat_analysis::{Comparison, Report};
 use deadheat_record::{
-    End, Epoch, Experiment, ExternalReading, Finding, Metric, QUANTILES, Record, ScenarioPlan, Severity,
-    Throttling, VerdictWord,
+    End, Epoch, Experiment, ExternalReading, Finding, Metric, QUANTILES, Record, Revision, ScenarioPlan,
+    Severity, Throttling, VerdictWord,
 };
 use serde_json::Value;
 
@@ -226,6 +227,72 @@ fn an_invalid_finding_takes_the_verdicts_of_those_it_is_about() {
 #[test]
 fn a_clean_race_has_no_findings() {
     assert_eq!(codes(&two().record()), []);
+}
+
+/// A race of `node`, `bun` and the control, which is `node` again at `control_rate`.
+fn controlled(control_rate: f64) -> Record {
+    let racers = [("node", 11_400.0), ("bun", 17_300.0), ("control", control_rate)];
+    let racers = racers.map(|(name, rate)| Racer::new(name, rate)).to_vec();
+    let mut record = Race { all_pairs: false, ..Race::of(racers) }.record();
+    record.plan.contenders[2].control = true;
+    record
+}
+
+#[test]
+fn a_control_says_how_much_identical_code_differs() {
+    let report = Report::of(&controlled(11_400.0)).unwrap();
+    let scenario = &report.scenarios[0];
+    let headline = &scenario.rankings[0].headline;
+    assert!(headline.starts_with("bun is 1.5") && !headline.contains("control"), "{headline}");
+    assert!(headline.contains("; identical code differed by at most "), "{headline}");
+    assert!(scenario.findings.is_empty(), "{:?}", scenario.findings);
+    assert_eq!(scenario.comparisons.len(), 2);
+    assert!(report.reproduce.contains(" --control ") && !report.reproduce.contains(",control"));
+
+    let report = Report::of(&controlled(8_000.0)).unwrap();
+    let scenario = &report.scenarios[0];
+    let found: Vec<_> = scenario.findings.iter().map(|one| (one.code.as_str(), one.severity)).collect();
+    assert_eq!(found, [("control-differs", Severity::Invalid)]);
+    assert!(scenario.comparisons.iter().all(|one| one.verdict == VerdictWord::Invalid));
+    assert!(scenario.rankings[0].headline.starts_with("no verdict"));
+}
+
+#[test]
+fn a_condition_does_not_apply_to_the_control() {
+    let condition = Condition { claim: ConditionKind::Slower(0.03), maybe: false };
+    let slower = FailIf { text: "slower by 3%".into(), metric: None, condition };
+    let mut record = controlled(8_000.0);
+    let held = |record: &Record| {
+        race_conditions(&Report::of(record).unwrap(), std::slice::from_ref(&slower)).remove(0)
+    };
+    let result = held(&record);
+    assert!(!result.holds && result.of.is_empty(), "{result:?}");
+    record.plan.contenders[2].control = false;
+    assert!(held(&record).holds);
+}
+
+#[test]
+fn a_race_of_revisions_can_be_repeated() {
+    let mut record = two().record();
+    let revision = |name: &str, commit: &str| Revision {
+        name: name.into(),
+        commit: commit.into(),
+        subject: "a change".into(),
+        uncommitted: false,
+        repository: "/r".into(),
+        checkout: "/c/0123".into(),
+        folder: "/c/0123/tree/api".into(),
+        contender: "api".into(),
+        build: Some("npm ci".into()),
+    };
+    record.plan.contenders[0].revision = Some(revision("main", "aaa"));
+    record.plan.contenders[1].revision = Some(revision("HEAD", "bbb"));
+    let again = Report::of(&record).unwrap().reproduce;
+    assert!(again.contains(" --git aaa..bbb --only api "), "{again}");
+    assert!(!again.contains("--baseline"), "{again}");
+    record.plan.contenders[1].revision.as_mut().unwrap().uncommitted = true;
+    let again = Report::of(&record).unwrap().reproduce;
+    assert!(again.contains(" --git aaa --only api "), "{again}");
 }
 
 #[test]

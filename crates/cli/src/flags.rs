@@ -7,6 +7,7 @@ mod audit;
 mod compare;
 mod doctor;
 mod fail_if;
+mod init;
 mod input;
 mod load;
 mod null;
@@ -20,13 +21,15 @@ use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_analysis::compare::FailIf;
 use deadheat_study::choices::{Choices, LoadChoices, Selection};
+use deadheat_study::git::GitRange;
 use deadheat_study::values::{self, Header};
 
 pub(crate) use audit::AuditFlags;
 pub(crate) use compare::CompareFlags;
 pub(crate) use doctor::DoctorFlags;
+pub(crate) use init::{Asked, InitFlags};
 pub(crate) use input::Input;
-pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, OrderFlag, RequestFlags};
+pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, LogFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
 pub(crate) use output::Output;
 pub(crate) use report::ReportFlags;
@@ -35,6 +38,8 @@ const EXAMPLES: &str = "\
 Examples:
   deadheat race --url 'http://127.0.0.1:{port}/' 'node a.mjs' 'bun b.ts'
   deadheat race studies/trending --only bun,node26 --scenario steady
+  deadheat race --git main --build 'npm ci' 'node server.js'
+  deadheat init 'npm start' --url 'http://127.0.0.1:{port}/api/items'
   deadheat check studies/trending
   deadheat load -r 2000 http://127.0.0.1:8080/x
   deadheat report trending.jsonl --html trending.html
@@ -61,6 +66,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Race a study, or commands that each start a server
     Race(Box<RaceFlags>),
+    /// Write a study from a command that starts your service and the URLs to request from it
+    Init(InitFlags),
     /// Check that all contenders of a study give the same answers; measure nothing
     Check(CheckFlags),
     /// Load one server and report rates and latencies: the load generator alone
@@ -82,6 +89,7 @@ Examples:
   deadheat race --url 'http://127.0.0.1:{port}/x' 'node a.mjs' 'bun b.ts'
   deadheat race -n node -n bun 'node a.mjs' 'bun b.ts' -c 128 --profile full
   deadheat race studies/trending --metric p99 --rate 2000 --json trending.json
+  deadheat race --git main..feature services/api
 
 deadheat tells a command its port in the environment variable PORT, and replaces {port} in the command. With https:// in --url, the command must listen with TLS: CERT and KEY name the files of its certificate and key, and deadheat replaces {cert} and {key}.";
 
@@ -92,6 +100,9 @@ pub(crate) struct RaceFlags {
     /// A study (folder with study.toml, or that file), or at least two shell commands that each start a server
     #[arg(value_name = "STUDY | CMD")]
     pub(crate) targets: Vec<String>,
+    /// Race two git revisions of one contender: BASE..HEAD, or BASE to race the working tree against it
+    #[arg(long, value_name = "REVISIONS")]
+    pub(crate) git: Option<GitRange>,
     #[command(flatten)]
     pub(crate) ad_hoc: AdHocFlags,
     #[command(flatten)]
@@ -126,6 +137,9 @@ pub(crate) struct AdHocFlags {
     /// Name of a command, in the order of the commands [default: the command itself]
     #[arg(short = 'n', long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,
+    /// Run this command once before the race, for example 'npm ci'; with --git, in each revision
+    #[arg(long, value_name = "CMD")]
+    pub(crate) build: Option<String>,
     /// Request method [default: GET]
     #[arg(short, long, value_name = "METHOD")]
     pub(crate) method: Option<String>,

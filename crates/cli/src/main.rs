@@ -5,6 +5,7 @@ mod commands;
 mod console;
 mod doctor;
 mod flags;
+mod folder;
 mod interrupt;
 mod live;
 mod load;
@@ -34,6 +35,7 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
     };
     let done = match cli.command {
         Command::Race(flags) => commands::race(&flags, console),
+        Command::Init(flags) => commands::init(&flags, console),
         Command::Check(flags) => commands::check(&flags, console),
         Command::Load(flags) => commands::load(&flags, console),
         Command::Report(flags) => commands::report(&flags, console),

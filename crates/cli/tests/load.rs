@@ -375,3 +375,79 @@ fn plain_lines_are_written_where_nothing_can_be_drawn() {
     outcome.assert_stderr_has("loading http://127.0.0.1:").assert_stderr_has("0:03: ");
     assert!(!outcome.stderr.contains('\r') && !outcome.stderr.contains('\u{1b}'), "{outcome}");
 }
+
+/// A line of an access log: a request at this second, and its status.
+fn log_line(request: &str, status: u16, second: u32) -> String {
+    format!(
+        "127.0.0.1 - - [25/Nov/2026:17:58:{second:02} +0000] \"{request} HTTP/1.1\" {status} 9 \"-\" \"x\"\n"
+    )
+}
+
+#[test]
+fn an_access_log_is_sent_again_in_its_order_and_in_its_timing() {
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--json"]));
+    let lines: String = (0..300)
+        .map(|at| match at % 10 {
+            0 => log_line("POST /form", 200, at / 10),
+            1 => log_line("GET /gone", 404, at / 10),
+            _ => log_line(&format!("GET /item/{}", at % 4), 200, at / 10),
+        })
+        .collect();
+    kit.file("access.log", lines);
+    let ordered = load(&kit, "-n 480 -c 2 --requests-file access.log", &server.url("/"));
+    let outcome = ordered.json_to("ordered.json").run();
+    assert_measured(&outcome);
+    outcome.assert_stderr_has("60 of 300 lines are not sent");
+    outcome.assert_stderr_has("30: method POST is not in allow_methods");
+    let json = record(&outcome);
+    assert_eq!((number(&json, "/sent/distinct"), json["sent"]["order"].as_str()), (4, Some("sequential")));
+    assert_eq!(number(&json, "/outcomes/ok"), 480);
+
+    // 240 requests in half a minute, sixty times as fast: about 480 a second.
+    let timed = "-d 1s -c 8 --requests-file access.log --order timing --speed 60";
+    let outcome = load(&kit, timed, &server.url("/")).json_to("timed.json").run();
+    assert_measured(&outcome);
+    let json = record(&outcome);
+    assert_eq!((json["shape"].as_str(), json["arrivals"].as_str()), (Some("open"), Some("recorded")));
+    assert_eq!(
+        (json["sent"]["order"].as_str(), json["rate"].as_str()),
+        (Some("timing"), Some("60 times as fast as recorded"))
+    );
+    let requests = number(&json, "/requests");
+    assert!((440..=520).contains(&requests), "{requests}");
+    let offered = json["offered_rps"].as_f64().unwrap();
+    assert!((offered - requests as f64).abs() < 2.0, "{offered}");
+    outcome.assert_stdout_has("open: 60 times as fast as recorded");
+}
+
+#[test]
+fn what_is_wrong_with_a_log_is_told() {
+    let kit = kit();
+    let good: String = (0..8).map(|at| log_line("GET /", 200, at)).collect();
+    kit.file("good.log", &good);
+    kit.file("broken.log", format!("{good}one\ntwo\n"));
+    kit.file("posts.log", log_line("POST /", 200, 1));
+    kit.file("list.txt", "/a\n/b\n");
+    kit.file("untimed.jsonl", "{\"path\":\"/a\"}\n");
+    kit.file("packed.log.gz", [0x1f, 0x8b, 8, 0]);
+    for (arguments, part) in [
+        ("--requests-file broken.log", "2 of 10 lines are broken"),
+        ("--requests-file broken.log", "line 9: there is no [time] followed by a \"request\": `one`"),
+        ("--requests-file posts.log", "1: method POST is not in allow_methods"),
+        ("--requests-file list.txt --allow-methods POST", "--allow-methods: the file of requests is a list"),
+        ("--requests-file list.txt --order timing", "--order timing needs a log"),
+        (
+            "--requests-file untimed.jsonl --log-format json --order timing",
+            "1 of 1 requests of the log do not say",
+        ),
+        ("--requests-file good.log --order timing -r 5", "--rate cannot be combined with --order timing"),
+        ("--requests-file good.log --order timing --speed 0", "--speed 0"),
+        ("--requests-file good.log --order random --speed 2", "--speed needs --order timing"),
+        ("--requests-file good.log -m POST", "--method cannot be combined with a log"),
+        ("--requests-file good.log --log-pattern (", "regex parse error"),
+        ("--requests-file good.log --log-format har", "not a HAR file"),
+        ("--requests-file packed.log.gz", "compressed with gzip"),
+    ] {
+        load(&kit, arguments, "http://127.0.0.1:1/").run().assert_status(2).assert_stderr_has(part);
+    }
+}

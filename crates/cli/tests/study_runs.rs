@@ -128,3 +128,50 @@ fn a_choice_of_contenders_that_are_not_there_is_refused() {
     kit.deadheat(["race", ".", "--scenario", "nowhere"]).run().assert_status(2).assert_stderr_has("nowhere");
     assert!(kit.leftovers().is_empty());
 }
+
+/// A log is raced with its timing, and the data of a service is the same at the beginning of each epoch.
+#[test]
+fn a_log_is_raced_and_services_are_reset() {
+    let (kit, _turn) = (kit(), deadheat_testkit::turn());
+    let line = |at: usize| {
+        let (second, path) = (at / 20, if at % 2 == 0 { "/a" } else { "/b?c" });
+        format!("h - - [25/Nov/2026:17:58:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 1 \"-\" \"-\"\n")
+    };
+    kit.file("access.log", (0..400).map(line).chain(["broken\n".to_owned()]).collect::<String>());
+    let server = server_line(&["--json"]);
+    let contender = |name: &str| table("contender", name, &server) + "services = [\"db\"]\n";
+    let study = [
+        table("service", "db", &format!("exec {} --port {{port}}", server_line(&[])))
+            + "reset = \"echo {port} >> resets.txt\"\n",
+        contender("a"),
+        contender("b"),
+        "[[probe]]\nname = \"traffic\"\nrequests_from = \"access.log\"\n".to_owned(),
+        "[[scenario]]\nname = \"users\"\nconnections = 8\norder = \"timing\"\nspeed = 10\n".to_owned(),
+    ];
+    kit.file("study.toml", study.concat());
+    let race = ["race", ".", "--record", "r.jsonl", "--epochs", "3", "--measure", "1200ms"];
+    let short = ["--slice", "100ms", "--warmup", "50ms", "--metric", "p50"];
+    let outcome = kit.deadheat(race).args(short).json_to("race.json").run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    outcome.assert_stderr_has("1 of 401 lines are not sent");
+    let json = outcome.json();
+    let epochs = json["record"]["epochs"].as_array().unwrap().len();
+    // The pilot is an epoch of its own.
+    assert_eq!(kit.read("resets.txt").lines().count(), epochs + 1, "{outcome}");
+    let log = &json["record"]["plan"]["probes"][0]["log"]["contents"];
+    assert_eq!(
+        (log["requests"].as_u64(), log["distinct"].as_u64(), log["broken"].as_u64()),
+        (Some(400), Some(2), Some(1))
+    );
+    assert_eq!(json["record"]["plan"]["scenarios"][0]["traffic"]["replay"]["timing"]["speed"], 10.0);
+    outcome.assert_stdout_has("timing as recorded, 10 times as fast");
+    // Another file cannot continue the race.
+    let whole = kit.read("r.jsonl");
+    let begun: Vec<&str> =
+        whole.lines().filter(|line| !line.contains("\"done\"") && !line.contains("\"end\"")).collect();
+    kit.file("begun.jsonl", begun.join("\n") + "\n");
+    kit.file("access.log", line(0));
+    let resumed = kit.deadheat(["race", "--resume", "begun.jsonl"]).run();
+    resumed.assert_status(2).assert_stderr_has("the file has changed since the race began");
+    kit.assert_nothing_left();
+}

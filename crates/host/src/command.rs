@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use deadheat_record::Plan;
+use deadheat_record::{Contender, Plan};
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::process;
 
 /// How many of a command's last lines are shown when it fails.
 const TAIL_LINES: usize = 10;
@@ -19,12 +21,20 @@ const SHOWN_LENGTH: usize = 200;
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// Placeholders and their values, as far as they are known before anything starts.
-pub fn values(plan: &Plan) -> BTreeMap<&'static str, String> {
-    let mut values = BTreeMap::new();
-    values.insert("study", plan.folder.display().to_string());
-    values.insert("work", plan.work.display().to_string());
-    if let Some(dataset) = &plan.dataset {
-        values.insert("dataset", dataset.display().to_string());
+pub fn values(plan: &Plan) -> BTreeMap<String, String> {
+    let folders =
+        [("study", Some(&plan.folder)), ("work", Some(&plan.work)), ("dataset", plan.dataset.as_ref())];
+    let known = folders.into_iter().filter_map(|(name, path)| Some((name, path?)));
+    known.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect()
+}
+
+/// The values of `all` as a contender gets them: a contender of a revision has its own `study` and `work`.
+pub fn values_of(contender: &Contender, all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut values = all.clone();
+    if let Some(revision) = &contender.revision {
+        for (name, path) in [("study", revision.folder.clone()), ("work", revision.work())] {
+            values.insert(name.into(), path.to_string_lossy().into_owned());
+        }
     }
     values
 }
@@ -32,10 +42,21 @@ pub fn values(plan: &Plan) -> BTreeMap<&'static str, String> {
 /// A shell command, ready to run.
 #[derive(Debug)]
 pub struct ShellCommand {
-    command: String,
-    folder: PathBuf,
-    env: Vec<(String, String)>,
-    log: PathBuf,
+    pub(crate) command: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) log: PathBuf,
+}
+
+/// How the run of a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    /// By itself.
+    Ended(ExitStatus),
+    /// deadheat ended it because it ran for longer than this.
+    TooLong(Duration),
+    /// The user interrupted deadheat.
+    Interrupted,
 }
 
 impl ShellCommand {
@@ -45,7 +66,7 @@ impl ShellCommand {
         command: &str,
         folder: &Path,
         env: impl IntoIterator<Item = (&'e String, &'e String)>,
-        values: &BTreeMap<&'static str, String>,
+        values: &BTreeMap<String, String>,
         log: PathBuf,
     ) -> Self {
         let filled = env.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
@@ -68,14 +89,35 @@ impl ShellCommand {
         self.shell()?.spawn()?.wait()
     }
 
+    /// Like [`Self::new`], for a command that runs beside services: all their values are known.
+    pub fn beside_services(
+        command: &str,
+        folder: &Path,
+        env: &BTreeMap<String, String>,
+        values: &BTreeMap<String, String>,
+        log: PathBuf,
+    ) -> Self {
+        let own = env.iter().map(|(name, value)| (name.clone(), process::fill(value, values)));
+        let given =
+            values.iter().map(|(name, value)| (name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
+        let env = own.chain(given).collect();
+        Self { command: process::fill(command, values), folder: folder.to_owned(), env, log }
+    }
+
     /// Runs it in a separate process group, and kills that group after `limit`; returns none in that case.
     pub fn run_within(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+        self.run_until(limit, &|| false)
+    }
+
+    /// Runs it in a separate process group, and kills that group after `limit` or as soon as `stopped` returns true; returns none in that
+    /// case.
+    pub fn run_until(&self, limit: Duration, stopped: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
         let mut child = self.shell()?.process_group(0).spawn()?;
         let begin = Instant::now();
         let ended = loop {
             match child.try_wait()? {
                 Some(status) => break Some(status),
-                None if begin.elapsed() >= limit => break None,
+                None if begin.elapsed() >= limit || stopped() => break None,
                 None => std::thread::sleep(GLANCE),
             }
         };
@@ -139,7 +181,7 @@ pub fn log_name(kind: &str, name: &str) -> String {
     format!("{kind}-{}.log", name.chars().map(plain).collect::<String>())
 }
 
-fn fill(text: &str, values: &BTreeMap<&'static str, String>) -> String {
+fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 

@@ -1,18 +1,21 @@
 //! This machine as the host of a race.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::time::{Duration, Instant};
 
-use deadheat_record::{Finding, Plan, ScenarioPlan};
+use deadheat_record::{Ending, Finding, Limits, Listen, Plan, ScenarioPlan};
 
 use crate::affinity;
 use crate::cgroup::Hierarchy;
 use crate::cgroup::delegation::{self, DelegatedGroup};
 use crate::cgroup::limits;
+use crate::command::{Ran, ShellCommand};
 use crate::monitor::Monitor;
 use crate::monitor::awake::Awake;
 use crate::process::profile::{self, ProfileError};
 use crate::process::run::RunId;
-use crate::process::{LocalProcess, Process, ProcessSpec, StartError};
+use crate::process::{LocalProcess, Observe, Process, ProcessSpec, StartError};
 use crate::{Host, LimitsError};
 
 /// This machine.
@@ -22,6 +25,55 @@ pub struct LocalHost<'a> {
     pub run: &'a RunId,
     /// Where to make control groups.
     pub hierarchy: &'a Hierarchy,
+}
+
+/// How often to look whether a command has ended.
+const GLANCE: Duration = Duration::from_millis(10);
+
+impl LocalHost<'_> {
+    /// Runs a command to its end, at most for `limit`. Everything that it started ends with it, and also when deadheat ends in any way.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn run(
+        &self,
+        name: &str,
+        command: &ShellCommand,
+        limit: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Ran, StartError> {
+        // A process appends to its log, and what an earlier run printed does not belong to this one.
+        let _ = std::fs::remove_file(&command.log);
+        let env = command.env.iter().cloned().collect();
+        let process = LocalProcess::start(
+            &ProcessSpec {
+                name,
+                command: &command.command,
+                folder: &command.folder,
+                env: &env,
+                listen: &Listen::FreePort,
+                cpus: &[],
+                limits: &Limits::default(),
+                ending: &Ending::default(),
+                log: command.log.clone(),
+                values: &BTreeMap::new(),
+                sockets: &command.folder,
+                observe: Observe::Nothing,
+            },
+            self.run,
+        )?;
+        let begin = Instant::now();
+        let ran = loop {
+            match process.ended() {
+                Some(status) => break Ran::Ended(status),
+                None if stopped() => break Ran::Interrupted,
+                None if begin.elapsed() >= limit => break Ran::TooLong(limit),
+                None => std::thread::sleep(GLANCE),
+            }
+        };
+        Box::new(process).stop();
+        Ok(ran)
+    }
 }
 
 impl Host for LocalHost<'_> {

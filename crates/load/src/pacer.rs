@@ -2,8 +2,10 @@
 
 mod parse;
 mod rate;
+mod recorded;
 
 use std::iter::FusedIterator;
+use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -11,6 +13,7 @@ use rand_distr::{Distribution, Exp1};
 
 use rate::Piece;
 pub use rate::{Rate, RateError, Stage};
+pub use recorded::{RecordedTimes, RecordedTimesError};
 
 /// When requests are due.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +26,16 @@ pub enum Pacer {
         rate: Rate,
         /// How the due times are distributed.
         arrivals: Arrivals,
+    },
+    /// Requests are due independently of the server, when clients once sent them.
+    Recorded {
+        /// When they were sent.
+        times: Arc<RecordedTimes>,
+        /// The recorded time at which the slice begins. The slice's first request is the one at
+        /// [`RecordedTimes::position_at`] this time.
+        from_ns: u64,
+        /// How many times as fast as they were sent; above 0 and finite.
+        speed: f64,
     },
 }
 
@@ -41,39 +54,84 @@ pub enum Arrivals {
 impl Pacer {
     /// The due times of an open pacer; `None` for [`Pacer::Closed`].
     pub fn due_times(&self) -> Option<DueTimes> {
-        let Pacer::Open { rate, arrivals } = self else { return None };
-        let kind = match arrivals {
-            Arrivals::Constant => Kind::Constant { index: 0 },
-            Arrivals::Poisson { seed } => {
-                Kind::Poisson { count: 0.0, random: Box::new(ChaCha8Rng::seed_from_u64(*seed)) }
+        let kind = match self {
+            Pacer::Closed => return None,
+            Pacer::Open { rate, arrivals: Arrivals::Constant } => {
+                Kind::Constant { offered: Offered::of(rate), index: 0 }
             }
+            Pacer::Open { rate, arrivals: Arrivals::Poisson { seed } } => Kind::Poisson {
+                offered: Offered::of(rate),
+                count: 0.0,
+                random: Box::new(ChaCha8Rng::seed_from_u64(*seed)),
+            },
+            Pacer::Recorded { times, from_ns, speed } => Kind::Recorded {
+                position: times.position_at(*from_ns),
+                times: times.clone(),
+                from_ns: *from_ns,
+                speed: *speed,
+            },
         };
-        Some(DueTimes { pieces: rate.pieces().collect(), current: 0, last_ns: 0, kind })
+        Some(DueTimes(kind))
+    }
+
+    /// How many requests are due until `t_s` seconds after the start; 0 for [`Pacer::Closed`].
+    pub fn expected(&self, t_s: f64) -> f64 {
+        match self {
+            Pacer::Closed => 0.0,
+            Pacer::Open { rate, .. } => rate.expected(t_s),
+            Pacer::Recorded { times, from_ns, speed } => times.count_within(*from_ns, t_s * speed),
+        }
+    }
+
+    /// Requests per second that are due at `t_s` seconds after the start; 0 for [`Pacer::Closed`]. Of recorded times:
+    /// the mean over the second around it.
+    pub fn rate_at(&self, t_s: f64) -> f64 {
+        match self {
+            Pacer::Closed => 0.0,
+            Pacer::Open { rate, .. } => rate.at(t_s),
+            Pacer::Recorded { .. } => {
+                let (from_s, until_s) = ((t_s - 0.5).max(0.0), t_s + 0.5);
+                (self.expected(until_s) - self.expected(from_s)) / (until_s - from_s)
+            }
+        }
+    }
+
+    /// Mean requests per second over a run of this length, in seconds above 0; 0 for [`Pacer::Closed`].
+    pub fn mean_over(&self, length_s: f64) -> f64 {
+        if length_s > 0.0 { self.expected(length_s) / length_s } else { self.rate_at(0.0) }
     }
 }
 
-/// The due times of an open pacer, in nanoseconds after the start, in ascending order. They end only if the rate ends
-/// at 0.
+/// The due times of an open pacer, in nanoseconds after the start, in ascending order. They end only if a rate ends at
+/// 0; recorded times begin again after the last one.
 ///
 /// Let Λ(t) be the number of requests offered until t ([`Rate::expected`]). For constant arrivals the due times are Λ⁻¹
 /// of 0, 1, 2, ... For a Poisson process they are Λ⁻¹ of the arrivals of a process of rate 1 (E. Çinlar, Introduction
 /// to Stochastic Processes, 1975, chapter 4, section 7: T are the arrivals of a process with expectation Λ if and only
 /// if Λ(T) are the arrivals of a stationary process of rate 1).
 #[derive(Debug, Clone)]
-pub struct DueTimes {
-    pieces: Box<[Piece]>,
-    current: usize,
-    last_ns: u64,
-    kind: Kind,
-}
+pub struct DueTimes(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Constant { index: u64 },
-    Poisson { count: f64, random: Box<ChaCha8Rng> },
+    Constant { offered: Offered, index: u64 },
+    Poisson { offered: Offered, count: f64, random: Box<ChaCha8Rng> },
+    Recorded { times: Arc<RecordedTimes>, position: u64, from_ns: u64, speed: f64 },
 }
 
-impl DueTimes {
+/// The number of requests that a rate offers, over time.
+#[derive(Debug, Clone)]
+struct Offered {
+    pieces: Box<[Piece]>,
+    current: usize,
+    last_ns: u64,
+}
+
+impl Offered {
+    fn of(rate: &Rate) -> Offered {
+        Offered { pieces: rate.pieces().collect(), current: 0, last_ns: 0 }
+    }
+
     /// When more than `count` requests are offered. `count` must not fall from call to call.
     #[inline]
     fn due_ns(&mut self, count: f64) -> Option<u64> {
@@ -98,24 +156,29 @@ impl Iterator for DueTimes {
         self.nth(0)
     }
 
-    /// Constant arrivals can be skipped at no cost; for a Poisson process every gap must be drawn.
+    /// Constant and recorded arrivals can be skipped at no cost; for a Poisson process every gap must be drawn.
     #[inline]
     fn nth(&mut self, skip: usize) -> Option<u64> {
-        let count = match &mut self.kind {
-            Kind::Constant { index } => {
+        match &mut self.0 {
+            Kind::Constant { offered, index } => {
                 let count = index.saturating_add(skip as u64);
                 *index = count.saturating_add(1);
-                count as f64
+                offered.due_ns(count as f64)
             }
-            Kind::Poisson { count, random } => {
+            Kind::Poisson { offered, count, random } => {
                 for _ in 0..=skip {
                     let gap: f64 = Exp1.sample(random);
                     *count += gap;
                 }
-                *count
+                offered.due_ns(*count)
             }
-        };
-        self.due_ns(count)
+            Kind::Recorded { times, position, from_ns, speed } => {
+                let here = position.saturating_add(skip as u64);
+                *position = here.saturating_add(1);
+                let since_ns = times.at_ns(here).saturating_sub(*from_ns);
+                Some((since_ns as f64 / *speed).round() as u64)
+            }
+        }
     }
 }
 

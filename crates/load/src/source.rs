@@ -99,23 +99,21 @@ impl Source {
 
     /// Open: about how many requests are due at `now_ns` and have not begun.
     pub(crate) fn waiting(&self, now_ns: u64) -> u64 {
-        let Pacer::Open { rate, .. } = &self.plan.pacer else { return 0 };
         if self.next_due_ns().is_none_or(|due_ns| due_ns > now_ns) {
             return 0;
         }
-        let at = |ns: u64| rate.expected(ns.saturating_sub(self.start_ns) as f64 / 1e9);
         let until_ns = now_ns.min(self.deadline_ns);
-        let since = (at(until_ns) - at(self.next_due_ns)) / self.plan.workers as f64;
+        let (since, _) = self.due_between(self.next_due_ns, until_ns);
         (since.max(0.0) as u64).saturating_add(1).min(self.quota - self.begun)
     }
 
     /// Open: how many requests are due between two times, and the rate per second at the second one.
     pub(crate) fn due_between(&self, from_ns: u64, until_ns: u64) -> (f64, f64) {
-        let Pacer::Open { rate, .. } = &self.plan.pacer else { return (0.0, 0.0) };
+        let pacer = &self.plan.pacer;
         let at_s = |ns: u64| ns.saturating_sub(self.start_ns) as f64 / 1e9;
         let (from_s, until_s) = (at_s(from_ns), at_s(until_ns));
         let workers = self.plan.workers as f64;
-        ((rate.expected(until_s) - rate.expected(from_s)) / workers, rate.at(until_s) / workers)
+        ((pacer.expected(until_s) - pacer.expected(from_s)) / workers, pacer.rate_at(until_s) / workers)
     }
 
     /// Open: the next request if it is due at `now_ns`.
@@ -165,8 +163,10 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::pacer::Arrivals;
+    use crate::pacer::{Arrivals, RecordedTimes};
 
     fn open(rate: &str, arrivals: Arrivals) -> Pacer {
         Pacer::Open { rate: rate.parse().unwrap(), arrivals }
@@ -238,6 +238,34 @@ mod tests {
             assert_eq!(alone, together);
             assert!(alone.len() > 50);
         }
+    }
+
+    #[test]
+    fn recorded_requests_begin_when_they_were_sent() {
+        let times = Arc::new(RecordedTimes::new(vec![0, 100, 150, 400, 1000, 1100]).unwrap());
+        let recorded = |from_ns, speed| Pacer::Recorded { times: times.clone(), from_ns, speed };
+        let alone = |from_ns, speed| due(source(recorded(from_ns, speed), 0, 1, u64::MAX, 2000), 5000);
+        assert_eq!(alone(0, 1.0), [(100, 1000), (101, 1100), (102, 1150), (103, 1400)]);
+        assert_eq!(
+            alone(120, 2.0),
+            [
+                (100, 1015),
+                (101, 1140),
+                (102, 1440),
+                (103, 1490),
+                (104, 1600),
+                (105, 1650),
+                (106, 1675),
+                (107, 1800)
+            ]
+        );
+        let mut together: Vec<_> =
+            (0..3).flat_map(|i| due(source(recorded(0, 1.0), i, 3, u64::MAX, 9000), 9000)).collect();
+        together.sort_unstable();
+        assert_eq!(together, due(source(recorded(0, 1.0), 0, 1, u64::MAX, 9000), 9000));
+        let mut late = source(recorded(0, 1.0), 0, 1, u64::MAX, 9000);
+        assert_eq!((late.waiting(999), late.waiting(1000), late.waiting(1200)), (0, 1, 3));
+        assert!(late.when_due(1200).is_some() && late.waiting(1200) == 2);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl StatusSet {
     }
 
     /// The codes, ascending, as ranges that are not adjacent.
-    fn ranges(&self) -> Vec<RangeInclusive<u16>> {
+    pub fn ranges(&self) -> Vec<RangeInclusive<u16>> {
         let mut ranges: Vec<RangeInclusive<u16>> = Vec::new();
         for code in (FIRST..=LAST).filter(|code| self.contains(*code)) {
             match ranges.last_mut() {

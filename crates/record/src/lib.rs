@@ -26,6 +26,7 @@ mod peak;
 mod plan;
 mod profile;
 mod readings;
+mod request_log;
 mod scenario;
 mod verdict;
 
@@ -59,11 +60,12 @@ pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
-    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, ScenarioPlan, Service, Share,
-    Source, StatusRule, Traffic, Typed, Volatile,
+    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, Replay, Revision,
+    ScenarioPlan, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, Throttling};
+pub use request_log::{LogContents, LogFormat, LogReading, RequestLog};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};
 pub use verdict::VerdictWord;
 

@@ -144,6 +144,8 @@ pub enum ArrivalsWord {
     Poisson,
     /// Constant gaps.
     Constant,
+    /// The gaps with which the requests were recorded.
+    Recorded,
 }
 
 impl ArrivalsWord {
@@ -152,6 +154,7 @@ impl ArrivalsWord {
         match self {
             Self::Poisson => "poisson",
             Self::Constant => "constant",
+            Self::Recorded => "recorded",
         }
     }
 }
@@ -163,7 +166,7 @@ pub struct Sent {
     pub method: String,
     /// Number of different requests.
     pub distinct: u64,
-    /// Order of the requests: `one`, `sequential`, `random` or `zipf EXPONENT`.
+    /// Order of the requests: `one`, `sequential`, `random`, `zipf EXPONENT` or `timing`.
     pub order: String,
 }
 

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Collector, Experiment, Metric, Objective, Pinning, Rung, Slices, SweepPoint, Why};
+use crate::{
+    Claim, Collector, Experiment, Metric, Objective, Pinning, RequestLog, Rung, Slices, SweepPoint, Why,
+};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +59,11 @@ pub struct Plan {
 impl Plan {
     /// The name of the plan if commands were raced. With the process id, it also ends the name of their work folder.
     pub const AD_HOC: &str = "ad-hoc";
+
+    /// The contender that is the baseline once more, if there is one.
+    pub fn control(&self) -> Option<&Contender> {
+        self.contenders.iter().find(|one| one.control)
+    }
 
     /// Whether commands were raced instead of a study. A study can have the same name, but the name of its work folder differs.
     pub fn is_ad_hoc(&self) -> bool {
@@ -142,6 +149,44 @@ pub struct Contender {
     /// Whether it speaks plain HTTP only. If so, it does not race in scenarios over TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_http_only: bool,
+    /// The revision from which it was built, in a race of two revisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
+    /// Whether it is the control: the baseline once more, which shows how much identical code differs in this race.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control: bool,
+}
+
+/// A revision of a git repository, checked out into a folder of its own for the race.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revision {
+    /// The revision as it was given, such as `main` or `HEAD~1`.
+    pub name: String,
+    /// The full hash of its commit. With uncommitted changes: of a commit that deadheat made of them, which is in no branch.
+    pub commit: String,
+    /// The first line of the commit's message.
+    pub subject: String,
+    /// Whether it is the working tree with changes that were not committed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncommitted: bool,
+    /// The top folder of the repository.
+    pub repository: PathBuf,
+    /// The folder that deadheat made for this revision. The contender's folder is below its folder `tree`.
+    pub checkout: PathBuf,
+    /// The study's folder in the checkout: `{study}`.
+    pub folder: PathBuf,
+    /// The contender's name in the study.
+    pub contender: String,
+    /// The command that built it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+}
+
+impl Revision {
+    /// The contender's own folder for generated files: `{work}`.
+    pub fn work(&self) -> PathBuf {
+        self.checkout.join("work")
+    }
 }
 
 /// A program that contenders need and that is not raced, such as a database.
@@ -161,6 +206,9 @@ pub struct Service {
     /// A shell command that succeeds when the service is ready. deadheat runs it as soon as the service accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
+    /// A shell command that runs before each epoch, while the service is up and no contender is, and brings its data back to the same state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
     /// How deadheat stops it.
     #[serde(default, skip_serializing_if = "Ending::is_usual")]
     pub ending: Ending,
@@ -195,6 +243,8 @@ pub enum StatusRule {
     Success,
     /// Exactly one of these.
     OneOf(Vec<u16>),
+    /// Any within one of these ranges, both ends included.
+    Within(Vec<(u16, u16)>),
 }
 
 impl StatusRule {
@@ -206,6 +256,7 @@ impl StatusRule {
         match self {
             Self::Success => Self::SUCCESS.contains(&status),
             Self::OneOf(list) => list.contains(&status),
+            Self::Within(ranges) => ranges.iter().any(|(from, to)| (*from..=*to).contains(&status)),
         }
     }
 }
@@ -222,6 +273,9 @@ pub struct Probe {
     /// All request targets if the probe stands for several; `path` is the first of them. Empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+    /// The recorded requests that the probe stands for, if there are any. Then `method` and `path` are those of the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<RequestLog>,
     /// Request headers.
     #[serde(default)]
     pub request_headers: BTreeMap<String, String>,
@@ -349,12 +403,36 @@ pub struct Traffic {
     /// Whether there is no warm-up, so that a contender's first seconds under load are measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold: bool,
+    /// The order of recorded requests. Default: as they were recorded, one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// Whether contenders are accessed over TLS, also in scenarios without a load. deadheat makes their certificate for the race.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tls: bool,
 }
 
+/// How recorded requests are sent again, other than one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replay {
+    /// In a random order, each as often as it was recorded.
+    Random,
+    /// When they were recorded: an open load, whose mean rate is in `shape`.
+    Timing {
+        /// How many times as fast as recorded.
+        speed: f64,
+    },
+}
+
 impl Traffic {
+    /// How many times as fast as recorded the requests are due; none if they have no recorded timing.
+    pub fn speed(&self) -> Option<f64> {
+        match self.replay {
+            Some(Replay::Timing { speed }) => Some(speed),
+            Some(Replay::Random) | None => None,
+        }
+    }
+
     /// Whether all properties have their defaults.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()

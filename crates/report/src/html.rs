@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use deadheat_analysis::Report;
-use deadheat_analysis::experiment::sentence;
+use deadheat_analysis::experiment::of_scenario;
 use deadheat_record::{AuditRecord, METRICS};
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
@@ -61,7 +61,7 @@ pub fn html_with_audit(report: &Report, audit: &AuditRecord) -> Result<String, R
 
 fn page(report: &Report, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
     let data = harmless(&Embedded { report, audit })?;
-    let loads = report.record.plan.scenarios.iter().map(|one| (one.name.as_str(), sentence(&one.shape)));
+    let loads = report.record.plan.scenarios.iter().map(|one| (one.name.as_str(), of_scenario(one)));
     let figures = harmless(&Shown {
         figures: Scope::page(report).figures(),
         titles: METRICS.iter().map(|row| (row.word, row.title)).collect(),

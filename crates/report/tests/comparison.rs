@@ -206,6 +206,7 @@ fn what_differs_is_found() {
         env: Default::default(),
         listen: deadheat_record::Listen::FreePort,
         ready: None,
+        reset: None,
         ending: Default::default(),
     };
     expect(|new| new.plan.services.push(service), "different-services", Warn);

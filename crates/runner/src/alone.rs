@@ -142,6 +142,8 @@ mod tests {
             artefact_bytes: None,
             collector: None,
             plain_http_only: false,
+            revision: None,
+            control: false,
         };
         let added = variables(&[
             ("GODEBUG", "x=1"),

@@ -7,18 +7,15 @@
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{
-    Address, BodyRule, Expectation, NullConfig, NullServer, Requests, ServerIdentity, StatusRule,
-};
+use deadheat_load::{Address, BodyRule, Expectation, NullConfig, NullServer, ServerIdentity, StatusRule};
 use deadheat_record::{Experiment, ScenarioPlan};
 
 use crate::ask::with_causes;
 use crate::epoch::{EpochError, EpochRun};
 use crate::launcher::{NullStart, ReadyContender};
-use crate::loaded::LoadedContender;
+use crate::loaded::{LoadedContender, Sent, SliceStart};
 use crate::parity::Parity;
 use deadheat_host::open_files::raise_open_files;
 
@@ -80,7 +77,8 @@ pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, 
         epoch_run.seed,
     );
     let mut loaded = opened.map_err(|failure| with_causes(&failure.1))?;
-    let mut slice = |length| loaded.slice(length, 0).map_err(|error| with_causes(&error));
+    let mut slice =
+        |length| loaded.slice(length, SliceStart::Position(0)).map_err(|error| with_causes(&error));
     let of_an_epoch = Duration::from_nanos(launcher.plan.slices(epoch_run.scenario).measured_ns());
     let measured = of_an_epoch.clamp(SHORTEST, MEASURED);
     slice(WARMUP.min(measured))?;
@@ -88,7 +86,7 @@ pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, 
 }
 
 /// Makes requests that cost the generator the same work as in the race: it computes a digest if the race does.
-fn requests(epoch_run: &EpochRun<'_>, parity: &Parity, body: &[u8]) -> Result<Arc<Requests>, String> {
+fn requests(epoch_run: &EpochRun<'_>, parity: &Parity, body: &[u8]) -> Result<Sent, String> {
     let contender = epoch_run.racing.first().copied().unwrap_or(0);
     let all = epoch_run.requests_with(contender, parity, |mut prepared| {
         let body = match prepared.expect.body {

@@ -1,6 +1,5 @@
 //! Checks parity alone: starts every contender once and sends it every probe, without measuring anything.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use crate::events::{Event, Observer};
 use crate::launcher::{Launcher, Until, fresh_logs, stop_all};
 use crate::parity::{Contract, ProbeTarget};
 use crate::race::{Place, RaceError};
+use deadheat_host::command;
 use deadheat_host::process::{Observe, StartError};
 
 /// The result of a check.
@@ -28,15 +28,6 @@ pub struct Checked {
     pub interrupted: bool,
 }
 
-/// The placeholders that do not depend on a start.
-pub(crate) fn values(plan: &Plan) -> BTreeMap<String, String> {
-    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    let mut values =
-        BTreeMap::from([("work".into(), text(&plan.work)), ("study".into(), text(&plan.folder))]);
-    values.extend(plan.dataset.as_deref().map(|path| ("dataset".to_owned(), text(path))));
-    values
-}
-
 /// Starts every contender of the plan, compares all answers, and stops all contenders. Repeats this over TLS if any scenario uses it.
 ///
 /// # Errors
@@ -51,9 +42,10 @@ pub fn check(
     let failed = |path: &Path, source| RaceError::Folder { path: path.into(), source };
     fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
     std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
-    let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
-    let (request, values) = (contract.first_request()?, values(plan));
-    let Place { host, generator, clock } = place;
+    let contract =
+        Contract::new(&plan.probes, place.recordings, Duration::from_nanos(plan.method.timeout_ns))?;
+    let (request, values) = (contract.first_request()?, command::values(plan));
+    let Place { host, generator, clock, .. } = place;
     let mut launcher =
         Launcher { plan, host, generator, clock, logs, contract: &contract, request, values, stopped };
     let mut checked = Checked { probes: plan.probes.len(), ..Checked::default() };

@@ -17,7 +17,7 @@ use deadheat_record::{Collector, CollectorKind, CollectorPass, Finding, Line, Pa
 
 use crate::alone::{Alone, WHEN, disturbed, failure};
 use crate::epoch::{EpochError, EpochRun, dropped, lost};
-use crate::loaded::{LoadTotals, LoadedContender};
+use crate::loaded::{LoadTotals, LoadedContender, SliceStart};
 use crate::parity::Parity;
 use crate::race::{Race, ScenarioError, ScenarioRun};
 use deadheat_host::command::line_buffering;
@@ -114,7 +114,7 @@ fn load(epoch_run: &EpochRun<'_>, one: &mut LoadedContender, parity: &Parity) ->
     };
     let moment = |one: &LoadedContender| epoch_run.watch.moment(epoch_run.ours_ns(std::slice::from_ref(one)));
     let (start, before) = (size()?, moment(one));
-    let tally = one.slice(Duration::from_nanos(length_ns), 0);
+    let tally = one.slice(Duration::from_nanos(length_ns), SliceStart::Time(0));
     let tally = tally.map_err(|error| lost(&one.runner, &error))?;
     let (window, seen) = (start..size()?, epoch_run.watch.between(&before, &moment(one)));
     epoch_run.still_there(one, WHEN)?;

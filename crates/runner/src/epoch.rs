@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use deadheat_analysis::series::rate_per_s;
 use deadheat_load::{Prepared, Requests, Tally};
-use deadheat_record::{ContenderEpoch, Difference, Epoch, Plan, Round, ScenarioPlan, Slice};
+use deadheat_record::{ContenderEpoch, Difference, Epoch, Plan, Replay, Round, ScenarioPlan, Slice};
 
 use crate::ask::with_causes;
 use crate::events::{Event, Observer};
-use crate::launcher::{Launcher, ReadyContender, Until, stop_all};
-use crate::loaded::{LoadError, LoadTotals, LoadedContender};
+use crate::launcher::{Launcher, ReadyContender, ResetError, Until, stop_all};
+use crate::loaded::{LoadError, LoadTotals, LoadedContender, Sent, SliceStart};
 use crate::parity::{Contract, Parity, ProbeTarget};
 use crate::readings::{ContenderReadings, slice_record};
 use crate::schedule;
@@ -120,6 +120,7 @@ impl EpochRun<'_> {
         when: &str,
         observer: &mut dyn Observer,
     ) -> Result<ReadyContenders, EpochError> {
+        self.reset_services()?;
         let mut runners = Vec::new();
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
@@ -151,6 +152,17 @@ impl EpochRun<'_> {
         }
     }
 
+    /// Brings the data of all services back to the same state.
+    ///
+    /// # Errors
+    /// When a service's command fails, or the user interrupts.
+    pub(crate) fn reset_services(&self) -> Result<(), EpochError> {
+        self.launcher.reset_services().map_err(|error| match error {
+            ResetError::Interrupted => EpochError::Interrupted,
+            failed @ ResetError::Failed { .. } => EpochError::Failed(failed.to_string()),
+        })
+    }
+
     fn compare(&self, runners: &[ReadyContender], when: &str) -> Result<Parity, EpochError> {
         let failed = |error: std::io::Error| EpochError::Failed(error.to_string());
         runners.iter().try_for_each(|runner| runner.process.thaw()).map_err(failed)?;
@@ -170,7 +182,7 @@ impl EpochRun<'_> {
     }
 
     /// The requests of the scenario for one contender: prepared bytes with the expected answers, in the same order for all contenders.
-    pub(crate) fn requests(&self, contender: usize, parity: &Parity) -> Result<Arc<Requests>, EpochError> {
+    pub(crate) fn requests(&self, contender: usize, parity: &Parity) -> Result<Sent, EpochError> {
         self.requests_with(contender, parity, |prepared| prepared)
     }
 
@@ -180,22 +192,35 @@ impl EpochRun<'_> {
         contender: usize,
         parity: &Parity,
         change: impl Fn(Prepared) -> Prepared,
-    ) -> Result<Arc<Requests>, EpochError> {
+    ) -> Result<Sent, EpochError> {
         let name = &self.plan().contenders[contender].name;
         let (mut all, mut weights) = (Vec::new(), Vec::new());
         for share in &self.scenario.requests {
             let prepared = self.contract.prepared(name, &share.probe, parity);
             let prepared = prepared.map_err(|error| EpochError::Failed(error.to_string()))?;
-            weights.extend(vec![f64::from(share.weight) / prepared.len() as f64; prepared.len()]);
+            let within = self.contract.weights(&share.probe);
+            let sum: f64 = within.iter().sum();
+            weights.extend(within.iter().map(|weight| f64::from(share.weight) * weight / sum));
             all.extend(prepared.into_iter().map(&change));
         }
         let seed = self.plan().method.seed;
-        let requests = match (self.scenario.traffic.zipf, self.scenario.requests.len()) {
-            (Some(exponent), _) => Requests::zipf(all, exponent, POSITIONS, seed),
-            (None, 1) => Requests::in_turn(all),
-            (None, _) => Requests::weighted(all.into_iter().zip(weights).collect(), POSITIONS, seed),
+        let traffic = &self.scenario.traffic;
+        let alone = match &self.scenario.requests[..] {
+            [share] => Some(self.contract.recording(&share.probe)),
+            _ => None,
         };
-        Ok(Arc::new(requests.map_err(|error| EpochError::Failed(error.to_string()))?))
+        let requests = match (traffic.zipf, traffic.replay, alone) {
+            (Some(exponent), ..) => Requests::zipf(all, exponent, POSITIONS, seed),
+            (None, Some(Replay::Random), _) | (None, _, None) => {
+                Requests::weighted(all.into_iter().zip(weights).collect(), POSITIONS, seed)
+            }
+            (None, _, Some(Some(recording))) => Requests::ordered(all, recording.order.clone()),
+            (None, _, Some(None)) => Requests::in_turn(all),
+        };
+        let requests = requests.map_err(|error| EpochError::Failed(error.to_string()))?;
+        let recording = alone.flatten().filter(|_| traffic.speed().is_some());
+        let times = recording.and_then(|recording| recording.times.clone());
+        Ok(Sent { requests: Arc::new(requests), times })
     }
 
     /// Opens the connections of every contender.
@@ -211,14 +236,14 @@ impl EpochRun<'_> {
         let mut waiting = runners.into_iter();
         while let Some(runner) = waiting.next() {
             let opened = match self.requests(runner.contender, &parity) {
-                Ok(requests) => {
+                Ok(sent) => {
                     let tls = self.contract.tls().cloned();
                     LoadedContender::open(
                         self.launcher.generator,
                         runner,
                         self.scenario,
                         self.plan(),
-                        requests,
+                        sent,
                         tls,
                         self.seed,
                     )
@@ -441,7 +466,7 @@ impl EpochRun<'_> {
         for (index, order) in orders.iter().enumerate() {
             let (played, seen) =
                 self.round((loaded, &mut measured), (index, order), epoch_start, &mut |_, one, position| {
-                    self.load(one, position, epoch_start)
+                    self.load(one, self.slice_start(index, position), epoch_start)
                 })?;
             let quantile = self.plan().highest_quantile(self.scenario);
             let dropped =
@@ -522,22 +547,39 @@ impl EpochRun<'_> {
         Ok((played, self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)))))
     }
 
-    /// Runs a contender's slice of a round, from a position in the requests. Returns its start, relative to the start of the epoch, and
+    /// Where the slices of round `index` begin, counted from 0. Recorded timing goes on where the round before ended, also across epochs, so
+    /// that a race replays the whole log.
+    fn slice_start(&self, index: usize, position: u64) -> SliceStart {
+        let slices = self.plan().slices(self.scenario);
+        match self.scenario.traffic.speed() {
+            Some(speed) => {
+                let rounds = self.number.saturating_sub(1) as u64 * u64::from(slices.rounds) + index as u64;
+                SliceStart::Time((rounds as f64 * slices.slice_ns as f64 * speed).round() as u64)
+            }
+            None => SliceStart::Position(position),
+        }
+    }
+
+    /// Runs a contender's slice of a round, from a place in the requests. Returns its start, relative to the start of the epoch, and
     /// its tally. A closed load without warm-up runs in consecutive windows without a pause, to show how the contender's rate grows. (An
     /// open load keeps to its rate, and needs its whole slice at once.)
     fn load(
         &self,
         one: &mut LoadedContender,
-        position: u64,
+        start: SliceStart,
         epoch_start: Duration,
     ) -> Result<Vec<(u64, Tally)>, EpochError> {
         let length_ns = self.plan().slices(self.scenario).slice_ns;
         let now_ns = || (self.launcher.clock.now() - epoch_start).as_nanos() as u64;
         let start_ns = now_ns();
         if !self.scenario.traffic.cold || !self.scenario.shape.is_closed() {
-            let tally = one.slice(Duration::from_nanos(length_ns), position);
+            let tally = one.slice(Duration::from_nanos(length_ns), start);
             return Ok(vec![(start_ns, tally.map_err(|error| lost(&one.runner, &error))?)]);
         }
+        let position = match start {
+            SliceStart::Position(position) => position,
+            SliceStart::Time(_) => 0,
+        };
         let window_ns = (WINDOW.as_nanos() as u64).min(length_ns);
         let (mut windows, mut begun_ns) = (Vec::new(), start_ns);
         let enough = |_: &LoadTotals, last: &Tally| {

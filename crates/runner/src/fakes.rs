@@ -23,13 +23,14 @@ use deadheat_host::process::profile::ProfileError;
 use deadheat_host::process::{Process, ProcessSpec, StartError};
 use deadheat_host::{Host, LimitsError};
 use deadheat_load::{
-    Address, Answer, Behind, LoadSession, OpenError, RatePiece, SessionConfig, SessionError, SliceOrder,
-    Tally,
+    Address, Answer, Behind, LoadSession, OpenError, Pacer, RatePiece, SessionConfig, SessionError,
+    SliceOrder, Tally,
 };
 use deadheat_record::{Finding, Function, Plan, Stacks};
 use rustix::process::Pid;
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
+use crate::parity::Recordings;
 
 /// The behaviour of a fake contender.
 #[derive(Debug, Clone)]
@@ -74,6 +75,8 @@ pub(crate) struct World {
     now: Cell<Duration>,
     /// The slice in which the user interrupts.
     pub interrupted_in_slice: Cell<Option<usize>>,
+    /// The recorded traffic of the plan's probes.
+    pub recordings: RefCell<Recordings>,
     /// By port: the name of the contender that listens there, and its start time.
     places: RefCell<Vec<(String, Duration)>>,
     awake: RefCell<BTreeMap<String, bool>>,
@@ -102,6 +105,7 @@ impl World {
             slices: Cell::new(0),
             now: Cell::new(Duration::from_secs(1)),
             interrupted_in_slice: Cell::new(None),
+            recordings: RefCell::default(),
             places: RefCell::default(),
             awake: RefCell::default(),
             borne: RefCell::default(),
@@ -349,6 +353,9 @@ impl LoadSession for FakeSession {
     fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError> {
         let (world, length) = (&self.world, order.limit.duration.unwrap());
         world.note(format!("slice {} {}", self.name, length.as_millis()));
+        if let Pacer::Recorded { from_ns, speed, .. } = &order.pacer {
+            world.note(format!("replay {} from {from_ns} at {speed}, position {}", self.name, order.start));
+        }
         let awake: Vec<String> =
             world.awake.borrow().iter().filter(|(_, awake)| **awake).map(|(name, _)| name.clone()).collect();
         assert_eq!(awake, [self.name.as_str()], "only who is loaded is awake");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use deadheat_record::Handicap;
 use deadheat_stats::Sample;
 
-use crate::loaded::{LoadError, LoadedContender};
+use crate::loaded::{LoadError, LoadedContender, SliceStart};
 use crate::schedule::derive_seed;
 
 /// Work added to each request.
@@ -39,7 +39,8 @@ pub(crate) fn measure(
         let mut rates = [None, None];
         for with in [pair % 2 == 0, pair % 2 != 0] {
             one.set_handicap(if with { ADDED } else { Duration::ZERO })?;
-            rates[usize::from(with)] = one.slice(slice.min(LONGEST), start)?.rate_per_s();
+            rates[usize::from(with)] =
+                one.slice(slice.min(LONGEST), SliceStart::Position(start))?.rate_per_s();
         }
         let [without, with] = rates;
         ratios.extend(with.zip(without).map(|(with, without)| (with / without).ln()));

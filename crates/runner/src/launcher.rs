@@ -16,6 +16,7 @@ use crate::ceiling::NULL_COMMAND;
 use crate::parity::{Contract, Parity, ProbeTarget};
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
+use deadheat_host::command::{ShellCommand, values_of};
 use deadheat_host::process::ready::ReadyCommand;
 use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, fill, wait_ready};
 
@@ -172,6 +173,7 @@ impl Launcher<'_> {
     ) -> Result<ReadyContender, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
+        let values = values_of(one, &self.values);
         let start = ProcessSpec {
             name: &one.name,
             command: &one.command,
@@ -182,7 +184,7 @@ impl Launcher<'_> {
             limits,
             ending: &Ending::default(),
             log: self.log(contender, when),
-            values: &self.values,
+            values: &values,
             sockets: &self.plan.work,
             observe,
         };
@@ -312,6 +314,56 @@ impl Launcher<'_> {
         }
         Ok(up)
     }
+
+    /// Runs the `reset` command of each service, so that all epochs begin with the same data.
+    ///
+    /// # Errors
+    /// When a command fails, takes longer than a contender may take to become ready, or the user interrupts.
+    pub(crate) fn reset_services(&self) -> Result<(), ResetError> {
+        for (index, service) in self.plan.services.iter().enumerate() {
+            let Some(reset) = &service.reset else { continue };
+            if (self.stopped)() {
+                return Err(ResetError::Interrupted);
+            }
+            let mut values = self.values.clone();
+            for key in ["port", "socket"] {
+                let own = self.values.get(&format!("{}.{key}", service.name));
+                values.extend(own.map(|value| (key.to_owned(), value.clone())));
+            }
+            let log = self.logs.join(format!("service-{index}-reset.log"));
+            let command = ShellCommand::beside_services(reset, &service.folder, &service.env, &values, log);
+            let patience = Duration::from_nanos(self.plan.method.ready_ns);
+            let problem = match command.run_until(patience, self.stopped) {
+                Ok(Some(status)) if status.success() => continue,
+                Ok(Some(status)) => format!("its `reset` command ended with {status}{}", command.tail()),
+                Ok(None) if (self.stopped)() => return Err(ResetError::Interrupted),
+                Ok(None) => format!(
+                    "its `reset` command did not end within {} s (--ready-timeout){}",
+                    patience.as_secs(),
+                    command.tail()
+                ),
+                Err(error) => format!("its `reset` command cannot run: {error}"),
+            };
+            return Err(ResetError::Failed { service: service.name.clone(), problem });
+        }
+        Ok(())
+    }
+}
+
+/// Why the data of services could not be brought back to the same state.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ResetError {
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+    /// A command failed.
+    #[error("service {service}: {problem}")]
+    Failed {
+        /// The service's name.
+        service: String,
+        /// What happened.
+        problem: String,
+    },
 }
 
 /// Creates the folder for logs, and removes logs of an earlier run, so that the last lines shown come from this run.
@@ -355,6 +407,55 @@ mod tests {
     use super::*;
     use crate::ask::LocalGenerator;
 
+    /// A plan whose service `db` has this `reset` command, in `folder`.
+    fn plan_with(reset: &str, folder: &Path) -> Plan {
+        let document = include_str!("../../record/tests/fixtures/example.json");
+        let mut plan = serde_json::from_str::<deadheat_analysis::Report>(document).unwrap().record.plan;
+        plan.services = vec![deadheat_record::Service {
+            name: "db".into(),
+            command: "true".into(),
+            folder: folder.into(),
+            env: BTreeMap::from([("TABLE".to_owned(), "t{port}".to_owned())]),
+            listen: deadheat_record::Listen::FreePort,
+            ready: None,
+            reset: Some(reset.into()),
+            ending: Ending::default(),
+        }];
+        plan
+    }
+
+    fn reset(reset: &str, folder: &Path, stopped: bool) -> Result<(), ResetError> {
+        let plan = plan_with(reset, folder);
+        let contract = Contract::new(&[], &Default::default(), Duration::ZERO).unwrap();
+        let launcher = Launcher {
+            plan: &plan,
+            host: &LocalHost { run: &RunId::current(), hierarchy: &Hierarchy::detect() },
+            generator: &LocalGenerator,
+            clock: &SystemClock::start(),
+            contract: &contract,
+            logs: folder.into(),
+            request: Question { bytes: Vec::new().into(), head: false, tls: None },
+            values: BTreeMap::from([("db.port".to_owned(), "7".to_owned())]),
+            stopped: &|| stopped,
+        };
+        launcher.reset_services()
+    }
+
+    #[test]
+    fn services_are_reset_with_their_own_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = || std::fs::read_to_string(folder.path().join("reset")).unwrap_or_default();
+        let command = "echo {port} $PORT $DB_PORT $TABLE >> reset";
+        reset(command, folder.path(), false).unwrap();
+        reset(command, folder.path(), false).unwrap();
+        assert_eq!(text(), "7 7 7 t7\n7 7 7 t7\n");
+        let interrupted = reset(command, folder.path(), true);
+        assert!(matches!(interrupted, Err(ResetError::Interrupted)) && text().lines().count() == 2);
+        let failed = reset("echo no such table; exit 3", folder.path(), false).unwrap_err().to_string();
+        assert!(failed.starts_with("service db: its `reset` command ended with exit status: 3"), "{failed}");
+        assert!(failed.contains("no such table"), "{failed}");
+    }
+
     #[test]
     fn nothing_is_started_after_the_end_was_asked_for() {
         let document = include_str!("../../record/tests/fixtures/example.json");
@@ -367,9 +468,10 @@ mod tests {
             env: BTreeMap::new(),
             listen: deadheat_record::Listen::FreePort,
             ready: None,
+            reset: None,
             ending: Ending::default(),
         }];
-        let contract = Contract::new(&plan.probes, Duration::ZERO).unwrap();
+        let contract = Contract::new(&plan.probes, &Default::default(), Duration::ZERO).unwrap();
         let mut launcher = Launcher {
             plan: &plan,
             host: &LocalHost { run: &RunId::current(), hierarchy: &Hierarchy::detect() },

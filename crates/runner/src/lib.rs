@@ -1,7 +1,7 @@
 //! The order of a race: parity, pilot, epochs, rounds of slices, the record, and when to stop.
 //!
 //! Owns: that order, what is compared between answers, and when a round is left out. Must not know: how processes run and machines are
-//! read (`host`), flags and study files (`study`), statistics, renderers. The machine, load generator and clock are passed in, so that
+//! read (`host`), flags and study files (`study`), statistics, renderers. The machine, load generator, clock and recorded traffic are passed in, so that
 //! tests can run whole races on fakes.
 #![warn(missing_docs)]
 
@@ -21,6 +21,7 @@ mod fixed_length;
 mod handicap;
 mod launcher;
 mod loaded;
+mod observe;
 mod parity;
 mod peak;
 mod profile;
@@ -35,5 +36,6 @@ pub use check::{Checked, check};
 pub use compare::{BodyRules, BodyRulesError};
 pub use events::{Event, Observer};
 pub use handicap::MOST as LONGEST_HANDICAP;
-pub use parity::ContractError;
+pub use observe::{Observed, observe};
+pub use parity::{ContractError, Recordings};
 pub use race::{Finish, Place, Race, RaceError, spent_ns};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Arrivals, Backend, Limit, LoadSession, OpenError, Pacer, Rate, RateError, Requests, Sample,
-    SessionConfig, SliceOrder, Tally, TlsSettings,
+    Arrivals, Backend, Limit, LoadSession, OpenError, Pacer, Rate, RateError, RecordedTimes, Requests,
+    Sample, SessionConfig, SliceOrder, Tally, TlsSettings,
 };
 use deadheat_record::{Experiment, Outcomes, Plan, ScenarioPlan};
 use hdrhistogram::Histogram;
@@ -184,10 +184,7 @@ pub(crate) struct LoadedContender {
     /// The contender.
     pub runner: ReadyContender,
     session: Box<dyn LoadSession>,
-    shape: Experiment,
-    /// For an open load: its rate over the time of a slice.
-    stages: Option<Rate>,
-    seed: u64,
+    pace: Pace,
     settle: Duration,
     /// Whether stretches load the contender at full speed, whatever the scenario's rate is.
     flat_out: bool,
@@ -203,7 +200,7 @@ impl LoadedContender {
         runner: ReadyContender,
         scenario: &ScenarioPlan,
         plan: &Plan,
-        requests: Arc<Requests>,
+        sent: Sent,
         tls: Option<TlsSettings>,
         seed: u64,
     ) -> Result<Self, Box<(ReadyContender, LoadError)>> {
@@ -216,18 +213,15 @@ impl LoadedContender {
             cpus: plan.pinning.load_cpus.clone(),
             spin: !plan.pinning.load_cpus.is_empty(),
             backend: Backend::Auto,
-            requests,
+            requests: sent.requests,
             connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_nanos(plan.method.timeout_ns),
             sample_every: SAMPLE_EVERY,
             max_samples_per_slice: MAX_SAMPLES,
         };
         let name = runner.process.name().to_owned();
-        let stages = scenario.traffic.stages.as_deref().map(str::parse::<Rate>).transpose();
-        let stages =
-            stages.and_then(|stages| pacer(&scenario.shape, stages.as_ref(), seed, 0).map(|_| stages));
-        let stages = match stages {
-            Ok(stages) => stages,
+        let pace = match Pace::of(scenario, sent.times, seed) {
+            Ok(pace) => pace,
             Err(source) => return Err(Box::new((runner, LoadError::Rate { contender: name, source }))),
         };
         if let Err(source) = runner.process.thaw() {
@@ -241,9 +235,7 @@ impl LoadedContender {
             Ok(session) => Ok(Self {
                 runner,
                 session,
-                shape: scenario.shape.clone(),
-                stages,
-                seed,
+                pace,
                 settle: Duration::from_nanos(plan.method.settle_ns),
                 flat_out: true,
             }),
@@ -251,14 +243,14 @@ impl LoadedContender {
         }
     }
 
-    /// Thaws the contender, loads it for `length` from position `start` of the requests, and freezes it. Slices with the same `start`
-    /// have the same arrivals.
+    /// Thaws the contender, loads it for `length` from `start` of the requests, and freezes it. Slices with the same `start` have the same
+    /// arrivals.
     ///
     /// # Errors
     /// When the slice fails as a whole, or the contender cannot be frozen or thawed.
-    pub(crate) fn slice(&mut self, length: Duration, start: u64) -> Result<Tally, LoadError> {
-        let pacer = pacer(&self.shape, self.stages.as_ref(), self.seed, start);
-        self.slice_of(pacer, length, start)
+    pub(crate) fn slice(&mut self, length: Duration, start: SliceStart) -> Result<Tally, LoadError> {
+        let (pacer, position) = (self.pace.pacer(start), self.pace.position(start));
+        self.slice_of(pacer, length, position)
     }
 
     /// Runs a slice at the given rate.
@@ -271,8 +263,10 @@ impl LoadedContender {
         length: Duration,
         start: u64,
     ) -> Result<Tally, LoadError> {
-        let shape = Experiment::Open { connections: self.shape.connections(), rate_per_s, poisson: true };
-        self.slice_of(pacer(&shape, None, self.seed, start), length, start)
+        let connections = self.pace.shape.connections();
+        let shape = Experiment::Open { connections, rate_per_s, poisson: true };
+        let pace = Pace { shape, stages: None, recorded: None, seed: self.pace.seed };
+        self.slice_of(pace.pacer(SliceStart::Position(start)), length, start)
     }
 
     fn slice_of(
@@ -292,7 +286,7 @@ impl LoadedContender {
 
     /// Makes later stretches keep to the scenario's rate, if it has one. Returns whether that changes anything.
     pub(crate) fn keep_to_rate(&mut self) -> bool {
-        let changes = self.flat_out && self.shape.rate_per_s().is_some();
+        let changes = self.flat_out && self.pace.shape.rate_per_s().is_some();
         self.flat_out &= !changes;
         changes
     }
@@ -337,7 +331,7 @@ impl LoadedContender {
         self.runner.process.thaw().map_err(|source| LoadError::Freeze { contender: name(), source })?;
         loop {
             let (limit, start) = (Limit::duration(slice), from + sum.outcomes.total());
-            let paced = || pacer(&self.shape, self.stages.as_ref(), self.seed, start);
+            let paced = || self.pace.pacer(SliceStart::Position(start));
             let pacer = if self.flat_out { Ok(Pacer::Closed) } else { paced() };
             let pacer = pacer.map_err(|source| LoadError::Rate { contender: name(), source })?;
             let order = SliceOrder { pacer, limit, settle: Duration::ZERO, start };
@@ -356,14 +350,72 @@ impl LoadedContender {
     }
 }
 
-/// When the requests of a slice are due. Each slice has its own random arrivals. All contenders of a round have the same ones, because
-/// their slices share the epoch's seed and `start`.
-fn pacer(shape: &Experiment, stages: Option<&Rate>, seed: u64, start: u64) -> Result<Pacer, RateError> {
-    let Experiment::Open { rate_per_s, poisson, .. } = shape else { return Ok(Pacer::Closed) };
-    let seed = derive_seed(seed, usize::try_from(start).unwrap_or(usize::MAX), 0);
-    let arrivals = if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };
-    let rate = stages.map_or_else(|| Rate::constant(*rate_per_s), |stages| Ok(stages.clone()))?;
-    Ok(Pacer::Open { rate, arrivals })
+/// What is sent to a contender.
+pub(crate) struct Sent {
+    /// The requests and their order.
+    pub requests: Arc<Requests>,
+    /// When the requests of the order were recorded, if the scenario keeps to that.
+    pub times: Option<Arc<RecordedTimes>>,
+}
+
+/// Where in the requests a slice begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SliceStart {
+    /// At this position of their order.
+    Position(u64),
+    /// At this recorded time, in nanoseconds after the first request. Without recorded times: at position 0.
+    Time(u64),
+}
+
+/// When requests are due.
+struct Pace {
+    shape: Experiment,
+    /// For an open load: its rate over the time of a slice.
+    stages: Option<Rate>,
+    /// For an open load with the recorded timing: the times, and how many times as fast requests are due.
+    recorded: Option<(Arc<RecordedTimes>, f64)>,
+    seed: u64,
+}
+
+impl Pace {
+    /// # Errors
+    /// The scenario's rate is invalid.
+    fn of(scenario: &ScenarioPlan, times: Option<Arc<RecordedTimes>>, seed: u64) -> Result<Self, RateError> {
+        let stages = scenario.traffic.stages.as_deref().map(str::parse::<Rate>).transpose()?;
+        let recorded = times.zip(scenario.traffic.speed());
+        let pace = Self { shape: scenario.shape.clone(), stages, recorded, seed };
+        pace.pacer(SliceStart::Position(0))?;
+        Ok(pace)
+    }
+
+    /// When the requests of a slice are due. Each slice has its own random arrivals. All contenders of a round have the same ones, because
+    /// their slices share the epoch's seed and `start`.
+    fn pacer(&self, start: SliceStart) -> Result<Pacer, RateError> {
+        let Experiment::Open { rate_per_s, poisson, .. } = self.shape else { return Ok(Pacer::Closed) };
+        if let Some((times, speed)) = &self.recorded {
+            let from_ns = match start {
+                SliceStart::Position(position) => times.at_ns(position),
+                SliceStart::Time(ns) => ns,
+            };
+            return Ok(Pacer::Recorded { times: times.clone(), from_ns, speed: *speed });
+        }
+        let seed = derive_seed(self.seed, usize::try_from(self.position(start)).unwrap_or(usize::MAX), 0);
+        let arrivals = if poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant };
+        let rate = match &self.stages {
+            Some(stages) => stages.clone(),
+            None => Rate::constant(rate_per_s)?,
+        };
+        Ok(Pacer::Open { rate, arrivals })
+    }
+
+    /// The position of a slice's first request.
+    fn position(&self, start: SliceStart) -> u64 {
+        match (start, &self.recorded) {
+            (SliceStart::Position(position), _) => position,
+            (SliceStart::Time(ns), Some((times, _))) => times.position_at(ns),
+            (SliceStart::Time(_), None) => 0,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -373,6 +425,10 @@ mod tests {
     #[test]
     fn every_slice_has_arrivals_of_its_own_and_all_contenders_of_a_round_the_same() {
         let shape = Experiment::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
+        let pacer = |shape: &Experiment, stages: Option<&Rate>, seed, start| {
+            let pace = Pace { shape: shape.clone(), stages: stages.cloned(), recorded: None, seed };
+            pace.pacer(SliceStart::Position(start))
+        };
         let first =
             |seed, start| pacer(&shape, None, seed, start).unwrap().due_times().unwrap().next().unwrap();
         assert_eq!(first(7, 1_000), first(7, 1_000));
@@ -386,5 +442,19 @@ mod tests {
         let until = due.clone().take_while(|ns| *ns < 3_000_000_000).count();
         assert_eq!(until, 1_020, "each slice has the whole of it");
         assert_eq!(within(1_000_000_000, 2_000_000_000).take(1_000).count(), 1_000);
+    }
+
+    #[test]
+    fn slices_of_recorded_traffic_begin_where_the_time_says() {
+        let times = Arc::new(RecordedTimes::new(vec![0, 1_000, 4_000, 9_000]).unwrap());
+        let shape = Experiment::Open { connections: 4, rate_per_s: 1.0, poisson: false };
+        let pace = Pace { shape, stages: None, recorded: Some((times, 2.0)), seed: 7 };
+        let due = |start| -> Vec<u64> { pace.pacer(start).unwrap().due_times().unwrap().take(3).collect() };
+        // A request of the recorded time 4,000 is due 1,500 after a slice that begins at 1,000.
+        assert_eq!(due(SliceStart::Time(1_000)), [0, 1_500, 4_000]);
+        assert_eq!(due(SliceStart::Time(3_000)), [500, 3_000, 4_500]);
+        assert_eq!(due(SliceStart::Position(2)), [0, 2_500, 4_000]);
+        let positions = [0, 1, 3_000, 9_001].map(|ns| pace.position(SliceStart::Time(ns)));
+        assert_eq!(positions, [0, 1, 2, 4]);
     }
 }

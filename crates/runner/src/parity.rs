@@ -5,12 +5,13 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_analysis::gates::table::{self, By};
 use deadheat_load::{
-    Address, Answer, Expectation, Prepared, RequestError, Sample, StatusSet, TlsSettings, digest,
-    request_bytes,
+    Address, Answer, Expectation, Prepared, RecordedRequest, Recording, RequestError, Sample, StatusSet,
+    TlsSettings, digest, request_bytes,
 };
 use deadheat_record::{Difference, Finding, Probe, StatusRule};
 
@@ -24,26 +25,104 @@ const TRIES: usize = 3;
 /// A probe that stands for many requests sends this many of them, evenly spread over its list.
 const SAMPLE: usize = 64;
 
+/// Recorded traffic by the name of the probe that stands for it.
+pub type Recordings = BTreeMap<String, Arc<Recording>>;
+
 /// A contract, ready for use.
 #[derive(Debug, Clone)]
 pub(crate) struct Contract {
-    /// The probes to send. A probe with many paths is represented by a sample, with a separate probe for each path.
-    probes: Vec<(Probe, BodyRules)>,
-    /// Probes with many paths.
-    many: Vec<(Probe, BodyRules)>,
+    /// The requests to send. A probe that stands for many is represented by a sample, with a separate probe for each request.
+    asked: Vec<AskedProbe>,
+    /// Probes that stand for many requests.
+    many: Vec<Many>,
     timeout: Duration,
     /// The TLS settings for contenders; none for plain HTTP.
     tls: Option<TlsSettings>,
 }
 
+/// A probe that is sent as one request.
+#[derive(Debug, Clone)]
+struct AskedProbe {
+    probe: Probe,
+    rules: BodyRules,
+    /// The recorded request that is sent; none if the probe itself says what is sent.
+    recorded: Option<RecordedRequest>,
+}
+
+/// A probe that stands for many requests: those of a list of paths, or recorded ones.
+#[derive(Debug, Clone)]
+struct Many {
+    probe: Probe,
+    rules: BodyRules,
+    /// The recorded requests; none if the probe has a list of paths.
+    recording: Option<Arc<Recording>>,
+}
+
+impl Many {
+    /// How many requests there are.
+    fn len(&self) -> usize {
+        self.recording.as_ref().map_or(self.probe.paths.len(), |recording| recording.requests.len())
+    }
+
+    /// The name of one of the requests.
+    fn key(&self, index: usize) -> String {
+        match &self.recording {
+            None => key(&self.probe, &self.probe.paths[index]),
+            Some(recording) => {
+                let RecordedRequest { method, target, .. } = &recording.requests[index];
+                format!("{} line {}: {method} {target}", self.probe.name, recording.lines[index])
+            }
+        }
+    }
+
+    /// A sample of the requests, each as a separate probe: evenly spread, with the first one, without duplicates.
+    fn sample(&self) -> Vec<AskedProbe> {
+        let mut seen = BTreeSet::new();
+        let is_new = |index: &usize| self.recording.is_some() || seen.insert(&self.probe.paths[*index]);
+        let distinct: Vec<usize> = (0..self.len()).filter(is_new).collect();
+        let (count, most) = (distinct.len(), distinct.len().min(SAMPLE));
+        (0..most).map(|place| self.one(distinct[place * count / most])).collect()
+    }
+
+    /// One of the requests as a separate probe.
+    fn one(&self, index: usize) -> AskedProbe {
+        let bare = Probe { name: self.key(index), paths: Vec::new(), ..self.probe.clone() };
+        let recorded = self.recording.as_ref().map(|recording| recording.requests[index].clone());
+        let probe = match &recorded {
+            Some(RecordedRequest { method, target, .. }) => {
+                Probe { method: method.clone(), path: target.clone(), ..bare }
+            }
+            None => Probe { path: self.probe.paths[index].clone(), ..bare },
+        };
+        AskedProbe { probe, rules: self.rules.clone(), recorded }
+    }
+
+    /// How often each request is sent relative to the others.
+    fn weights(&self) -> Vec<f64> {
+        match &self.recording {
+            Some(recording) => recording.counts().into_iter().map(|count| count as f64).collect(),
+            None => vec![1.0; self.len()],
+        }
+    }
+}
+
 /// Why a contract cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("probe {probe}: {source}")]
-pub struct ContractError {
-    /// The probe's name.
-    pub probe: String,
-    /// The cause.
-    pub source: BodyRulesError,
+pub enum ContractError {
+    /// The rules of a probe are wrong.
+    #[error("probe {probe}: {source}")]
+    Rules {
+        /// The probe's name.
+        probe: String,
+        /// The cause.
+        source: BodyRulesError,
+    },
+    /// The recorded traffic of a probe was not read.
+    #[error("probe {probe}: its recorded traffic is missing")]
+    Recording {
+        /// The probe's name.
+        probe: String,
+    },
 }
 
 /// A contender that receives probes.
@@ -93,19 +172,33 @@ impl Contract {
     /// Prepares the probes' rules.
     ///
     /// # Errors
-    /// When a path or pattern is invalid.
-    pub(crate) fn new(probes: &[Probe], timeout: Duration) -> Result<Self, ContractError> {
-        let mut contract = Self { probes: Vec::new(), many: Vec::new(), timeout, tls: None };
+    /// When a path or pattern is invalid, or recorded traffic is missing.
+    pub(crate) fn new(
+        probes: &[Probe],
+        recordings: &Recordings,
+        timeout: Duration,
+    ) -> Result<Self, ContractError> {
+        let mut contract = Self { asked: Vec::new(), many: Vec::new(), timeout, tls: None };
         for probe in probes {
+            let name = || probe.name.clone();
             let rules = BodyRules::new(&probe.body)
-                .map_err(|source| ContractError { probe: probe.name.clone(), source })?;
-            if probe.paths.is_empty() {
-                contract.probes.push((probe.clone(), rules));
+                .map_err(|source| ContractError::Rules { probe: name(), source })?;
+            let recording = match &probe.log {
+                None => None,
+                Some(_) => Some(
+                    recordings
+                        .get(&probe.name)
+                        .cloned()
+                        .ok_or_else(|| ContractError::Recording { probe: name() })?,
+                ),
+            };
+            if probe.paths.is_empty() && recording.is_none() {
+                contract.asked.push(AskedProbe { probe: probe.clone(), rules, recorded: None });
                 continue;
             }
-            let sample = sample(probe).map(|one| (one, rules.clone()));
-            contract.probes.extend(sample);
-            contract.many.push((probe.clone(), rules));
+            let many = Many { probe: probe.clone(), rules, recording };
+            contract.asked.extend(many.sample());
+            contract.many.push(many);
         }
         Ok(contract)
     }
@@ -125,16 +218,28 @@ impl Contract {
     /// # Errors
     /// When it cannot be written as an HTTP request.
     pub(crate) fn first_request(&self) -> Result<Question, RequestError> {
-        self.question(self.probes.first().map(|(probe, _)| probe))
+        self.question(self.asked.first())
     }
 
-    fn question(&self, probe: Option<&Probe>) -> Result<Question, RequestError> {
-        Ok(Question { tls: self.tls.clone(), ..question(probe)? })
+    /// The request of a probe without recorded traffic.
+    ///
+    /// # Errors
+    /// When it cannot be written as an HTTP request.
+    pub(crate) fn question_of(&self, probe: &Probe) -> Result<Question, RequestError> {
+        Ok(Question { tls: self.tls.clone(), ..question(Some(probe), None)? })
+    }
+
+    fn question(&self, one: Option<&AskedProbe>) -> Result<Question, RequestError> {
+        let question = match one {
+            None => question(None, None),
+            Some(AskedProbe { probe, recorded, .. }) => question(Some(probe), recorded.as_ref()),
+        };
+        Ok(Question { tls: self.tls.clone(), ..question? })
     }
 
     /// What is wrong with an answer to the first probe, by the contract alone; none if nothing is.
     pub(crate) fn wrong_at_first(&self, answer: &Answer) -> Option<String> {
-        let (probe, rules) = self.probes.first()?;
+        let AskedProbe { probe, rules, .. } = self.asked.first()?;
         let decoded = encoding::of(answer).map(|_| {
             let mut decoded = answer.clone();
             decode(&mut decoded);
@@ -159,8 +264,8 @@ impl Contract {
     ) -> Result<Option<Parity>, RequestError> {
         let mut parity = Parity::default();
         let mut circle = Asking { asked: contenders.to_vec(), timeout: self.timeout, ask };
-        for (probe, rules) in &self.probes {
-            let question = self.question(Some(probe))?;
+        for one in &self.asked {
+            let (probe, rules, question) = (&one.probe, &one.rules, self.question(Some(one))?);
             // Probes that are used under load are sent twice: both answers together decide what to expect under load.
             for _ in 0..if probe.under_load { 2 } else { 1 } {
                 let Some((found, round)) = circle.settle(probe, rules, &question, when) else {
@@ -183,41 +288,64 @@ impl Contract {
         probe: &str,
         parity: &Parity,
     ) -> Result<Vec<Prepared>, RequestError> {
-        let one = |key: &str, probe: Option<&Probe>, rules: Option<&BodyRules>| {
-            let Question { bytes, head, .. } = question(probe)?;
+        let one = |key: &str,
+                   probe: Option<&Probe>,
+                   rules: Option<&BodyRules>,
+                   recorded: Option<&RecordedRequest>| {
+            let Question { bytes, head, .. } = question(probe, recorded)?;
             let mut expect = parity.expectation(contender, key, rules);
             if let (deadheat_load::StatusRule::Any, Some(probe)) = (expect.status, probe) {
                 expect.status = allowed(&probe.status);
             }
             Ok(Prepared { bytes: bytes.to_vec(), head, expect })
         };
-        let Some((many, rules)) = self.many.iter().find(|(one, _)| one.name == probe) else {
-            let found = self.probes.iter().find(|(one, _)| one.name == probe);
-            return Ok(vec![one(probe, found.map(|(probe, _)| probe), found.map(|(_, rules)| rules))?]);
+        let Some(many) = self.many_of(probe) else {
+            let found = self.asked.iter().find(|one| one.probe.name == probe);
+            return Ok(vec![one(probe, found.map(|one| &one.probe), found.map(|one| &one.rules), None)?]);
         };
-        let mut bare = Probe { paths: Vec::new(), ..many.clone() };
-        let prepared = many.paths.iter().map(|path| {
-            bare.path.clone_from(path);
-            one(&key(many, path), Some(&bare), Some(rules))
+        let rules = Some(&many.rules);
+        let mut bare = Probe { paths: Vec::new(), ..many.probe.clone() };
+        let prepared = (0..many.len()).map(|index| match &many.recording {
+            Some(recording) => one(&many.key(index), Some(&bare), rules, recording.requests.get(index)),
+            None => {
+                bare.path.clone_from(&many.probe.paths[index]);
+                one(&many.key(index), Some(&bare), rules, None)
+            }
         });
         prepared.collect()
     }
 
+    fn many_of(&self, probe: &str) -> Option<&Many> {
+        self.many.iter().find(|many| many.probe.name == probe)
+    }
+
+    /// How often each request of [`Self::prepared`] is sent relative to the others of the probe.
+    pub(crate) fn weights(&self, probe: &str) -> Vec<f64> {
+        self.many_of(probe).map_or_else(|| vec![1.0], Many::weights)
+    }
+
+    /// The recorded traffic that a probe stands for.
+    pub(crate) fn recording(&self, probe: &str) -> Option<&Arc<Recording>> {
+        self.many_of(probe)?.recording.as_ref()
+    }
+
     /// The names of these probes' requests, in the order of [`Self::prepared`].
     pub(crate) fn keys<'p>(&self, probes: impl Iterator<Item = &'p str>) -> Vec<String> {
-        let keys = |probe: &'p str| match self.many.iter().find(|(one, _)| one.name == probe) {
-            Some((many, _)) => many.paths.iter().map(|path| key(many, path)).collect(),
+        let keys = |probe: &'p str| match self.many_of(probe) {
+            Some(many) => (0..many.len()).map(|index| many.key(index)).collect(),
             None => vec![probe.to_owned()],
         };
         probes.flat_map(keys).collect()
     }
 
-    /// Finds a probe by name, or the probe with many paths that the name belongs to.
-    fn known_as(&self, name: &str) -> Option<&(Probe, BodyRules)> {
-        let of_many = |(one, _): &&(Probe, BodyRules)| {
-            name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with(" /"))
+    /// Finds a probe by name, or the probe with many requests that the name belongs to.
+    fn known_as(&self, name: &str) -> Option<(&Probe, &BodyRules)> {
+        let of_many = |many: &&Many| {
+            let rest = name.strip_prefix(&many.probe.name);
+            rest.is_some_and(|rest| rest.starts_with(" /") || rest.starts_with(" line "))
         };
-        self.probes.iter().find(|(one, _)| one.name == name).or_else(|| self.many.iter().find(of_many))
+        let asked = self.asked.iter().find(|one| one.probe.name == name).map(|one| (&one.probe, &one.rules));
+        asked.or_else(|| self.many.iter().find(of_many).map(|many| (&many.probe, &many.rules)))
     }
 
     /// Compares the full answers kept under load with the contender's own earlier answers.
@@ -239,8 +367,8 @@ impl Contract {
                 known.map(|known| known.iter().map(|one| plain(one)).collect());
             let body = plain(&sample.body);
             let mut here = match known.as_deref() {
-                None | Some([]) if probe.paths.is_empty() => continue,
-                // This path was not in the sample, so only the contract's own rules apply.
+                None | Some([]) if probe.paths.is_empty() && probe.log.is_none() => continue,
+                // This request was not in the sample, so only the contract's own rules apply.
                 None | Some([]) => Vec::new(),
                 // A body without any rule may change from answer to answer.
                 Some([one, two]) if !probe.body.agree && !rules.between(one, two).is_empty() => Vec::new(),
@@ -379,7 +507,7 @@ impl Parity {
 }
 
 /// Decodes an answer's body. Returns the body as it was sent, if it was encoded.
-fn decode(answer: &mut Answer) -> Option<Vec<u8>> {
+pub(crate) fn decode(answer: &mut Answer) -> Option<Vec<u8>> {
     let encoding = encoding::of(answer)?;
     let plain = encoding::decoded(Some(&encoding), &answer.body).into_owned();
     Some(std::mem::replace(&mut answer.body, plain))
@@ -390,38 +518,36 @@ fn key(probe: &Probe, path: &str) -> String {
     format!("{} {path}", probe.name)
 }
 
-/// A sample of a probe's many requests, each as a separate probe: evenly spread, with the first one, without duplicates.
-fn sample(probe: &Probe) -> impl Iterator<Item = Probe> {
-    let bare = Probe { paths: Vec::new(), ..probe.clone() };
-    let mut seen = BTreeSet::new();
-    let distinct: Vec<&String> = probe.paths.iter().filter(|path| seen.insert(*path)).collect();
-    let (count, most) = (distinct.len(), distinct.len().min(SAMPLE));
-    (0..most).map(move |place| {
-        let path = distinct[place * count / most];
-        Probe { name: key(probe, path), path: path.clone(), ..bare.clone() }
-    })
-}
-
 /// Converts the contract's rule for statuses into the engine's.
 fn allowed(rule: &StatusRule) -> deadheat_load::StatusRule {
     match rule {
         StatusRule::OneOf(list) if list.len() == 1 => deadheat_load::StatusRule::Exact(list[0]),
         StatusRule::OneOf(list) => deadheat_load::StatusRule::Set(list.iter().copied().collect()),
         StatusRule::Success => deadheat_load::StatusRule::Set(StatusSet::range(StatusRule::SUCCESS)),
+        StatusRule::Within(ranges) => {
+            let ranges = ranges.iter().map(|(from, to)| StatusSet::range(*from..=*to));
+            deadheat_load::StatusRule::Set(ranges.fold(StatusSet::default(), StatusSet::or))
+        }
     }
 }
 
-/// A probe as a plain HTTP request; `GET /` without a probe.
-fn question(probe: Option<&Probe>) -> Result<Question, RequestError> {
+/// A probe as a plain HTTP request; `GET /` without a probe. A recorded request takes the probe's headers where it has none of that name.
+fn question(probe: Option<&Probe>, recorded: Option<&RecordedRequest>) -> Result<Question, RequestError> {
     let Some(probe) = probe else {
         let bytes = request_bytes("GET", "/", "localhost", &[], b"")?.into();
         return Ok(Question { bytes, head: false, tls: None });
     };
-    let headers: Vec<(String, String)> =
-        probe.request_headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let body = probe.request_body.as_bytes();
-    let bytes = request_bytes(&probe.method, &probe.path, "localhost", &headers, body)?.into();
-    Ok(Question { bytes, head: probe.method == "HEAD", tls: None })
+    let own = recorded.map_or(&[][..], |recorded| &recorded.headers);
+    let lacks = |name: &str| own.iter().all(|(one, _)| !one.eq_ignore_ascii_case(name));
+    let added = probe.request_headers.iter().filter(|(name, _)| lacks(name));
+    let added = added.map(|(name, value)| (name.clone(), value.clone()));
+    let headers: Vec<(String, String)> = own.iter().cloned().chain(added).collect();
+    let (method, path, body) = match recorded {
+        Some(recorded) => (&recorded.method, &recorded.target, &recorded.body[..]),
+        None => (&probe.method, &probe.path, probe.request_body.as_bytes()),
+    };
+    let bytes = request_bytes(method, path, "localhost", &headers, body)?.into();
+    Ok(Question { bytes, head: method == "HEAD", tls: None })
 }
 
 fn named(contender: &str, probe: &Probe, body: &BodyDifference, against: &str, when: &str) -> Difference {
@@ -482,6 +608,10 @@ fn wrong_by_contract(probe: &Probe, rules: &BodyRules, answer: &Answer) -> Vec<B
                 format!("{} to {}", StatusRule::SUCCESS.start(), StatusRule::SUCCESS.end())
             }
             StatusRule::OneOf(list) => list.iter().map(u16::to_string).collect::<Vec<_>>().join(" or "),
+            StatusRule::Within(ranges) => {
+                let words = |(from, to): &(u16, u16)| format!("{from} to {to}");
+                ranges.iter().map(words).collect::<Vec<_>>().join(" or ")
+            }
         };
         found.push(plain("status", &expected, &answer.status.to_string()));
     }

@@ -12,6 +12,7 @@ fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
         method: "GET".into(),
         path: "/".into(),
         paths: vec![],
+        log: None,
         request_headers: BTreeMap::new(),
         request_body: String::new(),
         status: StatusRule::OneOf(vec![200]),
@@ -116,7 +117,7 @@ fn agreeing(under_load: bool) -> Contract {
     let body = BodyRule { volatile: vec![volatile], ..probe(&[]).body };
     let (headers, agree_headers) = (BTreeMap::new(), vec![]);
     let probe = Probe { body, headers, agree_headers, under_load, ..probe(&[]) };
-    Contract::new(&[probe], Duration::from_secs(20)).unwrap()
+    Contract::new(&[probe], &Recordings::new(), Duration::from_secs(20)).unwrap()
 }
 
 fn check(contract: &Contract, servers: &[(&str, Address)]) -> Vec<(String, String)> {
@@ -168,7 +169,7 @@ fn whoever_stays_silent_is_put_out_alone_and_asked_once() {
 #[test]
 fn the_second_answers_are_compared_too() {
     let plain = Probe { headers: BTreeMap::new(), agree_headers: vec![], ..probe(&[]) };
-    let contract = Contract::new(&[plain], Duration::from_secs(20)).unwrap();
+    let contract = Contract::new(&[plain], &Recordings::new(), Duration::from_secs(20)).unwrap();
     let good = || server(|_| at(1));
     let servers =
         [("a", good()), ("b", good()), ("fickle", server(|number| at(if number == 2 { 7 } else { 1 })))];
@@ -178,14 +179,14 @@ fn the_second_answers_are_compared_too() {
 #[test]
 fn readiness_asks_as_the_first_probe_does() {
     let head = Probe { method: "HEAD".into(), ..probe(&[]) };
-    let first = Contract::new(&[head], Duration::ZERO).unwrap().first_request().unwrap();
+    let first = Contract::new(&[head], &Recordings::new(), Duration::ZERO).unwrap().first_request().unwrap();
     assert!(first.head && first.bytes.starts_with(b"HEAD / "));
     assert!(!agreeing(true).first_request().unwrap().head);
 }
 
 #[test]
 fn readiness_is_an_answer_that_meets_the_contract() {
-    let contract = Contract::new(&[probe(&[("$.n", 1.into())])], Duration::ZERO).unwrap();
+    let contract = Contract::new(&[probe(&[("$.n", 1.into())])], &Recordings::new(), Duration::ZERO).unwrap();
     let wrong = |answer: Result<Answer, NoAnswer>| contract.wrong_at_first(&answer.unwrap());
     assert_eq!(wrong(answer(200, Some("public"), r#"{"n":1}"#)), None);
     let status = wrong(answer(404, Some("public"), r#"{"n":1}"#)).unwrap();
@@ -194,7 +195,7 @@ fn readiness_is_an_answer_that_meets_the_contract() {
     assert_eq!(body, "its answer to p has $.n 2 instead of 1");
     let all = wrong(answer(404, None, "starting")).unwrap();
     assert!(all.starts_with("its answer to p has status 404") && all.ends_with("(and 2 more)"), "{all}");
-    let nothing_asked = Contract::new(&[], Duration::ZERO).unwrap();
+    let nothing_asked = Contract::new(&[], &Recordings::new(), Duration::ZERO).unwrap();
     assert_eq!(nothing_asked.wrong_at_first(&answer(404, None, "").unwrap()), None);
 }
 
@@ -249,7 +250,7 @@ fn answers_kept_under_load_are_held_against_those_of_before() {
     assert_eq!(differences(r#"{"n":1,"t":"x"}"#)[0].path, "$.t");
 
     let body = BodyRule { agree: false, ..probe(&[]).body };
-    let free = Contract::new(&[Probe { body, ..probe(&[]) }], Duration::ZERO).unwrap();
+    let free = Contract::new(&[Probe { body, ..probe(&[]) }], &Recordings::new(), Duration::ZERO).unwrap();
     assert_eq!(free.check_samples("up", &["p".into()], &[sample("other")], &parity), []);
 }
 
@@ -257,15 +258,15 @@ fn answers_kept_under_load_are_held_against_those_of_before() {
 fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
     let paths: Vec<String> = (0..1_000).map(|n| format!("/?id={n}")).collect();
     let many = Probe { name: "m".into(), path: paths[0].clone(), paths, ..probe(&[]) };
-    let contract = Contract::new(&[many], Duration::ZERO).unwrap();
-    let asked: Vec<&str> = contract.probes.iter().map(|(one, _)| one.path.as_str()).collect();
+    let contract = Contract::new(&[many], &Recordings::new(), Duration::ZERO).unwrap();
+    let asked: Vec<&str> = contract.asked.iter().map(|one| one.probe.path.as_str()).collect();
     assert_eq!(
         (asked.len(), asked[0], asked[1], asked[SAMPLE - 1]),
         (SAMPLE, "/?id=0", "/?id=15", "/?id=984")
     );
     let twice = Probe { name: "t".into(), paths: vec!["/a".into(), "/b".into(), "/a".into()], ..probe(&[]) };
-    let asked = Contract::new(&[twice], Duration::ZERO).unwrap();
-    assert_eq!(asked.probes.iter().map(|(one, _)| one.path.as_str()).collect::<Vec<_>>(), ["/a", "/b"]);
+    let asked = Contract::new(&[twice], &Recordings::new(), Duration::ZERO).unwrap();
+    assert_eq!(asked.asked.iter().map(|one| one.probe.path.as_str()).collect::<Vec<_>>(), ["/a", "/b"]);
     let mut parity = Parity::default();
     let key = "m /?id=15".to_owned();
     parity.statuses.insert(("up".into(), key.clone()), 200);
@@ -281,6 +282,64 @@ fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
     let sample = |request, body: &str| Sample { request, status: 200, body: body.into(), truncated: false };
     let wrong = contract.check_samples("up", &keys, &[sample(15, "y"), sample(16, "y")], &parity);
     assert_eq!(wrong.iter().map(|one| one.probe.as_str()).collect::<Vec<_>>(), [key.as_str()]);
+}
+
+/// A recording of these requests, by method, target and body, each once.
+fn recording(requests: &[(&str, &str, &str)]) -> Arc<Recording> {
+    let request = |(method, target, body): &(&str, &str, &str)| RecordedRequest {
+        method: (*method).into(),
+        target: (*target).into(),
+        headers: vec![("Accept".into(), "text/html".into())],
+        body: (*body).into(),
+    };
+    Arc::new(Recording {
+        requests: requests.iter().map(request).collect(),
+        lines: (0..requests.len() as u64).map(|at| 10 + at).collect(),
+        order: (0..requests.len() as u32).collect(),
+        times: None,
+    })
+}
+
+#[test]
+fn recorded_requests_are_asked_and_loaded_as_they_were_recorded() {
+    let log = deadheat_record::RequestLog {
+        file: "/access.log".into(),
+        reading: Default::default(),
+        contents: Default::default(),
+    };
+    let headers = [("accept", "x"), ("X-Added", "y")].map(|(name, value)| (name.into(), value.into()));
+    let status = StatusRule::Within(vec![(200, 399), (404, 404)]);
+    let probe =
+        Probe { name: "log".into(), log: Some(log), request_headers: headers.into(), status, ..probe(&[]) };
+    let known =
+        recording(&[("GET", "/a", ""), ("POST", "/a", "b=c"), ("HEAD", "/", ""), ("POST", "/a", "d=e")]);
+    let recordings = Recordings::from([("log".to_owned(), known)]);
+    let contract = Contract::new(std::slice::from_ref(&probe), &recordings, Duration::ZERO).unwrap();
+    let names: Vec<&str> = contract.asked.iter().map(|one| one.probe.name.as_str()).collect();
+    let wanted =
+        ["log line 10: GET /a", "log line 11: POST /a", "log line 12: HEAD /", "log line 13: POST /a"];
+    assert_eq!(names, wanted);
+    let prepared = contract.prepared("up", "log", &Parity::default()).unwrap();
+    let text = |index: usize| String::from_utf8_lossy(&prepared[index].bytes).into_owned();
+    assert!(
+        text(0).starts_with("GET /a HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nX-Added: y\r\n"),
+        "{}",
+        text(0)
+    );
+    assert!(text(1).starts_with("POST /a ") && text(1).ends_with("\r\n\r\nb=c"), "{}", text(1));
+    assert!(prepared[2].head && !prepared[3].head);
+    for (status, right) in [(200, true), (304, true), (404, true), (403, false), (500, false)] {
+        assert_eq!(prepared[0].expect.status.admits(status), right, "{status}");
+        assert_eq!(probe.status.allows(status), right, "{status}");
+    }
+    // The name of a request that was not in the sample leads to its probe.
+    let (found, _) = contract.known_as("log line 99: GET /z").unwrap();
+    assert_eq!(found.name, "log");
+    assert_eq!(contract.first_request().unwrap().bytes.to_vec(), prepared[0].bytes);
+    assert!(matches!(
+        Contract::new(&[probe], &Recordings::new(), Duration::ZERO),
+        Err(ContractError::Recording { .. })
+    ));
 }
 
 /// The same answer, compressed.
@@ -299,7 +358,8 @@ fn compressed_answers_are_compared_by_what_they_say() {
         [zipped(r#"{"n":1}"#), answer(200, Some("public"), r#"{"n":1}"#).unwrap(), zipped(r#"{"n":2}"#)];
     let address = Address::Unix("/nowhere".into());
     let asked = ["a", "b", "c"].map(|name| ProbeTarget { name, address: &address });
-    let contract = Contract::new(&[probe(&[("$.n", 1.into())])], Duration::from_secs(1)).unwrap();
+    let contract =
+        Contract::new(&[probe(&[("$.n", 1.into())])], &Recordings::new(), Duration::from_secs(1)).unwrap();
     let parity = contract.check(&asked, "before", &|_, _, _| Some(answers.iter().cloned().map(Ok).collect()));
     let parity = parity.unwrap().unwrap();
     let found: Vec<(&str, &str)> =

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_analysis::series::rates;
+use deadheat_analysis::series::{Contest, rates};
 use deadheat_record::{End, Experiment, Finding, Line, ProfilePass, ProfileUsage, Stacks, Why};
 use deadheat_stats::{Progress, Verdict};
 
@@ -58,10 +58,17 @@ impl Race<'_> {
             let finding = Finding::warn("profile-not-permitted", format!("--why: {error}"), remedy);
             return Ok(self.note(Some(&scenario.name), finding)?);
         }
-        let Some(rate_per_s) = self.rate_for_all(run) else { return Ok(()) };
+        let Some(rate_per_s) = self.rate_for_all(run) else {
+            let what = "--why could not profile: no slice counts whose rate it could use";
+            let remedy = "race again on a quieter machine, or at a given rate with --rate";
+            let finding = Finding::warn("profile-failed", what, remedy);
+            return Ok(self.note(Some(&scenario.name), finding)?);
+        };
         for contender in self.record.racing(&scenario.name) {
-            let name = run.launcher.plan.contenders[contender].name.clone();
-            if self.record.profiles_of(&scenario.name).any(|pass| pass.contender == name) {
+            let one = &run.launcher.plan.contenders[contender];
+            let name = one.name.clone();
+            // The control is the same code as the baseline.
+            if one.control || self.record.profiles_of(&scenario.name).any(|pass| pass.contender == name) {
                 continue;
             }
             match self.profile(run, contender, rate_per_s) {
@@ -90,7 +97,12 @@ impl Race<'_> {
                 let progress = if end == End::Decided { Progress::Interrupted } else { Progress::Ended };
                 let judged = run.judge.ask(&self.record, &run.scenario.name, progress)?;
                 let pairs = judged.judgement.iter().flat_map(|all| &all.pairs);
-                Ok(pairs.into_iter().any(|pair| pair.verdict == Verdict::Slower))
+                let control = |contest: &Contest| run.launcher.plan.contenders[contest.contender].control;
+                Ok(judged
+                    .contests
+                    .iter()
+                    .zip(pairs)
+                    .any(|(contest, pair)| pair.verdict == Verdict::Slower && !control(contest)))
             }
         }
     }

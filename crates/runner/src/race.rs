@@ -26,9 +26,10 @@ use crate::events::{Event, Observer};
 use crate::handicap;
 use crate::launcher::{Gates, Launcher, fresh_logs, stop_all};
 use crate::loaded::{LoadTotals, LoadedContender};
-use crate::parity::{Contract, ContractError};
+use crate::parity::{Contract, ContractError, Recordings};
 use crate::schedule::derive_seed;
 use deadheat_host::clock::Clock;
+use deadheat_host::command;
 use deadheat_host::monitor::awake::Awake;
 use deadheat_host::monitor::{Monitor, processors_sleep};
 use deadheat_host::process::instructions::PerRequest;
@@ -63,6 +64,9 @@ pub enum RaceError {
     /// A service did not start.
     #[error("service: {0}")]
     Service(StartError),
+    /// A contender did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
     /// The certificate for contenders that speak TLS could not be created.
     #[error(transparent)]
     Certificate(#[from] AuthorityError),
@@ -117,7 +121,7 @@ pub struct Race<'a> {
     pub place: Place<'a>,
 }
 
-/// The machine, the load generator and the clock of a race, or the fakes that tests pass instead.
+/// The machine, the load generator, the clock and the recorded traffic of a race, or the fakes that tests pass instead.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The machine that contenders run on.
@@ -126,6 +130,8 @@ pub struct Place<'a> {
     pub generator: &'a dyn LoadGenerator,
     /// The clock.
     pub clock: &'a dyn Clock,
+    /// The recorded traffic of the plan's probes.
+    pub recordings: &'a Recordings,
 }
 
 impl Race<'_> {
@@ -142,13 +148,13 @@ impl Race<'_> {
         let make = if self.record.resumed_unix_ms.is_empty() { fresh_logs } else { make_folder };
         make(&self.logs).map_err(|source| failed(&self.logs, source))?;
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
-        let Place { host, generator, clock } = self.place;
+        let Place { host, generator, clock, recordings } = self.place;
         host.pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
         let awake = self.keep_awake(&plan)?;
         // Services and contenders stop before this group is dropped.
         let _group = host.hold_to_limits(&plan)?;
-        let contract = Contract::new(&plan.probes, Duration::from_nanos(plan.method.timeout_ns))?;
+        let contract = Contract::new(&plan.probes, recordings, Duration::from_nanos(plan.method.timeout_ns))?;
         let judge = Judge::new(&plan.method).map_err(AskError::from)?;
         let mut launcher = Launcher {
             plan: &plan,
@@ -158,7 +164,7 @@ impl Race<'_> {
             logs: self.logs.clone(),
             contract: &contract,
             request: contract.first_request()?,
-            values: crate::check::values(&plan),
+            values: command::values(&plan),
             stopped: self.stopped,
         };
         let services = match launcher.start_services() {
@@ -645,4 +651,4 @@ pub fn spent_ns(record: &Record, scenario: &str) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,6 +18,7 @@ use crate::launcher::{Until, stop_all};
 use crate::parity::ProbeTarget;
 use crate::race::{Race, RaceError, ScenarioError, ScenarioRun};
 use crate::schedule;
+use deadheat_host::command::values_of;
 use deadheat_host::process::{Observe, ProcessSpec, StartError};
 use deadheat_host::usage;
 
@@ -105,6 +106,7 @@ impl EpochRun<'_> {
         observer: &mut dyn Observer,
         value: &dyn Fn(usize) -> Result<ContenderEpoch, EpochError>,
     ) -> Result<Epoch, EpochError> {
+        self.reset_services()?;
         let clock = self.launcher.clock;
         let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
         let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();
@@ -136,6 +138,7 @@ impl EpochRun<'_> {
         let log = self.launcher.log(contender, &format!("measure-{}-{}", self.number, self.scenario.name));
         // Output of an earlier attempt at this epoch does not belong to this one.
         without(&log).map_err(|error| EpochError::Failed(format!("{}: {error}", log.display())))?;
+        let values = values_of(one, &self.launcher.values);
         let start = ProcessSpec {
             name: &one.name,
             command,
@@ -146,7 +149,7 @@ impl EpochRun<'_> {
             cpus: &self.launcher.plan.pinning.server_cpus,
             limits: &self.scenario.limits,
             log: log.clone(),
-            values: &self.launcher.values,
+            values: &values,
             sockets: &self.launcher.plan.work,
             observe: Observe::Nothing,
         };

@@ -79,6 +79,9 @@ pub struct LoadChoices {
     /// Give up on a contender that gives no right answer within this time [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub ready_timeout: Option<Duration>,
+    /// Give up on a build command that takes longer than this [default: 15m]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub build_timeout: Option<Duration>,
 }
 
 /// How it is measured and decided.
@@ -103,6 +106,9 @@ pub struct MethodChoices {
     /// Two-sided error rate of each scenario [default: 0.025]
     #[arg(long, value_name = "SHARE", value_parser = values::alpha)]
     pub alpha: Option<f64>,
+    /// Race the baseline also against itself, to see how much identical code differs [default: with --git if CI is set]
+    #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", hide_possible_values = true)]
+    pub control: Option<YesNo>,
     /// Seed of every random order [default: a new one, kept in the record]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -118,7 +124,7 @@ pub struct MethodChoices {
     /// Watch garbage collectors for this time after each verdict; 0: never [default: 5s with full, 0 with quick]
     #[arg(long, value_name = "TIME", value_parser = values::duration_or_none)]
     pub collectors: Option<Duration>,
-    /// Sample where contenders spend CPU time after each verdict: always, slower (only then) or never [default: never]
+    /// Sample where CPU time goes after each verdict: always, slower (only then), never [default: never; with --git: slower]
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, default_missing_value = "always", require_equals = true)]
     pub why: Option<WhyWord>,
     /// Model the latency behind an edge cache that answers this share, such as 92% [default: the study's]
@@ -155,6 +161,15 @@ pub struct MachineChoices {
 /// Within how many microseconds idle processors are to wake up; none for as they like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuLatency(pub Option<u32>);
+
+/// An answer, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum YesNo {
+    /// Yes
+    Yes,
+    /// No
+    No,
+}
 
 /// A set of defaults, as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -61,6 +61,7 @@ mistakes!(
     one_table,
     over_tls,
     placeholders,
+    recorded,
     requests,
     same_port,
     sweeps,
@@ -114,6 +115,7 @@ fn every_key_is_read() {
     assert_eq!(study.services[1].listen.get_ref(), &Listen::Socket);
     let (db, cache) = (&study.services[0], &study.services[1]);
     assert_eq!(db.ready.as_ref().unwrap().get_ref(), "db ping {port}");
+    assert_eq!(db.reset.as_ref().unwrap().get_ref(), "db reset {port}");
     assert_eq!((db.ending.signal.as_deref(), db.ending.grace_ns), (Some("INT"), Some(2_500_000_000)));
     assert_eq!((cache.ending.command.as_deref(), cache.ending.grace_ns), (Some("cache stop"), None));
     assert!(study.dataset.as_ref().unwrap().tmpfs);
@@ -138,6 +140,41 @@ fn every_key_is_read() {
     );
     let exact = &study.probes[2].contract;
     assert_eq!((exact.body.exact.as_deref(), exact.body.agree), (Some("{\"ok\":true}\n"), false));
+}
+
+#[test]
+fn recorded_requests_are_read_with_their_order() {
+    use deadheat_record::{Experiment, LogFormat, LogReading, Replay, StatusRule};
+    let study = loaded(&studies().join("everything/study.toml"));
+    let probe = |name: &str| study.probes.iter().find(|one| one.contract.name == name).unwrap();
+    let (log, plain) = (probe("log"), probe("plain log"));
+    let (source, contract) = (log.contract.log.as_ref().unwrap(), &log.contract);
+    let reading = LogReading {
+        format: Some(LogFormat::Combined),
+        time_format: Some("%d/%b/%Y:%H:%M:%S %z".into()),
+        allow_methods: vec!["POST".into()],
+        statuses: Some("200-299,404".into()),
+        host: Some("x.test".into()),
+        credentials: true,
+        ..LogReading::default()
+    };
+    assert_eq!((&source.reading, source.file.file_name().unwrap().to_str()), (&reading, Some("access.log")));
+    assert_eq!((contract.method.as_str(), contract.path.as_str()), ("GET", "/a?b=c"));
+    assert_eq!(contract.status, StatusRule::Within(vec![(200, 399), (404, 404)]));
+    assert_eq!((source.contents.lines, source.contents.requests, source.contents.distinct), (4, 3, 2));
+    assert!(log.left_out.as_ref().unwrap().starts_with("access.log: 1 of 4 lines are not sent"));
+    assert_eq!(plain.contract.status, StatusRule::Within(vec![(200, 399)]));
+    assert_eq!(plain.contract.log.as_ref().unwrap().reading.format, Some(LogFormat::Combined));
+    let scenario = |name: &str| study.scenarios.iter().find(|one| one.name.get_ref() == name).unwrap();
+    let replayed = scenario("replayed");
+    assert_eq!(replayed.traffic.replay, Some(Replay::Timing { speed: 2.0 }));
+    let Experiment::Open { connections: 9, rate_per_s, poisson: false } = replayed.shape else {
+        panic!("open")
+    };
+    // Three requests in three to five seconds, twice as fast.
+    assert!((0.8..=1.4).contains(&rate_per_s), "{rate_per_s}");
+    let frequent = scenario("frequent");
+    assert_eq!((frequent.traffic.replay, frequent.shape.is_closed()), (Some(Replay::Random), true));
 }
 
 #[test]

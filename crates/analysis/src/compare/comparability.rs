@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Experiment, Finding, Limits, Machine, MachineDetails, Probe, Record, ScenarioPlan, Severity, Slices,
+    Experiment, Finding, Limits, Machine, MachineDetails, Probe, Record, Replay, ScenarioPlan, Severity,
+    Slices,
 };
 
 use super::matched::{Both, Match, names};
@@ -398,11 +399,16 @@ fn not_raced(both: &Both<'_>, scenario: &str, one: &Match) -> Option<Finding> {
 }
 
 fn traffic(scenario: &ScenarioPlan) -> String {
-    let deadheat_record::Traffic { zipf, stages, cold, tls } = &scenario.traffic;
+    let deadheat_record::Traffic { zipf, stages, cold, replay, tls } = &scenario.traffic;
     let words = [
         zipf.map(|exponent| format!("popularity by Zipf {exponent}")),
         stages.as_ref().map(|stages| format!("rate {stages}")),
         cold.then(|| "nothing warmed up".to_owned()),
+        replay.map(|replay| match replay {
+            Replay::Random => "recorded requests in random order".to_owned(),
+            Replay::Timing { speed: 1.0 } => "recorded timing".to_owned(),
+            Replay::Timing { speed } => format!("recorded timing at speed {speed}"),
+        }),
         tls.then(|| "over TLS".to_owned()),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -421,7 +427,16 @@ fn request(probe: &Probe) -> String {
         0 => String::new(),
         _ => format!(" and {}", probe.paths[1..].join(" ")),
     };
-    format!("{} {}{more}{headers}{body}", probe.method, probe.path)
+    // The same file, read in the same way, gives the same requests.
+    let log = probe.log.as_ref().map(|log| {
+        let all = &log.contents;
+        let sha256: String = all.sha256.chars().take(12).collect();
+        format!(
+            " and {} recorded requests, {} of them different, of a file {sha256}",
+            all.requests, all.distinct
+        )
+    });
+    format!("{} {}{more}{}{headers}{body}", probe.method, probe.path, log.unwrap_or_default())
 }
 
 /// The contract that the answers of a scenario had to meet.
@@ -434,6 +449,7 @@ fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<
             method: String::new(),
             path: String::new(),
             paths: Vec::new(),
+            log: None,
             request_headers: Default::default(),
             request_body: String::new(),
             ..one

@@ -48,7 +48,11 @@ pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
     for scenario in &report.scenarios {
         let baseline = report.baseline(&scenario.name);
-        let against = |one: &&Comparison| Some(one.baseline.as_str()) == baseline;
+        let control = report.record.plan.control().map(|one| one.name.as_str());
+        // A difference between the baseline and itself says nothing of a contender.
+        let against = |one: &&Comparison| {
+            Some(one.baseline.as_str()) == baseline && Some(one.contender.as_str()) != control
+        };
         let comparisons = scenario.comparisons.iter().filter(against);
         places.extend(comparisons.map(|one| of_comparison(&scenario.name, one)));
     }
@@ -63,7 +67,8 @@ pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
 /// The places where a scenario was to compare the metric (or, if none is named, any of its metrics) and could not.
 fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<ConditionPlace> {
     let (record, baseline) = (&report.record, report.baseline(name));
-    let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index].name);
+    let racing = record.racing(name).into_iter().map(|index| &record.plan.contenders[index]);
+    let racing = racing.filter(|one| !one.control).map(|one| &one.name);
     let others: Vec<&String> = racing.filter(|one| Some(one.as_str()) != baseline).collect();
     let missing = series::metrics(record, name).into_iter().filter(|(_, can)| !can).map(|(metric, _)| metric);
     let missing = missing.filter(|metric| named.is_none_or(|one| one == *metric));

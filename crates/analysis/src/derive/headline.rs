@@ -4,19 +4,23 @@
 
 use deadheat_record::{Finding, Metric, Severity, VerdictWord};
 
-use crate::number::{interval, percent, ratio, ratio_decimals};
+use crate::number::{furthest, interval, percent, ratio, ratio_decimals};
 use crate::report::{Comparison, Ended, Ranking, ScenarioResult};
 
-/// The sentence on one metric, from its ranking.
+/// The sentence on one metric, from its ranking. `control` is the contender that is the baseline once more.
 pub(crate) fn of(
     scenario: &ScenarioResult,
     ranking: &Ranking,
     margin: f64,
+    control: Option<&str>,
     race_findings: &[Finding],
 ) -> String {
     let metric = ranking.metric;
-    let comparisons: Vec<&Comparison> =
-        scenario.comparisons.iter().filter(|one| one.metric == metric).collect();
+    let (of_control, comparisons): (Vec<&Comparison>, Vec<&Comparison>) = scenario
+        .comparisons
+        .iter()
+        .filter(|one| one.metric == metric)
+        .partition(|one| Some(one.contender.as_str()) == control);
     if scenario.epochs == 0 {
         return "nothing was measured".into();
     }
@@ -47,6 +51,11 @@ pub(crate) fn of(
             comparisons.len(),
             invalid_codes(scenario, metric, race_findings)
         ),
+    };
+    let most = of_control.first().and_then(|one| furthest(one.low, one.high));
+    let sentence = match most {
+        Some(most) => format!("{sentence}; identical code differed by at most {}", percent(most)),
+        None => sentence,
     };
     if comparisons.iter().any(|one| one.provisional) && scenario.ended == Ended::Unfinished {
         return format!("so far: {sentence}");

@@ -2,7 +2,7 @@
 //!
 //! Owns: which options express the plan, and their quoting for a shell. Must not know the results of the race.
 
-use deadheat_record::{Method, Objective, Plan, Probe, ScenarioPlan, Typed};
+use deadheat_record::{Contender, Method, Objective, Plan, Probe, Revision, ScenarioPlan, Typed};
 
 use crate::number::quantile;
 
@@ -28,8 +28,11 @@ pub(crate) fn command(plan: &Plan) -> String {
 /// Adds the options for the whole race.
 fn method(plan: &Plan, words: &mut Words) {
     let method = &plan.method;
-    if !method.all_pairs {
+    if !method.all_pairs && revisions(plan).is_none() {
         words.option("--baseline", &method.baseline);
+    }
+    if plan.control().is_some() {
+        words.word("--control");
     }
     words.option("--profile", &method.profile);
     words.option("--seed", &method.seed.to_string());
@@ -44,7 +47,8 @@ fn method(plan: &Plan, words: &mut Words) {
     if plan.contenders.iter().any(|one| one.collector.is_some()) {
         words.option("--collectors", &time(method.collectors_ns));
     }
-    if !method.why.is_never() {
+    // Races of revisions have another default.
+    if !method.why.is_never() || revisions(plan).is_some() {
         words.word(&format!("--why={}", method.why.word()));
     }
     if method.pilot_ns == 0 {
@@ -68,7 +72,13 @@ fn method(plan: &Plan, words: &mut Words) {
 
 fn study(plan: &Plan, words: &mut Words) {
     words.word(&plan.folder.display().to_string());
-    words.option("--only", &list(plan.contenders.iter().map(|one| one.name.clone())));
+    match revisions(plan) {
+        Some((base, head)) => {
+            words.option("--git", &range(base, head));
+            words.option("--only", &head.contender);
+        }
+        None => words.option("--only", &list(raced(plan).map(|one| one.name.clone()))),
+    }
     let name = |one: &ScenarioPlan| one.sweep.as_ref().map_or_else(|| one.name.clone(), |of| of.of.clone());
     let mut names: Vec<String> = plan.scenarios.iter().map(name).collect();
     names.dedup();
@@ -84,12 +94,38 @@ fn typed(plan: &Plan, words: &mut Words) {
     if let Some(scenario) = plan.scenarios.first() {
         load(&spelt_out(plan, scenario), words);
     }
-    for one in &plan.contenders {
+    if let Some((base, head)) = revisions(plan) {
+        words.option("--git", &range(base, head));
+        if let Some(build) = &head.build {
+            words.option("--build", build);
+        }
+        if let Some(one) = plan.contenders.first() {
+            words.word(&one.command);
+        }
+        return;
+    }
+    for one in raced(plan) {
         words.option("-n", &one.name);
     }
-    for one in &plan.contenders {
+    for one in raced(plan) {
         words.word(&one.command);
     }
+}
+
+/// The contenders without the control.
+fn raced(plan: &Plan) -> impl Iterator<Item = &Contender> {
+    plan.contenders.iter().filter(|one| !one.control)
+}
+
+/// The two revisions of a race of revisions, the baseline first.
+fn revisions(plan: &Plan) -> Option<(&Revision, &Revision)> {
+    let mut all = raced(plan).filter_map(|one| one.revision.as_ref());
+    all.next().zip(all.next())
+}
+
+/// The value of `--git`, with commits, because the names of branches move.
+fn range(base: &Revision, head: &Revision) -> String {
+    if head.uncommitted { base.commit.clone() } else { format!("{}..{}", base.commit, head.commit) }
 }
 
 fn request(probe: &Probe, tls: bool, words: &mut Words) {

@@ -392,6 +392,18 @@ pub static PARITY_RELAXED: Gate = Gate {
     ..Gate::new("parity-relaxed", NEVER, NEVER)
 };
 
+/// `control-differs`.
+pub static CONTROL_DIFFERS: Gate = Gate {
+    race: Some(GateText {
+        warns: "with `--control`: the verdict tells identical code apart, by less than the margin",
+        invalid: "with `--control`: the verdict tells identical code apart",
+        remedies: &[
+            "race again; if it happens again, each start of this service differs from the others: race more epochs (--profile full)",
+        ],
+    }),
+    ..Gate::new("control-differs", NEVER, NEVER)
+};
+
 /// `intermittent-slow-slices`.
 pub static INTERMITTENT_SLOW_SLICES: Gate = Gate {
     race: Some(GateText {
@@ -1187,7 +1199,7 @@ pub static ONE_RUN_EACH: Gate = Gate {
 };
 
 /// All of them, in the order in which the book lists them.
-pub static GATES: [&Gate; 87] = [
+pub static GATES: [&Gate; 88] = [
     &NOT_PINNED,
     &PROCESSORS_SLEEP,
     &FEW_EPOCHS,
@@ -1204,6 +1216,7 @@ pub static GATES: [&Gate; 87] = [
     &NO_KEEP_ALIVE,
     &DIFFERENT_ENCODINGS,
     &PARITY_RELAXED,
+    &CONTROL_DIFFERS,
     &INTERMITTENT_SLOW_SLICES,
     &SERIAL_CORRELATION,
     &SEND_LAG,

@@ -79,12 +79,12 @@ fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) ->
     let server = server.map_err(|error| format!("the null server does not start: {error}"))?;
     let Address::Tcp(address) = server.address() else { return Err("the null server has no port".into()) };
     let values = BTreeMap::from([
-        ("study", place.folder.display().to_string()),
-        ("work", place.work.display().to_string()),
-        ("url", format!("http://{address}/")),
-        ("port", address.port().to_string()),
-        ("connections", audit.connections.to_string()),
-        ("duration", generator.duration_s.to_string()),
+        ("study".to_owned(), place.folder.display().to_string()),
+        ("work".to_owned(), place.work.display().to_string()),
+        ("url".to_owned(), format!("http://{address}/")),
+        ("port".to_owned(), address.port().to_string()),
+        ("connections".to_owned(), audit.connections.to_string()),
+        ("duration".to_owned(), generator.duration_s.to_string()),
     ]);
     let log = place.work.join("logs").join(log_name("generator", &audit.name));
     let order = ShellCommand::new(generator.command.get_ref(), &generator.folder, [], &values, log);

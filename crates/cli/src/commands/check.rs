@@ -9,31 +9,36 @@ use deadheat_report::terminal;
 use deadheat_runner::{Event, LocalGenerator, Observer, Place};
 
 use super::Failure;
-use super::race::{prepared, tell_leftovers};
+use super::race::{prepared, recordings, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
 use deadheat_study::file as study;
-use deadheat_study::plan::Purpose;
+use deadheat_study::plan::{self, Purpose};
 
 /// Starts every contender once, compares all answers and reports differences. The exit status is 1 if there are any.
 pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
     raise_open_files()?;
     let study = study::load(&flags.study)?;
-    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console)?;
-    let plan = resolved.plan;
+    let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
+    let (host, interrupt) = (LocalHost { run: &run, hierarchy: &hierarchy }, Interrupt::listen()?);
+    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console, &host, &interrupt)?;
+    let (plan, findings) = (resolved.plan, resolved.findings);
     for (name, why) in &plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
-    let hierarchy = Hierarchy::detect();
+    findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
+        console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+    });
+    let recordings = recordings(&plan)?;
     tell_leftovers(&hierarchy, console);
-    let interrupt = Interrupt::listen()?;
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();
     let place = Place {
-        host: &LocalHost { run: &RunId::current(), hierarchy: &hierarchy },
+        host: &host,
         generator: &LocalGenerator,
         clock: &SystemClock::start(),
+        recordings: &recordings,
     };
     let checked = deadheat_runner::check(&plan, logs, place, &stopped, &mut Notes(console))?;
     if checked.interrupted {

@@ -18,11 +18,10 @@ use super::Failure;
 use super::load::write_json;
 use super::race::{tell_leftovers, writable};
 use crate::console::Console;
-use crate::doctor::{
-    Arena, Contenders, Folder, Prover, built_in_rows, ceiling, noise_floor, own_row, profiles,
-};
+use crate::doctor::{Arena, Contenders, Prover, built_in_rows, ceiling, noise_floor, own_row, profiles};
 use crate::flags::DoctorFlags;
 use crate::flags::Output;
+use crate::folder::Folder;
 use crate::interrupt::Interrupt;
 use deadheat_study::plan::{self, Topology};
 
@@ -123,7 +122,7 @@ fn examine(
         return Ok(());
     }
     let (machine, pinning) = (record.machine.clone(), record.pinning.clone());
-    let folder = Folder::make()?;
+    let folder = Folder::make("doctor")?;
     let arena =
         Arena { console, interrupt, run, hierarchy, machine: &machine, topology, pinning: &pinning, folder };
     let contenders = Contenders::of(flags, &arena)?;

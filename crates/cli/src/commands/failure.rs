@@ -9,6 +9,7 @@ use deadheat_runner::RaceError;
 
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::StudyError;
+use deadheat_study::git::GitError;
 use deadheat_study::prepare::PrepareError;
 
 /// Why a command failed.
@@ -20,6 +21,9 @@ pub(crate) enum Failure {
     /// The study cannot be read.
     #[error(transparent)]
     Study(#[from] StudyError),
+    /// Two revisions cannot be raced.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// Dataset, builds or versions failed.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
@@ -56,13 +60,20 @@ pub(crate) enum Failure {
 impl Failure {
     /// The exit status.
     pub(crate) fn status(&self) -> u8 {
-        2
+        if self.is_interruption() { 130 } else { 2 }
+    }
+
+    fn is_interruption(&self) -> bool {
+        matches!(self, Self::Prepare(PrepareError::Interrupted))
     }
 
     /// The whole message with all causes, ready for display.
     pub(crate) fn render(&self, styled: bool) -> String {
         if let Self::Study(error) = self {
             return error.render(styled);
+        }
+        if self.is_interruption() {
+            return self.to_string();
         }
         let mut text = format!("error: {self}");
         let mut cause = std::error::Error::source(self);

@@ -36,6 +36,9 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
     if let Some(Output::File(path)) = &flags.json {
         writable(path, "--json")?;
     }
+    if let Some(left_out) = &plan.wires.left_out {
+        console.note(&lines_plain(&format!("note: {left_out}")));
+    }
     let interrupt = Interrupt::listen()?;
     let record = match connect(&plan, &|| interrupt.asked())? {
         Some(server) => measured(&plan, &server, &here, &interrupt, console)?,

@@ -8,13 +8,14 @@ use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
 use deadheat_host::clock::unix_ms;
+use deadheat_host::command::ShellCommand;
 use deadheat_host::facts::machine;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
 use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, LocalGenerator, Place, Race};
+use deadheat_runner::{Finish, LocalGenerator, Place, Race, Recordings};
 use jiff::Zoned;
 
 use super::Failure;
@@ -27,8 +28,10 @@ use crate::interrupt::Interrupt;
 use crate::live::{Live, Shown, logs_beside};
 use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, Study};
+use deadheat_study::git::{Checkouts, remove_leftovers, revisions};
 use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
-use deadheat_study::prepare::{self, Changed};
+use deadheat_study::prepare::{self, BUILD_LIMIT, Changed, Prepared};
+use deadheat_study::traffic;
 
 /// Races and shows the result.
 pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -40,13 +43,13 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     keep_for_data([("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())], console)?;
     raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
-    let stage = match flags.input()? {
-        Input::Study(path) => fresh(&study::load(&path)?, flags, console, &run, &hierarchy)?,
+    let host = LocalHost { run: &run, hierarchy: &hierarchy };
+    let mut stage = match flags.input()? {
+        Input::Study(path) => fresh(study::load(&path)?, flags, console, &host)?,
         Input::AdHoc(ad_hoc) => {
-            let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
-            fresh(&study, flags, console, &run, &hierarchy)?
+            fresh(plan::study_of(&ad_hoc, &std::env::current_dir()?)?, flags, console, &host)?
         }
-        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &run, &hierarchy)?,
+        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &host)?,
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
@@ -68,13 +71,17 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         stopped: &stopped,
         observer: &mut shown,
         place: Place {
-            host: &LocalHost { run: &run, hierarchy: &hierarchy },
+            host: &host,
             generator: &LocalGenerator,
             clock: &SystemClock::start(),
+            recordings: &stage.recordings,
         },
     };
     let finish = race.go();
     let record = race.record;
+    if let Some(checkouts) = stage.checkouts.as_mut().filter(|_| !record.done) {
+        checkouts.keep_for_resuming();
+    }
     let trouble = live.finish();
     let finish = finish?;
     let mut report = Report::of(&record)?;
@@ -134,8 +141,12 @@ pub(super) fn is_invalid(report: &Report) -> bool {
 struct Stage {
     record: Record,
     journal: Journal,
-    /// Listens since before the record was opened: from then on, Ctrl-C means an orderly end.
+    /// The recorded traffic of the plan's probes.
+    recordings: Recordings,
+    /// Listens since before anything was started: Ctrl-C means an orderly end.
     interrupt: Interrupt,
+    /// The revisions of a race of revisions, until its end.
+    checkouts: Option<Checkouts>,
 }
 
 /// Makes the plan and does everything that is necessary once before contenders start.
@@ -144,50 +155,90 @@ pub(super) fn prepared(
     choices: &Choices,
     purpose: Purpose,
     console: &Console,
-) -> Result<(Resolved, Vec<Finding>), Failure> {
+    host: &LocalHost<'_>,
+    interrupt: &Interrupt,
+) -> Result<(Resolved, Prepared), Failure> {
     let skipped = prepare::missing(study, std::env::var_os("PATH").as_deref());
     let setting = Setting {
         topology: Topology::of_machine(),
         places: Places::of_process(),
         seed: plan::fresh_seed(),
         cpu_latency_us: usual_cpu_latency_us(),
+        in_ci: std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false")),
     };
     let mut resolved = resolve(study, &skipped, choices, purpose, &setting)?;
     let mut tell = |line: &str| console.note(&lines_plain(line));
-    let findings = prepare::prepare(study, &mut resolved.plan, &mut tell)?;
-    Ok((resolved, findings))
+    let run =
+        |name: &str, command: &ShellCommand, limit| host.run(name, command, limit, &|| interrupt.asked());
+    let limit = choices.load.build_timeout.unwrap_or(BUILD_LIMIT);
+    let prepared = prepare::prepare(study, &mut resolved.plan, &run, limit, &mut tell)?;
+    Ok((resolved, prepared))
 }
 
-fn fresh(
-    study: &Study,
-    flags: &RaceFlags,
-    console: &Console,
-    run: &RunId,
-    hierarchy: &Hierarchy,
-) -> Result<Stage, Failure> {
-    let (resolved, more) = prepared(study, &flags.choices, Purpose::Race, console)?;
+fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_>) -> Result<Stage, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut tell = |line: &str| console.note(&lines_plain(line));
+    let mut choices = flags.choices.clone();
+    let (study, checkouts) = match &flags.git {
+        None => (study, None),
+        Some(range) => {
+            let only = std::mem::take(&mut choices.selection.only);
+            let (study, checkouts) = revisions(study, range, &only, &Places::of_process(), &mut tell)?;
+            (study, Some(checkouts))
+        }
+    };
+    let (resolved, prepared) = prepared(&study, &choices, Purpose::Race, console, host, &interrupt)?;
+    if let Some(checkouts) = &checkouts {
+        let unbuilt: Vec<&str> = prepared.unbuilt.iter().map(|(name, _)| name.as_str()).collect();
+        checkouts.keep_builds(&resolved.plan, &unbuilt, &mut tell);
+    }
     askable(&resolved.plan, &flags.fail_if)?;
     reachable(&resolved.plan, &flags.fail_if)?;
     for (name, why) in &resolved.plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
     }
-    let left = tell_leftovers(hierarchy, console);
+    resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
+        console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+    });
+    let recordings = recordings(&resolved.plan)?;
+    let left = tell_leftovers(host.hierarchy, console);
     let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
-    let interrupt = Interrupt::listen()?;
     let journal = create(path, flags.record.is_some())?;
-    let mut stage = begin(resolved.plan, journal, interrupt, run, hierarchy)?;
+    let mut stage = begin(resolved.plan, journal, recordings, interrupt, host, checkouts)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
-    for finding in resolved.findings.into_iter().filter(|one| !skipped(one)).chain(more).chain(left) {
-        let line = Line::Finding { scenario: None, finding };
+    let unbuilt = prepared.unbuilt.into_iter().map(|(name, error)| {
+        console.note(&lines_plain(&format!("failed: {error}")));
+        let (what, remedy) = (error.to_string(), "read its last lines above, or its log");
+        let what = what.lines().next().unwrap_or_default().to_owned();
+        (Finding::warn("build-failed", what, remedy).about(&name), name)
+    });
+    let (failed, mut out): (Vec<Finding>, Vec<String>) = unbuilt.unzip();
+    let plan = &stage.record.plan;
+    // The control is the baseline once more.
+    out.extend(plan.control().filter(|_| out.contains(&plan.method.baseline)).map(|one| one.name.clone()));
+    let findings = resolved.findings.into_iter().filter(|one| !skipped(one));
+    let findings = findings.chain(prepared.findings).chain(left).chain(failed);
+    let mut lines: Vec<Line> = findings.map(|finding| Line::Finding { scenario: None, finding }).collect();
+    if !out.is_empty() {
+        lines.push(Line::Parity { differences: Vec::new(), out, scenario: None });
+    }
+    for line in lines {
         stage.journal.append(&line)?;
         stage.record.apply(line);
     }
     Ok(stage)
 }
 
+/// Reads the recorded traffic of a plan's probes.
+pub(super) fn recordings(plan: &Plan) -> Result<Recordings, UsageError> {
+    traffic::recordings(plan)
+        .map_err(|error| UsageError::new(lines_plain(&error.to_string()), error.source.remedy()))
+}
+
 /// Reports what earlier runs left behind. Returns findings for the record.
 pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Finding> {
-    let left = leftovers(hierarchy);
+    let mut left = leftovers(hierarchy);
+    left.extend(remove_leftovers(&Places::of_process()));
     for finding in &left {
         console.note(&lines_plain(&format!("note: {}; {}", finding.message, finding.remedy)));
     }
@@ -219,14 +270,15 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
 fn begin(
     plan: Plan,
     mut journal: Journal,
+    recordings: Recordings,
     interrupt: Interrupt,
-    run: &RunId,
-    hierarchy: &Hierarchy,
+    host: &LocalHost<'_>,
+    checkouts: Option<Checkouts>,
 ) -> Result<Stage, Failure> {
-    let machine = machine(Path::new("/"), hierarchy, run);
+    let machine = machine(Path::new("/"), host.hierarchy, host.run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal, interrupt })
+    Ok(Stage { record, journal, recordings, interrupt, checkouts })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it.
@@ -234,13 +286,13 @@ fn resumed(
     path: &Path,
     conditions: &[FailIf],
     console: &Console,
-    run: &RunId,
-    hierarchy: &Hierarchy,
+    host: &LocalHost<'_>,
 ) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     askable(&record.plan, conditions)?;
     // Checked before anything is opened for writing, so that a refused record stays unchanged.
-    as_begun(path, &record, console, run, hierarchy)?;
+    as_begun(path, &record, console, host)?;
+    let recordings = if is_over(&record) { Recordings::new() } else { recordings(&record.plan)? };
     let interrupt = Interrupt::listen()?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
@@ -255,38 +307,39 @@ fn resumed(
         journal
     };
     if !record.done {
-        let left = tell_leftovers(hierarchy, console).into_iter();
+        let left = tell_leftovers(host.hierarchy, console).into_iter();
         let findings = left.map(|finding| Line::Finding { scenario: None, finding });
         for line in std::iter::once(Line::Resumed { unix_ms: unix_ms() }).chain(findings) {
             journal.append(&line)?;
             record.apply(line);
         }
     }
-    Ok(Stage { record, journal, interrupt })
+    let mut tell = |line: &str| console.note(&lines_plain(line));
+    let checkouts = if is_over(&record) { None } else { Checkouts::again(&record.plan, &mut tell)? };
+    Ok(Stage { record, journal, recordings, interrupt, checkouts })
+}
+
+/// Whether every scenario has ended.
+fn is_over(record: &Record) -> bool {
+    record.plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some())
 }
 
 /// Checks that a race can continue as it began. An interval contains epochs of one machine and of one version of each contender. With another
 /// machine or version, it would be another race.
-fn as_begun(
-    path: &Path,
-    record: &Record,
-    console: &Console,
-    run: &RunId,
-    hierarchy: &Hierarchy,
-) -> Result<(), Failure> {
+fn as_begun(path: &Path, record: &Record, console: &Console, host: &LocalHost<'_>) -> Result<(), Failure> {
     let refused = |problem: String, remedy: &str| {
         Failure::from(UsageError::new(format!("{}: {problem}", path.display()), remedy))
     };
     let plan = &record.plan;
     // A finished race is only shown again, which works on any machine.
-    if plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some()) {
+    if is_over(record) {
         return Ok(());
     }
     if let Some(dataset) = plan.dataset.as_ref().filter(|dataset| !dataset.exists()) {
         let problem = format!("the record's dataset {} is gone", dataset.display());
         return Err(refused(problem, "race the study again; that makes a new dataset"));
     }
-    if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), hierarchy, run)) {
+    if let Some(other) = other_machine(&record.machine, &machine(Path::new("/"), host.hierarchy, host.run)) {
         let problem =
             format!("the race started on another machine, or on this one with other settings: {other}");
         let remedy =
@@ -307,7 +360,11 @@ fn as_begun(
 /// version counts as changed.
 fn changed_versions(record: &Record, console: &Console) -> Result<Vec<Changed>, Failure> {
     let (plan, out) = (&record.plan, &record.out);
-    if !plan.contenders.iter().any(|one| one.version.is_some() && !out.contains(&one.name)) {
+    if !plan
+        .contenders
+        .iter()
+        .any(|one| one.version.is_some() && one.revision.is_none() && !out.contains(&one.name))
+    {
         return Ok(Vec::new());
     }
     let mut tell = |line: &str| console.note(&lines_plain(line));

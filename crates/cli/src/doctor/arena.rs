@@ -1,10 +1,8 @@
 //! Runs the races of doctor with the code of `deadheat race`. The record is in a temporary folder.
 //!
-//! Owns: that folder, and the way from a plan to its results. Must not know: which races to run.
+//! Owns: the way from a plan to its results. Must not know: which races to run.
 
-use std::fs::{self, File};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::fs;
 use std::time::Instant;
 
 use deadheat_analysis::{Comparison, ContenderResult, Report};
@@ -15,10 +13,11 @@ use deadheat_host::clock::unix_ms;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::process::run::RunId;
 use deadheat_record::{Finding, Journal, Machine, Pinning, Record};
-use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, Race};
+use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, Race, Recordings};
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
+use crate::folder::Folder;
 use crate::interrupt::Interrupt;
 use crate::live::{Live, Shown};
 use deadheat_study::choices::{Choices, UsageError};
@@ -36,57 +35,6 @@ pub(crate) struct Arena<'a> {
     pub(crate) topology: &'a Topology,
     pub(crate) pinning: &'a Pinning,
     pub(crate) folder: Folder,
-}
-
-/// A folder for this process only, which is removed with its contents at the end. After an immediate exit by a second Ctrl-C, the next process
-/// removes it.
-pub(crate) struct Folder {
-    path: PathBuf,
-    /// Locked while the folder is in use. The lock ends with the process, however the process ends.
-    _lock: File,
-}
-
-impl Folder {
-    /// Creates the folder, and removes the folders of processes that have ended.
-    ///
-    /// # Errors
-    /// An operation of the system fails.
-    pub(crate) fn make() -> std::io::Result<Self> {
-        let places = Places::of_process();
-        let prefix = format!("deadheat-{}-doctor-", places.user);
-        let path = places.temporary.join(format!("{prefix}{}", places.process));
-        // Left by an earlier process with the same number.
-        let _ = fs::remove_dir_all(&path);
-        remove_left(&places.temporary, &prefix, places.user);
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        let lock = File::open(&path)?;
-        // If the file system has no locks, the number of the process must suffice.
-        let _ = lock.try_lock();
-        Ok(Self { path, _lock: lock })
-    }
-}
-
-/// Removes folders of `user` that are named `prefix` plus the number of an ended process and that are not locked. The lock matters because the
-/// process may still run under another number, in another namespace.
-fn remove_left(temporary: &Path, prefix: &str, user: u32) {
-    let is_left = |path: &Path| {
-        let process = path.file_name()?.to_str()?.strip_prefix(prefix)?.parse::<u32>().ok()?;
-        let facts = fs::symlink_metadata(path).ok()?;
-        let ended = !Path::new("/proc").join(process.to_string()).exists();
-        let ours = facts.is_dir() && facts.uid() == user;
-        (ended && ours && File::open(path).ok()?.try_lock().is_ok()).then_some(())
-    };
-    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()).filter(|path| is_left(path).is_some()) {
-        // The next process removes what is left.
-        let _ = fs::remove_dir_all(path);
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
 }
 
 /// The results of a race.
@@ -135,11 +83,12 @@ impl Arena<'_> {
     ) -> Result<Ended, Failure> {
         let study = plan::study_of(pair, &std::env::current_dir()?)?;
         let (topology, places) = (self.topology.clone(), Places::of_process());
-        let setting = Setting { topology, places, seed, cpu_latency_us: usual_cpu_latency_us() };
+        let setting =
+            Setting { topology, places, seed, cpu_latency_us: usual_cpu_latency_us(), in_ci: false };
         let mut plan = resolve(&study, &[], choices, Purpose::Race, &setting)?.plan;
-        plan.work = self.folder.path.join("work");
+        plan.work = self.folder.path().join("work");
         let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, self.machine.clone());
-        let path = self.folder.path.join("race.jsonl");
+        let path = self.folder.path().join("race.jsonl");
         let mut journal = Journal::create(&path)?;
         journal.append(&record.header())?;
         let start = Instant::now();
@@ -149,7 +98,7 @@ impl Arena<'_> {
         let mut quiet = Quiet(self.console);
         let observer: &mut dyn Observer = if loud || self.console.live { &mut shown } else { &mut quiet };
         let stopped = || self.interrupt.asked();
-        let logs = self.folder.path.join("logs");
+        let logs = self.folder.path().join("logs");
         let mut race = Race {
             record,
             journal,
@@ -160,6 +109,7 @@ impl Arena<'_> {
                 host: &LocalHost { run: self.run, hierarchy: self.hierarchy },
                 generator: &LocalGenerator,
                 clock: &SystemClock::start(),
+                recordings: &Recordings::new(),
             },
         };
         let finish = race.go();
@@ -189,32 +139,5 @@ impl Observer for Quiet<'_> {
         if let Event::Out { reason, .. } = event {
             self.0.note(&lines_plain(&format!("out of the race: {reason}")));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_ended_processes_of_ones_own_left_is_removed() {
-        let here = tempfile::tempdir().unwrap();
-        let user = fs::metadata(here.path()).unwrap().uid();
-        // No process has such a high number: the kernel's limit is 4,194,304.
-        let own = std::process::id().to_string();
-        let names =
-            ["doctor-999999990", "doctor-999999991", &format!("doctor-{own}"), "doctor-x", "other-999999992"];
-        for name in names {
-            fs::create_dir_all(here.path().join(name).join("logs")).unwrap();
-        }
-        fs::write(here.path().join("doctor-999999993"), "a file").unwrap();
-        let locked = File::open(here.path().join(names[1])).unwrap();
-        locked.try_lock().unwrap();
-        let left = || names.map(|name| here.path().join(name).exists());
-        remove_left(here.path(), "doctor-", user + 1);
-        assert_eq!(left(), [true; 5], "another user's");
-        remove_left(here.path(), "doctor-", user);
-        assert_eq!(left(), [false, true, true, true, true]);
-        assert!(here.path().join("doctor-999999993").exists());
     }
 }

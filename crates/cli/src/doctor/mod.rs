@@ -8,7 +8,7 @@ mod profiles;
 mod proof;
 mod saturated;
 
-pub(crate) use arena::{Arena, Folder};
+pub(crate) use arena::Arena;
 pub(crate) use floor::{Contenders, noise_floor};
 pub(crate) use profiles::profiles;
 pub(crate) use proof::{Prover, built_in_rows, own_row};

@@ -19,6 +19,7 @@ pub(crate) enum Input {
     Resume(PathBuf),
 }
 
+const GIT_EXAMPLE: &str = "for example: deadheat race --git main 'node server.js'";
 const AD_HOC_EXAMPLE: &str =
     "for example: deadheat race --url 'http://127.0.0.1:{port}/' 'node a.mjs' 'bun b.ts'";
 
@@ -39,6 +40,12 @@ impl RaceFlags {
             return self.resumed(record);
         }
         let study = self.targets.iter().find(|target| is_study(target));
+        if let (Some(name), Some(_)) = (&self.choices.selection.baseline, &self.git) {
+            return Err(UsageError::new(
+                format!("--baseline {}: with --git, the baseline is the first revision", shown(name)),
+                "leave --baseline out",
+            ));
+        }
         match (study, self.targets.as_slice()) {
             (Some(study), [_]) => self.study(study),
             (Some(study), _) => Err(UsageError::new(
@@ -46,17 +53,24 @@ impl RaceFlags {
                 "race one study at a time; choose its contenders with --only NAME,..",
             )),
             (None, []) if is_study(".") => self.study("."),
-            (None, []) => Err(UsageError::new("there is nothing to race", AD_HOC_EXAMPLE)),
+            (None, []) => Err(UsageError::new("there is nothing to race", self.example())),
+            (None, [one]) if self.git.is_some() && !Path::new(one).is_dir() => {
+                self.commands(&self.targets).map(Input::AdHoc)
+            }
             (None, [one]) => Err(self.single(one)),
+            (None, several) if self.git.is_some() => Err(UsageError::new(
+                format!("--git races one command in two revisions, and there are {}", several.len()),
+                GIT_EXAMPLE,
+            )),
             (None, commands) => self.commands(commands).map(Input::AdHoc),
         }
     }
 
     fn resumed(&self, record: &Path) -> Result<Input, UsageError> {
-        let alone = self.targets.is_empty() && self.ad_hoc == AdHocFlags::default();
+        let alone = self.targets.is_empty() && self.ad_hoc == AdHocFlags::default() && self.git.is_none();
         if !alone {
             let problem =
-                "--resume cannot be combined with a study, commands or options about their requests";
+                "--resume cannot be combined with a study, commands, --git or options about requests";
             return Err(UsageError::new(
                 problem,
                 "leave them out, because the record contains the plan: deadheat race --resume RECORD",
@@ -75,7 +89,7 @@ impl RaceFlags {
     fn study(&self, study: &str) -> Result<Input, UsageError> {
         if self.ad_hoc != AdHocFlags::default() {
             let problem = format!(
-                "`{}` is a study: --url, --name, --method, --header, --body, --ignore-header, --ignore-json and --parity do not apply",
+                "`{}` is a study: --url, --name, --build, --method, --header, --body, --ignore-header, --ignore-json and --parity do not apply",
                 shown(study)
             );
             return Err(UsageError::new(
@@ -84,6 +98,10 @@ impl RaceFlags {
             ));
         }
         Ok(Input::Study(study.into()))
+    }
+
+    fn example(&self) -> &'static str {
+        if self.git.is_some() { GIT_EXAMPLE } else { AD_HOC_EXAMPLE }
     }
 
     /// One argument that is no study.
@@ -135,6 +153,7 @@ impl RaceFlags {
         Ok(AdHoc {
             commands: commands.to_vec(),
             names: names.clone(),
+            build: self.ad_hoc.build.clone(),
             tls,
             path,
             method,
@@ -185,41 +204,87 @@ fn is_study(path: &str) -> bool {
 
 /// Whether a URL that every contender can be asked for, such as `https://127.0.0.1:{port}/x`, is https, and its path with its query.
 pub(super) fn requested(url: &str) -> Result<(bool, String), UsageError> {
-    let example = "write it like 'http://127.0.0.1:{port}/x'";
-    let wrong = |problem: String, remedy: &str| {
-        Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
-    };
-    let (scheme, rest) = url.split_once("://").unwrap_or_default();
-    let tls = scheme.eq_ignore_ascii_case("https");
-    if !tls && !scheme.eq_ignore_ascii_case("http") {
-        return wrong("it begins neither with http:// nor with https://".into(), example);
+    let Local { tls, port, path } = Local::parse(url)?;
+    if port == Some(LocalPort::Given) {
+        return Ok((tls, path));
     }
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let (host, port) = split_port(authority);
-    match host.to_ascii_lowercase().as_str() {
-        "127.0.0.1" | "localhost" => {}
-        host if host.starts_with('[') => {
-            return wrong(
-                "contenders are loaded over IPv4".into(),
-                "write 127.0.0.1 instead of the IPv6 address",
-            );
+    let problem = "{port} is missing: contenders run at the same time, each on its own port";
+    let remedy = format!("{URL_EXAMPLE}; each command gets its port as {{port}} and in PORT");
+    Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
+}
+
+const URL_EXAMPLE: &str = "write it like 'http://127.0.0.1:{port}/x'";
+
+/// The parts of a URL of a server that deadheat starts on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Local {
+    /// Whether it is https.
+    pub(super) tls: bool,
+    /// The port. None if the URL has none.
+    pub(super) port: Option<LocalPort>,
+    /// Path and query. Begins with `/`.
+    pub(super) path: String,
+}
+
+/// The port in a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LocalPort {
+    /// `{port}`: the port that deadheat gives to the server.
+    Given,
+    /// The port on which the server always listens.
+    Fixed(u16),
+}
+
+impl Local {
+    /// Parses `--url`.
+    ///
+    /// # Errors
+    /// It is not an HTTP URL of the loopback that can be requested.
+    pub(super) fn parse(url: &str) -> Result<Self, UsageError> {
+        let wrong = |problem: String, remedy: &str| {
+            Err(UsageError::new(format!("--url {}: {problem}", shown(url)), remedy))
+        };
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let tls = scheme.eq_ignore_ascii_case("https");
+        if !tls && !scheme.eq_ignore_ascii_case("http") {
+            return wrong("it begins neither with http:// nor with https://".into(), URL_EXAMPLE);
         }
-        host => {
-            let problem = format!("`{}` is not this machine's loopback", shown(host));
-            return wrong(
-                problem,
-                "deadheat starts contenders on this machine; write http://127.0.0.1:{port}/",
-            );
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (host, port) = split_port(authority);
+        match host.to_ascii_lowercase().as_str() {
+            "127.0.0.1" | "localhost" => {}
+            host if host.starts_with('[') => {
+                return wrong(
+                    "contenders are loaded over IPv4".into(),
+                    "write 127.0.0.1 instead of the IPv6 address",
+                );
+            }
+            host => {
+                let problem = format!("`{}` is not this machine's loopback", shown(host));
+                return wrong(
+                    problem,
+                    "deadheat starts contenders on this machine; write http://127.0.0.1:{port}/",
+                );
+            }
         }
-    }
-    if port != Some("{port}") {
-        let problem = "{port} is missing: contenders run at the same time, each on its own port".into();
-        return wrong(problem, &format!("{example}; each command gets its port as {{port}} and in PORT"));
-    }
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    match study::path_problem(&path) {
-        Some(problem) => wrong(problem.into(), example),
-        None => Ok((tls, path)),
+        let fixed = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0).map(LocalPort::Fixed);
+        let port = match port {
+            None => None,
+            Some("{port}") => Some(LocalPort::Given),
+            Some(text) => match fixed(text) {
+                Some(port) => Some(port),
+                None => {
+                    let problem =
+                        format!("`{}` is neither {{port}} nor a number from 1 to 65535", shown(text));
+                    return wrong(problem, URL_EXAMPLE);
+                }
+            },
+        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        match study::path_problem(&path) {
+            Some(problem) => wrong(problem.into(), URL_EXAMPLE),
+            None => Ok(Self { tls, port, path }),
+        }
     }
 }
 

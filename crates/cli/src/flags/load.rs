@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use deadheat_load::{Backend, StatusSet};
+use deadheat_record::LogFormat;
 
 use super::Output;
 use super::null::backend;
+use deadheat_study::traffic::FIELDS;
 use deadheat_study::values;
 use deadheat_study::values::{CpuList, Header};
 
@@ -27,6 +29,8 @@ A rate is RATE[..RATE][:TIME], several with commas between them:
   2000   20k   100..5000:30s   1k:10s,2k:10s
 A file of requests has on each line a path, optionally with a tab and a weight, or
   {\"path\":\"/x\",\"method\":\"POST\",\"headers\":{\"a\":\"b\"},\"body\":\"c\",\"weight\":2}
+or it is an access log or a HAR file, whose requests are sent again:
+  deadheat load --requests-file access.log --order timing --speed 2 http://127.0.0.1:8080/
 
 Exit status: 0 measured, all answers as expected; 1 measured, some were not; 2 wrong usage or input; 3 the \
 measurement is invalid; 130 interrupted (what was measured is shown).";
@@ -96,15 +100,63 @@ pub(crate) struct RequestFlags {
     /// Request body, or @FILE to read it from a file
     #[arg(short, long, value_name = "BODY")]
     pub(crate) body: Option<String>,
-    /// Send the requests of this file, one per line, instead of the URL's path
+    /// Send the requests of this file instead of the URL's path: a list, an access log or a HAR file
     #[arg(long, value_name = "FILE")]
     pub(crate) requests_file: Option<PathBuf>,
-    /// Order of the file's requests: sequential, or random by weight [default: random if there are weights]
+    /// Order of the file's requests: sequential, random (by weight), or timing of a log [default: random with weights]
     #[arg(long, value_enum, value_name = "WORD", requires = "requests_file", hide_possible_values = true)]
     pub(crate) order: Option<OrderFlag>,
     /// Send the file's requests by Zipf's law: the k-th with a share in proportion to 1/k^EXPONENT, such as 1
     #[arg(long, value_name = "EXPONENT", requires = "requests_file", conflicts_with = "order")]
     pub(crate) zipf: Option<f64>,
+    /// With --order timing: send the requests this many times as fast as they were recorded [default: 1]
+    #[arg(long, value_name = "FACTOR", requires = "order")]
+    pub(crate) speed: Option<f64>,
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+}
+
+/// How an access log or a HAR file is read.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Requests of a log")]
+pub(crate) struct LogFlags {
+    /// Format of the file: combined (nginx, Apache), json, pattern or har [default: recognised, but for json]
+    #[arg(long, value_name = "WORD", value_parser = log_format, requires = "requests_file")]
+    pub(crate) log_format: Option<LogFormat>,
+    /// Name of a field of a JSON log, such as path=req.url; may be repeated [default: usual names]
+    #[arg(long, value_name = "FIELD=NAME", value_parser = log_field, requires = "requests_file")]
+    pub(crate) log_field: Vec<(String, String)>,
+    /// Regular expression for the lines of another log, with groups such as (?<method>\w+) and (?<path>\S+)
+    #[arg(long, value_name = "REGEX", requires = "requests_file")]
+    pub(crate) log_pattern: Option<String>,
+    /// How the log writes times, as for strptime, such as '%Y-%m-%d %H:%M:%S' [default: the usual ways]
+    #[arg(long, value_name = "FORMAT", requires = "requests_file")]
+    pub(crate) log_time: Option<String>,
+    /// Send only requests that were answered with one of these statuses [default: 200-399]
+    #[arg(long, value_name = "CODES", requires = "requests_file")]
+    pub(crate) log_status: Option<StatusSet>,
+    /// Send only requests to this host [default: all; of a HAR file, those to the host of its first request]
+    #[arg(long, value_name = "HOST", requires = "requests_file")]
+    pub(crate) log_host: Option<String>,
+    /// Also send requests of the log with these methods, which may change data, such as POST,PUT
+    #[arg(long, value_name = "METHODS", value_delimiter = ',', requires = "requests_file")]
+    pub(crate) allow_methods: Vec<String>,
+    /// Also send the cookies and the authorization that a HAR file contains
+    #[arg(long, requires = "requests_file")]
+    pub(crate) credentials: bool,
+}
+
+fn log_format(word: &str) -> Result<LogFormat, String> {
+    let words = LogFormat::ALL.map(LogFormat::word).join(", ");
+    LogFormat::of_word(word).ok_or_else(|| format!("write one of {words}"))
+}
+
+fn log_field(text: &str) -> Result<(String, String), String> {
+    let (field, name) = text.split_once('=').ok_or("write FIELD=NAME, such as path=req.url")?;
+    if FIELDS.contains(&field) && !name.is_empty() {
+        return Ok((field.to_owned(), name.to_owned()));
+    }
+    Err(format!("the fields of a log are {}", FIELDS.join(", ")))
 }
 
 /// What answers must be.
@@ -177,6 +229,8 @@ pub(crate) enum OrderFlag {
     Sequential,
     /// Drawn by weight
     Random,
+    /// When they were recorded
+    Timing,
 }
 
 /// Which bodies are right, as it is typed.
@@ -211,7 +265,15 @@ mod tests {
             "http://h/ -c 8 -t 2 -d 500ms -n 7 -r 100..5k:1s --arrivals constant --max-connections 9 --warmup 0s \
              --seed 3 -m PUT -H a:b -b x --requests-file f --order random --expect-status 2xx --expect any \
              --timeout 1s --connect-timeout 2s --allow-target h --unix-socket /s --ca c --cpus 0,2-3 \
-             --backend io_uring --ceiling --json -",
+             --backend io_uring --ceiling --speed 2 --log-format json --log-field path=req.url --log-time %s \
+             --log-status 2xx,404 --log-host h --allow-methods POST,PUT --credentials --json -",
+        );
+        let log = &flags.request.log;
+        assert_eq!((log.log_format, log.credentials), (Some(LogFormat::Json), true));
+        assert_eq!(log.log_field, [("path".to_owned(), "req.url".to_owned())]);
+        assert_eq!(
+            (&log.allow_methods[..], flags.request.speed),
+            (&["POST".to_owned(), "PUT".to_owned()][..], Some(2.0))
         );
         let amount = &flags.amount;
         assert_eq!(
@@ -262,6 +324,10 @@ mod tests {
             "h --expect-status 700",
             "h --expect sometimes",
             "h --zipf 1",
+            "h --credentials",
+            "h --requests-file f --speed 2",
+            "h --requests-file f --log-format xml",
+            "h --requests-file f --log-field url=x",
             "h --order random",
             "h --requests-file f --zipf 1 --order random",
             "h --insecure --ca f",

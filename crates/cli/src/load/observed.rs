@@ -119,7 +119,15 @@ struct Offered {
 
 impl Offered {
     fn of(plan: &LoadPlan, loaded: &Loaded) -> Self {
-        let Shape::Open { rate, text, poisson } = &plan.shape else { return Self::default() };
+        let (rate, arrivals) = match &plan.shape {
+            Shape::Closed => return Self::default(),
+            Shape::Open { text, poisson: true, .. } => (text.clone(), ArrivalsWord::Poisson),
+            Shape::Open { text, .. } => (text.clone(), ArrivalsWord::Constant),
+            Shape::Recorded { speed: 1.0, .. } => ("as recorded".into(), ArrivalsWord::Recorded),
+            Shape::Recorded { speed, .. } => {
+                (format!("{speed} times as fast as recorded"), ArrivalsWord::Recorded)
+            }
+        };
         let tally = &loaded.tally;
         // The event that ended the load determines the period of the offered rate.
         let over = match plan.duration {
@@ -128,9 +136,9 @@ impl Offered {
             _ => Duration::from_nanos(last_due_ns(plan, tally.due)),
         };
         Self {
-            rate: Some(text.clone()),
-            arrivals: Some(if *poisson { ArrivalsWord::Poisson } else { ArrivalsWord::Constant }),
-            rps: Some(rate.mean_over(over)),
+            rate: Some(rate),
+            arrivals: Some(arrivals),
+            rps: Some(plan.pacer(false).mean_over(over.as_secs_f64())),
         }
     }
 }

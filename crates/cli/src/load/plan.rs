@@ -3,12 +3,13 @@
 //! Owns: defaults and combinations. Must not know: the engine's session, the results.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{Arrivals, Backend, Limit, Pacer, Rate, StatusSet, TlsTrust};
+use deadheat_load::{Arrivals, Backend, Limit, Pacer, Rate, RecordedTimes, StatusSet, TlsTrust};
 
 use super::target::Target;
-use super::wire::Wires;
+use super::wire::{Order, Wires};
 use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags};
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::shown;
@@ -37,6 +38,13 @@ pub(crate) enum Shape {
         text: String,
         /// Whether arrivals are independent of each other (otherwise they are evenly spaced).
         poisson: bool,
+    },
+    /// When the requests were recorded.
+    Recorded {
+        /// The recorded times.
+        times: Arc<RecordedTimes>,
+        /// How many times as fast.
+        speed: f64,
     },
 }
 
@@ -90,7 +98,7 @@ impl LoadPlan {
         let amount = &flags.amount;
         let usual = amount.requests.is_none().then_some(DURATION);
         let duration = amount.duration.or(usual);
-        let shape = shape(flags, duration)?;
+        let shape = shape(flags, duration, &wires)?;
         let (connections, max_connections) = connections(flags, &shape, here)?;
         let timeout = flags.answer.timeout.unwrap_or(TIMEOUT);
         let threads = flags.generator.threads.unwrap_or(1) as usize;
@@ -127,6 +135,12 @@ impl LoadPlan {
     /// Rejects options that have no effect in this combination.
     fn combinations(&self, flags: &LoadFlags) -> Result<(), UsageError> {
         let wrong = |problem: &str, remedy: &str| Err(UsageError::new(problem, remedy));
+        if matches!(self.shape, Shape::Recorded { .. }) && flags.amount.arrivals.is_some() {
+            return wrong("--arrivals cannot be combined with --order timing", "keep one of the two");
+        }
+        if flags.request.speed.is_some() && !matches!(self.shape, Shape::Recorded { .. }) {
+            return wrong("--speed needs --order timing", "add it, or set a rate with --rate instead");
+        }
         if self.shape == Shape::Closed && flags.amount.arrivals.is_some() {
             return wrong(
                 "--arrivals needs --rate: without it, each connection waits for its answer",
@@ -158,7 +172,23 @@ impl LoadPlan {
                 rate: rate.clone(),
                 arrivals: if *poisson { Arrivals::Poisson { seed } } else { Arrivals::Constant },
             },
+            Shape::Recorded { times, speed } => {
+                let from_ns = if warmup { 0 } else { self.warmed_up_ns(*speed) };
+                Pacer::Recorded { times: times.clone(), from_ns, speed: *speed }
+            }
         }
+    }
+
+    /// The position of the first request of the load or its `warmup`. Recorded traffic goes on where the warm-up ended.
+    pub(crate) fn start(&self, warmup: bool) -> u64 {
+        match &self.shape {
+            Shape::Recorded { times, speed } if !warmup => times.position_at(self.warmed_up_ns(*speed)),
+            _ => 0,
+        }
+    }
+
+    fn warmed_up_ns(&self, speed: f64) -> u64 {
+        (self.warmup.as_nanos() as f64 * speed).round() as u64
     }
 
     /// The end of the load.
@@ -172,7 +202,11 @@ impl LoadPlan {
     }
 }
 
-fn shape(flags: &LoadFlags, duration: Option<Duration>) -> Result<Shape, UsageError> {
+fn shape(flags: &LoadFlags, duration: Option<Duration>, wires: &Wires) -> Result<Shape, UsageError> {
+    let times = wires.recording.as_ref().and_then(|recording| recording.times.clone());
+    if let (Order::Timing(speed), Some(times)) = (wires.order, times) {
+        return recorded(flags, times, speed);
+    }
     let Some(text) = &flags.amount.rate else { return Ok(Shape::Closed) };
     let rate = Rate::parse(text, duration).map_err(|error| {
         let problem = format!("--rate {}: {error}", shown(text));
@@ -190,6 +224,22 @@ fn shape(flags: &LoadFlags, duration: Option<Duration>) -> Result<Shape, UsageEr
     }
     let poisson = flags.amount.arrivals.is_none_or(|arrivals| arrivals == ArrivalsFlag::Poisson);
     Ok(Shape::Open { rate, text: text.clone(), poisson })
+}
+
+fn recorded(flags: &LoadFlags, times: Arc<RecordedTimes>, speed: f64) -> Result<Shape, UsageError> {
+    if flags.amount.rate.is_some() {
+        let problem = "--rate cannot be combined with --order timing: the log says when requests are due";
+        return Err(UsageError::new(problem, "keep one of the two; --speed changes the rate of a log"));
+    }
+    let rate_per_s = times.rate_per_s() * speed;
+    if !(speed > 0.0 && speed.is_finite() && rate_per_s <= MOST_PER_S) {
+        let problem = format!("--speed {speed}: {rate_per_s:.0} requests per second are due");
+        let remedy = format!(
+            "write a number above 0, such as 2 for twice as fast; at most {MOST_PER_S} requests per second"
+        );
+        return Err(UsageError::new(problem, remedy));
+    }
+    Ok(Shape::Recorded { times, speed })
 }
 
 /// The number of connections, and its upper limit.

@@ -132,7 +132,7 @@ pub(crate) fn load(
         pacer: plan.pacer(true),
         limit: Limit::duration(plan.warmup),
         settle: Duration::ZERO,
-        start: 0,
+        start: plan.start(true),
     };
     if !plan.warmup.is_zero() {
         let goal = Goal { phase: Phase::WarmUp, duration: Some(plan.warmup), requests: None };
@@ -141,7 +141,8 @@ pub(crate) fn load(
     if interrupt.asked() {
         return Ok(None);
     }
-    let order = SliceOrder { pacer: plan.pacer(false), limit: plan.limit(), ..warmup };
+    let order =
+        SliceOrder { pacer: plan.pacer(false), limit: plan.limit(), start: plan.start(false), ..warmup };
     let goal = Goal { phase: Phase::Load, duration: plan.duration, requests: plan.requests };
     let tally = watched(&mut session, &order, &goal, interrupt, show)?;
     let interrupted = interrupt.asked();

@@ -2,21 +2,28 @@
 //!
 //! Owns: how flags and a file of requests become bytes. Must not know: answers, connections, time.
 
+use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use deadheat_load::{
-    BodyRule, Expectation, Prepared, Requests, RequestsError, StatusRule, StatusSet, request_bytes,
+    BodyRule, Expectation, Prepared, Recording, Requests, RequestsError, StatusRule, StatusSet, request_bytes,
 };
 
 use super::request_file::{self, RequestSpec};
 use super::target::Target;
-use crate::flags::{OrderFlag, RequestFlags};
+use crate::flags::{LogFlags, OrderFlag, RequestFlags};
+use deadheat_record::LogReading;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::shown;
+use deadheat_study::traffic;
 use deadheat_study::values::Header;
 
 /// The length of a random order, which then repeats. It takes 1 MiB, and it keeps every weight down to 1 in 10,000 accurate within a few per cent.
 const POSITIONS: usize = 1 << 18;
+
+/// How much of a file deadheat looks at to recognise its format, in bytes.
+const START: u64 = 1 << 16;
 
 /// One request.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +51,8 @@ pub(crate) enum Order {
     Random,
     /// At random, by Zipf's law with this exponent.
     Zipf(f64),
+    /// When they were recorded, this many times as fast.
+    Timing(f64),
 }
 
 impl Order {
@@ -54,6 +63,7 @@ impl Order {
             Self::Sequential => "sequential".into(),
             Self::Random => "random".into(),
             Self::Zipf(exponent) => format!("zipf {exponent}"),
+            Self::Timing(_) => "timing".into(),
         }
     }
 }
@@ -66,6 +76,10 @@ pub(crate) struct Wires {
     pub(crate) order: Order,
     /// The default method for requests of the file.
     pub(crate) method: String,
+    /// The recorded traffic, if the file is a log: its requests are `all`.
+    pub(crate) recording: Option<Arc<Recording>>,
+    /// What of a log is not sent, in words.
+    pub(crate) left_out: Option<String>,
 }
 
 impl Wires {
@@ -78,6 +92,19 @@ impl Wires {
             Some((text, None)) => text.as_bytes().to_vec(),
         };
         let common = Common { method: &method, headers: &flags.headers, body: &body, target, status };
+        if let Some(path) = &flags.requests_file
+            && let Some(reading) = log_reading(path, &flags.log)?
+        {
+            return Self::of_log(flags, path, &reading, &common);
+        }
+        if let Some(option) = flags.log.first_given() {
+            let problem =
+                format!("{option}: the file of requests is a list, and neither a log nor a HAR file");
+            return Err(UsageError::new(
+                problem,
+                format!("leave {option} out, or name the format with --log-format"),
+            ));
+        }
         let all = match &flags.requests_file {
             None => vec![common.wire(&RequestSpec {
                 line: 0,
@@ -99,7 +126,62 @@ impl Wires {
             }
         };
         let order = order(flags, &all)?;
-        Ok(Self { all, order, method })
+        Ok(Self { all, order, method, recording: None, left_out: None })
+    }
+
+    /// The requests of a log or a HAR file.
+    fn of_log(
+        flags: &RequestFlags,
+        path: &Path,
+        reading: &LogReading,
+        common: &Common<'_>,
+    ) -> Result<Self, UsageError> {
+        let given = [("--method", flags.method.is_some()), ("--body", flags.body.is_some())];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            let problem = format!("{option} cannot be combined with a log: its lines say what is requested");
+            return Err(UsageError::new(problem, format!("leave {option} out")));
+        }
+        let read = traffic::read_file(path, reading);
+        let read = read.map_err(|error| {
+            let problem = format!("--requests-file {}: {}", shown(&path.display().to_string()), error.source);
+            UsageError::new(problem, error.source.remedy())
+        })?;
+        let recording = read.recording.clone();
+        let counts = recording.counts();
+        let status = flags.log.log_status.map_or(common.status, |log| log.or(common.status));
+        let wire = |(index, request): (usize, &deadheat_load::RecordedRequest)| {
+            let spec = RequestSpec {
+                line: usize::try_from(recording.lines[index]).unwrap_or(usize::MAX),
+                method: Some(request.method.clone()),
+                target: request.target.clone(),
+                headers: request.headers.clone(),
+                body: Some(request.body.clone()),
+                weight: counts[index] as f64,
+                expect_status: Some(status),
+            };
+            common.wire(&spec)
+        };
+        let all: Vec<Wire> = recording.requests.iter().enumerate().map(wire).collect::<Result<_, _>>()?;
+        let order = match (flags.zipf, flags.order) {
+            (Some(exponent), _) => Order::Zipf(exponent),
+            (None, Some(OrderFlag::Random)) => Order::Random,
+            (None, Some(OrderFlag::Timing)) => Order::Timing(flags.speed.unwrap_or(1.0)),
+            (None, Some(OrderFlag::Sequential) | None) => Order::Sequential,
+        };
+        let untimed = read.contents.untimed;
+        if matches!(order, Order::Timing(_)) && recording.times.is_none() {
+            let problem = match untimed {
+                0 => "--order timing: the requests were all sent at the same time".to_owned(),
+                count => format!(
+                    "--order timing: {count} of {} requests of the log do not say when they were sent",
+                    read.contents.requests
+                ),
+            };
+            let remedy = "name the field of the time with --log-field time=NAME, or leave --order out";
+            return Err(UsageError::new(problem, remedy));
+        }
+        let (left_out, recording) = (read.left_out(), Some(Arc::new(recording)));
+        Ok(Self { all, order, method: "GET".into(), recording, left_out })
     }
 
     /// The requests for the engine: each with the rule for its body, in order.
@@ -111,7 +193,10 @@ impl Wires {
         });
         let positions = POSITIONS.max(8 * self.all.len());
         let requests = match self.order {
-            Order::One | Order::Sequential => Requests::in_turn(prepared.collect()),
+            Order::One | Order::Sequential | Order::Timing(_) => match &self.recording {
+                Some(recording) => Requests::ordered(prepared.collect(), recording.order.clone()),
+                None => Requests::in_turn(prepared.collect()),
+            },
             Order::Random => {
                 let weights = self.all.iter().map(|wire| wire.weight);
                 Requests::weighted(prepared.zip(weights).collect(), positions, seed)
@@ -167,16 +252,58 @@ fn order(flags: &RequestFlags, all: &[Wire]) -> Result<Order, UsageError> {
         (Some(exponent), _) => Ok(Order::Zipf(exponent)),
         (None, Some(OrderFlag::Sequential)) if weighted => clash("--order sequential"),
         (None, Some(OrderFlag::Random)) => Ok(Order::Random),
+        (None, Some(OrderFlag::Timing)) => Err(UsageError::new(
+            "--order timing needs a log or a HAR file: a list does not say when requests were sent",
+            "name such a file with --requests-file, or set a rate with --rate",
+        )),
         _ if weighted => Ok(Order::Random),
         _ => Ok(if all.len() == 1 { Order::One } else { Order::Sequential }),
     }
 }
 
+/// How to read the file as a log or HAR file; none if it is a list of requests.
+fn log_reading(path: &Path, flags: &LogFlags) -> Result<Option<LogReading>, UsageError> {
+    let mut start = Vec::new();
+    let opened = std::fs::File::open(path).and_then(|file| file.take(START).read_to_end(&mut start));
+    opened.map_err(|error| unreadable("--requests-file", path, &error))?;
+    let chosen = flags.log_format.is_some() || flags.log_pattern.is_some() || !flags.log_field.is_empty();
+    let packed = start.starts_with(&[0x1f, 0x8b]);
+    if !chosen && !packed && traffic::recognise(&start).is_none() {
+        return Ok(None);
+    }
+    Ok(Some(LogReading {
+        format: flags.log_format,
+        fields: flags.log_field.iter().cloned().collect(),
+        pattern: flags.log_pattern.clone(),
+        time_format: flags.log_time.clone(),
+        allow_methods: flags.allow_methods.clone(),
+        statuses: flags.log_status.map(|statuses| statuses.to_string()),
+        host: flags.log_host.clone(),
+        credentials: flags.credentials,
+    }))
+}
+
+impl LogFlags {
+    /// The first of the options that only a log can have.
+    fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--log-time", self.log_time.is_some()),
+            ("--log-status", self.log_status.is_some()),
+            ("--log-host", self.log_host.is_some()),
+            ("--allow-methods", !self.allow_methods.is_empty()),
+            ("--credentials", self.credentials),
+        ];
+        given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
+    }
+}
+
 fn read(option: &str, path: &Path) -> Result<Vec<u8>, UsageError> {
-    std::fs::read(path).map_err(|error| {
-        let problem = format!("{option} {}: {error}", shown(&path.display().to_string()));
-        UsageError::new(problem, "name a file that can be read")
-    })
+    std::fs::read(path).map_err(|error| unreadable(option, path, &error))
+}
+
+fn unreadable(option: &str, path: &Path, error: &std::io::Error) -> UsageError {
+    let problem = format!("{option} {}: {error}", shown(&path.display().to_string()));
+    UsageError::new(problem, "name a file that can be read")
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl Known {
 /// One subcommand's `--help` as a section of a page: a table of its options, then the rest unchanged.
 fn section(command: &str, help: &str) -> String {
     let item = Regex::new(
-        r"^ {2,6}((?:-\w, )?--[a-z-]+(?: \[?<[^>]+>\]?)?|[<\[][^ ].*?[>\]](?:\.\.\.)?)(?: {2,}(.*))?$",
+        r"^ {2,6}((?:-\w, )?--[a-z-]+(?: \[?<[^>]+>\]?|\[=<[^>]+>\])?|[<\[][^ ].*?[>\]](?:\.\.\.)?)(?: {2,}(.*))?$",
     )
     .unwrap();
     let (about, rest) = help.split_once("Usage: ").unwrap();

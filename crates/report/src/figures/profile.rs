@@ -26,8 +26,9 @@ pub(super) fn gains(scope: &Scope<'_>) -> Vec<Figure> {
 
 fn tables(set: &Set<'_>) -> Vec<Figure> {
     let scenario = set.scenarios[0];
-    let figure =
-        |kind: &'static str, table| Figure::new((kind, Section::Functions), &scenario.name, "", None::<Drawing>, table);
+    let figure = |kind: &'static str, table| {
+        Figure::new((kind, Section::Functions), &scenario.name, "", None::<Drawing>, table)
+    };
     let gained = |one: &Gains| {
         let [baseline, contender] = [&one.baseline, &one.contender].map(|name| format!("#in {name}"));
         let columns = ["function", "place", &baseline, &contender, "#gained", "#share"];

@@ -3,7 +3,7 @@
 //! Owns: the order and the wording, and the escaping of text from outside. Must not know: how numbers are computed.
 
 use deadheat_analysis::number::{bytes, percent, three_digits, time_ns, whole};
-use deadheat_record::{BEYOND, LoadRecord, LoadShape, LoadTimes, Outcomes, beyond};
+use deadheat_record::{ArrivalsWord, BEYOND, LoadRecord, LoadShape, LoadTimes, Outcomes, beyond};
 
 use super::chart::Chart;
 use crate::style::{Style, Tone};
@@ -51,6 +51,10 @@ fn heading(record: &LoadRecord, style: &Style) -> Vec<String> {
     }];
     let connections = count(record.connections, "connection");
     match (record.shape, &record.rate, record.arrivals) {
+        (LoadShape::Open, Some(rate), Some(ArrivalsWord::Recorded)) => {
+            parts.push(format!("open: {}", plain(rate)));
+            parts.push(format!("{connections}, at most {}", whole(record.max_connections)));
+        }
         (LoadShape::Open, Some(rate), Some(arrivals)) => {
             let rate = match rate.parse() {
                 Ok(rate) => format!("{} requests/s", three_digits(rate)),

@@ -11,12 +11,12 @@ use crate::columns::{self, FigureColumn};
 use crate::comparison::{code, text};
 use crate::terminal::{behind, over};
 use crate::transport;
-use deadheat_analysis::experiment::sentence;
+use deadheat_analysis::experiment::{of_scenario, sentence};
 
 pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
     let planned = report.record.plan.scenario(&scenario.name);
     let load = [
-        Some(text(&sentence(&scenario.shape))),
+        Some(text(&planned.map_or_else(|| sentence(&scenario.shape), of_scenario))),
         planned.and_then(|one| transport::about(&report.record.plan, one)),
     ];
     let load = load.into_iter().flatten().collect::<Vec<_>>().join("; ");

@@ -14,7 +14,7 @@ use crate::columns::{self, FigureColumn, value};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::transport;
-use deadheat_analysis::experiment::sentence;
+use deadheat_analysis::experiment::{of_scenario, sentence};
 
 /// Minimum width at which the interval is also drawn.
 const DRAWN_FROM: usize = 100;
@@ -60,14 +60,11 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
 
 fn about(report: &Report, scenario: &ScenarioResult) -> String {
     let plan = &report.record.plan;
-    let told = plan.scenario(&scenario.name).and_then(|planned| transport::about(plan, planned));
+    let planned = plan.scenario(&scenario.name);
+    let load = planned.map_or_else(|| sentence(&scenario.shape), of_scenario);
+    let told = planned.and_then(|planned| transport::about(plan, planned));
     let transport = told.map_or_else(String::new, |told| format!(", {told}"));
-    format!(
-        "{}: {}{transport}; {}",
-        plain(&scenario.name),
-        plain(&sentence(&scenario.shape)),
-        lasted(report, scenario)
-    )
+    format!("{}: {}{transport}; {}", plain(&scenario.name), plain(&load), lasted(report, scenario))
 }
 
 /// The number of epochs that count, the number left out, and why the scenario ended.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
-    BodyRule, Contender, Experiment, Journal, Limits, Listen, Method, Metric, Objective, Pinning, Plan,
-    Probe, Record, ScenarioPlan, Share, Slices, StatusRule, Traffic, Typed, Why, read,
+    BodyRule, Contender, Experiment, Journal, Limits, Listen, LogContents, LogReading, Method, Metric,
+    Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, ScenarioPlan, Share, Slices, StatusRule,
+    Traffic, Typed, Why, read,
 };
 
 use deadheat_host::process::profile::ProfileError;
@@ -17,7 +19,7 @@ use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
 const MS: u64 = 1_000_000;
 
 /// A race of these contenders with closed load: slices of 100 ms, two rounds, at least three epochs and at most six.
-fn plan(folder: &Path, names: &[&str]) -> Plan {
+pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
     let contender = |name: &&str| Contender {
         name: (*name).into(),
         command: format!("exec {name}"),
@@ -30,12 +32,15 @@ fn plan(folder: &Path, names: &[&str]) -> Plan {
         artefact_bytes: None,
         collector: None,
         plain_http_only: false,
+        revision: None,
+        control: false,
     };
     let probe = Probe {
         name: "root".into(),
         method: "GET".into(),
         path: "/".into(),
         paths: Vec::new(),
+        log: None,
         request_headers: BTreeMap::new(),
         request_body: String::new(),
         status: StatusRule::Success,
@@ -123,13 +128,14 @@ fn race(
     let (host, generator) = (FakeHost(Rc::clone(world)), FakeGenerator(Rc::clone(world)));
     let clock = FakeClock(Rc::clone(world));
     let stopped = || world.stopped();
+    let recordings = world.recordings.borrow().clone();
     let mut race = Race {
         record,
         journal,
         logs: folder.join("logs"),
         stopped: &stopped,
         observer: &mut Silence,
-        place: Place { host: &host, generator: &generator, clock: &clock },
+        place: Place { host: &host, generator: &generator, clock: &clock, recordings: &recordings },
     };
     let finish = race.go();
     (finish, race.record)
@@ -470,4 +476,74 @@ fn who_is_not_warm_at_a_common_rate_is_found_out() {
         let per_s = part.warmup_requests as f64 * 1e9 / part.warmup_ns as f64;
         assert!(per_s > 1_200.0, "warmed up at more than the rate of what follows: {per_s}/s");
     }
+}
+
+/// A recording of a request every 10 ms, for 970 ms, by two paths in turn.
+fn recording() -> Recording {
+    let request = |target: &str| RecordedRequest {
+        method: "GET".into(),
+        target: target.into(),
+        headers: Vec::new(),
+        body: Vec::new(),
+    };
+    let times = RecordedTimes::new((0..98).map(|at| at * 10 * MS).collect()).unwrap();
+    Recording {
+        requests: vec![request("/a"), request("/b")],
+        lines: vec![1, 2],
+        order: (0..98).map(|at| at % 2).collect(),
+        times: Some(Arc::new(times)),
+    }
+}
+
+/// The plan of a race that replays the recording twice as fast.
+fn replaying(folder: &Path) -> Plan {
+    let mut plan = plan(folder, &["a", "b"]);
+    plan.probes[0].log = Some(RequestLog {
+        file: folder.join("access.log"),
+        reading: LogReading::default(),
+        contents: LogContents { requests: 98, distinct: 2, ..LogContents::default() },
+    });
+    let scenario = &mut plan.scenarios[0];
+    scenario.shape = Experiment::Open { connections: 4, rate_per_s: 200.0, poisson: false };
+    scenario.metrics = vec![Metric::P50];
+    scenario.traffic.replay = Some(Replay::Timing { speed: 2.0 });
+    plan
+}
+
+#[test]
+fn recorded_timing_goes_on_from_round_to_round_and_from_epoch_to_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(300.0))]);
+    world.recordings.borrow_mut().insert("root".into(), Arc::new(recording()));
+    let (finish, record) = raced(&world, replaying(folder.path()), folder.path());
+    assert_eq!(finish, Finish::Done);
+    let calls = world.calls.borrow();
+    let replays: Vec<&str> = calls.iter().filter_map(|call| call.strip_prefix("replay ")).collect();
+    // Each round has two slices, one for each contender, of 100 ms: 200 ms of the recording. It begins again after 980 ms.
+    let rounds = record.epochs.len() * 2;
+    let replays = &replays[replays.len() - 2 * rounds..];
+    for (round, slices) in replays.chunks(2).enumerate() {
+        let from_ms = 200 * round as u64;
+        let wanted = format!(" from {} at 2, position {}", from_ms * MS, from_ms / 10);
+        assert!(slices.iter().all(|one| one.ends_with(&wanted)), "round {round}: {slices:?}");
+        let mut names: Vec<&str> = slices.iter().map(|one| &one[..1]).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["a", "b"]);
+    }
+    let answered = record.epochs.iter().flat_map(|epoch| &epoch.rounds).flat_map(|round| &round.slices);
+    let answered: Vec<u64> = answered.map(|slice| slice.completions).collect();
+    assert!(answered.iter().all(|count| (19..=20).contains(count)), "{answered:?}");
+}
+
+#[test]
+fn a_race_without_its_recorded_traffic_does_not_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(300.0))]);
+    let mut journal = Journal::create(&folder.path().join("race.jsonl")).unwrap();
+    let record = Record::new("0.0.0".into(), 1_700_000_000_000, replaying(folder.path()), machine());
+    journal.append(&record.header()).unwrap();
+    let (finish, _) = race(&world, record, journal, folder.path());
+    let error = finish.unwrap_err().to_string();
+    assert_eq!(error, "probe root: its recorded traffic is missing");
+    assert!(world.calls.borrow().is_empty(), "{:?}", world.calls.borrow());
 }

@@ -185,7 +185,10 @@ fn placeholders(study: &Study, reading: &StudyReader<'_>) {
     study.generators.iter().for_each(|generator| placeholder::check(reading, &generator.command, &null));
     for service in &study.services {
         let context = Context { listen: Some(service.listen.get_ref()), ..idle };
-        let texts = std::iter::once(&service.command).chain(service.env.values()).chain(&service.ready);
+        let texts = std::iter::once(&service.command)
+            .chain(service.env.values())
+            .chain(&service.ready)
+            .chain(&service.reset);
         texts.for_each(|text| placeholder::check(reading, text, &context));
     }
     for contender in &study.contenders {

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Range;
 
 use deadheat_record as record;
-use deadheat_record::{BodyRule, Experiment, JsonRule, Share, StatusRule, Volatile};
+use deadheat_record::{BodyRule, Experiment, JsonRule, Replay, Share, StatusRule, Volatile};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -12,7 +12,8 @@ use super::complaint::Complaint;
 use super::fields::{Fields, whole};
 use super::keys;
 use super::limits::limits;
-use super::model::{Claim, Probe, PublishedValue, Scenario};
+use super::model::{Claim, Probe, PublishedValue, RecordedProbe, Scenario};
+use super::replay;
 use super::scenario_reader;
 use super::traffic::{self, Written};
 use super::values;
@@ -25,11 +26,13 @@ pub(crate) const MOST_CONNECTIONS: u32 = 60_000;
 
 pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
     let reading = fields.reading();
+    let from_log = fields.get("requests_from").is_some();
+    let recorded = replay::requests_from(fields);
     let paths = traffic::paths(fields);
-    let path = path(fields, &paths);
+    let path = path(fields, &paths, recorded.as_ref());
     let method = fields.text("method");
     method.iter().for_each(|method| values::method(reading, method));
-    let name = match fields.get("paths_from") {
+    let name = match fields.get("paths_from").or_else(|| fields.get("requests_from")) {
         Some(_) => fields.required_text("name", "name = \"lookup\""),
         None => fields.text("name").unwrap_or_else(|| path.clone()),
     };
@@ -38,22 +41,32 @@ pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
     }
     let contract = record::Probe {
         name: name.get_ref().clone(),
-        method: method.map_or_else(|| "GET".into(), Spanned::into_inner),
+        method: match &recorded {
+            Some(recorded) => recorded.method.clone(),
+            None => method.map_or_else(|| "GET".into(), Spanned::into_inner),
+        },
         path: path.into_inner(),
         paths,
+        log: recorded.as_ref().map(|recorded| recorded.log.clone()),
         request_headers: headers(fields, "request_headers").collect(),
         request_body: fields.text("request_body").map(Spanned::into_inner).unwrap_or_default(),
-        status: status(fields),
+        status: match &recorded {
+            Some(recorded) if fields.get("status").is_none() => recorded.status.clone(),
+            _ => status(fields),
+        },
         headers: headers(fields, "headers").map(|(name, value)| (name.to_lowercase(), value)).collect(),
         agree_headers: agree_headers(fields),
         body: body(fields),
         under_load: fields.flag("under_load").is_none_or(Spanned::into_inner),
     };
-    Probe { name, contract }
+    Probe { name, contract, from_log, left_out: recorded.and_then(|recorded| recorded.left_out) }
 }
 
-/// `path`, or the first path of `paths_from`.
-fn path(fields: &Fields<'_, '_>, paths: &[String]) -> Spanned<String> {
+/// `path`, or the first path of `paths_from` or `requests_from`.
+fn path(fields: &Fields<'_, '_>, paths: &[String], recorded: Option<&RecordedProbe>) -> Spanned<String> {
+    if let Some(from) = fields.get("requests_from") {
+        return Spanned::new(from.span(), recorded.map_or_else(|| "/".into(), |one| one.path.clone()));
+    }
     let Some(from) = fields.get("paths_from") else {
         let path = fields.required_text("path", "path = \"/api/items?limit=10\"");
         values::path(fields.reading(), &path);
@@ -181,7 +194,8 @@ fn exact(fields: &Fields<'_, '_>) -> Option<String> {
     }
 }
 
-pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
+/// Reads a scenario of a study with these probes.
+pub(super) fn scenario(fields: &Fields<'_, '_>, probes: &[Probe]) -> Scenario {
     let name = fields.required_text("name", "name = \"steady\"");
     values::name(fields.reading(), &name);
     let rate = traffic::rate(fields);
@@ -191,7 +205,14 @@ pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
     };
     let without_load = scenario_reader::without_load(fields);
     let requests = if without_load.is_some() { Some(Vec::new()) } else { requests(fields) };
-    let shape = without_load.unwrap_or_else(|| shape(fields, rate));
+    let names: Option<Vec<&str>> =
+        requests.as_ref().map(|all| all.iter().map(|share| share.get_ref().probe.as_str()).collect());
+    let replay = replay::order(fields, names.as_deref(), probes);
+    let shape = match (without_load, replay) {
+        (Some(shape), _) => shape,
+        (None, Some((Replay::Timing { .. }, rate_per_s))) => replay::timed(connections(fields), rate_per_s),
+        (None, _) => shape(fields, rate),
+    };
     let metrics = scenario_reader::metrics(fields, &shape);
     Scenario {
         name,
@@ -201,13 +222,12 @@ pub(super) fn scenario(fields: &Fields<'_, '_>) -> Scenario {
         requests,
         limits: limits(fields),
         sweep: scenario_reader::sweep(fields),
-        traffic: traffic::traffic(fields, stages),
+        traffic: traffic::traffic(fields, stages, replay.map(|(replay, _)| replay)),
     }
 }
 
 fn shape(fields: &Fields<'_, '_>, rate: Option<Written>) -> Experiment {
-    let connections =
-        fields.whole("connections", 1, MOST_CONNECTIONS).map_or(CONNECTIONS, Spanned::into_inner);
+    let connections = connections(fields);
     let poisson = arrivals(fields);
     if let Some(objective) = scenario_reader::objective(fields) {
         return Experiment::Peak { connections, objective };
@@ -225,6 +245,10 @@ fn shape(fields: &Fields<'_, '_>, rate: Option<Written>) -> Experiment {
         Written::Stages(mean, _) => mean,
     };
     Experiment::Open { connections, rate_per_s, poisson }
+}
+
+fn connections(fields: &Fields<'_, '_>) -> u32 {
+    fields.whole("connections", 1, MOST_CONNECTIONS).map_or(CONNECTIONS, Spanned::into_inner)
 }
 
 fn arrivals(fields: &Fields<'_, '_>) -> bool {

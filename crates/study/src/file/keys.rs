@@ -19,9 +19,21 @@ impl KeyTable {
 }
 
 /// All tables.
-pub const KEY_TABLES: [&KeyTable; 13] = [
-    &STUDY, &DATASET, &SERVICE, &CONTENDER, &NEED, &COLLECTOR, &PROBE, &VOLATILE, &SCENARIO, &REQUEST,
-    &SWEEP, &CLAIM, &GENERATOR,
+pub const KEY_TABLES: [&KeyTable; 14] = [
+    &STUDY,
+    &DATASET,
+    &SERVICE,
+    &CONTENDER,
+    &NEED,
+    &COLLECTOR,
+    &PROBE,
+    &REQUESTS_FROM,
+    &VOLATILE,
+    &SCENARIO,
+    &REQUEST,
+    &SWEEP,
+    &CLAIM,
+    &GENERATOR,
 ];
 
 pub(super) const STUDY: KeyTable = KeyTable {
@@ -70,6 +82,11 @@ pub(super) const SERVICE: KeyTable = KeyTable {
             "ready",
             "A command that succeeds once the service is ready. The service is up when it accepts a connection \
              and this command succeeds.",
+        ),
+        (
+            "reset",
+            "A command that brings its data back to the same state. deadheat runs it before each epoch, while the \
+             service is up and no contender is.",
         ),
         ("stop", "A command that ends it."),
         (
@@ -140,10 +157,15 @@ pub(super) const COLLECTOR: KeyTable = KeyTable {
 pub(super) const PROBE: KeyTable = KeyTable {
     name: "[[probe]]",
     keys: &[
-        ("name", "The probe's name. Default: its path. Required with `paths_from`."),
+        ("name", "The probe's name. Default: its path. Required with `paths_from` and `requests_from`."),
         ("method", "The request method. Default: `GET`."),
         ("path", "The path to request, with its query. Required, or"),
-        ("paths_from", "a file with one path on each line, at most 20,000."),
+        ("paths_from", "a file with one path on each line, at most 20,000; or"),
+        (
+            "requests_from",
+            "[recorded requests](#your-own-traffic): an access log or a HAR file, or a table that says how to read \
+             it.",
+        ),
         ("request_headers", "Headers of the request."),
         ("request_body", "Body of the request."),
         (
@@ -159,6 +181,42 @@ pub(super) const PROBE: KeyTable = KeyTable {
         ("body_file", "the file that contains it."),
         ("agree", "`false`: contenders need not agree in the body."),
         ("under_load", "`false`: use this probe only to check parity."),
+    ],
+};
+
+pub(super) const REQUESTS_FROM: KeyTable = KeyTable {
+    name: "`requests_from`",
+    keys: &[
+        ("file", "The access log or HAR file. Required."),
+        (
+            "format",
+            "`\"combined\"` (nginx, Apache), `\"json\"` (an object on each line), `\"pattern\"` or `\"har\"`. \
+             Default: deadheat recognises all but `\"json\"`, which it takes if there are `fields`.",
+        ),
+        (
+            "fields",
+            "For JSON: the names of `request` (or `method`, `path` and `query`), `status`, `time`, `host` and \
+             `body`, such as `{ path = \"req.url\" }`. Default: usual names.",
+        ),
+        (
+            "pattern",
+            "For lines of another format: a regular expression with those names as groups, such as `(?<path>\\S+)`.",
+        ),
+        ("time_format", "How times are written, as for `strptime`. Default: the usual ways."),
+        (
+            "allow_methods",
+            "Methods that change data and that deadheat may send: `[\"POST\"]`. It always sends `GET`, `HEAD` and \
+             `OPTIONS`.",
+        ),
+        (
+            "statuses",
+            "Send only requests that were answered with one of these: `\"200-399,404\"`. Default: `\"200-399\"`.",
+        ),
+        (
+            "host",
+            "Send only requests to this host. Default: all; of a HAR file, those to the host of its first request.",
+        ),
+        ("credentials", "`true`: also send the cookies and the authorization that a HAR file contains."),
     ],
 };
 
@@ -189,6 +247,12 @@ pub(super) const SCENARIO: KeyTable = KeyTable {
             "Popularity of the paths: the k-th path is requested in proportion to 1/k to the power of this \
              number.",
         ),
+        (
+            "order",
+            "With one probe that has `requests_from`: `\"sequential\"`, `\"random\"` (each as often as it was \
+             recorded) or `\"timing\"` (when it was recorded, whatever the answers do). Default: `\"sequential\"`.",
+        ),
+        ("speed", "With `order = \"timing\"`: how many times as fast as recorded. Default: 1."),
         (
             "warm_up",
             "`false`: measure the contender's first seconds instead of warming it up: 10 s, or `--measure`. Their \

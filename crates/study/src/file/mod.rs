@@ -15,6 +15,7 @@ mod model;
 mod objective;
 mod parts;
 mod placeholder;
+mod replay;
 mod scenario_reader;
 mod services;
 mod traffic;
@@ -31,6 +32,7 @@ pub use model::{
     Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Scenario, Service, Study, Sweep,
 };
 pub use objective::objective;
+pub(crate) use parts::default_name;
 pub use values::{is_token, path_problem};
 pub use words::{nearest, one_of, shown};
 
@@ -80,6 +82,8 @@ fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &StudyReader<'
     let dataset = top.table("dataset", &keys::DATASET).map(|fields| parts::dataset(&fields));
     top.some_tables("contender", "command = \"node server.mjs\"");
     top.some_tables("probe", "path = \"/\"");
+    let probes: Vec<Probe> = top.tables("probe", &keys::PROBE).iter().map(contract::probe).collect();
+    let scenarios = top.tables("scenario", &keys::SCENARIO);
     Study {
         name: parts::study_name(&top),
         source: deadheat_record::Source::Study(reading.folder().to_owned()),
@@ -89,8 +93,8 @@ fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &StudyReader<'
         dataset,
         services: top.tables("service", &keys::SERVICE).iter().map(parts::service).collect(),
         contenders: top.tables("contender", &keys::CONTENDER).iter().map(parts::contender).collect(),
-        probes: top.tables("probe", &keys::PROBE).iter().map(contract::probe).collect(),
-        scenarios: top.tables("scenario", &keys::SCENARIO).iter().map(contract::scenario).collect(),
+        scenarios: scenarios.iter().map(|fields| contract::scenario(fields, &probes)).collect(),
+        probes,
         claims: top.tables("claim", &keys::CLAIM).iter().map(contract::claim).collect(),
         generators: top.tables("generator", &keys::GENERATOR).iter().map(generator::generator).collect(),
     }

@@ -63,6 +63,8 @@ pub struct Service {
     pub listen: Spanned<record::Listen>,
     /// A shell command that succeeds once it is ready.
     pub ready: Option<Spanned<String>>,
+    /// A shell command that brings its data back to the same state before each epoch.
+    pub reset: Option<Spanned<String>>,
     /// How to stop it.
     pub ending: record::Ending,
 }
@@ -92,6 +94,8 @@ pub struct Contender {
     pub collector: Option<Collector>,
     /// Whether the contender cannot use TLS. If so, it is left out of scenarios over TLS.
     pub plain_http_only: bool,
+    /// The revision that it was checked out from, in a race of two revisions. No study file says this.
+    pub revision: Option<record::Revision>,
     /// Names of services that must be ready first.
     pub services: Vec<Spanned<String>>,
     /// Where it listens.
@@ -132,6 +136,25 @@ pub struct Probe {
     pub name: Spanned<String>,
     /// The whole contract, under the same name.
     pub contract: record::Probe,
+    /// Whether it has `requests_from`. If the file cannot be used, the contract has no log.
+    pub from_log: bool,
+    /// What of the recorded requests is not sent, in words; none if everything is.
+    pub left_out: Option<String>,
+}
+
+/// The recorded requests of a probe, and what follows from them.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RecordedProbe {
+    /// The method of the first request.
+    pub(super) method: String,
+    /// The path of the first request.
+    pub(super) path: String,
+    /// The statuses that answers may have, if the probe does not say.
+    pub(super) status: record::StatusRule,
+    /// What is not sent, in words; none if everything is.
+    pub(super) left_out: Option<String>,
+    /// The file.
+    pub(super) log: record::RequestLog,
 }
 
 /// One load.

@@ -60,6 +60,7 @@ pub(super) fn service(fields: &Fields<'_, '_>) -> Service {
         env: env(fields),
         listen: values::listen(fields),
         ready: fields.text("ready"),
+        reset: fields.text("reset"),
         ending: ending(fields),
     }
 }
@@ -86,6 +87,7 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         artefacts: artefacts(fields),
         collector: collector(fields),
         plain_http_only: fields.flag("tls").is_some_and(|tls| !tls.into_inner()),
+        revision: None,
         listen: values::listen(fields),
     }
 }

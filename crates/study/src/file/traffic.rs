@@ -3,7 +3,7 @@
 use std::fs;
 
 use deadheat_load::Rate;
-use deadheat_record::Traffic;
+use deadheat_record::{Replay, Traffic};
 use toml::Spanned;
 
 use super::complaint::Complaint;
@@ -57,8 +57,8 @@ fn stages(fields: &Fields<'_, '_>, text: &Spanned<String>) -> Option<Written> {
     Some(Written::Stages(rate.mean_over(duration), text.get_ref().clone()))
 }
 
-/// Reads `zipf`, `warm_up` and `tls` of a scenario whose rate has these stages.
-pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffic {
+/// Reads `zipf`, `warm_up` and `tls` of a scenario whose rate has these stages, and whose recorded requests have this order.
+pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>, replay: Option<Replay>) -> Traffic {
     let zipf = fields.number("zipf");
     if let Some(zipf) = zipf.as_ref().filter(|zipf| !(0.0..=STEEPEST).contains(zipf.get_ref())) {
         let title = format!("`zipf` of [[scenario]] must be from 0 (all alike) to {STEEPEST}");
@@ -66,7 +66,9 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
         fields.complain(complaint.help("popularity of pages and files is often near 1: zipf = 1.0"));
     }
     let cold = fields.flag("warm_up").is_some_and(|warm_up| !warm_up.into_inner());
-    if let (true, Some(key)) = (cold, ["rate", "slo"].into_iter().find(|key| fields.get(key).is_some())) {
+    let timed = matches!(replay, Some(Replay::Timing { .. })).then_some("order");
+    let rated = ["rate", "slo"].into_iter().find(|key| fields.get(key).is_some()).or(timed);
+    if let (true, Some(key)) = (cold, rated) {
         let title = format!(
             "`warm_up = false` asks how fast a contender is at first, at its full rate: `{key}` cannot be combined with it"
         );
@@ -80,7 +82,7 @@ pub(super) fn traffic(fields: &Fields<'_, '_>, stages: Option<String>) -> Traffi
         let complaint = Complaint::new(fields.key_span("tls"), title, "this has no effect");
         fields.complain(complaint.help("keep one of the two"));
     }
-    Traffic { zipf: zipf.map(Spanned::into_inner), stages, cold, tls }
+    Traffic { zipf: zipf.map(Spanned::into_inner), stages, cold, replay, tls }
 }
 
 /// Reads the file named by `paths_from`: one path per line. Skips empty lines and lines that begin with `#`.

@@ -16,12 +16,14 @@ use crate::values::Header;
 /// Commands of the command line and their request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AdHoc {
-    /// At least two shell commands.
+    /// Shell commands; at least two, or one in a race of revisions.
     pub commands: Vec<String>,
     /// One per command, or empty.
     pub names: Vec<String>,
     /// Whether the URL is https.
     pub tls: bool,
+    /// A shell command that runs once for each command before the race.
+    pub build: Option<String>,
     /// Path and query of the URL.
     pub path: String,
     /// Request method.
@@ -60,8 +62,10 @@ const NAME_LENGTH: usize = 40;
 /// The body's file cannot be read, or two contenders have the same name.
 pub fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageError> {
     let names = if ad_hoc.names.is_empty() { derived(&ad_hoc.commands) } else { given(&ad_hoc.names)? };
-    let contenders =
-        names.into_iter().zip(&ad_hoc.commands).map(|(name, command)| contender(name, command, folder));
+    let contenders = names
+        .into_iter()
+        .zip(&ad_hoc.commands)
+        .map(|(name, command)| contender(name, command, ad_hoc.build.clone().map(typed), folder));
     Ok(Study {
         name: record::Plan::AD_HOC.into(),
         source: Source::AdHoc,
@@ -82,7 +86,7 @@ fn typed<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
 }
 
-fn contender(name: String, command: &str, folder: &Path) -> Contender {
+fn contender(name: String, command: &str, build: Option<Spanned<String>>, folder: &Path) -> Contender {
     Contender {
         name: typed(name),
         command: typed(command.to_owned()),
@@ -94,7 +98,8 @@ fn contender(name: String, command: &str, folder: &Path) -> Contender {
         artefacts: Vec::new(),
         collector: None,
         plain_http_only: false,
-        build: None,
+        build,
+        revision: None,
         services: Vec::new(),
         listen: typed(Listen::FreePort),
     }
@@ -123,6 +128,7 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         method: ad_hoc.method.clone(),
         path: ad_hoc.path.clone(),
         paths: Vec::new(),
+        log: None,
         request_headers: headers.collect(),
         request_body: body(ad_hoc, folder)?,
         status: StatusRule::Success,
@@ -137,7 +143,7 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         },
         under_load: true,
     };
-    Ok(Probe { name: typed(PROBE_NAME.into()), contract })
+    Ok(Probe { name: typed(PROBE_NAME.into()), contract, from_log: false, left_out: None })
 }
 
 fn body(ad_hoc: &AdHoc, folder: &Path) -> Result<String, UsageError> {

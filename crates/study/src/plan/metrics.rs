@@ -46,7 +46,7 @@ pub(super) fn metrics(
 }
 
 /// An error if the rate is too low to ever compare a metric: a percentile needs requests beyond it.
-pub(super) fn in_reach(
+pub(crate) fn in_reach(
     scenario: &str,
     shape: &Experiment,
     metrics: &[Metric],

@@ -13,7 +13,10 @@ mod sweep;
 mod topology;
 
 pub use ad_hoc::{AdHoc, study_of};
+pub(crate) use metrics::in_reach;
+pub(crate) use paths::mark;
 pub use paths::{Places, record_path};
+pub(crate) use profiles::QUICK;
 pub use profiles::{Profile, ROOM};
-pub use resolve::{Purpose, Resolved, Setting, fresh_seed, resolve};
+pub use resolve::{LEFT_OUT, Purpose, Resolved, Setting, fresh_seed, resolve};
 pub use topology::{Topology, is_narrowed};

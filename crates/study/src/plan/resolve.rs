@@ -8,7 +8,8 @@ use std::time::Duration;
 use deadheat_load::Rate;
 use deadheat_record as record;
 use deadheat_record::{
-    Experiment, Finding, Limits, Method, Metric, Plan, ScenarioPlan, Share, Slices, Source, Traffic, Typed,
+    Experiment, Finding, Limits, Method, Metric, Plan, Replay, ScenarioPlan, Share, Slices, Source, Traffic,
+    Typed,
 };
 use toml::Spanned;
 
@@ -18,12 +19,14 @@ use super::profiles::{Profile, QUICK};
 use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
-use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError, WhyWord};
+use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError, WhyWord, YesNo};
 use crate::file::{self, Contender, Study, nearest, one_of, shown};
 use crate::prepare::Skipped;
 
 /// The name of the scenario in a study without scenarios.
 pub(super) const STEADY: &str = "steady";
+/// The name of the contender that is the baseline once more.
+const CONTROL: &str = "control";
 const ALPHA: f64 = 0.025;
 const MARGIN: f64 = 0.03;
 const READY: Duration = Duration::from_nanos(Method::READY_NS);
@@ -32,6 +35,9 @@ const WAKE: Duration = Duration::from_millis(300);
 /// The default duration of a measurement of a contender's first seconds.
 const FIRST: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_nanos(Method::TIMEOUT_NS);
+
+/// The code of the finding that recorded requests are not sent.
+pub const LEFT_OUT: &str = "requests-left-out";
 
 /// The purpose of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +59,8 @@ pub struct Setting {
     pub seed: u64,
     /// The default of `--cpu-latency`: the longest wake-up time of idle processors, in microseconds.
     pub cpu_latency_us: Option<u32>,
+    /// Whether this is a job of continuous integration: there, races of revisions have a control by default.
+    pub in_ci: bool,
 }
 
 /// The plan and its findings.
@@ -90,8 +98,17 @@ pub fn resolve(
     };
     let cores = setting.topology.spread(&pinning.server_cpus);
     let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
-    let method = method(choices, &contenders, &left_out, &scenarios, setting)?;
+    let controlled = match choices.method.control {
+        _ if purpose == Purpose::Check => false,
+        Some(typed) => typed == YesNo::Yes,
+        None => setting.in_ci && contenders.iter().any(|one| one.revision.is_some()),
+    };
+    let method = method(choices, &contenders, &left_out, &scenarios, controlled, setting)?;
     findings.extend(left_out.iter().map(|skipped| skipped.finding()));
+    findings.extend(study.probes.iter().filter_map(|probe| {
+        let remedy = "deadheat sends what is safe and was answered; see allow_methods, statuses and host";
+        Some(Finding::warn(LEFT_OUT, probe.left_out.clone()?, remedy))
+    }));
     findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
     let work = setting.places.work(study);
     let plan = Plan {
@@ -102,7 +119,7 @@ pub fn resolve(
         work,
         services: services(study, &contenders),
         skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
-        contenders: contenders.into_iter().map(planned).collect(),
+        contenders: with_control(contenders.into_iter().map(planned).collect(), &method.baseline, controlled),
         probes: study.probes.iter().map(|probe| probe.contract.clone()).collect(),
         scenarios,
         method,
@@ -173,6 +190,27 @@ fn contenders<'s>(
     Err(UsageError::new(problem, remedy))
 }
 
+/// Adds the baseline once more as the control, in a race that has one.
+fn with_control(
+    mut planned: Vec<record::Contender>,
+    baseline: &str,
+    controlled: bool,
+) -> Vec<record::Contender> {
+    let name = unused(CONTROL, &planned);
+    let baseline = planned.iter().find(|one| one.name == baseline).filter(|_| controlled);
+    if let Some(control) = baseline.map(|one| record::Contender { name, control: true, ..one.clone() }) {
+        planned.push(control);
+    }
+    planned
+}
+
+/// The first of `name`, `name-2`, `name-3`, ... that no contender has.
+fn unused(name: &str, contenders: &[record::Contender]) -> String {
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
+    let mut free = names.filter(|name| contenders.iter().all(|one| one.name != *name));
+    free.next().unwrap_or_else(|| name.to_owned())
+}
+
 fn planned(contender: &Contender) -> record::Contender {
     record::Contender {
         name: contender.name.get_ref().clone(),
@@ -189,6 +227,8 @@ fn planned(contender: &Contender) -> record::Contender {
             .collector
             .as_ref()
             .map(|one| record::Collector { kind: one.kind, env: plain(&one.env) }),
+        revision: contender.revision.clone(),
+        control: false,
     }
 }
 
@@ -203,6 +243,7 @@ fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
         env: plain(&service.env),
         listen: service.listen.get_ref().clone(),
         ready: service.ready.as_ref().map(|command| command.get_ref().clone()),
+        reset: service.reset.as_ref().map(|command| command.get_ref().clone()),
         ending: service.ending.clone(),
     };
     study.services.iter().filter(|service| used(service.name.get_ref())).map(service).collect()
@@ -270,6 +311,9 @@ fn scenario(
     let mut traffic = asked.traffic.clone();
     traffic.stages.take_if(|_| load.rate.is_some() || !is_as_asked);
     traffic.cold &= is_as_asked;
+    traffic
+        .replay
+        .take_if(|replay| matches!(replay, Replay::Timing { .. }) && (load.rate.is_some() || !is_as_asked));
     let profile = method.profile.map_or(&QUICK, Profile::of);
     let slices = match staged(&traffic) {
         // A contender's first seconds are measured in one slice.
@@ -314,6 +358,7 @@ fn method(
     contenders: &[&Contender],
     left_out: &[&Skipped],
     scenarios: &[ScenarioPlan],
+    controlled: bool,
     setting: &Setting,
 ) -> Result<Method, UsageError> {
     let MethodChoices {
@@ -339,13 +384,13 @@ fn method(
     let looks = epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range));
     let longer_warmup = warmup.unwrap_or_default().saturating_sub(profile.warmup.1);
     let loaded = Duration::from_nanos(longest_ns).saturating_add(longer_warmup);
-    let usual_budget = profile.budget_for(contenders.len(), loaded, &looks);
+    let usual_budget = profile.budget_for(contenders.len() + usize::from(controlled), loaded, &looks);
     Ok(Method {
         profile: profile.name.into(),
         seed: typed_seed.unwrap_or(setting.seed),
         metric,
         baseline: baseline(given, contenders, left_out)?,
-        all_pairs: contenders.len() > 2 && given.is_none(),
+        all_pairs: contenders.len() > 2 && given.is_none() && !controlled,
         alpha: alpha.unwrap_or(ALPHA),
         margin: margin.unwrap_or(MARGIN),
         looks,
@@ -361,15 +406,16 @@ fn method(
         cpu_latency_us: choices.machine.cpu_latency.map_or(setting.cpu_latency_us, |typed| typed.0),
         budget_ns: budget.or(usual_budget).map(nanos),
         collectors_ns: nanos(collectors.unwrap_or(profile.collectors)),
-        why: when_to_profile(*why),
+        why: when_to_profile(*why, contenders),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
         timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),
     })
 }
 
-/// When contenders are profiled. This is the only place that decides the default.
-fn when_to_profile(typed: Option<WhyWord>) -> record::Why {
+/// When contenders are profiled. This is the only place that decides the default: never, but in a race of revisions if one is slower.
+fn when_to_profile(typed: Option<WhyWord>, contenders: &[&Contender]) -> record::Why {
     match typed {
+        None if contenders.iter().any(|one| one.revision.is_some()) => record::Why::Slower,
         None | Some(WhyWord::Never) => record::Why::Never,
         Some(WhyWord::Slower) => record::Why::Slower,
         Some(WhyWord::Always) => record::Why::Always,

@@ -61,6 +61,7 @@ fn setting() -> Setting {
         places,
         seed: 42,
         cpu_latency_us: Some(0),
+        in_ci: false,
     }
 }
 
@@ -177,6 +178,8 @@ fn what_was_typed_comes_first() {
         warmup: Some(Duration::from_secs(3)),
         measure: Some(Duration::from_secs(8)),
         collectors: None,
+        why: None,
+        control: None,
         hit_rate: Some(0.9),
     };
     let mut choices = Choices { method, ..Choices::default() };
@@ -426,4 +429,71 @@ fn a_scenario_is_over_tls_and_a_contender_may_have_none() {
     let over_tls: Vec<bool> = plan.scenarios.iter().map(|one| one.traffic.tls).collect();
     let plain: Vec<bool> = plan.contenders.iter().map(|one| one.plain_http_only).collect();
     assert_eq!((over_tls, plain), (vec![false, true], vec![false, false, true]));
+}
+
+#[test]
+fn the_control_is_the_baseline_once_more() {
+    let mut choices = Choices::default();
+    let names = |plan: &Plan| plan.contenders.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+    let without = resolved(&choices).unwrap();
+    choices.method.control = Some(YesNo::Yes);
+    let plan = resolved(&choices).unwrap();
+    let control = plan.control().unwrap();
+    assert_eq!(control.name, "control");
+    assert_eq!(control.command, plan.contenders[0].command);
+    assert_eq!(names(&plan)[..names(&without).len()], names(&without));
+    assert!(!plan.method.all_pairs, "each contender is compared with the baseline");
+    let checked = resolve(&study(), &[], &choices, Purpose::Check, &setting()).unwrap().plan;
+    assert!(checked.control().is_none(), "a check measures nothing");
+
+    let mut study = study();
+    study.contenders[1].name = toml::Spanned::new(0..0, "control".into());
+    let plan = resolve(&study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+    assert_eq!(plan.control().unwrap().name, "control-2");
+}
+
+#[test]
+fn a_race_of_revisions_has_a_control_in_continuous_integration() {
+    let mut study = study();
+    let has_control = |study: &Study, in_ci: bool, typed: Option<YesNo>| {
+        let mut choices = Choices::default();
+        choices.method.control = typed;
+        let setting = Setting { in_ci, ..setting() };
+        resolve(study, &[], &choices, Purpose::Race, &setting).unwrap().plan.control().is_some()
+    };
+    assert!(!has_control(&study, true, None), "not a race of revisions");
+    study.contenders[0].revision = Some(revision());
+    assert!(has_control(&study, true, None));
+    assert!(!has_control(&study, false, None));
+    assert!(!has_control(&study, true, Some(YesNo::No)));
+}
+
+#[test]
+fn a_race_of_revisions_is_profiled_if_one_is_slower() {
+    let mut study = study();
+    let why = |study: &Study, typed: Option<WhyWord>| {
+        let mut choices = Choices::default();
+        choices.method.why = typed;
+        resolve(study, &[], &choices, Purpose::Race, &setting()).unwrap().plan.method.why
+    };
+    assert_eq!(why(&study, None), record::Why::Never);
+    assert_eq!(why(&study, Some(WhyWord::Slower)), record::Why::Slower);
+    study.contenders[0].revision = Some(revision());
+    assert_eq!(why(&study, None), record::Why::Slower);
+    assert_eq!(why(&study, Some(WhyWord::Always)), record::Why::Always);
+    assert_eq!(why(&study, Some(WhyWord::Never)), record::Why::Never);
+}
+
+fn revision() -> record::Revision {
+    record::Revision {
+        name: "main".into(),
+        commit: "0".into(),
+        subject: "first".into(),
+        uncommitted: false,
+        repository: "/r".into(),
+        checkout: "/c".into(),
+        folder: "/c/tree".into(),
+        contender: "a".into(),
+        build: None,
+    }
 }

@@ -1,37 +1,67 @@
-//! Runs the build command of each contender, once before the race. A failed build stops the race before it begins.
+//! Runs the build command of each contender, once before the race. A failed build stops the race before it begins. In a race of revisions it only
+//! excludes the contender, because revisions that do not build are not the user's mistake.
 
-use deadheat_record::Plan;
+use deadheat_host::command::{self, Ran, ShellCommand, values_of};
+use deadheat_host::process::StartError;
+use deadheat_record::{Contender, Plan};
 
 use super::{PrepareError, Progress};
-use crate::file::{Contender, Study};
-use deadheat_host::command::{self, ShellCommand};
+use crate::file::Study;
 
-pub(super) fn all(study: &Study, plan: &Plan, progress: Progress<'_>) -> Result<(), PrepareError> {
-    let raced =
-        |contender: &&Contender| plan.contenders.iter().any(|raced| raced.name == *contender.name.get_ref());
-    study.contenders.iter().filter(raced).try_for_each(|contender| build(contender, plan, progress))
+/// Runs a build under this name to its end, or to the limit of its time.
+type RunBuild<'r> = &'r dyn Fn(&str, &ShellCommand) -> Result<Ran, StartError>;
+
+pub(super) fn all(
+    study: &Study,
+    plan: &Plan,
+    run: RunBuild<'_>,
+    progress: Progress<'_>,
+) -> Result<Vec<(String, PrepareError)>, PrepareError> {
+    let mut unbuilt = Vec::new();
+    for planned in &plan.contenders {
+        let contender = study.contenders.iter().find(|one| *one.name.get_ref() == planned.name);
+        let Some(command) = contender.and_then(|one| one.build.as_ref()) else { continue };
+        progress(&format!("building {} ...", planned.name));
+        match build(command.get_ref(), planned, plan, run) {
+            Ok(()) => {}
+            Err(error @ PrepareError::Failed { .. }) if planned.revision.is_some() => {
+                unbuilt.push((planned.name.clone(), error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(unbuilt)
 }
 
-fn build(contender: &Contender, plan: &Plan, progress: Progress<'_>) -> Result<(), PrepareError> {
-    let Some(command) = &contender.build else { return Ok(()) };
-    let name = contender.name.get_ref();
-    progress(&format!("building {name} ..."));
+fn build(command: &str, planned: &Contender, plan: &Plan, run: RunBuild<'_>) -> Result<(), PrepareError> {
+    let name = &planned.name;
     let log = plan.work.join("logs").join(command::log_name("build", name));
-    let env = contender.env.iter().map(|(name, value)| (name, value.get_ref()));
-    let order = ShellCommand::new(command.get_ref(), &contender.folder, env, &command::values(plan), log);
-    let ended = match order.run() {
-        Ok(status) if status.success() => return Ok(()),
-        Ok(status) => command::ended(status),
+    let values = values_of(planned, &command::values(plan));
+    let order = ShellCommand::new(command, &planned.folder, &planned.env, &values, log);
+    let ended = match run(name, &order) {
+        Ok(Ran::Ended(status)) if status.success() => return Ok(()),
+        Ok(Ran::Ended(status)) => command::ended(status),
+        Ok(Ran::TooLong(limit)) => {
+            format!(
+                "ran for over {} s, so deadheat ended it; --build-timeout sets the limit",
+                limit.as_secs_f64()
+            )
+        }
+        Ok(Ran::Interrupted) => return Err(PrepareError::Interrupted),
         Err(error) => format!("could not be run: {error}"),
+    };
+    let remedy = match &planned.revision {
+        Some(revision) => format!("check out {} and run it there to see more", revision.name),
+        None => format!(
+            "run it in {} to see more, or race without this contender: --only with the others' names",
+            planned.folder.display()
+        ),
     };
     Err(PrepareError::Failed {
         what: format!("the build of {name}"),
         command: order.shown(),
         ended,
         tail: order.tail(),
-        remedy: format!(
-            "run it in {} to see more, or race without this contender: --only with the others' names",
-            contender.folder.display()
-        ),
+        remedy,
     })
 }

@@ -3,18 +3,24 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use deadheat_record::Plan;
 use sha2::{Digest, Sha256};
 
-use super::{PrepareError, Progress};
+use super::{PrepareError, Progress, RunCommand};
 use crate::file::{Dataset, Study};
-use deadheat_host::command::{self, ShellCommand};
+use deadheat_host::command::{self, Ran, ShellCommand};
 
 /// Files that SQLite leaves next to a database. Stale ones would damage a new database.
 const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-pub(super) fn make(study: &Study, plan: &Plan, progress: Progress<'_>) -> Result<(), PrepareError> {
+pub(super) fn make(
+    study: &Study,
+    plan: &Plan,
+    runs: RunCommand<'_>,
+    progress: Progress<'_>,
+) -> Result<(), PrepareError> {
     let (Some(dataset), Some(output)) = (&study.dataset, &plan.dataset) else { return Ok(()) };
     let key = key(dataset)?;
     let key_file = with_suffix(output, ".key");
@@ -26,7 +32,7 @@ pub(super) fn make(study: &Study, plan: &Plan, progress: Progress<'_>) -> Result
     let fresh = fresh_name(output);
     fs::create_dir_all(output.parent().unwrap_or(&plan.work)).map_err(work)?;
     remove_with_side_files(&fresh).map_err(work)?;
-    run(study, dataset, plan, &fresh)?;
+    run(study, dataset, plan, &fresh, runs)?;
     remove(&key_file).map_err(work)?;
     remove_with_side_files(output).map_err(work)?;
     fs::rename(&fresh, output).map_err(work)?;
@@ -34,10 +40,16 @@ pub(super) fn make(study: &Study, plan: &Plan, progress: Progress<'_>) -> Result
     fs::write(&fresh_key, key).and_then(|()| fs::rename(&fresh_key, &key_file)).map_err(work)
 }
 
-fn run(study: &Study, dataset: &Dataset, plan: &Plan, fresh: &Path) -> Result<(), PrepareError> {
+fn run(
+    study: &Study,
+    dataset: &Dataset,
+    plan: &Plan,
+    fresh: &Path,
+    runs: RunCommand<'_>,
+) -> Result<(), PrepareError> {
     let mut values = command::values(plan);
     values.remove("dataset");
-    values.insert("output", fresh.display().to_string());
+    values.insert("output".into(), fresh.display().to_string());
     let log = plan.work.join("logs/dataset.log");
     let order = ShellCommand::new(dataset.command.get_ref(), &study.folder, [], &values, log);
     let failed = |ended: String, remedy: String| PrepareError::Failed {
@@ -53,9 +65,14 @@ fn run(study: &Study, dataset: &Dataset, plan: &Plan, fresh: &Path) -> Result<()
             study.folder.join("study.toml").display()
         )
     };
-    match order.run() {
+    // Data may take as long as it takes.
+    match runs("the dataset", &order, Duration::MAX) {
         Err(error) => Err(failed(format!("could not be run: {error}"), again())),
-        Ok(status) if !status.success() => {
+        Ok(Ran::Interrupted) => {
+            let _ = remove_with_side_files(fresh);
+            Err(PrepareError::Interrupted)
+        }
+        Ok(Ran::Ended(status)) if !status.success() => {
             let _ = remove_with_side_files(fresh);
             Err(failed(command::ended(status), again()))
         }

@@ -13,7 +13,10 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use deadheat_host::command::{Ran, ShellCommand};
+use deadheat_host::process::StartError;
 use deadheat_record::{Finding, Plan};
 use thiserror::Error;
 
@@ -25,9 +28,18 @@ pub use version::Changed;
 /// Receives a line for each step of the preparation.
 pub type Progress<'p> = &'p mut dyn FnMut(&str);
 
+/// Runs a command under this name to its end, at most for this time.
+pub type RunCommand<'r> = &'r dyn Fn(&str, &ShellCommand, Duration) -> Result<Ran, StartError>;
+
+/// The longest time that a build may take, unless the user sets another.
+pub const BUILD_LIMIT: Duration = Duration::from_secs(15 * 60);
+
 /// Why contenders cannot start.
 #[derive(Debug, Error)]
 pub enum PrepareError {
+    /// The user interrupted a command.
+    #[error("interrupted; nothing was measured yet")]
+    Interrupted,
     /// The work folder cannot be created or written to.
     #[error("cannot use the work folder {}: {source}\n  make it writable, or move the study to where you can write", path.display())]
     Work {
@@ -63,16 +75,38 @@ pub enum PrepareError {
     },
 }
 
+/// What the preparation found.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// Complaints about versions.
+    pub findings: Vec<Finding>,
+    /// Contenders of a revision that could not be built: their name, and why.
+    pub unbuilt: Vec<(String, PrepareError)>,
+}
+
 /// Creates the work folder and the dataset, runs the builds, and adds the versions to the plan.
 ///
 /// # Errors
-/// The work folder, the dataset or a build cannot be made. An unknown version is only a finding.
-pub fn prepare(study: &Study, plan: &mut Plan, progress: Progress<'_>) -> Result<Vec<Finding>, PrepareError> {
+/// The work folder, the dataset or a build of the study itself cannot be made. An unknown version is only a finding.
+pub fn prepare(
+    study: &Study,
+    plan: &mut Plan,
+    run: RunCommand<'_>,
+    build_limit: Duration,
+    progress: Progress<'_>,
+) -> Result<Prepared, PrepareError> {
     make_work(&plan.work)?;
-    dataset::make(study, plan, progress)?;
-    build::all(study, plan, progress)?;
+    dataset::make(study, plan, run, progress)?;
+    let run = |name: &str, command: &ShellCommand| run(name, command, build_limit);
+    let unbuilt = build::all(study, plan, &run, progress)?;
     artefact::all(study, plan);
-    Ok(version::all(study, plan))
+    let findings = version::all(study, plan);
+    let baseline = plan.contenders.iter().find(|one| one.name == plan.method.baseline);
+    let same = baseline.map(|one| (one.version.clone(), one.artefact_bytes)).unwrap_or_default();
+    for control in plan.contenders.iter_mut().filter(|one| one.control) {
+        (control.version, control.artefact_bytes) = same.clone();
+    }
+    Ok(Prepared { findings, unbuilt })
 }
 
 /// Asks again for the versions in the plan and returns those that changed. Skips contenders that are `out`, because they are no longer raced.

@@ -38,7 +38,7 @@ impl Fixture {
     fn plan(&self, study: &Study) -> Plan {
         let places = Places { cache: None, temporary: "/tmp".into(), memory: None, user: 0, process: 1 };
         let topology = Topology::read(Path::new("/nowhere"), &[0, 1]);
-        let setting = Setting { topology, places, seed: 1, cpu_latency_us: None };
+        let setting = Setting { topology, places, seed: 1, cpu_latency_us: None, in_ci: false };
         resolve(study, &[], &Choices::default(), Purpose::Check, &setting).unwrap().plan
     }
 
@@ -47,9 +47,13 @@ impl Fixture {
         let study = self.study();
         let mut plan = self.plan(&study);
         let mut lines = Vec::new();
-        let findings = prepare(&study, &mut plan, &mut |line| lines.push(line.to_owned()));
-        findings
-            .map(|findings| (lines, plan, findings))
+        let run: RunCommand<'_> = &|name, command, _| match command.run() {
+            Ok(status) => Ok(Ran::Ended(status)),
+            Err(error) => Err(StartError::Spawn { name: name.into(), reason: error.to_string() }),
+        };
+        let prepared = prepare(&study, &mut plan, run, BUILD_LIMIT, &mut |line| lines.push(line.to_owned()));
+        prepared
+            .map(|prepared| (lines, plan, prepared.findings))
             .map_err(|error| error.to_string().replace(&self.path().display().to_string(), "STUDY"))
     }
 }

@@ -7,7 +7,7 @@ use deadheat_record::{Contender, Finding, Plan};
 
 use super::Progress;
 use crate::file::Study;
-use deadheat_host::command::{self, ShellCommand};
+use deadheat_host::command::{self, ShellCommand, values_of};
 
 /// deadheat stops a version command that takes longer than this.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
 /// as a change.
 pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Progress<'_>) -> Vec<Changed> {
     let mut changed = Vec::new();
-    for planned in plan.contenders.iter().filter(|one| !out.contains(&one.name)) {
+    for planned in plan.contenders.iter().filter(|one| !out.contains(&one.name) && one.revision.is_none()) {
         let (name, Some(then)) = (&planned.name, &planned.version) else { continue };
         match again(study, planned, plan) {
             Ok(now) if now == *then => {}
@@ -84,7 +84,13 @@ pub(super) fn ask(
     limit: Duration,
 ) -> Result<String, String> {
     let log = plan.work.join("logs").join(command::log_name("version", &contender.name));
-    let order = ShellCommand::new(command, &contender.folder, &contender.env, &command::values(plan), log);
+    let order = ShellCommand::new(
+        command,
+        &contender.folder,
+        &contender.env,
+        &values_of(contender, &command::values(plan)),
+        log,
+    );
     match order.run_within(limit) {
         Err(error) => Err(format!("`{}` could not be run: {error}", order.shown())),
         Ok(None) => Err(format!("`{}` took over {} s", order.shown(), limit.as_secs_f64())),

@@ -4,7 +4,7 @@
 //! remedies (the table owns them).
 
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
-use deadheat_stats::{FEWEST_SLOPES, PairJudgement};
+use deadheat_stats::{FEWEST_SLOPES, PairJudgement, Verdict};
 
 use super::generator;
 use super::scene::Scene;
@@ -12,7 +12,7 @@ use crate::average::mean;
 use crate::gates::reading::Reading;
 use crate::gates::table::{self, By};
 use crate::judge::climb;
-use crate::number::{percent, whole};
+use crate::number::{furthest, percent, whole};
 use crate::report::ContenderResult;
 use crate::series::{self, Contest};
 
@@ -46,6 +46,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
         all.map(|reading| reading.about(&result.contender)).collect::<Vec<_>>()
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
+    let of_pairs = of_pairs.chain(control(scene));
     let of_load = generator::of_scenario(scene).into_iter().chain(parity_relaxed(scene));
     of_scenario.into_iter().flatten().chain(of_load).chain(of_contenders).chain(of_pairs).collect()
 }
@@ -332,6 +333,31 @@ fn serial_correlation(scene: &Scene<'_>) -> Option<Reading> {
             .say(By::Race, follow.then_some(Severity::Warn), message)
             .about(name(contest.contender)),
     )
+}
+
+/// The baseline against itself: a difference between the two is one that the race makes by itself.
+fn control(scene: &Scene<'_>) -> Vec<Reading> {
+    let contenders = &scene.record.plan.contenders;
+    let baseline = &scene.record.plan.method.baseline;
+    let is_control = |contest: &Contest| {
+        contenders[contest.contender].control && contenders[contest.baseline].name == *baseline
+    };
+    let of_control = pairs(scene).filter(|(contest, _)| is_control(contest));
+    of_control
+        .filter_map(|(contest, judged)| {
+            let most = furthest(judged.low, judged.high)?;
+            let severity = match judged.verdict {
+                Verdict::Faster | Verdict::Slower if judged.negligible => Some(Severity::Warn),
+                Verdict::Faster | Verdict::Slower => Some(Severity::Invalid),
+                _ => None,
+            };
+            let message = format!("{} at most between {baseline} and itself", percent(most));
+            Some(Reading {
+                metrics: vec![contest.metric],
+                ..table::CONTROL_DIFFERS.say(By::Race, severity, message)
+            })
+        })
+        .collect()
 }
 
 /// Every contest with its judgement.
