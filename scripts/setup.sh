@@ -75,6 +75,7 @@ wanted_packages() {
     has wrk || echo wrk
     has npm || echo nodejs npm
     python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+    python3 -c 'import yaml' 2>/dev/null || echo python3-yaml
     has chromium-headless-shell || echo chromium-headless-shell
     go_is_ready || echo golang-go
 }

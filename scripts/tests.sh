@@ -41,6 +41,7 @@ cargo test --workspace --locked --no-fail-fast --test program || failed+=("the p
 wait "$crates" || failed+=("the crates")
 cat "$said/crates"
 beside=()
+python3 ci/test/run.py || failed+=("the CI kit")
 # Alone, because these watch what else the machine does.
 cargo test --workspace --locked --no-fail-fast --bin deadheat --test gates || failed+=("the gates")
 if [ ${#failed[@]} -gt 0 ]; then

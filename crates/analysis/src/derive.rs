@@ -14,7 +14,7 @@ use deadheat_stats::Progress;
 use crate::error::AnalysisError;
 use crate::gates::race as gates;
 use crate::gates::reading::Reading;
-use crate::judge::{AskError, Judge, Judged};
+use crate::judge::{Judge, Judged};
 use crate::report::{
     Comparison, ContenderResult, ContenderSummary, ParitySummary, Ranked, Ranking, Report, ScenarioResult,
 };
@@ -120,11 +120,7 @@ fn judged(record: &Record, scenario: &ScenarioPlan, judge: &Judge) -> Result<Jud
         // Its own verdicts ended it. Where these rules leave a pair open, an older record gets no last look for that.
         Some(End::Decided) | None => Progress::Interrupted,
     };
-    own.as_ref().unwrap_or(judge).ask(record, name, progress).map_err(|error| match error {
-        AskError::Rules(source) => AnalysisError::Rules(source),
-        AskError::Judge(source) => AnalysisError::Judge { scenario: name.clone(), source },
-        AskError::Histogram(source) => AnalysisError::Histogram { scenario: name.clone(), source },
-    })
+    own.as_ref().unwrap_or(judge).ask(record, name, progress).map_err(|error| AnalysisError::of(name, error))
 }
 
 /// The ranking in one metric. The headline comes later, because it needs the whole scenario.

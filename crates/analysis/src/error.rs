@@ -3,6 +3,8 @@
 use deadheat_record::HistogramError;
 use deadheat_stats::{JudgeError, RulesError};
 
+use crate::judge::AskError;
+
 /// The reason why a record cannot be made into a report.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
@@ -33,4 +35,15 @@ pub enum AnalysisError {
         /// The study of the audit.
         wanted: String,
     },
+}
+
+impl AnalysisError {
+    /// The error of a judge about a scenario.
+    pub(crate) fn of(scenario: &str, error: AskError) -> Self {
+        match error {
+            AskError::Rules(source) => Self::Rules(source),
+            AskError::Judge(source) => Self::Judge { scenario: scenario.into(), source },
+            AskError::Histogram(source) => Self::Histogram { scenario: scenario.into(), source },
+        }
+    }
 }

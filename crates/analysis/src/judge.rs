@@ -3,7 +3,8 @@
 //! Owns the translation between the record's types and those of `stats`. A running race asks it whether to continue, and the report asks it
 //! for the verdicts. Both use the same judge, so they come to the same verdicts. Must not know: any statistics.
 
-use deadheat_record::{HistogramError, Method, Record, VerdictWord};
+use deadheat_record::{End, HistogramError, Method, Record, VerdictWord};
+use deadheat_stats::boundary::spent_by;
 use deadheat_stats::{
     Climb, Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, RulesError, STEADY,
     STEADY_ALPHA, StoppingRules, Verdict, climbs, epoch_log_ratio,
@@ -50,6 +51,18 @@ impl Judge {
     pub fn new(method: &Method) -> Result<Self, RulesError> {
         let rules = StoppingRules::ending_at_the_last(&method.looks, method.alpha, method.margin);
         Ok(Self { referee: Referee::new(rules)? })
+    }
+
+    /// The share of alpha that a scenario's looks have spent so far, 0 to 1; 0 before the first look.
+    ///
+    /// # Errors
+    /// Those of [`Judge::ask`].
+    pub fn spent(&self, record: &Record, scenario: &str) -> Result<f64, AskError> {
+        let ended = matches!(record.end_of(scenario), Some(End::Maximum | End::Budget));
+        let judged = self.ask(record, scenario, Progress::Interrupted)?;
+        let look = judged.judgement.and_then(|judgement| judgement.look);
+        let most = self.referee.rules().max_epochs;
+        Ok(if ended { 1.0 } else { look.map_or(0.0, |look| spent_by(look, most)) })
     }
 
     /// Judges a scenario in the current state of the race.

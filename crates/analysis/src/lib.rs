@@ -5,9 +5,11 @@
 //! how anything is shown. The running race and the later report both use the judge in this crate.
 #![warn(missing_docs)]
 
+mod attempt;
 pub mod audit;
 mod average;
 pub mod compare;
+mod conclusion;
 mod condition;
 mod derive;
 pub mod doctor;
@@ -20,6 +22,8 @@ mod report;
 mod results;
 pub mod series;
 
+pub use attempt::{AlphaLeft, alpha_left};
+pub use conclusion::{Conclusion, ConclusionWord};
 pub use condition::{ConditionPlace, ConditionResult};
 pub use derive::accepting;
 pub use error::AnalysisError;

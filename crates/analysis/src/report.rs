@@ -53,7 +53,7 @@ pub struct Report {
     /// The command that runs the same plan again, ready for a shell.
     #[serde(default)]
     pub reproduce: String,
-    /// The results of the `--fail-if` conditions of this race, in the order given; always empty for `deadheat report`.
+    /// The results of the conditions of `--fail-if`, in the order given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ConditionResult>,
     /// Everything planned and observed, raw.
@@ -555,6 +555,17 @@ impl Report {
     pub fn baseline(&self, scenario: &str) -> Option<&str> {
         let (one, _) = series::pairs(&self.record, scenario).into_iter().next()?;
         self.record.plan.contenders.get(one).map(|one| one.name.as_str())
+    }
+
+    /// Returns the comparisons of a scenario that conditions and conclusions are about: each contender with the baseline. A difference between the
+    /// baseline and its control says nothing of a contender.
+    pub fn against_baseline<'a>(&self, scenario: &'a ScenarioResult) -> Vec<&'a Comparison> {
+        let baseline = self.baseline(&scenario.name);
+        let control = self.record.plan.control().map(|one| one.name.as_str());
+        let is_meant = |one: &&Comparison| {
+            Some(one.baseline.as_str()) == baseline && Some(one.contender.as_str()) != control
+        };
+        scenario.comparisons.iter().filter(is_meant).collect()
     }
 
     /// Returns the resource limits of each contender in a scenario.

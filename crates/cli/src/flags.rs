@@ -119,6 +119,12 @@ pub(crate) struct RaceFlags {
     /// Continue an interrupted race from its record, as planned
     #[arg(long, value_name = "RECORD", help_heading = "Output")]
     pub(crate) resume: Option<PathBuf>,
+    /// Pause at a look if the next one would come after this time; --resume and --continue go on; no default --budget
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Output")]
+    pub(crate) pause_after: Option<Duration>,
+    /// Begin or continue the race of this record; show it if it is over. For CI: attempts share one error rate
+    #[arg(long = "continue", value_name = "RECORD", help_heading = "Output", conflicts_with_all = ["resume", "record"])]
+    pub(crate) attempt: Option<PathBuf>,
     /// Exit with status 1 if this holds for a contender against the baseline, such as 'slower by 3%'; repeatable
     #[arg(long, value_name = "CONDITION", value_parser = fail_if::fail_if, help_heading = "Output")]
     pub(crate) fail_if: Vec<FailIf>,

@@ -4,6 +4,7 @@
 //! expect a process, a port or a control group to be the only one of its kind.
 #![allow(clippy::unwrap_used)]
 
+mod attempts;
 mod audit;
 mod bad_contenders;
 mod collectors;

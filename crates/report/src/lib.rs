@@ -29,7 +29,7 @@ mod transport;
 pub use error::ReportError;
 pub use html::{html, html_with_audit};
 pub use json::json;
-pub use markdown::{markdown, markdown_with_audit};
+pub use markdown::{CI_FILES, ci, markdown, markdown_with_audit};
 pub use style::Style;
 pub use svg::svg;
 pub use tables::{FILES as CSV_FILES, csv};

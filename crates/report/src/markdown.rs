@@ -2,6 +2,7 @@
 //!
 //! Owns: the order and the form of its tables. Must not know: how numbers are computed. The modules that write names escape them.
 
+mod comment;
 mod ladder;
 mod profile;
 mod scenario;
@@ -15,6 +16,8 @@ use crate::audit;
 use crate::comparison::{code, text};
 use crate::terminal::verdict;
 use crate::text::plain;
+
+pub use comment::{CI_FILES, ci};
 
 /// The whole race.
 pub fn markdown(report: &Report) -> String {

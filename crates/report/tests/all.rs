@@ -4,6 +4,7 @@
 mod asset;
 mod audit;
 mod audit_here;
+mod ci;
 mod comparison;
 mod doctor;
 #[path = "../../record/tests/doctor_fixture/mod.rs"]

@@ -101,6 +101,8 @@ pub enum Finish {
     Done,
     /// The user interrupted the race; the record can be resumed.
     Interrupted,
+    /// The time of this session is used up; the record can be resumed.
+    Paused,
     /// A scenario had fewer than two contenders left.
     TooFew,
 }
@@ -119,6 +121,9 @@ pub struct Race<'a> {
     pub observer: &'a mut dyn Observer,
     /// The machine, load generator and clock.
     pub place: Place<'a>,
+    /// The longest time of this session. The race pauses at a look if the epochs up to the next look would end after it. A pause is not an
+    /// end: it takes no extra look and spends no alpha. None: no limit.
+    pub session: Option<Duration>,
 }
 
 /// The machine, the load generator, the clock and the recorded traffic of a race, or the fakes that tests pass instead.
@@ -140,6 +145,7 @@ impl Race<'_> {
     /// # Errors
     /// When something fails that no contender caused. The journal keeps everything measured until then.
     pub fn go(&mut self) -> Result<Finish, RaceError> {
+        let pause_at = self.session.map(|session| self.place.clock.now().saturating_add(session));
         let plan = self.record.plan.clone();
         if plan.scenarios.iter().all(|one| self.record.end_of(&one.name).is_some()) {
             return self.finish();
@@ -181,9 +187,9 @@ impl Race<'_> {
             .map(|(contract, authority)| launcher.over_tls(contract, authority))
             .transpose()?;
         let gates = Gates { plain: &launcher, secured: secured.as_ref() };
-        match self.scenarios(&gates, &judge, &services, awake.as_ref())? {
-            Finish::Interrupted => Ok(Finish::Interrupted),
+        match self.scenarios(&gates, &judge, &services, awake.as_ref(), pause_at)? {
             Finish::Done | Finish::TooFew => self.finish(),
+            before_the_end => Ok(before_the_end),
         }
     }
 
@@ -222,17 +228,25 @@ impl Race<'_> {
         judge: &Judge,
         services: &[Box<dyn Process>],
         awake: Option<&Arc<Awake>>,
+        pause_at: Option<Duration>,
     ) -> Result<Finish, RaceError> {
+        let mut is_first = true;
         for (index, scenario) in gates.plain.plan.scenarios.iter().enumerate() {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
+            // Each session makes progress, however short it is.
+            let is_late = pause_at.is_some_and(|at| self.place.clock.now() >= at);
+            if !std::mem::take(&mut is_first) && is_late {
+                return Ok(Finish::Paused);
+            }
             let launcher = gates.of(scenario);
             let watch = self.watch_of(launcher.plan, scenario)?.besides(awake.cloned());
             let contract = launcher.contract;
-            let run = ScenarioRun { launcher, contract, judge, services, watch: &watch, scenario, index };
-            if self.scenario(&run)? == Finish::Interrupted {
-                return Ok(Finish::Interrupted);
+            let watch = &watch;
+            let run = ScenarioRun { launcher, contract, judge, services, watch, scenario, index, pause_at };
+            if let finish @ (Finish::Interrupted | Finish::Paused) = self.scenario(&run)? {
+                return Ok(finish);
             }
         }
         Ok(Finish::Done)
@@ -277,6 +291,7 @@ impl Race<'_> {
                     return Ok(Finish::Done);
                 }
                 Err(ScenarioError::Error(error)) => return Err(error),
+                Err(ScenarioError::Paused) => return Ok(Finish::Paused),
                 Err(ScenarioError::EpochError(broken)) => broken,
             };
             match broken {
@@ -301,6 +316,7 @@ impl Race<'_> {
         if self.record.warmup_ns(&run.scenario.name).is_none() {
             self.pilot(run)?;
         }
+        let mut has_run = false;
         loop {
             // This check comes first, so that it also happens when the race was interrupted between an epoch and its check.
             self.check_warmup(run)?;
@@ -309,10 +325,14 @@ impl Race<'_> {
                 self.profile_contenders(run, end)?;
                 return Ok(end);
             }
+            if has_run && self.is_time_to_pause(run)? {
+                return Err(ScenarioError::Paused);
+            }
             if std::mem::take(stale) {
                 self.ceiling_anew(run)?;
             }
             self.epoch(run)?;
+            has_run = true;
         }
     }
 
@@ -519,6 +539,21 @@ impl Race<'_> {
         Ok((epochs > 0 && over).then_some(End::Budget))
     }
 
+    /// Whether the session pauses here: at a look, if the epochs up to the next look would take too long; elsewhere, if one more epoch would.
+    /// At a look, intervals are those that verdicts rest on.
+    pub(crate) fn is_time_to_pause(&self, run: &ScenarioRun<'_>) -> Result<bool, ScenarioError> {
+        let Some(pause_at) = run.pause_at else { return Ok(false) };
+        let name = &run.scenario.name;
+        let judged = run.judge.ask(&self.record, name, Progress::Running).map_err(RaceError::from)?;
+        let counted = judged.counted(&self.record, name);
+        let is_look = judged.decision().is_some_and(|judgement| judgement.look == Some(counted));
+        let looks = run.launcher.plan.method_of(run.scenario).looks;
+        let next = looks.into_iter().find(|look| *look > counted).filter(|_| is_look);
+        let epochs = next.map_or(1, |look| look - counted) as u64;
+        let needed = Duration::from_nanos(self.longest_ns(name).saturating_mul(epochs));
+        Ok(self.place.clock.now().saturating_add(needed) > pause_at)
+    }
+
     /// Whether this session has as many epochs as the first look takes, or six if that is fewer. If none of them can be compared, the
     /// disturbance persists, and the scenario stops instead of using up its time.
     fn is_fruitless(&self, scenario: &str, looks: &[usize]) -> bool {
@@ -593,6 +628,8 @@ pub(crate) struct ScenarioRun<'a> {
     pub(crate) watch: &'a Monitor,
     pub(crate) scenario: &'a ScenarioPlan,
     pub(crate) index: usize,
+    /// When the session pauses, by the race's clock.
+    pub(crate) pause_at: Option<Duration>,
 }
 
 impl ScenarioRun<'_> {
@@ -621,6 +658,8 @@ impl ScenarioRun<'_> {
 
 /// Why a scenario failed.
 pub(crate) enum ScenarioError {
+    /// It did not fail: the session's time is used up.
+    Paused,
     EpochError(EpochError),
     Error(RaceError),
 }

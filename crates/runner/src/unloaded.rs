@@ -44,11 +44,16 @@ impl Race<'_> {
             self.note_encodings(&ready, &run)?;
             stop_all(ready.runners);
         }
+        let mut has_run = false;
         loop {
             if let Some(end) = self.is_over(&run)? {
                 return Ok(end);
             }
+            if has_run && self.is_time_to_pause(&run)? {
+                return Err(ScenarioError::Paused);
+            }
             self.epoch(&run)?;
+            has_run = true;
         }
     }
 }

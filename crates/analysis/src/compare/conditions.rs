@@ -47,13 +47,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
 pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
     for scenario in &report.scenarios {
-        let baseline = report.baseline(&scenario.name);
-        let control = report.record.plan.control().map(|one| one.name.as_str());
-        // A difference between the baseline and itself says nothing of a contender.
-        let against = |one: &&Comparison| {
-            Some(one.baseline.as_str()) == baseline && Some(one.contender.as_str()) != control
-        };
-        let comparisons = scenario.comparisons.iter().filter(against);
+        let comparisons = report.against_baseline(scenario).into_iter();
         places.extend(comparisons.map(|one| of_comparison(&scenario.name, one)));
     }
     let mut results = all(&places, conditions);
@@ -114,7 +108,8 @@ fn of_change<'a>(scenario: &'a str, one: &'a Change) -> Place<'a> {
 }
 
 fn of_comparison<'a>(scenario: &'a str, one: &'a Comparison) -> Place<'a> {
-    let ends = (one.low, one.high);
+    // Between looks, no alpha covers the interval, so that no condition may rest on it.
+    let ends = if one.provisional { (None, None) } else { (one.low, one.high) };
     let compared = compared(one.verdict, one.negligible, ends, one.metric.more_is_better());
     Place { scenario, contender: &one.contender, metric: one.metric, asked: true, compared }
 }

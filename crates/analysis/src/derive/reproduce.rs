@@ -41,8 +41,11 @@ fn method(plan: &Plan, words: &mut Words) {
     }
     words.option("--margin", &format!("{}%", shortest(method.margin * 100.0)));
     words.option("--alpha", &shortest(method.alpha));
-    if let Some(budget) = method.budget_ns {
-        words.option("--budget", &time(budget));
+    match method.budget_ns {
+        Some(budget) => words.option("--budget", &time(budget)),
+        // The plan of a race in sessions has no budget. Without this option, it would get the one of its profile.
+        None if method.profile == "quick" && method.looks.len() > 1 => words.option("--budget", "24h"),
+        None => {}
     }
     if plan.contenders.iter().any(|one| one.collector.is_some()) {
         words.option("--collectors", &time(method.collectors_ns));

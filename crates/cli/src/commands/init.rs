@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
@@ -11,6 +11,7 @@ use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::StartError;
 use deadheat_host::process::run::RunId;
 use deadheat_load::Answer;
+use deadheat_record::StatusRule;
 use deadheat_report::plain;
 use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, RaceError, Recordings, observe};
 use deadheat_study::choices::UsageError;
@@ -149,16 +150,15 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
     })
 }
 
-/// The path from one folder to another: with `..` if the other contains it, else absolute. None if they are the same.
+/// The path from one folder to another: relative if one contains the other, else absolute. None if they are the same.
 fn from_there(folder: &Path, other: &Path) -> Option<String> {
     if folder == other {
         return None;
     }
-    let up = folder.strip_prefix(other).ok().map(|inner| {
-        let steps = inner.components().filter(|part| matches!(part, Component::Normal(_)));
-        steps.map(|_| "..").collect::<Vec<_>>().join("/")
-    });
-    Some(up.unwrap_or_else(|| other.to_string_lossy().into_owned()))
+    let up = folder.strip_prefix(other).map(|inner| inner.components().map(|_| "..").collect::<PathBuf>());
+    let down = other.strip_prefix(folder).map(Path::to_path_buf);
+    let path = up.or(down).unwrap_or_else(|_| other.to_path_buf());
+    Some(path.to_string_lossy().into_owned())
 }
 
 /// Starts the service and asks it. None if the user interrupts.
@@ -328,7 +328,13 @@ fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
 /// What was found and written.
 fn summary(draft: &Draft, observed: &Observed, file: &Path) -> String {
     let name = draft.contender_name();
-    let mut lines = vec![format!("{name} answers {:.1} s after its start", observed.ready.as_secs_f64())];
+    // A first answer with another status is waited for longer, so the time says little then.
+    let is_ready = |seen: &Contract| seen.statuses.iter().all(|status| StatusRule::SUCCESS.contains(status));
+    let first = draft.probes.first().and_then(|probe| probe.seen.as_ref());
+    let mut lines = vec![match first.is_some_and(is_ready) {
+        true => format!("{name} answers {:.1} s after its start:", observed.ready.as_secs_f64()),
+        false => format!("{name} answers:"),
+    }];
     for probe in &draft.probes {
         let Some(seen) = &probe.seen else { continue };
         lines.push(format!("  {}: {}{}", shown(&probe.request.title()), seen.summary(), changes(seen)));
@@ -417,7 +423,8 @@ mod tests {
         let of = |folder: &str, other: &str| from_there(Path::new(folder), Path::new(other));
         assert_eq!(of("/a/b", "/a/b"), None);
         assert_eq!(of("/a/b/c", "/a"), Some("../..".into()));
-        assert_eq!(of("/a", "/a/b"), Some("/a/b".into()));
+        assert_eq!(of("/a", "/a/b"), Some("b".into()));
+        assert_eq!(of("/a", "/b"), Some("/b".into()));
     }
 
     #[test]

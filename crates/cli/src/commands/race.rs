@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use deadheat_analysis::Report;
 use deadheat_analysis::compare::{FailIf, other_machine};
+use deadheat_analysis::experiment::sentence;
+use deadheat_analysis::{AlphaLeft, Report, alpha_left};
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
@@ -45,11 +46,11 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let host = LocalHost { run: &run, hierarchy: &hierarchy };
     let mut stage = match flags.input()? {
-        Input::Study(path) => fresh(study::load(&path)?, flags, console, &host)?,
+        Input::Study(path) => begun(study::load(&path)?, flags, console, &host)?,
         Input::AdHoc(ad_hoc) => {
-            fresh(plan::study_of(&ad_hoc, &std::env::current_dir()?)?, flags, console, &host)?
+            begun(plan::study_of(&ad_hoc, &std::env::current_dir()?)?, flags, console, &host)?
         }
-        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &host)?,
+        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &host, &mut None)?,
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
@@ -76,6 +77,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             clock: &SystemClock::start(),
             recordings: &stage.recordings,
         },
+        session: flags.pause_after,
     };
     let finish = race.go();
     let record = race.record;
@@ -94,11 +96,14 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             "note: deadheat could not update the JSON file during the race: {trouble}"
         )));
     }
-    if finish == Finish::Interrupted {
-        console.note(&format!(
-            "interrupted; continue with: deadheat race --resume {}",
-            lines_plain(&path.display().to_string())
-        ));
+    let before_the_end = match finish {
+        Finish::Interrupted => Some("interrupted"),
+        Finish::Paused => Some("paused before the next look"),
+        Finish::Done | Finish::TooFew => None,
+    };
+    if let Some(word) = before_the_end {
+        let path = lines_plain(&path.display().to_string());
+        console.note(&format!("{word}; continue with: deadheat race --resume {path}"));
     }
     Ok((status(&finish, &report).max(asked), record, path))
 }
@@ -121,8 +126,8 @@ fn status(finish: &Finish, report: &Report) -> u8 {
         Finish::Interrupted => 130,
         Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
         Finish::TooFew => 2,
-        Finish::Done if is_invalid(report) => 3,
-        Finish::Done => u8::from(!record.out.is_empty()),
+        Finish::Done | Finish::Paused if is_invalid(report) => 3,
+        Finish::Done | Finish::Paused => u8::from(!record.out.is_empty()),
     }
 }
 
@@ -175,11 +180,12 @@ pub(super) fn prepared(
     Ok((resolved, prepared))
 }
 
-fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_>) -> Result<Stage, Failure> {
+/// Begins a race, or goes on with the record of `--continue`.
+fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_>) -> Result<Stage, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut tell = |line: &str| console.note(&lines_plain(line));
     let mut choices = flags.choices.clone();
-    let (study, checkouts) = match &flags.git {
+    let (study, mut checkouts) = match &flags.git {
         None => (study, None),
         Some(range) => {
             let only = std::mem::take(&mut choices.selection.only);
@@ -187,10 +193,14 @@ fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
             (study, Some(checkouts))
         }
     };
-    let (resolved, prepared) = prepared(&study, &choices, Purpose::Race, console, host, &interrupt)?;
+    let (mut resolved, prepared) = prepared(&study, &choices, Purpose::Race, console, host, &interrupt)?;
     if let Some(checkouts) = &checkouts {
         let unbuilt: Vec<&str> = prepared.unbuilt.iter().map(|(name, _)| name.as_str()).collect();
         checkouts.keep_builds(&resolved.plan, &unbuilt, &mut tell);
+    }
+    if flags.pause_after.is_some() && flags.choices.method.budget.is_none() {
+        // The end of a budget spends all of alpha, and sessions leave the rest of it to the next one.
+        resolved.plan.method.budget_ns = None;
     }
     askable(&resolved.plan, &flags.fail_if)?;
     reachable(&resolved.plan, &flags.fail_if)?;
@@ -200,10 +210,17 @@ fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
         console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
     });
+    if let Some(path) = flags.attempt.as_deref().filter(|path| path.exists()) {
+        match attempted(path, &resolved.plan, flags, console, host, &mut checkouts)? {
+            Attempt::GoesOn(stage) => return Ok(*stage),
+            Attempt::BeginsAgain { alpha } => resolved.plan.method.alpha = alpha,
+        }
+    }
+    let chosen = flags.attempt.as_ref().or(flags.record.as_ref());
+    let path = chosen.cloned().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let recordings = recordings(&resolved.plan)?;
     let left = tell_leftovers(host.hierarchy, console);
-    let path = flags.record.clone().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
-    let journal = create(path, flags.record.is_some())?;
+    let journal = create(path, chosen.is_some())?;
     let mut stage = begin(resolved.plan, journal, recordings, interrupt, host, checkouts)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     let unbuilt = prepared.unbuilt.into_iter().map(|(name, error)| {
@@ -227,6 +244,96 @@ fn fresh(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         stage.record.apply(line);
     }
     Ok(stage)
+}
+
+/// What becomes of the race of an earlier attempt.
+enum Attempt {
+    /// It continues, or it is over and is shown again.
+    GoesOn(Box<Stage>),
+    /// A new race takes its place, with this error rate. The old record has moved aside.
+    BeginsAgain {
+        /// What the earlier attempts left of alpha.
+        alpha: f64,
+    },
+}
+
+/// Goes on with the record of an earlier attempt. However many attempts there are, together they make a false claim with at most the error rate of
+/// the first: a race that has its result is only shown, a race that is not over continues with its own looks, and a race that cannot be
+/// continued on this machine leaves a new one only the alpha that its looks have not spent.
+fn attempted(
+    path: &Path,
+    plan: &Plan,
+    flags: &RaceFlags,
+    console: &Console,
+    host: &LocalHost<'_>,
+    checkouts: &mut Option<Checkouts>,
+) -> Result<Attempt, Failure> {
+    let shown = path.display();
+    let record = deadheat_record::read(path)?;
+    of_this_race(path, &record.plan, plan)?;
+    let (alpha, why) = match alpha_left(&record)? {
+        AlphaLeft::Nothing => {
+            let stage = resumed(path, &flags.fail_if, console, host, checkouts)?;
+            return Ok(Attempt::GoesOn(Box::new(stage)));
+        }
+        AlphaLeft::OfAnOpenRace(alpha) => match resumed(path, &flags.fail_if, console, host, checkouts) {
+            Ok(stage) => return Ok(Attempt::GoesOn(Box::new(stage))),
+            Err(Failure::Usage(refused)) => (alpha, refused.problem),
+            Err(other) => return Err(other),
+        },
+        AlphaLeft::OfNoResult(alpha) => {
+            (alpha, format!("{shown}: the race ended without a result that counts"))
+        }
+    };
+    let aside = aside(path);
+    std::fs::rename(path, &aside).map_err(|source| Failure::File {
+        path: aside.clone(),
+        option: "--continue",
+        source,
+    })?;
+    console.note(&lines_plain(&format!(
+        "note: {why}; a new race begins with the alpha that is left, {alpha:.4}; the old record is now {}",
+        aside.display()
+    )));
+    Ok(Attempt::BeginsAgain { alpha })
+}
+
+/// Checks that a record is of the race that this command line describes.
+fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> {
+    let facts = |plan: &Plan| {
+        let contenders: Vec<&str> = plan.contenders.iter().map(|one| one.name.as_str()).collect();
+        let scenarios: Vec<String> =
+            plan.scenarios.iter().map(|one| format!("{} ({})", one.name, sentence(&one.shape))).collect();
+        let commits = plan.contenders.iter().filter_map(|one| one.revision.as_ref());
+        let commits: Vec<&str> = commits.map(|one| one.commit.as_str()).collect();
+        [
+            ("study", plan.study.clone()),
+            ("contenders", contenders.join(", ")),
+            ("commits", commits.join(", ")),
+            ("scenarios", scenarios.join(", ")),
+            ("looks", format!("{:?}", plan.method.looks)),
+            ("margin", plan.method.margin.to_string()),
+        ]
+    };
+    let both = facts(then).into_iter().zip(facts(now));
+    match both.into_iter().find(|(then, now)| then != now) {
+        None => Ok(()),
+        Some(((what, then), (_, now))) => Err(UsageError::new(
+            format!(
+                "--continue {}: this is the record of another race, with {what} {then}; here: {now}",
+                path.display()
+            ),
+            "name another file, or give the options of that race",
+        )),
+    }
+}
+
+/// The first name of the form `race-1.jsonl` that is free.
+fn aside(path: &Path) -> PathBuf {
+    let (stem, end) =
+        (path.with_extension(""), path.extension().and_then(|end| end.to_str()).unwrap_or("jsonl"));
+    let name = |number: usize| PathBuf::from(format!("{}-{number}.{end}", stem.display()));
+    (1..).map(name).find(|one| !one.exists()).unwrap_or_else(|| name(0))
 }
 
 /// Reads the recorded traffic of a plan's probes.
@@ -281,12 +388,14 @@ fn begin(
     Ok(Stage { record, journal, recordings, interrupt, checkouts })
 }
 
-/// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it.
+/// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it. `held` are checkouts that this process
+/// has already made.
 fn resumed(
     path: &Path,
     conditions: &[FailIf],
     console: &Console,
     host: &LocalHost<'_>,
+    held: &mut Option<Checkouts>,
 ) -> Result<Stage, Failure> {
     let mut record = deadheat_record::read(path)?;
     askable(&record.plan, conditions)?;
@@ -315,7 +424,12 @@ fn resumed(
         }
     }
     let mut tell = |line: &str| console.note(&lines_plain(line));
-    let checkouts = if is_over(&record) { None } else { Checkouts::again(&record.plan, &mut tell)? };
+    let held = held.take().filter(|held| held.are_of(&record.plan));
+    let checkouts = match held {
+        Some(held) => Some(held),
+        None if is_over(&record) => None,
+        None => Checkouts::again(&record.plan, &mut tell)?,
+    };
     Ok(Stage { record, journal, recordings, interrupt, checkouts })
 }
 

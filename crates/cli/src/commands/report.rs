@@ -5,9 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use deadheat_analysis::Report;
+use deadheat_analysis::compare::race_conditions;
 use deadheat_record::{AnyRecord, AuditRecord, LoadRecord, Record, read_any, read_audit};
-use deadheat_report::{BENCHMARK_FILES, CSV_FILES, terminal};
+use deadheat_report::{BENCHMARK_FILES, CI_FILES, CSV_FILES, terminal};
 
+use super::compare::{askable, status_of};
 use super::load::write_json;
 use super::output::{failed, write};
 use super::{Failure, write_atomically};
@@ -23,11 +25,10 @@ pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, F
     match read_any(&flags.record)? {
         AnyRecord::Race(mut record) => {
             record.plan.edge_hit_rate = flags.hit_rate.or(record.plan.edge_hit_rate);
-            race(flags, &record, console)?;
+            race(flags, &record, console)
         }
-        AnyRecord::Load(record) => load(flags, &record, console)?,
+        AnyRecord::Load(record) => load(flags, &record, console).map(|()| 0),
     }
-    Ok(0)
 }
 
 fn load(flags: &ReportFlags, record: &LoadRecord, console: &Console) -> Result<(), Failure> {
@@ -56,15 +57,20 @@ fn audit_of(flags: &ReportFlags, record: &Record) -> Result<Option<AuditRecord>,
     Ok(Some(audit))
 }
 
-fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), Failure> {
+/// Shows or writes a race. Returns the exit status: that of the conditions.
+fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<u8, Failure> {
     let audit = audit_of(flags, record)?;
-    let report = Report::of(record)?;
+    askable(&record.plan, &flags.fail_if)?;
+    let mut report = Report::of(record)?;
+    report.conditions = race_conditions(&report, &flags.fail_if);
+    let status = status_of(&report.conditions);
     if !flags.writes() {
         console.result(&terminal::render(&report, &console.output));
         if let Some(audit) = &audit {
             console.result(&format!("\n{}", terminal::audit(audit, &console.output)));
         }
-        return Ok(());
+        console.result(&terminal::conditions(&report.conditions, &console.output));
+        return Ok(status);
     }
     if let Some(to) = &flags.json {
         write(to, "--json", &deadheat_report::json(&report)?, console)?;
@@ -97,7 +103,11 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<(), F
         let texts = deadheat_report::benchmark_action(&report).map_err(std::io::Error::other)?;
         fill(folder, "--benchmark-action", BENCHMARK_FILES.iter().zip(texts))?;
     }
-    Ok(())
+    if let Some(folder) = &flags.ci {
+        let texts = deadheat_report::ci(&report).map_err(std::io::Error::other)?;
+        fill(folder, "--ci", CI_FILES.iter().zip(texts))?;
+    }
+    Ok(status)
 }
 
 /// Writes files into a folder. Creates the folder if necessary.

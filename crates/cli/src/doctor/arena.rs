@@ -111,6 +111,7 @@ impl Arena<'_> {
                 clock: &SystemClock::start(),
                 recordings: &Recordings::new(),
             },
+            session: None,
         };
         let finish = race.go();
         let record = race.record;

@@ -61,6 +61,8 @@ impl AuditFlags {
             json: None,
             record: None,
             resume: None,
+            pause_after: None,
+            attempt: None,
             fail_if: Vec::new(),
             allow_target: Vec::new(),
         }

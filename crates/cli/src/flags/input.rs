@@ -80,7 +80,7 @@ impl RaceFlags {
             let problem = "--resume cannot be combined with options that change the plan or the record";
             return Err(UsageError::new(
                 problem,
-                "leave them out; only --json, --html and --fail-if may be added",
+                "leave them out; only --json, --html, --fail-if and --pause-after may be added",
             ));
         }
         Ok(Input::Resume(record.to_owned()))

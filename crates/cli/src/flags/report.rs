@@ -5,8 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use deadheat_analysis::compare::FailIf;
 
 use super::Output;
+use super::fail_if::fail_if;
 use deadheat_study::choices::UsageError;
 use deadheat_study::values;
 
@@ -15,6 +17,7 @@ Examples:
   deadheat report trending.jsonl
   deadheat report trending.jsonl --html trending.html
   deadheat report trending.jsonl --html trending.html --audit trending-audit.json
+  deadheat report trending.jsonl --ci out/ --fail-if 'slower by 3%'
   deadheat report trending.jsonl --markdown \"$GITHUB_STEP_SUMMARY\" --benchmark-action bench/
 
 Without an option that writes, it shows the report in the terminal. A file that exists is replaced, except the one that \
@@ -48,6 +51,12 @@ pub(crate) struct ReportFlags {
     /// Write bigger-is-better.json and smaller-is-better.json for github-action-benchmark into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) benchmark_action: Option<PathBuf>,
+    /// Write comment.md and conclusion.json, from which a CI job makes a comment and a status, into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) ci: Option<PathBuf>,
+    /// Exit with status 1 if this holds for a contender against the baseline, such as 'slower by 3%'; repeatable
+    #[arg(long, value_name = "CONDITION", value_parser = fail_if)]
+    pub(crate) fail_if: Vec<FailIf>,
     /// Model the latency behind an edge cache that answers this share, such as 92% [default: the record's]
     #[arg(long, value_name = "SHARE", value_parser = values::hit_rate)]
     pub(crate) hit_rate: Option<f64>,
@@ -67,11 +76,12 @@ impl ReportFlags {
         ]
     }
 
-    fn folders(&self) -> [(&'static str, Option<&PathBuf>); 3] {
+    fn folders(&self) -> [(&'static str, Option<&PathBuf>); 4] {
         [
             ("--csv", self.csv.as_ref()),
             ("--svg", self.svg.as_ref()),
             ("--benchmark-action", self.benchmark_action.as_ref()),
+            ("--ci", self.ci.as_ref()),
         ]
     }
 
@@ -120,7 +130,11 @@ impl ReportFlags {
     pub(crate) fn of_races_only(&self) -> Option<&'static str> {
         let outputs = self.outputs().map(|(option, to)| (option, to.is_some()));
         let folders = self.folders().map(|(option, to)| (option, to.is_some()));
-        let shown = [("--audit", self.audit.is_some()), ("--hit-rate", self.hit_rate.is_some())];
+        let shown = [
+            ("--audit", self.audit.is_some()),
+            ("--hit-rate", self.hit_rate.is_some()),
+            ("--fail-if", !self.fail_if.is_empty()),
+        ];
         let mut all = outputs.into_iter().chain(folders).chain(shown);
         all.find(|(option, given)| *given && *option != "--json").map(|(option, _)| option)
     }

@@ -14,6 +14,8 @@ use crate::profile;
 
 /// The share of the width below which a call is not drawn.
 const LEAST_WIDTH: f64 = 0.001;
+/// A difference below this strength of its colour is drawn as none.
+const LEAST_STRENGTH: f64 = 0.2;
 /// The most levels that are drawn.
 const MOST_LEVELS: u32 = 72;
 /// The most functions in a table.
@@ -87,20 +89,25 @@ fn difference(set: &Set<'_>, gains: &Gains, baseline: &ProfilePass, pass: &Profi
     let most = calls.iter().map(|one| (one.ns - one.baseline_ns).abs()).fold(f64::MIN_POSITIVE, f64::max);
     let flames = drawn(&calls, |one| {
         let change = one.ns - one.baseline_ns;
-        let color = if change > 0.0 { Color::Bad } else { Color::Good };
+        let strength = (change.abs() / most).sqrt();
+        let (color, strength) = match (strength < LEAST_STRENGTH, change > 0.0) {
+            (true, _) => (Color::Neutral, LEAST_STRENGTH),
+            (false, true) => (Color::Bad, strength),
+            (false, false) => (Color::Good, strength),
+        };
         let sign = if change > 0.0 { "+" } else { "-" };
-        (
-            color,
-            (change.abs() / most).sqrt(),
-            format!("{sign}{} against {}", time_ns(change.abs()), gains.baseline),
-        )
+        (color, strength, format!("{sign}{} against {}", time_ns(change.abs()), gains.baseline))
     });
     let title = format!("{} compared with {}", gains.contender, gains.baseline);
     Figure {
         note: format!("{HOW} Calls that are missing in {} have no width.", gains.contender),
-        legend: [("takes longer", Color::Bad), ("takes less time", Color::Good)]
-            .map(|(label, color)| Key { label: format!("{label} than in {}", gains.baseline), color })
-            .into(),
+        legend: [
+            (format!("takes longer than in {}", gains.baseline), Color::Bad),
+            (format!("takes less time than in {}", gains.baseline), Color::Good),
+            ("about the same".to_owned(), Color::Neutral),
+        ]
+        .map(|(label, color)| Key { label, color })
+        .into(),
         ..figure(set, "difference", &gains.contender, &title, flames, pass)
     }
 }

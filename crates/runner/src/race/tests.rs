@@ -125,6 +125,17 @@ fn race(
     journal: Journal,
     folder: &Path,
 ) -> (Result<Finish, RaceError>, Record) {
+    session(world, record, journal, folder, None)
+}
+
+/// The same, for at most this long.
+fn session(
+    world: &Rc<World>,
+    record: Record,
+    journal: Journal,
+    folder: &Path,
+    session: Option<Duration>,
+) -> (Result<Finish, RaceError>, Record) {
     let (host, generator) = (FakeHost(Rc::clone(world)), FakeGenerator(Rc::clone(world)));
     let clock = FakeClock(Rc::clone(world));
     let stopped = || world.stopped();
@@ -136,6 +147,7 @@ fn race(
         stopped: &stopped,
         observer: &mut Silence,
         place: Place { host: &host, generator: &generator, clock: &clock, recordings: &recordings },
+        session,
     };
     let finish = race.go();
     (finish, race.record)
@@ -342,6 +354,35 @@ fn an_interrupted_round_counts_for_nothing_and_the_race_goes_on_later() {
     assert_eq!(record.end_of("steady"), Some(End::Decided));
     assert_eq!(record.epochs_of("steady").count(), 4);
     assert_eq!(record.pilots.len(), 1, "a pilot is held once");
+}
+
+/// A session that ends pauses the race; it takes no look beside the planned ones, so that the next session goes on with all of its alpha.
+#[test]
+fn a_session_pauses_at_a_look_and_the_next_one_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(100.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    // The margin is out of reach: the race goes on until its last look.
+    (plan.method.looks, plan.method.margin) = (vec![4, 6, 8, 10, 12], 1e-12);
+    let path = folder.path().join("race.jsonl");
+    let mut journal = Journal::create(&path).unwrap();
+    let record = Record::new("0.0.0".into(), 1_700_000_000_000, plan, machine());
+    journal.append(&record.header()).unwrap();
+    let (mut record, mut paused_at) = (record, Vec::new());
+    // An epoch takes 0.8 s: in the second session, there is time for the look at 6 and not for the one at 8.
+    for limit in [1, 5_000, 2_000, 60_000].map(Duration::from_millis) {
+        let (finish, so_far) = session(&world, record, journal, folder.path(), Some(limit));
+        let epochs = so_far.epochs_of("steady").count();
+        match finish.unwrap() {
+            Finish::Paused => paused_at.push(epochs),
+            finish => assert_eq!((finish, epochs), (Finish::Done, 12)),
+        }
+        assert_eq!(so_far.end_of("steady").is_some(), epochs == 12, "a pause is no end");
+        journal = Journal::resume(&path).unwrap();
+        record = so_far;
+    }
+    assert_eq!(paused_at, [1, 6, 8], "each session makes progress, and pauses at a look if it can");
+    assert_eq!(record.end_of("steady"), Some(End::Maximum));
 }
 
 #[test]

@@ -144,19 +144,16 @@ fn frequent(traffic: &RecordedTraffic, name: &str) -> Found {
     let requests = requests.collect();
     let mut left_out: Vec<LeftOut> = Vec::new();
     if !rest.is_empty() {
-        let lines: u64 = rest.iter().map(|(_, count)| count).sum();
+        let requests: u64 = rest.iter().map(|(_, count)| count).sum();
         let what = format!("{} further paths of {name}", grouped(rest.len()));
         let why = format!(
             "a draft takes the {MOST_FREQUENT} most frequent; the others have {} requests",
-            grouped(lines as usize)
+            grouped(requests as usize)
         );
         left_out.push(LeftOut { what, why });
     }
     for (reason, count) in &traffic.contents.left_out {
-        left_out.push(LeftOut {
-            what: format!("{} lines of {name}", grouped(*count as usize)),
-            why: reason.clone(),
-        });
+        left_out.push(LeftOut { what: lines(*count, name), why: reason.clone() });
     }
     if traffic.contents.broken > 0 {
         let each: Vec<String> = traffic
@@ -164,10 +161,16 @@ fn frequent(traffic: &RecordedTraffic, name: &str) -> Found {
             .iter()
             .map(|one| format!("line {}: {}: `{}`", one.line, one.problem, one.text))
             .collect();
-        let what = format!("{} lines of {name}", grouped(traffic.contents.broken as usize));
+        let what = lines(traffic.contents.broken, name);
         left_out.push(LeftOut { what, why: format!("they cannot be read; {}", each.join("; ")) });
     }
     Found { requests, left_out }
+}
+
+/// A number of lines of a file, in words.
+fn lines(count: u64, name: &str) -> String {
+    let lines = if count == 1 { "line" } else { "lines" };
+    format!("{} {lines} of {name}", grouped(count as usize))
 }
 
 #[cfg(test)]
@@ -193,8 +196,8 @@ mod tests {
             found.left_out.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
         for (one, start) in left_out.iter().zip([
             "2 further paths",
-            "1 lines of access.log: method POST",
-            "1 lines of access.log: they cannot be read; line 18",
+            "1 line of access.log: method POST",
+            "1 line of access.log: they cannot be read; line 18",
         ]) {
             assert!(one.starts_with(start), "{left_out:#?}");
         }

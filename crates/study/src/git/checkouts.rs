@@ -153,6 +153,12 @@ impl Checkouts {
         Ok(Some(checkouts))
     }
 
+    /// Whether these are the checkouts of a plan.
+    pub fn are_of(&self, plan: &Plan) -> bool {
+        let mut revisions = plan.contenders.iter().filter_map(|one| one.revision.as_ref());
+        revisions.all(|one| self.made.iter().any(|made| made.path == one.checkout))
+    }
+
     /// Keeps the builds of this race for the next one; those of `unbuilt` contenders failed. What cannot be kept is built again then.
     pub fn keep_builds(&self, plan: &Plan, unbuilt: &[&str], progress: Progress<'_>) {
         let built = plan.contenders.iter().filter(|one| !unbuilt.contains(&one.name.as_str()));

@@ -1,0 +1,66 @@
+//! What a race leaves for another attempt at the same question.
+//!
+//! Owns when a race may be raced again, and with which error rate. All attempts together then make a false claim with at most the error rate of
+//! the first. Must not know: whether this machine can continue the race.
+
+use deadheat_record::{End, Record, Severity, VerdictWord};
+
+use crate::error::AnalysisError;
+use crate::judge::Judge;
+use crate::report::Report;
+
+/// What a race leaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AlphaLeft {
+    /// The race has its result: every scenario ended with a verdict, or has spent its alpha. Another attempt would be a second chance.
+    Nothing,
+    /// The race is not over. If it cannot be continued, a new race may spend this error rate.
+    OfAnOpenRace(f64),
+    /// The race is over without a result that counts, for example because its measurement is invalid. A new race may spend this error rate.
+    OfNoResult(f64),
+}
+
+/// Returns what a race leaves for another attempt.
+///
+/// A look that decides nothing has spent its part of alpha all the same, so a new race gets only what is left. A race that gates invalidated makes no
+/// claim, and no gate depends on which contender was faster. So it has spent nothing.
+///
+/// # Errors
+/// When the record is damaged, as for [`Report::of`].
+pub fn alpha_left(record: &Record) -> Result<AlphaLeft, AnalysisError> {
+    let report = Report::of(record)?;
+    let method = &record.plan.method;
+    let ends: Vec<Option<End>> = report.scenarios.iter().map(|one| record.end_of(&one.name)).collect();
+    let is_over = ends.iter().all(Option::is_some);
+    let is_spent = |end: &Option<End>| matches!(end, Some(End::Decided | End::Maximum | End::Budget));
+    if is_over && is_invalid(&report) {
+        return Ok(AlphaLeft::OfNoResult(method.alpha));
+    }
+    // A scenario that has its verdict must not be raced again, and one race holds all scenarios.
+    if ends.iter().any(is_spent) {
+        return Ok(AlphaLeft::Nothing);
+    }
+    let mut spent: f64 = 0.0;
+    for one in &record.plan.scenarios {
+        let judge = Judge::new(&record.plan.method_of(one))?;
+        let of_scenario = judge.spent(record, &one.name);
+        spent = spent.max(of_scenario.map_err(|error| AnalysisError::of(&one.name, error))?);
+    }
+    let left = method.alpha * (1.0 - spent);
+    Ok(match (left > 0.0, is_over) {
+        (false, _) => AlphaLeft::Nothing,
+        (true, true) => AlphaLeft::OfNoResult(left),
+        (true, false) => AlphaLeft::OfAnOpenRace(left),
+    })
+}
+
+/// Whether every comparison of the race is invalid, or nothing could be compared because of an invalid finding.
+fn is_invalid(report: &Report) -> bool {
+    let mut pairs = report.scenarios.iter().flat_map(|one| &one.comparisons).peekable();
+    match pairs.peek() {
+        Some(_) => pairs.all(|one| one.verdict == VerdictWord::Invalid),
+        None => {
+            report.scenarios.iter().flat_map(|one| &one.findings).any(|one| one.severity == Severity::Invalid)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `race --continue`: attempts at one race, as a CI job makes them.
+
+use deadheat_testkit::{Invocation, Kit, server_line, turn};
+use serde_json::Value;
+
+use crate::common::kit;
+
+const SHORT: [&str; 12] = [
+    "--epochs",
+    "3..9",
+    "--warmup",
+    "20ms",
+    "--measure",
+    "60ms",
+    "--slice",
+    "10ms",
+    "-c",
+    "8",
+    "--continue",
+    "r/race.jsonl",
+];
+
+/// An attempt of two contenders that are equally fast.
+fn attempt(kit: &Kit) -> Invocation<'_> {
+    let server = server_line(&["--json"]);
+    kit.deadheat(["race", "-n", "a", "-n", "b", &server, &server]).args(SHORT)
+}
+
+fn lines(kit: &Kit, file: &str) -> Vec<Value> {
+    kit.read(file).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn count(kit: &Kit, file: &str, kind: &str) -> usize {
+    lines(kit, file).iter().filter(|line| line["line"] == kind).count()
+}
+
+/// Changes the header of a record.
+fn change(kit: &Kit, file: &str, change: impl FnOnce(&mut Value)) {
+    let mut all = lines(kit, file);
+    change(&mut all[0]);
+    let text: String = all.iter().map(|line| format!("{line}\n")).collect();
+    kit.file(file, text);
+}
+
+#[test]
+fn an_attempt_pauses_and_the_next_one_continues_its_record() {
+    let (kit, _turn) = (kit(), turn());
+    std::fs::create_dir(kit.path().join("r")).unwrap();
+    let first = attempt(&kit).args(["--pause-after", "1ms"]).run();
+    first
+        .assert_stderr_has("paused before the next look; continue with: deadheat race --resume r/race.jsonl");
+    assert!([Some(0), Some(3)].contains(&first.status()), "{first}");
+    assert_eq!(count(&kit, "r/race.jsonl", "epoch"), 1, "each attempt makes progress");
+    let header = &lines(&kit, "r/race.jsonl")[0];
+    assert!(header["plan"]["method"]["budget_ns"].is_null(), "the end of a budget would spend all of alpha");
+    let second = attempt(&kit).args(["--pause-after", "1ms"]).run();
+    assert_eq!(count(&kit, "r/race.jsonl", "epoch"), 2, "{second}");
+    assert_eq!(count(&kit, "r/race.jsonl", "resumed"), 1);
+    kit.assert_nothing_left();
+}
+
+/// On another machine, the race cannot be continued. A new one has the alpha that is left: here all of it, because no look was taken.
+#[test]
+fn on_another_machine_a_new_race_has_the_alpha_that_is_left() {
+    let (kit, _turn) = (kit(), turn());
+    std::fs::create_dir(kit.path().join("r")).unwrap();
+    attempt(&kit).args(["--pause-after", "1ms", "--alpha", "0.02"]).run();
+    change(&kit, "r/race.jsonl", |header| header["machine"]["cpu_model"] = "Other CPU".into());
+    let second = attempt(&kit).args(["--pause-after", "1ms"]).run();
+    second
+        .assert_stderr_has("another machine")
+        .assert_stderr_has("a new race begins with the alpha that is left, 0.0200");
+    assert_eq!(count(&kit, "r/race-1.jsonl", "epoch"), 1, "the old record is kept");
+    let header = &lines(&kit, "r/race.jsonl")[0];
+    assert_eq!(header["plan"]["method"]["alpha"], 0.02, "and not the usual 0.025");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_race_that_is_over_is_shown_again_and_never_raced_again() {
+    let (kit, _turn) = (kit(), turn());
+    std::fs::create_dir(kit.path().join("r")).unwrap();
+    attempt(&kit).args(["--pause-after", "1ms"]).run();
+    let ended = r#"{"line":"scenario","scenario":"closed-8","end":"budget"}"#;
+    let before = format!("{}{ended}\n{}\n", kit.read("r/race.jsonl"), r#"{"line":"done"}"#);
+    for machine in ["here", "elsewhere"] {
+        kit.file("r/race.jsonl", &before);
+        crate::common::undisturb(&kit, "r/race.jsonl");
+        if machine == "elsewhere" {
+            change(&kit, "r/race.jsonl", |header| header["machine"]["cpu_model"] = "Other CPU".into());
+        }
+        let outcome = attempt(&kit).args(["--pause-after", "10m", "--fail-if", "slower by 3%"]).run();
+        assert_eq!(count(&kit, "r/race.jsonl", "epoch"), 1, "{machine}: {outcome}");
+        assert!(!kit.path().join("r/race-1.jsonl").exists(), "{machine}: {outcome}");
+    }
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn the_record_of_another_race_is_refused() {
+    let (kit, _turn) = (kit(), turn());
+    std::fs::create_dir(kit.path().join("r")).unwrap();
+    attempt(&kit).args(["--pause-after", "1ms"]).run();
+    let before = kit.read("r/race.jsonl");
+    let other = attempt(&kit).args(["--margin", "1%"]).run();
+    other
+        .assert_status(2)
+        .assert_stderr_has("r/race.jsonl: this is the record of another race, with margin 0.03; here: 0.01");
+    assert_eq!(kit.read("r/race.jsonl"), before);
+    kit.file("r/race.jsonl", "no record\n");
+    attempt(&kit).run().assert_status(2).assert_stderr_has("r/race.jsonl");
+    kit.deadheat(["race", "--resume", "x", "--continue", "y"]).run().assert_status(2);
+}
