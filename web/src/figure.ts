@@ -2,6 +2,7 @@
 import type { Context } from "./context";
 import { h, plain, unique } from "./dom";
 import { numbers } from "./numbers";
+import { drawFlames, flameTools, type View } from "./flames";
 import { legendElement } from "./legend";
 import type { Drawing, Figure } from "./model";
 import { drawPlot } from "./panels";
@@ -33,7 +34,7 @@ class Reader {
   readonly #ring = h("div", { class: "ring", "aria-hidden": "true", hidden: true });
   readonly #said = h("p", { class: "unseen", "aria-live": "polite" });
 
-  constructor(private readonly canvas: HTMLElement) {
+  constructor(private readonly canvas: HTMLElement, private readonly act?: (at: number) => void) {
     canvas.append(this.#ring, this.#tip, this.#said);
     canvas.addEventListener("pointermove", (event) => this.#near(event));
     canvas.addEventListener("pointerdown", (event) => this.#near(event));
@@ -53,7 +54,8 @@ class Reader {
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     let [best, distance] = [-1, REACH * REACH];
     this.#points.forEach((point, at) => {
-      const apart = (point.x - x) ** 2 + (point.y - y) ** 2;
+      const [wide, high] = point.half ?? [0, 0];
+      const apart = Math.max(0, Math.abs(point.x - x) - wide) ** 2 + Math.max(0, Math.abs(point.y - y) - high) ** 2;
       if (apart < distance) [best, distance] = [at, apart];
     });
     if (best < 0) this.#hide();
@@ -66,6 +68,8 @@ class Reader {
       ArrowRight: this.#at + 1, ArrowDown: this.#at + 1, ArrowLeft: this.#at - 1, ArrowUp: this.#at - 1, Home: 0, End: last,
     };
     if (event.key === "Escape") return this.#hide();
+    const act = event.key === "Enter" ? this.#points[this.#at]?.act : undefined;
+    if (act !== undefined) return this.act?.(act);
     const to = steps[event.key];
     if (to === undefined || last < 0 || event.target !== this.canvas) return;
     event.preventDefault();
@@ -96,7 +100,7 @@ export function figureElement(context: Context, figure: Figure, drawing = () => 
   const id = unique(`${figure.kind}-${figure.title}`);
   if (!figure.drawing) return tableElement(numbers(context, figure), id);
   const title = plain(figure.title);
-  const [note, squares] = [plain(figure.note), "rows" in figure.drawing];
+  const [note, squares] = [plain(figure.note), !("plot" in figure.drawing)];
   const entries = figure.legend.map(({ label, color }) => ({ label, color: () => paint(color), symbol: squares ? "square" : symbol(color) }));
   const legend = entries.length > 1 ? legendElement(entries) : undefined;
   let drawn: Drawn | undefined;
@@ -104,13 +108,19 @@ export function figureElement(context: Context, figure: Figure, drawing = () => 
     class: "canvas", tabindex: "0", role: "group",
     "aria-label": `${title}. Arrow keys read the values; the table below the figure has them all.`,
   });
-  const reader = new Reader(canvas);
+  const view: View = { at: undefined, wanted: "" };
+  const tools = "flames" in figure.drawing ? flameTools(figure.drawing.flames, id, view, () => redraw()) : undefined;
+  const reader = new Reader(canvas, tools?.zoom);
+  canvas.addEventListener("click", (event) => {
+    const flame = event.target instanceof Element && event.target.closest("[data-flame]");
+    if (flame) tools?.zoom(Number(flame.getAttribute("data-flame")));
+  });
   const failed = h("p", { class: "failed", role: "alert", hidden: true });
   const redraw = () => {
     const width = Math.floor(canvas.clientWidth);
     if (width < 50) return;
     drawn?.svg.remove();
-    drawn = drawnOrSaid(drawing()!, width, failed);
+    drawn = drawnOrSaid(drawing()!, width, view, failed);
     reader.points = drawn?.spots ?? [];
     if (drawn) canvas.prepend(drawn.svg);
     legend?.paint();
@@ -122,6 +132,7 @@ export function figureElement(context: Context, figure: Figure, drawing = () => 
       saveMenu({ title, note, legend: legend && entries }, id, () => drawn?.svg),
       note ? h("p", { class: "note" }, note) : null),
     legend?.element,
+    tools?.element,
     failed,
     canvas,
     behind("Numbers", () => numbers(context, figure), id, { unseen: title }));
@@ -129,9 +140,10 @@ export function figureElement(context: Context, figure: Figure, drawing = () => 
 }
 
 /** The drawing; where there can be none, it is said in its place, and the other figures are drawn nevertheless. */
-function drawnOrSaid(drawing: Drawing, width: number, failed: HTMLElement): Drawn | undefined {
+function drawnOrSaid(drawing: Drawing, width: number, view: View, failed: HTMLElement): Drawn | undefined {
   try {
-    const drawn = "rows" in drawing ? drawRows(drawing.rows, width) : drawPlot(drawing.plot, width);
+    const drawn = "rows" in drawing ? drawRows(drawing.rows, width)
+      : "plot" in drawing ? drawPlot(drawing.plot, width) : drawFlames(drawing.flames, width, view);
     drawn.svg.setAttribute("aria-hidden", "true");
     failed.hidden = true;
     return drawn;

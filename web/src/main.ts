@@ -57,6 +57,8 @@ const SECTIONS: Section[] = [
   figures("memory", "Memory"),
   figures("collectors", "Collector pauses",
     "For how long garbage collectors stopped each contender under load. It was seen in a diagnostic pass after the verdict, in a start of its own with the collector's logging on: nothing else on this page was measured in it."),
+  figures("functions", "CPU time by function",
+    "Where contenders spend CPU time, and which functions take more of it in one than in the other. It was sampled in a diagnostic pass after the verdict, with each contender alone at the same rate: nothing else on this page was measured in it."),
   figures("cold-start", "Cold start"),
   figures("ladder", "Where the time goes",
     "The same server doing nothing, then one part of its work more at a time: what each part adds to a request. The time is that of the whole server: the inverse of its rate."),

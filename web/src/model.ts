@@ -50,7 +50,13 @@ export interface Panel { title: string | null; shaded: [number, number][]; lines
 /** One panel is high; several stand one under the other, on the same axes. */
 export interface Plot { x: Axis; y: Axis; panels: Panel[] }
 
-export type Drawing = { rows: Rows } | { plot: Plot };
+/** One call: how many callers are above it, its ends as shares of the whole, how much of its colour is seen, its function and what is said of it. */
+export type Flame = [level: number, from: number, to: number, color: Color, strength: number, label: string, said: string];
+
+/** Level by level, from left to right. */
+export interface Flames { frames: Flame[] }
+
+export type Drawing = { rows: Rows } | { plot: Plot } | { flames: Flames };
 
 /** What a cell shows; a number's text has its value beside it. */
 export type FigureCell = string | [text: string, value: number | null];

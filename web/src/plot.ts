@@ -7,7 +7,15 @@ import { theme } from "./theme";
 export { Plot };
 
 /** A value that can be pointed at: where it stands in the drawing, and what is read there; long races have too many to write all of it. */
-export interface Spot { x: number; y: number; text: string | (() => string) }
+export interface Spot {
+  x: number;
+  y: number;
+  text: string | (() => string);
+  /** Half of its width and height, where it is not a point. */
+  half?: [x: number, y: number];
+  /** What Enter acts on. */
+  act?: number;
+}
 
 export interface Drawn { svg: SVGSVGElement; spots: Spot[] }
 

@@ -18,7 +18,7 @@ use crate::judge::{Judge, Judged};
 use crate::report::{
     Comparison, ContenderResult, ContenderSummary, ParitySummary, Ranked, Ranking, Report, ScenarioResult,
 };
-use crate::results::{self, collector, comparisons, edge, ladder, shift, sweep};
+use crate::results::{self, collector, comparisons, edge, ladder, profile, shift, sweep};
 
 impl Report {
     /// Derives everything that follows from a record.
@@ -95,6 +95,8 @@ fn scenario_result(
         latency_shifts: shift::of(record, scenario).map_err(damaged)?,
         edge_cache: edge::of(record, scenario).map_err(damaged)?,
         collectors: collector::of(record, name),
+        profiles: profile::of(record, name),
+        gains: profile::gains(record, name),
         ended: record.end_of(name).into(),
     };
     let margin = record.plan.method.margin;

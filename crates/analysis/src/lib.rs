@@ -29,6 +29,8 @@ pub use derive::accepting;
 pub use error::AnalysisError;
 pub use report::{
     Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, Ended,
-    EpochFigures, Figure, Fit, GateReading, GateWord, LadderResult, LadderStep, LatencyShift, ParitySummary,
-    Ranked, Ranking, Report, ScenarioResult, ShiftPoint, SweepResult, schema_json,
+    EpochFigures, Figure, Fit, FunctionGain, Gains, GateReading, GateWord, LadderResult, LadderStep,
+    LatencyShift, ParitySummary, ProfileResult, Ranked, Ranking, Report, ScenarioResult, ShiftPoint,
+    SweepResult, schema_json,
 };
+pub use results::profile::{Call, calls};

@@ -332,6 +332,75 @@ pub struct CollectorResult {
     pub requests_per_s: f64,
 }
 
+/// What a contender used for each request in the diagnostic pass that sampled its CPU time. In this pass it ran alone, and its runtime described the
+/// code that it compiled. These are not the values that the race measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileResult {
+    /// The contender's name.
+    pub contender: String,
+    /// Requests per second that the generator sent, the same for all contenders.
+    pub rate_per_s: f64,
+    /// The number of requests that it answered.
+    pub requests: u64,
+    /// The number of sampled stacks.
+    pub samples: u64,
+    /// Whether only code in user mode was sampled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub user_only: bool,
+    /// CPU time of the whole process tree, in nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// System calls; absent if they could not be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_calls_per_request: Option<f64>,
+    /// Page faults; absent if they could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_faults_per_request: Option<f64>,
+    /// Context switches, voluntary and involuntary; absent if they could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches_per_request: Option<f64>,
+    /// Bytes sent to the load generator, including the heads of answers.
+    pub sent_bytes_per_request: f64,
+    /// Bytes received from the load generator.
+    pub received_bytes_per_request: f64,
+    /// Growth of its memory, in bytes of proportional set size; absent if it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_growth_bytes_per_request: Option<f64>,
+}
+
+/// The functions that take more CPU time per request in one contender than in another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gains {
+    /// The contender that it is compared with.
+    pub baseline: String,
+    /// The contender.
+    pub contender: String,
+    /// CPU time per request of the contender minus that of the baseline, in nanoseconds.
+    pub gained_ns: f64,
+    /// At most five functions that gained more than chance explains, the largest gain first.
+    pub functions: Vec<FunctionGain>,
+}
+
+/// One function that takes more CPU time per request than in the baseline. All times are of the function itself, without what it called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FunctionGain {
+    /// Its name.
+    pub function: String,
+    /// The source file, without folders, if known; for code without a name, the program or library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line on which it begins in the contender, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// CPU time per request in the baseline, in nanoseconds.
+    pub baseline_ns: f64,
+    /// CPU time per request in the contender, in nanoseconds.
+    pub contender_ns: f64,
+    /// The difference of the two, in nanoseconds.
+    pub gained_ns: f64,
+    /// The gain as a share of all CPU time per request of the contender, 0 to 1.
+    pub share: f64,
+}
+
 /// Why a scenario ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -393,6 +462,12 @@ pub struct ScenarioResult {
     /// One entry per contender whose collector a diagnostic pass observed under this load, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<CollectorResult>,
+    /// One entry per contender whose CPU time a diagnostic pass sampled, in plan order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileResult>,
+    /// One entry per profiled contender other than the one that the others are compared with, in plan order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gains: Vec<Gains>,
     /// Why the scenario ended.
     pub ended: Ended,
 }

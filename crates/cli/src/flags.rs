@@ -208,6 +208,7 @@ impl CheckFlags {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use deadheat_study::choices::WhyWord;
     use deadheat_study::values::{CpuList, EpochRange};
 
     use super::*;
@@ -231,7 +232,7 @@ mod tests {
         let line = "deadheat race a b --url http://127.0.0.1:{port}/ -n x -n y -c 8 -r 100 --metric p99,cpu --baseline x \
                     --only x,y --only z --scenario s --profile full --epochs 6..10 --budget 3m --margin 3% \
                     --alpha 0.05 --seed 7 --slice 200ms --server-cpus 0,2-4 --load-cpus 1 --json - --record r.jsonl \
-                    --ready-timeout 5s --timeout 2s -m POST -b x --warmup 1s --measure 4s --collectors 0 --hit-rate 92%";
+                    --ready-timeout 5s --timeout 2s -m POST -b x --warmup 1s --measure 4s --collectors 0 --hit-rate 92% --why";
         let cli = Cli::try_parse_from(line.split_whitespace().chain(["-H", "a: b"])).unwrap();
         let Command::Race(flags) = cli.command else { panic!("race") };
         assert_eq!(flags.targets, ["a", "b"]);
@@ -246,6 +247,7 @@ mod tests {
         assert_eq!(choices.method.warmup, Some(Duration::from_secs(1)));
         assert_eq!(choices.method.measure, Some(Duration::from_secs(4)));
         assert_eq!(choices.method.collectors, Some(Duration::ZERO));
+        assert_eq!(choices.method.why, Some(WhyWord::Always));
         assert_eq!(choices.method.hit_rate, Some(0.92));
         assert_eq!(choices.machine.server_cpus, Some(CpuList(vec![0, 2, 3, 4])));
     }

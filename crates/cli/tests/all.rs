@@ -29,3 +29,4 @@ mod revisions;
 mod shipped_studies;
 mod study_runs;
 mod sudden_ends;
+mod why;

@@ -28,6 +28,7 @@ fn order(kit: &Kit, command: &str) -> KeeperOrder {
         room: None,
         limits: Limits::default(),
         ending: Ending::default(),
+        remove_maps: false,
         grace_ms: 2_000,
     }
 }

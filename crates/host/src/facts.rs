@@ -15,7 +15,8 @@ use rustix::fs::{Access, access};
 
 use crate::cgroup::Hierarchy;
 use crate::process::run::RunId;
-use tree::{Tree, cpu_list};
+use tree::Tree;
+pub(crate) use tree::cpu_list;
 
 /// Makers and models in the firmware of virtual machines, each by the beginning of its name. If the maker also builds real machines,
 /// the model decides.

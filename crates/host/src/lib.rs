@@ -24,6 +24,7 @@ use cgroup::delegation::DelegatedGroup;
 pub use local::LocalHost;
 use monitor::Monitor;
 use monitor::awake::Awake;
+use process::profile::ProfileError;
 use process::{Process, ProcessSpec, StartError};
 
 /// The operations that a race needs on the machine of its contenders.
@@ -54,6 +55,12 @@ pub trait Host {
 
     /// Monitors the processors `cpus`; those in `generator` belong to the load generator.
     fn monitor(&self, cpus: &[usize], generator: &[usize]) -> Monitor;
+
+    /// Whether stacks of processes can be sampled.
+    ///
+    /// # Errors
+    /// The reason if they cannot.
+    fn can_profile(&self) -> Result<(), ProfileError>;
 
     /// The processes that could not be ended since the last call.
     fn take_left_behind(&self) -> Vec<Finding>;

@@ -13,8 +13,9 @@ use crate::cgroup::limits;
 use crate::command::{Ran, ShellCommand};
 use crate::monitor::Monitor;
 use crate::monitor::awake::Awake;
+use crate::process::profile::{self, ProfileError};
 use crate::process::run::RunId;
-use crate::process::{LocalProcess, Process, ProcessSpec, StartError};
+use crate::process::{LocalProcess, Observe, Process, ProcessSpec, StartError};
 use crate::{Host, LimitsError};
 
 /// This machine.
@@ -57,7 +58,7 @@ impl LocalHost<'_> {
                 log: command.log.clone(),
                 values: &BTreeMap::new(),
                 sockets: &command.folder,
-                count: false,
+                observe: Observe::Nothing,
             },
             self.run,
         )?;
@@ -109,6 +110,10 @@ impl Host for LocalHost<'_> {
 
     fn monitor(&self, cpus: &[usize], generator: &[usize]) -> Monitor {
         Monitor::new(cpus, generator, self.hierarchy)
+    }
+
+    fn can_profile(&self) -> Result<(), ProfileError> {
+        profile::can_be_sampled()
     }
 
     fn take_left_behind(&self) -> Vec<Finding> {

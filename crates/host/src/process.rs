@@ -6,6 +6,7 @@
 pub mod instructions;
 pub mod keeper;
 pub mod ports;
+pub mod profile;
 pub mod ready;
 pub mod run;
 pub(crate) mod tree;
@@ -23,13 +24,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use deadheat_load::Address;
-use deadheat_record::{Ending, Limits, Listen};
+use deadheat_record::{Ending, Limits, Listen, Stacks};
 use rustix::process::{Pid, Signal};
 
 use crate::cgroup::Cgroup;
 use crate::clock::Clock;
 use crate::process::instructions::Instructions;
 use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, in_words, now_ns};
+use crate::process::profile::{ProfileError, Profiler};
 use crate::process::run::{LeftBehind, RunId};
 
 /// How long a contender may take to end after TERM.
@@ -126,8 +128,20 @@ pub struct ProcessSpec<'a> {
     pub values: &'a BTreeMap<String, String>,
     /// The folder for unix sockets.
     pub sockets: &'a Path,
-    /// Whether to count its instructions, which adds a small cost to every switch between its threads.
-    pub count: bool,
+    /// What the kernel observes of it from its start.
+    pub observe: Observe,
+}
+
+/// What the kernel observes of a process tree from its start. Each adds a small cost to every switch between its threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Observe {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The number of instructions.
+    Instructions,
+    /// Its stacks, while [`Process::begin_profile`] and [`Process::end_profile`] say so, and its system calls.
+    Stacks,
 }
 
 /// Why a started process is not ready yet.
@@ -172,6 +186,21 @@ pub trait Process {
     fn instructions(&self) -> Option<Arc<Instructions>>;
     /// Voluntary and involuntary context switches of each living thread of the tree.
     fn switches(&self) -> BTreeMap<i32, (u64, u64)>;
+    /// Page faults of the tree so far, with and without reading from disk; none if they cannot be read.
+    fn page_faults(&self) -> Option<u64>;
+    /// System calls of the tree so far; none if it was not started to be profiled or they cannot be counted.
+    fn system_calls(&self) -> Option<u64>;
+    /// Starts to sample the tree's stacks.
+    ///
+    /// # Errors
+    /// When it was not started to be profiled, was profiled before, or the kernel does not permit it.
+    fn begin_profile(&self) -> Result<(), ProfileError>;
+    /// Ends sampling, and names the functions of the stacks. The tree should be frozen. `dumps` is the folder into which the tree's runtimes
+    /// write dumps of the code that they compile.
+    ///
+    /// # Errors
+    /// When it is not being profiled.
+    fn end_profile(&self, dumps: &Path) -> Result<Stacks, ProfileError>;
     /// Proportional set size of the tree, in bytes.
     fn pss_bytes(&self) -> Option<u64>;
     /// Asks the tree to end, without waiting.
@@ -245,6 +274,8 @@ pub struct LocalProcess {
     group: Option<Cgroup>,
     /// Counter for its whole tree, if requested and available.
     instructions: Option<Arc<Instructions>>,
+    /// Samples the stacks of its whole tree, if requested, or why it cannot.
+    profiler: Result<Profiler, ProfileError>,
     /// Reads the keeper's messages until the keeper ends.
     listener: Option<JoinHandle<()>>,
     exited: Arc<Mutex<Option<ExitStatus>>>,
@@ -284,6 +315,7 @@ impl LocalProcess {
                 ..start.ending.clone()
             },
             grace_ms: start.ending.grace_ns.map_or(GRACE.as_millis() as u64, |ns| ns / 1_000_000),
+            remove_maps: start.observe == Observe::Stacks,
         };
         Self::keep(start, &order, address, run.left_behind()).map_err(|error| spawn_error(error.to_string()))
     }
@@ -294,7 +326,7 @@ impl LocalProcess {
         address: Address,
         left: &LeftBehind,
     ) -> io::Result<Self> {
-        let (name, count) = (start.name, start.count);
+        let (name, observe) = (start.name, start.observe);
         let mut keeper = Command::new("/proc/self/exe")
             .arg(KEEPER_COMMAND)
             .env(
@@ -326,22 +358,22 @@ impl LocalProcess {
             stdin: Some(stdin),
             group: None,
             instructions: None,
+            profiler: Err(ProfileError::NotStarted),
             listener: Some(listener),
             exited,
             begun_ns: now_ns(),
             most_cpu_ns: AtomicU64::new(0),
         };
-        running.let_begin(&started, count)?;
+        running.let_begin(&started, observe)?;
         Ok(running)
     }
 
-    /// Sets up the counter before the first process becomes the contender, lets it begin, and waits for the time at which it did.
-    fn let_begin(&mut self, told: &mpsc::Receiver<Message>, count: bool) -> io::Result<()> {
+    /// Sets up what is observed before the first process becomes the contender, lets it begin, and waits for the time at which it did.
+    fn let_begin(&mut self, told: &mpsc::Receiver<Message>, observe: Observe) -> io::Result<()> {
         loop {
             match told.recv() {
                 Ok(Message::Staged { pid }) => {
-                    let first = Pid::from_raw(pid).filter(|_| count);
-                    self.instructions = first.and_then(Instructions::of).map(Arc::new);
+                    self.observe(pid, observe);
                     self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(b"begin\n"))?;
                 }
                 Ok(Message::Started { group, at_ns, .. }) => {
@@ -351,6 +383,15 @@ impl LocalProcess {
                 Ok(Message::Failed { reason }) => return Err(io::Error::other(reason)),
                 Ok(_) | Err(_) => return Err(io::Error::other("its keeper ended at once")),
             }
+        }
+    }
+
+    fn observe(&mut self, pid: i32, observe: Observe) {
+        let Some(first) = Pid::from_raw(pid) else { return };
+        match observe {
+            Observe::Nothing => {}
+            Observe::Instructions => self.instructions = Instructions::of(first).map(Arc::new),
+            Observe::Stacks => self.profiler = Profiler::open(first),
         }
     }
 
@@ -372,6 +413,9 @@ impl LocalProcess {
         self.ask_to_stop();
         let _ = self.keeper.wait();
         let _ = self.listener.take().map(JoinHandle::join);
+        if let Ok(profiler) = &self.profiler {
+            profiler.remove_maps();
+        }
         if let Address::Unix(path) = &self.address {
             let _ = fs::remove_file(path);
         }
@@ -442,6 +486,22 @@ impl Process for LocalProcess {
 
     fn switches(&self) -> BTreeMap<i32, (u64, u64)> {
         tree::switches(Path::new(tree::PROC), &self.processes())
+    }
+
+    fn page_faults(&self) -> Option<u64> {
+        tree::page_faults(Path::new(tree::PROC), Pid::from_child(&self.keeper))
+    }
+
+    fn system_calls(&self) -> Option<u64> {
+        self.profiler.as_ref().ok()?.system_calls()
+    }
+
+    fn begin_profile(&self) -> Result<(), ProfileError> {
+        self.profiler.as_ref().map_err(Clone::clone)?.begin()
+    }
+
+    fn end_profile(&self, dumps: &Path) -> Result<Stacks, ProfileError> {
+        self.profiler.as_ref().map_err(Clone::clone)?.end(dumps)
     }
 
     fn pss_bytes(&self) -> Option<u64> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     AUDIT_SCHEMA, CollectorPass, Contender, Difference, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
-    SCHEMA, packed,
+    ProfilePass, SCHEMA, packed,
 };
 
 /// Why a race, or one part of it, ended.
@@ -89,6 +89,8 @@ pub enum Line {
     },
     /// A diagnostic pass observed the pauses of a contender's garbage collector.
     Collector(CollectorPass),
+    /// A diagnostic pass sampled where a contender spends CPU time.
+    Profile(Box<ProfilePass>),
     /// A scenario ended.
     Scenario {
         /// The scenario's name.
@@ -139,6 +141,9 @@ pub struct Record {
     /// Diagnostic passes of garbage collectors, in time order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<CollectorPass>,
+    /// Diagnostic passes that sampled where contenders spend CPU time, in time order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfilePass>,
     /// Scenarios that ended, and why.
     pub ended: Vec<(String, End)>,
     /// Times at which the race was continued, in milliseconds since 1970.
@@ -386,6 +391,7 @@ impl Record {
             anew: Vec::new(),
             findings: Vec::new(),
             collectors: Vec::new(),
+            profiles: Vec::new(),
             ended: Vec::new(),
             resumed_unix_ms: Vec::new(),
             done: false,
@@ -430,6 +436,7 @@ impl Record {
             lines.push(Line::Finding { scenario: scenario.clone(), finding: finding.clone() });
         }
         lines.extend(self.collectors.iter().cloned().map(Line::Collector));
+        lines.extend(self.profiles.iter().cloned().map(Box::new).map(Line::Profile));
         for (scenario, end) in &self.ended {
             lines.push(Line::Scenario { scenario: scenario.clone(), end: *end });
         }
@@ -466,6 +473,7 @@ impl Record {
             }
             Line::Finding { scenario, finding } => self.findings.push((scenario, finding)),
             Line::Collector(pass) => self.collectors.push(pass),
+            Line::Profile(pass) => self.profiles.push(*pass),
             Line::Scenario { scenario, end } => self.ended.push((scenario, end)),
             Line::Resumed { unix_ms } => {
                 self.resumed_unix_ms.push(unix_ms);

@@ -24,6 +24,7 @@ mod page;
 mod part;
 mod peak;
 mod plan;
+mod profile;
 mod readings;
 mod request_log;
 mod scenario;
@@ -62,6 +63,7 @@ pub use plan::{
     BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, Replay, Revision,
     ScenarioPlan, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
+pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, Throttling};
 pub use request_log::{LogContents, LogFormat, LogReading, RequestLog};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};

@@ -43,6 +43,7 @@ impl Record {
         self.anew.retain(|(scenario, ..)| kept(scenario));
         self.findings.retain(|(scenario, _)| scenario.as_deref().is_none_or(kept));
         self.collectors.retain(|one| kept(&one.scenario));
+        self.profiles.retain(|one| kept(&one.scenario));
         self.ended.retain(|(scenario, _)| kept(scenario));
         self
     }

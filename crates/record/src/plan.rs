@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Collector, Experiment, Metric, Objective, Pinning, RequestLog, Rung, Slices, SweepPoint};
+use crate::{
+    Claim, Collector, Experiment, Metric, Objective, Pinning, RequestLog, Rung, Slices, SweepPoint, Why,
+};
 
 /// Everything that a race does, decided before it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -523,6 +525,9 @@ pub struct Method {
     /// such pass.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub collectors_ns: u64,
+    /// When a pass samples where contenders spend CPU time.
+    #[serde(default, skip_serializing_if = "Why::is_never")]
+    pub why: Why,
     /// Time within which a contender must answer its first probe, in nanoseconds.
     pub ready_ns: u64,
     /// Timeout of a request, in nanoseconds.

@@ -10,6 +10,7 @@ mod edge;
 mod ladder;
 mod latency;
 mod model;
+mod profile;
 mod ratios;
 mod scaling;
 mod shift;
@@ -24,7 +25,7 @@ pub(crate) use model::*;
 type Figures = fn(&Scope<'_>) -> Vec<Figure>;
 
 /// Every kind of figure, in the order within their sections.
-const FIGURES: [Figures; 18] = [
+const FIGURES: [Figures; 20] = [
     ratios::intervals,
     ratios::epochs,
     latency::by_percentile,
@@ -38,6 +39,8 @@ const FIGURES: [Figures; 18] = [
     costs::memory_over_time,
     costs::artefacts,
     collectors::pauses,
+    profile::gains,
+    profile::flames,
     starts::fresh,
     starts::of_epochs,
     ladder::parts,

@@ -16,6 +16,7 @@ mod json;
 pub mod live;
 pub mod load;
 mod markdown;
+mod profile;
 mod style;
 mod svg;
 mod sweep;

@@ -4,6 +4,7 @@
 
 mod comment;
 mod ladder;
+mod profile;
 mod scenario;
 mod sweep;
 

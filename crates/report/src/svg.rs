@@ -4,6 +4,7 @@
 //! characters are made visible, and the rest is escaped.
 
 mod canvas;
+mod flames;
 mod plot;
 mod rows;
 
@@ -99,18 +100,20 @@ fn text(figure: &Figure, drawing: &Drawing) -> Result<String, Box<dyn std::error
         + match drawing {
             Drawing::Rows(rows) => rows::height(rows),
             Drawing::Plot(plot) => plot::height(plot),
+            Drawing::Flames(flames) => flames::height(flames),
         };
     let drawn = canvas::drawn(height, |canvas| {
         head.draw(&figure.title, canvas)?;
         match drawing {
             Drawing::Rows(rows) => rows::draw(canvas, rows, head.height),
             Drawing::Plot(plot) => plot::draw(canvas, plot, head.height),
+            Drawing::Flames(flames) => flames::draw(canvas, flames, head.height),
         }
     })?;
     let Some((open, rest)) = drawn.split_once(">\n") else { return Ok(drawn) };
     let says = match drawing {
         Drawing::Rows(rows) => said(rows),
-        Drawing::Plot(_) => figure.says.clone(),
+        Drawing::Plot(_) | Drawing::Flames(_) => figure.says.clone(),
     };
     let [title, says] = [&figure.title, &says.join("; ")].map(|text| escaped(&plain(text)));
     Ok(format!("{open} role=\"img\">\n<title>{title}</title>\n<desc>{says}</desc>\n{rest}"))

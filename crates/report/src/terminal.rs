@@ -11,6 +11,7 @@ mod findings;
 mod ladder;
 mod paragraph;
 mod parity;
+mod profile;
 mod quota;
 mod scenario;
 mod sweep;

@@ -11,7 +11,7 @@ use crate::launcher::{Launcher, Until, fresh_logs, stop_all};
 use crate::parity::{Contract, ProbeTarget};
 use crate::race::{Place, RaceError};
 use deadheat_host::command;
-use deadheat_host::process::StartError;
+use deadheat_host::process::{Observe, StartError};
 
 /// The result of a check.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -93,7 +93,7 @@ impl Checked {
                 continue;
             }
             observer.event(&Event::Doing(&format!("starting {}", contender.name)));
-            match launcher.start(index, &Limits::default(), Until::Parity, log, false) {
+            match launcher.start(index, &Limits::default(), Until::Parity, log, Observe::Nothing) {
                 Ok(runner) => runners.push(runner),
                 Err(StartError::Interrupted) => {
                     stop_all(runners);

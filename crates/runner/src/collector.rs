@@ -13,23 +13,16 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use deadheat_record::{
-    Collector, CollectorKind, CollectorPass, Contender, Finding, Line, Pauses, Plan, ScenarioPlan,
-};
+use deadheat_record::{Collector, CollectorKind, CollectorPass, Finding, Line, Pauses, Plan, ScenarioPlan};
 
-use crate::epoch::{EpochError, EpochRun, contenders_of, dropped, lost};
-use crate::events::Event;
-use crate::launcher::{Launcher, stop_all};
+use crate::alone::{Alone, WHEN, disturbed, failure};
+use crate::epoch::{EpochError, EpochRun, dropped, lost};
 use crate::loaded::{LoadTotals, LoadedContender, SliceStart};
 use crate::parity::Parity;
 use crate::race::{Race, ScenarioError, ScenarioRun};
 use deadheat_host::command::line_buffering;
 use deadheat_host::monitor::Disturbance;
-
-/// Variables that hold lists of options, each with its separator. The options that a contender already has there stay.
-const LISTS: [(&str, &str); 4] =
-    [("NODE_OPTIONS", " "), ("DENO_V8_FLAGS", ","), ("GODEBUG", ","), ("LD_PRELOAD", ":")];
-const WHEN: &str = "in the diagnostic pass";
+use deadheat_host::process::Observe;
 
 impl Race<'_> {
     /// Runs the diagnostic pass after a scenario is decided: starts each contender that declares a collector once more, alone and with
@@ -44,10 +37,10 @@ impl Race<'_> {
             let seen = self.record.collectors_of(&scenario.name).any(|pass| pass.contender == one.name);
             let Some(collector) = one.collector.as_ref().filter(|_| !seen) else { continue };
             let finding = match self.watch_collector(run, contender, collector) {
-                Ok(Some((pass, disturbed))) => {
+                Ok(Some((pass, why))) => {
                     self.write(Line::Collector(pass))?;
-                    let Some(why) = disturbed else { continue };
-                    disturbing(&one.name, &why)
+                    let Some(why) = why else { continue };
+                    disturbed("collector-disturbed", &one.name, &why, "pauses may be shorter than they look")
                 }
                 Ok(None) => silent(&one.name, collector.kind),
                 Err(EpochError::Interrupted) => return Err(EpochError::Interrupted.into()),
@@ -65,42 +58,24 @@ impl Race<'_> {
         contender: usize,
         collector: &Collector,
     ) -> Result<Option<(CollectorPass, Option<String>)>, EpochError> {
-        let mut plan = run.launcher.plan.clone();
-        let one = &mut plan.contenders[contender];
-        one.env = logging(one, collector, &line_by_line(collector.kind), &|name| std::env::var(name).ok());
-        let launcher = Launcher {
-            plan: &plan,
-            host: run.launcher.host,
-            generator: run.launcher.generator,
-            clock: run.launcher.clock,
-            logs: run.launcher.logs.clone(),
-            contract: run.contract,
-            request: run.launcher.request.clone(),
-            values: run.launcher.values.clone(),
-            stopped: run.launcher.stopped,
+        let mut variables = collector.env.clone();
+        variables.extend(line_by_line(collector.kind));
+        let start = Alone {
+            contender,
+            variables: &variables,
+            observe: Observe::Nothing,
+            log: "collector",
+            doing: "watching the collector of",
         };
-        let run = ScenarioRun { launcher: &launcher, ..*run };
-        let warmup = Duration::from_nanos(self.record.warmup_ns(&run.scenario.name).unwrap_or(0));
-        let epoch_run = run.epoch_run(vec![contender], warmup, 0, plan.method.seed);
-        let ready = epoch_run.start_all(&format!("collector-{}", run.index + 1), WHEN, self.observer)?;
-        let (mut loaded, parity) = epoch_run.open_all(ready)?;
-        let seen = match epoch_run.warm_up(&mut loaded, &parity, self.observer) {
-            Ok(_) => loaded.first_mut().map(|one| {
-                let doing = format!("watching the collector of {}", one.runner.process.name());
-                self.observer.event(&Event::Doing(&doing));
-                load(&epoch_run, one, &parity)
-            }),
-            Err(broken) => Some(Err(broken)),
-        };
-        let log = loaded.first().map(|one| one.runner.process.log().to_owned());
-        stop_all(contenders_of(loaded).collect());
-        let (Some(seen), Some(log)) = (seen, log) else { return Ok(None) };
-        let Load { window, sum, seen } = seen?;
+        let loaded = self.alone(run, &start, |epoch_run, one, parity| {
+            Ok((load(epoch_run, one, parity)?, one.runner.process.log().to_owned()))
+        });
+        let (Load { window, sum, seen }, log) = loaded?;
         let text = fs::read(&log).map_err(|error| unreadable(&log, &error))?;
         let reading = read(collector.kind, &text, &window);
         let pass = CollectorPass {
             scenario: run.scenario.name.clone(),
-            contender: plan.contenders[contender].name.clone(),
+            contender: run.launcher.plan.contenders[contender].name.clone(),
             kind: collector.kind,
             load_ns: sum.elapsed_ns,
             external: seen.reading,
@@ -153,26 +128,6 @@ fn unreadable(log: &Path, error: &std::io::Error) -> EpochError {
     EpochError::Failed(format!("its log {}: {error}", log.display()))
 }
 
-/// The environment of a contender that logs its collections. `here` is the environment that it inherits.
-fn logging(
-    contender: &Contender,
-    collector: &Collector,
-    buffering: &BTreeMap<String, String>,
-    here: &dyn Fn(&str) -> Option<String>,
-) -> BTreeMap<String, String> {
-    let mut env = contender.env.clone();
-    for (name, value) in collector.env.iter().chain(buffering) {
-        let had = env.get(name).cloned().or_else(|| here(name)).filter(|had| !had.is_empty());
-        let between = LISTS.iter().find(|(list, _)| list == name).map(|(_, between)| between);
-        let value = match (had, between) {
-            (Some(had), Some(between)) => format!("{had}{between}{value}"),
-            _ => value.clone(),
-        };
-        env.insert(name.clone(), value);
-    }
-    env
-}
-
 /// The variables that a contender needs besides its own so that each line reaches the log immediately. V8 logs to standard output, and
 /// Deno, unlike Node.js, leaves the buffering of standard output to the C library.
 fn line_by_line(kind: CollectorKind) -> BTreeMap<String, String> {
@@ -185,25 +140,8 @@ fn silent(name: &str, kind: CollectorKind) -> Finding {
     Finding::warn("collector-silent", what, remedy).about(name)
 }
 
-fn disturbing(name: &str, why: &str) -> Finding {
-    let what = format!("{why} during its diagnostic pass: pauses may be shorter than they look");
-    let remedy = "stop other programs, or use a machine that is not shared";
-    Finding::warn("collector-disturbed", what, remedy).about(name)
-}
-
 fn unseen(name: &str, broken: &EpochError) -> Finding {
-    let why = match broken {
-        // The first line says what happened. The last lines of the contender's log stay in the log.
-        EpochError::Out(_, why) | EpochError::Failed(why) => {
-            why.lines().next().unwrap_or_default().to_owned()
-        }
-        EpochError::Parity(differences) => {
-            let first = differences.first().map(|one| format!(": {} is {}", one.path, one.got));
-            format!("it answers differently with its logging on{}", first.unwrap_or_default())
-        }
-        EpochError::Interrupted => "interrupted".into(),
-    };
-    let why = why.strip_prefix(name).map_or(why.as_str(), str::trim_start);
+    let why = failure(name, broken);
     let what = format!("its collector could not be watched: {why}");
     let remedy = "read its log of that start, or leave the pass out with --collectors 0";
     Finding::warn("collector-unseen", what, remedy).about(name)

@@ -1,4 +1,4 @@
-//! Owns: tests of a log's window and of a pass's environment, and a test that no log content breaks a reader.
+//! Owns: tests of a log's window, and a test that no log content breaks a reader.
 
 use super::*;
 use proptest::prelude::*;
@@ -42,27 +42,6 @@ fn lines_of_many_processes_are_read_one_by_one() {
     let log = [&line(1, "1.0"), torn, &line(2, "0.5"), &line(1, "2.25")].concat();
     let reading = read(CollectorKind::V8, log.as_bytes(), &(0..log.len() as u64));
     assert_eq!(pauses(&reading), (&[1_000_000, 500_000, 2_250_000][..], 3_750_000, 2_250_000));
-}
-
-#[test]
-fn options_that_a_contender_has_stay_before_those_of_the_pass() {
-    let document = include_str!("../../record/tests/fixtures/example.json");
-    let document: deadheat_analysis::Report = serde_json::from_str(document).unwrap();
-    let mut contender = document.record.plan.contenders[0].clone();
-    let own = [("GODEBUG", "madvdontneed=1"), ("LEVEL", "2")];
-    contender.env = BTreeMap::from(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let env = ["GODEBUG", "NODE_OPTIONS", "LEVEL"].map(|name| (name.to_owned(), "x=1".to_owned())).into();
-    let collector = Collector { kind: CollectorKind::Go, env };
-    let buffering = BTreeMap::from([("LD_PRELOAD".to_owned(), "/a.so".to_owned())]);
-    let here = |name: &str| match name {
-        "NODE_OPTIONS" => Some("--no-warnings".to_owned()),
-        "GODEBUG" => Some("its own comes first".to_owned()),
-        _ => Some(String::new()),
-    };
-    let env = logging(&contender, &collector, &buffering, &here);
-    assert_eq!(env["GODEBUG"], "madvdontneed=1,x=1");
-    assert_eq!(env["NODE_OPTIONS"], "--no-warnings x=1");
-    assert_eq!((env["LEVEL"].as_str(), env["LD_PRELOAD"].as_str()), ("x=1", "/a.so"));
 }
 
 #[test]

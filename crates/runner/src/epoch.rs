@@ -19,7 +19,7 @@ use crate::parity::{Contract, Parity, ProbeTarget};
 use crate::readings::{ContenderReadings, slice_record};
 use crate::schedule;
 use deadheat_host::monitor::{Disturbance, Monitor};
-use deadheat_host::process::{Process, StartError};
+use deadheat_host::process::{Observe, Process, StartError};
 
 /// A round is left out as a whole above these readings of the machine: steal on all of our cores, and the share of the servers' or the
 /// generator's cores that other programs used. Each side has its own limit, because a tenth of its time matters equally whatever the
@@ -74,8 +74,8 @@ pub(crate) struct EpochRun<'a> {
     pub number: usize,
     /// Peaks that the previous epoch found, by contender. A search starts there.
     pub peaks: BTreeMap<usize, f64>,
-    /// Whether to count instructions. Only the pilot does, and nothing else in it is compared.
-    pub count: bool,
+    /// What the kernel observes of the contenders. It observes something only in the pilot and in diagnostic passes.
+    pub observe: Observe,
     /// Reads the machine.
     pub watch: &'a Monitor,
     /// The services. Their CPU time counts as ours.
@@ -125,7 +125,7 @@ impl EpochRun<'_> {
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
             observer.event(&Event::Doing(&format!("starting {name}")));
-            match self.launcher.start(contender, &self.scenario.limits, Until::Parity, log, self.count) {
+            match self.launcher.start(contender, &self.scenario.limits, Until::Parity, log, self.observe) {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);

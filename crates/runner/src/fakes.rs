@@ -19,13 +19,14 @@ use deadheat_host::clock::Clock;
 use deadheat_host::monitor::Monitor;
 use deadheat_host::monitor::awake::Awake;
 use deadheat_host::process::instructions::Instructions;
+use deadheat_host::process::profile::ProfileError;
 use deadheat_host::process::{Process, ProcessSpec, StartError};
 use deadheat_host::{Host, LimitsError};
 use deadheat_load::{
     Address, Answer, Behind, LoadSession, OpenError, Pacer, RatePiece, SessionConfig, SessionError,
     SliceOrder, Tally,
 };
-use deadheat_record::{Finding, Plan};
+use deadheat_record::{Finding, Function, Plan, Stacks};
 use rustix::process::Pid;
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
@@ -81,6 +82,10 @@ pub(crate) struct World {
     awake: RefCell<BTreeMap<String, bool>>,
     borne: RefCell<BTreeMap<String, usize>>,
     used_ns: RefCell<BTreeMap<String, u64>>,
+    /// Why stacks cannot be sampled; none if they can.
+    pub unprofiled: RefCell<Option<ProfileError>>,
+    /// CPU time of a contender when its profile began, by name.
+    profiled_ns: RefCell<BTreeMap<String, u64>>,
     proc: tempfile::TempDir,
 }
 
@@ -105,6 +110,8 @@ impl World {
             awake: RefCell::default(),
             borne: RefCell::default(),
             used_ns: RefCell::default(),
+            unprofiled: RefCell::default(),
+            profiled_ns: RefCell::default(),
             proc,
         })
     }
@@ -187,6 +194,10 @@ impl Host for FakeHost {
         Monitor::under(self.0.proc.path(), cpus, generator, &nowhere)
     }
 
+    fn can_profile(&self) -> Result<(), ProfileError> {
+        self.0.unprofiled.borrow().clone().map_or(Ok(()), Err)
+    }
+
     fn take_left_behind(&self) -> Vec<Finding> {
         Vec::new()
     }
@@ -253,6 +264,33 @@ impl Process for FakeProcess {
 
     fn switches(&self) -> BTreeMap<i32, (u64, u64)> {
         BTreeMap::new()
+    }
+
+    fn page_faults(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    fn system_calls(&self) -> Option<u64> {
+        None
+    }
+
+    fn begin_profile(&self) -> Result<(), ProfileError> {
+        self.world.note(format!("profile {}", self.name));
+        self.world.profiled_ns.borrow_mut().insert(self.name.clone(), self.cpu_ns().0);
+        Ok(())
+    }
+
+    /// One sample for each millisecond of CPU time, in a function with the name of the contender.
+    fn end_profile(&self, _: &Path) -> Result<Stacks, ProfileError> {
+        let begun = self.world.profiled_ns.borrow_mut().remove(&self.name).ok_or(ProfileError::NotStarted)?;
+        let samples = (self.cpu_ns().0 - begun) / 1_000_000;
+        let function = Function { name: format!("serve_{}", self.name), own: samples, ..Function::default() };
+        Ok(Stacks {
+            samples,
+            functions: vec![function],
+            calls: vec![(None, 0, samples)],
+            ..Stacks::default()
+        })
     }
 
     fn pss_bytes(&self) -> Option<u64> {

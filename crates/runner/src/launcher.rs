@@ -18,7 +18,7 @@ use deadheat_host::Host;
 use deadheat_host::clock::Clock;
 use deadheat_host::command::{ShellCommand, values_of};
 use deadheat_host::process::ready::ReadyCommand;
-use deadheat_host::process::{Process, ProcessSpec, StartError, fill, wait_ready};
+use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, fill, wait_ready};
 
 /// Statuses with which a proxy reports that the server behind it is not up yet.
 const NOT_YET: [u16; 3] = [502, 503, 504];
@@ -148,7 +148,7 @@ impl Launcher<'_> {
             log: self.logs.join("null-server.log"),
             values: &certificate,
             sockets: &self.plan.work,
-            count: false,
+            observe: Observe::Nothing,
         };
         let process = self.host.start(&start)?;
         let address = process.address().clone();
@@ -158,8 +158,8 @@ impl Launcher<'_> {
         Ok(NullStart { process, answer })
     }
 
-    /// Starts one contender within limits, waits until it answers correctly, and freezes it. `when` names its log file; `count` turns on
-    /// the counting of instructions.
+    /// Starts one contender within limits, waits until it answers correctly, and freezes it. `when` names its log file; `observe` says
+    /// what the kernel observes of it.
     ///
     /// # Errors
     /// When it cannot start, does not answer, answers wrongly, or the user interrupts.
@@ -169,7 +169,7 @@ impl Launcher<'_> {
         limits: &Limits,
         until: Until,
         when: &str,
-        count: bool,
+        observe: Observe,
     ) -> Result<ReadyContender, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
@@ -186,7 +186,7 @@ impl Launcher<'_> {
             log: self.log(contender, when),
             values: &values,
             sockets: &self.plan.work,
-            count,
+            observe,
         };
         let process = self.host.start(&start)?;
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
@@ -290,7 +290,7 @@ impl Launcher<'_> {
                 log: self.logs.join(format!("service-{index}.log")),
                 values: &self.values,
                 sockets: &self.plan.work,
-                count: false,
+                observe: Observe::Nothing,
             };
             let process = self.host.start(&start)?;
             let address = process.address().clone();
@@ -483,7 +483,7 @@ mod tests {
             values: BTreeMap::new(),
             stopped: &|| true,
         };
-        let started = launcher.start(0, &Limits::default(), Until::Right, "test", false);
+        let started = launcher.start(0, &Limits::default(), Until::Right, "test", Observe::Nothing);
         assert!(matches!(started, Err(StartError::Interrupted)));
         assert!(matches!(launcher.start_services(), Err(StartError::Interrupted)));
     }

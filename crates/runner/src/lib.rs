@@ -5,6 +5,7 @@
 //! tests can run whole races on fakes.
 #![warn(missing_docs)]
 
+mod alone;
 mod ask;
 mod authority;
 pub mod ceiling;
@@ -23,6 +24,7 @@ mod loaded;
 mod observe;
 mod parity;
 mod peak;
+mod profile;
 mod race;
 mod readings;
 mod schedule;

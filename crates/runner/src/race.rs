@@ -33,7 +33,7 @@ use deadheat_host::command;
 use deadheat_host::monitor::awake::Awake;
 use deadheat_host::monitor::{Monitor, processors_sleep};
 use deadheat_host::process::instructions::PerRequest;
-use deadheat_host::process::{Process, StartError};
+use deadheat_host::process::{Observe, Process, StartError};
 use deadheat_host::{Host, LimitsError};
 
 /// Number of windows in a pilot. MSER-5 groups them into 16 batches of five, enough to find a cut.
@@ -328,6 +328,7 @@ impl Race<'_> {
             self.check_warmup(run)?;
             if let Some(end) = self.is_over(run)? {
                 self.watch_collectors(run)?;
+                self.profile_contenders(run, end)?;
                 return Ok(end);
             }
             if has_run && self.is_time_to_pause(run)? {
@@ -346,7 +347,7 @@ impl Race<'_> {
         let method = run.launcher.plan.method.clone();
         let mut epoch_run =
             run.epoch_run(self.record.racing(&run.scenario.name), Duration::ZERO, 0, method.seed);
-        epoch_run.count = true;
+        epoch_run.observe = Observe::Instructions;
         let ready = epoch_run.start_all("pilot", "before the race", self.observer)?;
         self.give_way_to(&ready, run)?;
         self.note_encodings(&ready, run)?;
@@ -654,7 +655,7 @@ impl ScenarioRun<'_> {
             seed,
             number,
             peaks: BTreeMap::new(),
-            count: false,
+            observe: Observe::Nothing,
             watch: self.watch,
             services: self.services,
         }

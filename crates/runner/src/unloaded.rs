@@ -19,7 +19,7 @@ use crate::parity::ProbeTarget;
 use crate::race::{Race, RaceError, ScenarioError, ScenarioRun};
 use crate::schedule;
 use deadheat_host::command::values_of;
-use deadheat_host::process::{ProcessSpec, StartError};
+use deadheat_host::process::{Observe, ProcessSpec, StartError};
 use deadheat_host::usage;
 
 /// Maximum run time of a command that measures something.
@@ -68,7 +68,8 @@ impl EpochRun<'_> {
         self.one_value_each(observer, &|contender| {
             let log = format!("start-{}", self.number);
             let name = self.launcher.plan.contenders[contender].name.clone();
-            let started = self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, false);
+            let started =
+                self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, Observe::Nothing);
             let runner = started.map_err(|error| out(&name, error))?;
             let checked =
                 runner.process.thaw().map_err(|error| EpochError::Failed(error.to_string())).and_then(|()| {
@@ -155,7 +156,7 @@ impl EpochRun<'_> {
             log: log.clone(),
             values: &values,
             sockets: &self.launcher.plan.work,
-            count: false,
+            observe: Observe::Nothing,
         };
         let process = self.launcher.host.start(&start).map_err(|error| out(&one.name, error))?;
         let (clock, begun) = (self.launcher.clock, self.launcher.clock.now());

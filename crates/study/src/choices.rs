@@ -124,9 +124,23 @@ pub struct MethodChoices {
     /// Watch garbage collectors for this time after each verdict; 0: never [default: 5s with full, 0 with quick]
     #[arg(long, value_name = "TIME", value_parser = values::duration_or_none)]
     pub collectors: Option<Duration>,
+    /// Sample where CPU time goes after each verdict: always, slower (only then), never [default: never; with --git: slower]
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, default_missing_value = "always", require_equals = true)]
+    pub why: Option<WhyWord>,
     /// Model the latency behind an edge cache that answers this share, such as 92% [default: the study's]
     #[arg(long, value_name = "SHARE", value_parser = values::hit_rate)]
     pub hit_rate: Option<f64>,
+}
+
+/// When to sample where contenders spend CPU time, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WhyWord {
+    /// After every scenario with a steady load
+    Always,
+    /// After a scenario in which a contender is slower
+    Slower,
+    /// Never
+    Never,
 }
 
 /// Which cores belong to whom.

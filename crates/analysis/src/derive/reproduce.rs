@@ -50,6 +50,10 @@ fn method(plan: &Plan, words: &mut Words) {
     if plan.contenders.iter().any(|one| one.collector.is_some()) {
         words.option("--collectors", &time(method.collectors_ns));
     }
+    // Races of revisions have another default.
+    if !method.why.is_never() || revisions(plan).is_some() {
+        words.word(&format!("--why={}", method.why.word()));
+    }
     if method.pilot_ns == 0 {
         words.option("--warmup", &time(method.warmup_ns.1));
     }

@@ -61,7 +61,7 @@ impl Tree<'_> {
 }
 
 /// The processors in a list such as `0,2-3`.
-pub(super) fn cpu_list(text: &str) -> Vec<usize> {
+pub(crate) fn cpu_list(text: &str) -> Vec<usize> {
     text.split(',')
         .filter_map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::affinity;
 use crate::cgroup::{Cgroup, Hierarchy};
 use crate::command::GIT_VARIABLES;
-use crate::process::tree;
+use crate::process::{profile, tree};
 
 /// The hidden subcommand that runs this program as a keeper.
 pub const KEEPER_COMMAND: &str = "__keeper";
@@ -64,6 +64,9 @@ pub struct KeeperOrder {
     pub ending: Ending,
     /// How long it may then take to end, in milliseconds.
     pub grace_ms: u64,
+    /// Whether to remove the maps of compiled code that its runtimes write for profilers, after its end.
+    #[serde(default)]
+    pub remove_maps: bool,
 }
 
 /// What a keeper reports on its standard output, one line of JSON for each message.
@@ -303,13 +306,21 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Vec<Pid> {
         all.dedup();
         all
     };
+    // deadheat knows more of the processes that write maps, and removes them too. If deadheat was killed, the keeper does.
+    let writers = if order.remove_maps { members() } else { Vec::new() };
+    let left = end_members(group, order, &members);
+    writers.iter().for_each(|pid| profile::remove_map(pid.as_raw_nonzero().get()));
+    left
+}
+
+fn end_members(group: Option<&Cgroup>, order: &KeeperOrder, members: &dyn Fn() -> Vec<Pid>) -> Vec<Pid> {
     let _ = group.map(Cgroup::thaw);
     // A contender with its own stop command may not handle a signal well.
     if ask_to_end(order).is_none() {
         tree::signal(&members(), signal_of(&order.ending));
     }
     tree::signal(&members(), Signal::CONT);
-    wait_until_empty(&members, Duration::from_millis(order.grace_ms));
+    wait_until_empty(members, Duration::from_millis(order.grace_ms));
     let start = Instant::now();
     loop {
         reap();
@@ -322,7 +333,7 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Vec<Pid> {
         tree::signal(&members(), Signal::KILL);
         let _ = group.map(Cgroup::kill);
         let _ = group.map(Cgroup::thaw);
-        wait_until_empty(&members, Duration::from_millis(50));
+        wait_until_empty(members, Duration::from_millis(50));
     }
 }
 

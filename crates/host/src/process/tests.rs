@@ -34,6 +34,7 @@ fn begun(ago: Duration) -> LocalProcess {
         keeper,
         group: None,
         instructions: None,
+        profiler: Err(ProfileError::NotStarted),
         listener: None,
         exited: Arc::default(),
         begun_ns: now_ns() - ago.as_nanos() as u64,

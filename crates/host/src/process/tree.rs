@@ -27,6 +27,8 @@ struct Stat {
     own: Ticks,
     /// CPU time of its children that have ended and that it has waited for.
     children: Ticks,
+    /// Page faults, with those of the same children.
+    faults: u64,
 }
 
 /// CPU time in clock ticks.
@@ -52,6 +54,7 @@ fn stat(proc: &Path, pid: i32) -> Option<Stat> {
         parent: fields.get(1)?.parse().ok()?,
         own: Ticks { user: ticks(11)?, system: ticks(12)? },
         children: Ticks { user: ticks(13)?, system: ticks(14)? },
+        faults: ticks(7)? + ticks(8)? + ticks(9)? + ticks(10)?,
     })
 }
 
@@ -113,6 +116,13 @@ pub(crate) fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
         .flat_map(|stat| [stat.own, stat.children])
         .fold(ended, |sum, one| Ticks { user: sum.user + one.user, system: sum.system + one.system });
     Some((all.user * tick_ns(), all.system * tick_ns()))
+}
+
+/// Page faults of everything below `ancestor`, with those of processes that have ended and that were waited for. `proc` is `/proc`.
+pub(crate) fn page_faults(proc: &Path, ancestor: Pid) -> Option<u64> {
+    // What `ancestor` itself did is almost nothing, and the same at each reading.
+    let own = stat(proc, ancestor.as_raw_nonzero().get())?.faults;
+    Some(own + below(proc, ancestor).into_iter().filter_map(|pid| Some(stat(proc, pid)?.faults)).sum::<u64>())
 }
 
 /// Voluntary and involuntary context switches of every living thread of `pids`, by thread. `proc` is `/proc`.

@@ -16,6 +16,7 @@ pub(crate) enum Section {
     Cpu,
     Memory,
     Collectors,
+    Functions,
     ColdStart,
     Ladder,
     Scaling,
@@ -77,17 +78,48 @@ pub(crate) enum Color {
     Neutral,
 }
 
-/// The two layouts of figures.
+/// The three layouts of figures.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Drawing {
     Rows(Rows),
     Plot(Plot),
+    Flames(Flames),
 }
 
 impl Drawing {
     pub(crate) fn rows(x: Axis, groups: Vec<Group>) -> Self {
         Self::Rows(Rows { x, band: None, rule: None, groups })
+    }
+}
+
+/// Calls as rectangles: each stands below its caller, and is as wide as its share of all time (a flame graph).
+#[derive(Serialize)]
+pub(crate) struct Flames {
+    /// Level by level, from left to right.
+    pub(crate) frames: Vec<Flame>,
+}
+
+/// One call.
+pub(crate) struct Flame {
+    /// The number of callers above it.
+    pub(crate) level: u32,
+    /// Its left end, as a share of the whole width.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) color: Color,
+    /// How much of its colour is seen, 0 to 1.
+    pub(crate) strength: f64,
+    /// The name of the function.
+    pub(crate) label: String,
+    /// Text that screen readers read after the name.
+    pub(crate) said: String,
+}
+
+impl Serialize for Flame {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let ends = (Short(self.from), Short(self.to));
+        (self.level, ends.0, ends.1, self.color, Short(self.strength), &self.label, &self.said).serialize(to)
     }
 }
 

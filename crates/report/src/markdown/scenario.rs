@@ -6,7 +6,7 @@ use deadheat_analysis::number::{interval, ratio, ratio_decimals, time_ns};
 use deadheat_analysis::{Comparison, ContenderResult, EdgeCache, EdgeUser, Report, ScenarioResult};
 use deadheat_record::Experiment;
 
-use super::{collectors, findings, said, shown, table};
+use super::{collectors, findings, profile, said, shown, table};
 use crate::columns::{self, FigureColumn};
 use crate::comparison::{code, text};
 use crate::terminal::{behind, over};
@@ -46,7 +46,7 @@ pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
         out += &edge(cache, report.baseline(&scenario.name), &scenario.shape);
     }
     let seen: Vec<_> = scenario.collectors.iter().map(|one| (String::new(), one)).collect();
-    out + &collectors(&seen, "") + &findings(&scenario.findings)
+    out + &collectors(&seen, "") + &profile::section(scenario) + &findings(&scenario.findings)
 }
 
 /// A line for each contender, with the columns that have a figure for at least one of them.

@@ -9,7 +9,7 @@ use deadheat_record::{Metric, VerdictWord};
 use super::bar::{Bar, bar};
 use super::paragraph::indented;
 use super::table::{self, Cell, Column};
-use super::{collector, edge, findings, quota};
+use super::{collector, edge, findings, profile, quota};
 use crate::columns::{self, FigureColumn, value};
 use crate::style::{Style, Tone};
 use crate::text::plain;
@@ -50,6 +50,7 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
     if !collectors.is_empty() {
         lines.extend(collector::lines(&collectors, "", style));
     }
+    lines.extend(profile::lines(scenario, style));
     if !scenario.findings.is_empty() {
         lines.push(String::new());
         lines.extend(findings::lines(&scenario.findings, style));

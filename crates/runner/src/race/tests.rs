@@ -8,8 +8,10 @@ use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
     BodyRule, Contender, Experiment, Journal, Limits, Listen, LogContents, LogReading, Method, Metric,
     Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, ScenarioPlan, Share, Slices, StatusRule,
-    Traffic, Typed, read,
+    Traffic, Typed, Why, read,
 };
+
+use deadheat_host::process::profile::ProfileError;
 
 use super::*;
 use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
@@ -94,6 +96,7 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
             cpu_latency_us: None,
             budget_ns: None,
             collectors_ns: 0,
+            why: Why::Never,
             ready_ns: Method::READY_NS,
             timeout_ns: Method::TIMEOUT_NS,
         },
@@ -177,6 +180,53 @@ fn a_race_of_two_that_differ_is_decided_at_its_first_look() {
     assert_eq!(record.end_of("steady"), Some(End::Decided));
     assert_eq!(record.epochs_of("steady").count(), 4, "the first look");
     assert_eq!(record.racing("steady"), [0, 1]);
+}
+
+/// A race whose second contender takes this long for a request; the first takes 100 us. Returns the record, and the calls of the pass.
+fn profiled(why: Why, service_us: f64, refused: Option<ProfileError>) -> (Record, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(service_us))]);
+    world.unprofiled.replace(refused);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.method.why = why;
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    assert!(!folder.path().join("work/profile").exists(), "nothing is left behind");
+    let calls = world.calls.borrow();
+    let from = calls.iter().position(|call| call.starts_with("profile")).unwrap_or(calls.len());
+    (record, calls[from..].to_vec())
+}
+
+#[test]
+fn each_contender_is_profiled_alone_at_the_same_rate() {
+    let (record, calls) = profiled(Why::Always, 120.0, None);
+    let seen: Vec<(&str, f64)> =
+        record.profiles.iter().map(|one| (one.contender.as_str(), one.rate_per_s.round())).collect();
+    // 70 % of what the slower contender answers.
+    assert_eq!((seen.len(), seen[0].0, seen[1].0), (2, "a", "b"));
+    assert!(seen[0].1 == seen[1].1 && (5_700.0..5_950.0).contains(&seen[0].1), "{seen:?}");
+    assert_eq!(calls[..4], ["profile a", "thaw a", "slice a 5000", "freeze a"]);
+    assert!(calls.contains(&"stop a".to_owned()) && calls.contains(&"profile b".to_owned()), "{calls:?}");
+    let report = deadheat_analysis::Report::of(&record).unwrap();
+    let gains = &report.scenarios[0].gains[0];
+    assert_eq!((gains.contender.as_str(), gains.functions[0].function.as_str()), ("b", "serve_b"));
+    assert!((19_000.0..21_000.0).contains(&gains.gained_ns), "{gains:?}");
+}
+
+#[test]
+fn a_profile_may_depend_on_the_verdict() {
+    assert_eq!(profiled(Why::Never, 120.0, None).0.profiles.len(), 0);
+    assert_eq!(profiled(Why::Slower, 120.0, None).0.profiles.len(), 2);
+    assert_eq!(profiled(Why::Slower, 80.0, None).0.profiles.len(), 0, "faster");
+}
+
+#[test]
+fn without_the_right_to_sample_there_is_a_note_and_nothing_else() {
+    let refused = ProfileError::NotPermitted { reason: "no".into() };
+    let (record, calls) = profiled(Why::Always, 120.0, Some(refused));
+    assert_eq!((record.profiles.len(), calls.len()), (0, 0));
+    assert_eq!(codes(&record), ["profile-not-permitted"]);
+    assert_eq!(record.end_of("steady"), Some(End::Decided));
 }
 
 #[test]

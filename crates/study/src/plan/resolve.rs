@@ -19,7 +19,7 @@ use super::profiles::{Profile, QUICK};
 use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
-use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError, YesNo};
+use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError, WhyWord, YesNo};
 use crate::file::{self, Contender, Study, nearest, one_of, shown};
 use crate::prepare::Skipped;
 
@@ -362,7 +362,16 @@ fn method(
     setting: &Setting,
 ) -> Result<Method, UsageError> {
     let MethodChoices {
-        profile, epochs, budget, margin, alpha, seed: typed_seed, warmup, collectors, ..
+        profile,
+        epochs,
+        budget,
+        margin,
+        alpha,
+        seed: typed_seed,
+        warmup,
+        collectors,
+        why,
+        ..
     } = &choices.method;
     let profile = profile.map_or(&QUICK, Profile::of);
     watchable(*collectors, contenders)?;
@@ -397,9 +406,20 @@ fn method(
         cpu_latency_us: choices.machine.cpu_latency.map_or(setting.cpu_latency_us, |typed| typed.0),
         budget_ns: budget.or(usual_budget).map(nanos),
         collectors_ns: nanos(collectors.unwrap_or(profile.collectors)),
+        why: when_to_profile(*why, contenders),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),
         timeout_ns: nanos(choices.load.timeout.unwrap_or(TIMEOUT)),
     })
+}
+
+/// When contenders are profiled. This is the only place that decides the default: never, but in a race of revisions if one is slower.
+fn when_to_profile(typed: Option<WhyWord>, contenders: &[&Contender]) -> record::Why {
+    match typed {
+        None if contenders.iter().any(|one| one.revision.is_some()) => record::Why::Slower,
+        None | Some(WhyWord::Never) => record::Why::Never,
+        Some(WhyWord::Slower) => record::Why::Slower,
+        Some(WhyWord::Always) => record::Why::Always,
+    }
 }
 
 /// An error if collectors are to be observed and no contender declares one.

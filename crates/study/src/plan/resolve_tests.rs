@@ -178,6 +178,7 @@ fn what_was_typed_comes_first() {
         warmup: Some(Duration::from_secs(3)),
         measure: Some(Duration::from_secs(8)),
         collectors: None,
+        why: None,
         control: None,
         hit_rate: Some(0.9),
     };
@@ -461,7 +462,30 @@ fn a_race_of_revisions_has_a_control_in_continuous_integration() {
         resolve(study, &[], &choices, Purpose::Race, &setting).unwrap().plan.control().is_some()
     };
     assert!(!has_control(&study, true, None), "not a race of revisions");
-    study.contenders[0].revision = Some(record::Revision {
+    study.contenders[0].revision = Some(revision());
+    assert!(has_control(&study, true, None));
+    assert!(!has_control(&study, false, None));
+    assert!(!has_control(&study, true, Some(YesNo::No)));
+}
+
+#[test]
+fn a_race_of_revisions_is_profiled_if_one_is_slower() {
+    let mut study = study();
+    let why = |study: &Study, typed: Option<WhyWord>| {
+        let mut choices = Choices::default();
+        choices.method.why = typed;
+        resolve(study, &[], &choices, Purpose::Race, &setting()).unwrap().plan.method.why
+    };
+    assert_eq!(why(&study, None), record::Why::Never);
+    assert_eq!(why(&study, Some(WhyWord::Slower)), record::Why::Slower);
+    study.contenders[0].revision = Some(revision());
+    assert_eq!(why(&study, None), record::Why::Slower);
+    assert_eq!(why(&study, Some(WhyWord::Always)), record::Why::Always);
+    assert_eq!(why(&study, Some(WhyWord::Never)), record::Why::Never);
+}
+
+fn revision() -> record::Revision {
+    record::Revision {
         name: "main".into(),
         commit: "0".into(),
         subject: "first".into(),
@@ -471,8 +495,5 @@ fn a_race_of_revisions_has_a_control_in_continuous_integration() {
         folder: "/c/tree".into(),
         contender: "a".into(),
         build: None,
-    });
-    assert!(has_control(&study, true, None));
-    assert!(!has_control(&study, false, None));
-    assert!(!has_control(&study, true, Some(YesNo::No)));
+    }
 }

@@ -1,0 +1,71 @@
+//! Owns: tests with real processes that burn CPU time. They need no idle machine: they count samples relative to each other.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use super::*;
+
+/// A shell that waits for a line before it runs the command, and for another line before it ends.
+fn waiting(command: &str) -> Child {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("read go; {command}; echo done; read end")]).stdin(Stdio::piped());
+    shell.stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn go_on(shell: &mut Child) {
+    shell.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let mut said = String::new();
+    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "done\n");
+}
+
+fn end(mut shell: Child) {
+    drop(shell.stdin.take());
+    shell.wait().unwrap();
+}
+
+#[test]
+fn a_tree_is_sampled_and_its_functions_have_names() {
+    // The child is a process of its own.
+    let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let mut shell = waiting(&format!("({burn}; :); {burn}"));
+    let profiler = match Profiler::open(Pid::from_child(&shell)) {
+        Ok(profiler) => profiler,
+        Err(error) => {
+            assert!(can_be_sampled().is_err(), "{error}");
+            return end(shell);
+        }
+    };
+    profiler.begin().unwrap();
+    assert_eq!(profiler.begin(), Err(ProfileError::NotStarted), "only once");
+    go_on(&mut shell);
+    let nowhere = Path::new("/nonexistent");
+    let stacks = profiler.end(nowhere).unwrap();
+    assert_eq!(profiler.end(nowhere), Err(ProfileError::NotStarted));
+    assert!(stacks.samples > 100, "{} samples", stacks.samples);
+    assert_eq!(stacks.functions.iter().map(|one| one.own).sum::<u64>(), stacks.samples);
+    let named = stacks.functions.iter().filter(|one| one.name != Stacks::UNNAMED && one.own > 0);
+    assert!(named.count() > 3, "the C library has symbols: {:?}", stacks.functions);
+    assert!(profiler.starts.lock().is_ok_and(|mut starts| {
+        starts.read();
+        starts.seen.len() >= 2
+    }));
+    end(shell);
+}
+
+#[test]
+fn maps_of_the_tree_are_removed_and_no_others() {
+    let mut shell = waiting(": > /tmp/perf-$$.map; sh -c ': > /tmp/perf-$$.map'");
+    let pid = Pid::from_child(&shell);
+    let Ok(profiler) = Profiler::open(pid) else { return end(shell) };
+    let foreign = format!("/tmp/perf-{}.map", i32::MAX);
+    fs::write(&foreign, "").unwrap();
+    go_on(&mut shell);
+    let map = perf_map_of(pid.as_raw_nonzero().get());
+    assert!(map.exists());
+    end(shell);
+    profiler.remove_maps();
+    let left = profiler.starts.lock().unwrap().seen.iter().filter(|pid| perf_map_of(**pid).exists()).count();
+    assert_eq!((map.exists(), left, Path::new(&foreign).exists()), (false, 0, true));
+    fs::remove_file(foreign).unwrap();
+}
