@@ -120,8 +120,12 @@ impl Profiler {
     /// When it has sampled before, or the kernel refuses.
     pub fn begin(&self) -> Result<(), ProfileError> {
         let mut state = self.state.lock().map_err(|_| ProfileError::NotStarted)?;
-        let State::Idle(mut buffers) = std::mem::replace(&mut *state, State::Over) else {
-            return Err(ProfileError::NotStarted);
+        let mut buffers = match std::mem::replace(&mut *state, State::Over) {
+            State::Idle(buffers) => buffers,
+            other => {
+                *state = other;
+                return Err(ProfileError::NotStarted);
+            }
         };
         let failed = |error: io::Error| ProfileError::Failed(error.to_string());
         for buffer in &mut buffers {
@@ -142,8 +146,12 @@ impl Profiler {
     /// When it does not sample.
     pub fn end(&self, dumps: &Path) -> Result<Stacks, ProfileError> {
         let mut state = self.state.lock().map_err(|_| ProfileError::NotStarted)?;
-        let State::Running { ended, reader } = std::mem::replace(&mut *state, State::Over) else {
-            return Err(ProfileError::NotStarted);
+        let (ended, reader) = match std::mem::replace(&mut *state, State::Over) {
+            State::Running { ended, reader } => (ended, reader),
+            other => {
+                *state = other;
+                return Err(ProfileError::NotStarted);
+            }
         };
         ended.store(true, Ordering::Release);
         let raw = reader.join().map_err(|_| ProfileError::Failed("its reader failed".into()))?;

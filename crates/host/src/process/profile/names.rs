@@ -10,6 +10,8 @@ const V8_KINDS: [&str; 7] = ["JS:", "Script:", "Eval:", "LazyCompile:", "Functio
 const JSC_KINDS: [&str; 5] = ["JSC-FTL: ", "JSC-DFG: ", "JSC-Baseline: ", "JSC-DFGOSR: ", "JSC-FTLOSR: "];
 /// Marks of V8's compilers before the name.
 const V8_TIERS: [char; 5] = ['~', '^', '+', '*', '\''];
+/// Beginnings of the names of JavaScript files.
+const FILES: [&str; 3] = ["/", "file:", "node:"];
 /// Ends that GCC and LLVM give to a part or a variant of a function; a number follows.
 const VARIANTS: [&str; 5] = ["isra", "constprop", "part", "lto_priv", "llvm"];
 
@@ -23,8 +25,10 @@ pub(super) fn of_compiled(entry: &str) -> Function {
         return of_file(entry);
     };
     let rest = rest.trim_start_matches(V8_TIERS);
-    // `name file:line:column`; a name may be absent, and may itself contain spaces.
-    let place = rest.rsplit_once(' ').and_then(|(name, place)| Some((name, place_of(place)?)));
+    // `name file:line:column`; a name may be absent. Both may contain spaces, and a file begins as those of modules do.
+    let begins = |at: &usize| FILES.iter().any(|start| rest[at + 1..].starts_with(start));
+    let file = rest.match_indices(' ').map(|(at, _)| at).find(begins).or_else(|| rest.rfind(' '));
+    let place = file.and_then(|at| Some((&rest[..at], place_of(&rest[at + 1..])?)));
     let Some((name, (file, line))) = place else {
         return Function { name: shown(or_anonymous(rest)), ..Function::default() };
     };
