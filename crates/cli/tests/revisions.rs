@@ -66,7 +66,8 @@ impl Service {
         let Ok(mut roots) = fs::read_dir(self.kit.path().join("cache/deadheat/git")) else {
             return Vec::new();
         };
-        let root = roots.next().unwrap().unwrap().path();
+        let Some(root) = roots.next() else { return Vec::new() };
+        let root = root.unwrap().path();
         let all = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
         all.filter(|path| !["lock", "builds", "objects"].iter().any(|name| path.ends_with(name))).collect()
     }
