@@ -33,7 +33,7 @@ pub fn alpha_left(record: &Record) -> Result<AlphaLeft, AnalysisError> {
     let ends: Vec<Option<End>> = report.scenarios.iter().map(|one| record.end_of(&one.name)).collect();
     let is_over = ends.iter().all(Option::is_some);
     let is_spent = |end: &Option<End>| matches!(end, Some(End::Decided | End::Maximum | End::Budget));
-    if is_over && is_invalid(&report) {
+    if is_over && has_no_valid_comparison(&report) {
         return Ok(AlphaLeft::OfNoResult(method.alpha));
     }
     // A scenario that has its verdict must not be raced again, and one race holds all scenarios.
@@ -55,7 +55,7 @@ pub fn alpha_left(record: &Record) -> Result<AlphaLeft, AnalysisError> {
 }
 
 /// Whether every comparison of the race is invalid, or nothing could be compared because of an invalid finding.
-fn is_invalid(report: &Report) -> bool {
+fn has_no_valid_comparison(report: &Report) -> bool {
     let mut pairs = report.scenarios.iter().flat_map(|one| &one.comparisons).peekable();
     match pairs.peek() {
         Some(_) => pairs.all(|one| one.verdict == VerdictWord::Invalid),

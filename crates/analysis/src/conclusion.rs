@@ -101,7 +101,7 @@ fn open(report: &Report) -> Option<String> {
     })
 }
 
-/// The remedy of the first finding that invalidates something.
+/// The message of the first finding that invalidates something.
 fn because(report: &Report) -> String {
     let all = report.scenarios.iter().flat_map(|one| &one.findings).chain(&report.findings);
     let first = all.filter(|one| one.severity == Severity::Invalid).map(|one| one.message.as_str()).next();

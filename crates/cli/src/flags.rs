@@ -119,7 +119,7 @@ pub(crate) struct RaceFlags {
     /// Continue an interrupted race from its record, as planned
     #[arg(long, value_name = "RECORD", help_heading = "Output")]
     pub(crate) resume: Option<PathBuf>,
-    /// Pause at a look if the next one would come after this time; --resume and --continue go on; no default --budget
+    /// Pause at a look if the next one would come after this time; continue with --resume or --continue [default: never]
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Output")]
     pub(crate) pause_after: Option<Duration>,
     /// Begin or continue the race of this record; show it if it is over. For CI: attempts share one error rate

@@ -378,7 +378,7 @@ fn warmup_per_s(part: &Value) -> f64 {
     requests * 1e9 / ns
 }
 
-/// At full speed, more requests would be in flight than the contenders accept. At the configured rate, that takes a long pause.
+/// At full speed, more requests would be in flight than the contenders accept. At the configured rate, that takes a pause of two seconds.
 #[test]
 fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     let (kit, _turn) = (kit(), turn());
@@ -386,14 +386,15 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
         "limited.py",
         "import http.server, os, threading, time\n\
          lock, flying = threading.Lock(), 0\n\
+         http.server.ThreadingHTTPServer.request_queue_size = 128\n\
          class Limited(http.server.BaseHTTPRequestHandler):\n    \
              protocol_version = 'HTTP/1.1'\n    \
              def do_GET(self):\n        \
                  global flying\n        \
                  with lock:\n            \
                      flying += 1\n            \
-                     status = b'200 OK' if flying <= 6 else b'503 Service Unavailable'\n        \
-                 time.sleep(0.005)\n        \
+                     status = b'200 OK' if flying <= 40 else b'503 Service Unavailable'\n        \
+                 time.sleep(0.05)\n        \
                  with lock:\n            \
                      flying -= 1\n        \
                  self.wfile.write(b'HTTP/1.1 ' + status + b'\\r\\ncontent-length: 2\\r\\n\\r\\nok')\n\
@@ -402,7 +403,7 @@ fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
     let server = format!("exec python3 {} 2> /dev/null", kit.path().join("limited.py").display());
     let race = kit.race().contender("a", &server).contender("b", &server);
     let timing = ["--warmup", "300ms", "--measure", "1s", "--slice", "100ms", "--epochs", "3..3"];
-    let outcome = race.args(timing).args(["--rate", "20", "-c", "8", "--metric", "cpu"]).run();
+    let outcome = race.args(timing).args(["--rate", "20", "-c", "64", "--metric", "cpu"]).run();
     let json = outcome.json();
     assert_measured(&outcome, &json);
     let epochs = json["record"]["epochs"].as_array().unwrap();

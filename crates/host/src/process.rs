@@ -3,6 +3,8 @@
 //! Owns: passing ports and sockets on, replacing placeholders, readiness, freezing, usage, the end.
 //! Must not know: the schedule, parity, the record.
 
+#[cfg(test)]
+pub(crate) mod held_shell;
 pub mod instructions;
 pub mod keeper;
 pub mod ports;

@@ -105,10 +105,11 @@ impl Typed {
 }
 
 /// Where a contender or service listens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Listen {
     /// A free TCP port of the loopback interface, chosen again at each start: `PORT` and `{port}`.
+    #[default]
     FreePort,
     /// A fixed TCP port of the loopback interface, for a contender whose port cannot be configured.
     Port(u16),
@@ -117,7 +118,7 @@ pub enum Listen {
 }
 
 /// One implementation that is raced.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contender {
     /// Unique within the plan.
     pub name: String,

@@ -121,8 +121,6 @@ pub(crate) fn disturbed(code: &str, name: &str, why: &str, what: &str) -> Findin
 
 #[cfg(test)]
 mod tests {
-    use deadheat_record::Listen;
-
     use super::*;
 
     #[test]
@@ -131,19 +129,8 @@ mod tests {
             all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
         let contender = Contender {
-            name: "a".into(),
-            command: String::new(),
-            folder: "/".into(),
             env: variables(&[("GODEBUG", "madvdontneed=1"), ("LEVEL", "3")]),
-            listen: Listen::FreePort,
-            services: Vec::new(),
-            version: None,
-            measures: BTreeMap::new(),
-            artefact_bytes: None,
-            collector: None,
-            plain_http_only: false,
-            revision: None,
-            control: false,
+            ..Contender::default()
         };
         let added = variables(&[
             ("GODEBUG", "x=1"),

@@ -101,7 +101,7 @@ pub enum Finish {
     Done,
     /// The user interrupted the race; the record can be resumed.
     Interrupted,
-    /// The time of this session is used up; the record can be resumed.
+    /// The time of this attempt is used up; the record can be resumed.
     Paused,
     /// A scenario had fewer than two contenders left.
     TooFew,
@@ -121,9 +121,9 @@ pub struct Race<'a> {
     pub observer: &'a mut dyn Observer,
     /// The machine, load generator and clock.
     pub place: Place<'a>,
-    /// The longest time of this session. The race pauses at a look if the epochs up to the next look would end after it. A pause is not an
+    /// The longest time of this attempt. The race pauses at a look if the epochs up to the next look would end after it. A pause is not an
     /// end: it takes no extra look and spends no alpha. None: no limit.
-    pub session: Option<Duration>,
+    pub pause_after: Option<Duration>,
 }
 
 /// The machine, the load generator, the clock and the recorded traffic of a race, or the fakes that tests pass instead.
@@ -145,7 +145,7 @@ impl Race<'_> {
     /// # Errors
     /// When something fails that no contender caused. The journal keeps everything measured until then.
     pub fn go(&mut self) -> Result<Finish, RaceError> {
-        let pause_at = self.session.map(|session| self.place.clock.now().saturating_add(session));
+        let pause_at = self.pause_after.map(|time| self.place.clock.now().saturating_add(time));
         let plan = self.record.plan.clone();
         if plan.scenarios.iter().all(|one| self.record.end_of(&one.name).is_some()) {
             return self.finish();
@@ -235,7 +235,7 @@ impl Race<'_> {
             if self.record.end_of(&scenario.name).is_some() {
                 continue;
             }
-            // Each session makes progress, however short it is.
+            // Each attempt makes progress, however short it is.
             let is_late = pause_at.is_some_and(|at| self.place.clock.now() >= at);
             if !std::mem::take(&mut is_first) && is_late {
                 return Ok(Finish::Paused);
@@ -545,7 +545,7 @@ impl Race<'_> {
         Ok((epochs > 0 && over).then_some(End::Budget))
     }
 
-    /// Whether the session pauses here: at a look, if the epochs up to the next look would take too long; elsewhere, if one more epoch would.
+    /// Whether the race pauses here: at a look, if the epochs up to the next look would take too long; elsewhere, if one more epoch would.
     /// At a look, intervals are those that verdicts rest on.
     pub(crate) fn is_time_to_pause(&self, run: &ScenarioRun<'_>) -> Result<bool, ScenarioError> {
         let Some(pause_at) = run.pause_at else { return Ok(false) };
@@ -634,7 +634,7 @@ pub(crate) struct ScenarioRun<'a> {
     pub(crate) watch: &'a Monitor,
     pub(crate) scenario: &'a ScenarioPlan,
     pub(crate) index: usize,
-    /// When the session pauses, by the race's clock.
+    /// When the race pauses, by its clock.
     pub(crate) pause_at: Option<Duration>,
 }
 
@@ -664,7 +664,7 @@ impl ScenarioRun<'_> {
 
 /// Why a scenario failed.
 pub(crate) enum ScenarioError {
-    /// It did not fail: the session's time is used up.
+    /// It did not fail: the time of the attempt is used up.
     Paused,
     EpochError(EpochError),
     Error(RaceError),

@@ -308,7 +308,7 @@ fn excerpt(body: &[u8]) -> String {
     }
 }
 
-/// Writes the file. Without `force`, a file that appeared meanwhile stays.
+/// Writes the file. Without `force`, it replaces no file, even one that another program made while the service was asked.
 fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
     let written = if force {
         write_atomically(file, text)

@@ -77,7 +77,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             clock: &SystemClock::start(),
             recordings: &stage.recordings,
         },
-        session: flags.pause_after,
+        pause_after: flags.pause_after,
     };
     let finish = race.go();
     let record = race.record;
@@ -177,7 +177,7 @@ pub(super) fn prepared(
     Ok((resolved, prepared))
 }
 
-/// Begins a race, or goes on with the record of `--continue`.
+/// Begins a race, or continues the record that `--continue` names.
 fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_>) -> Result<Stage, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut tell = |line: &str| console.note(&lines_plain(line));
@@ -201,7 +201,7 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         checkouts.keep_builds(&resolved.plan, &unbuilt, &mut tell);
     }
     if flags.pause_after.is_some() && flags.choices.method.budget.is_none() {
-        // The end of a budget spends all of alpha, and sessions leave the rest of it to the next one.
+        // The end of a budget spends all of alpha, and an attempt leaves the rest of it to the next one.
         resolved.plan.method.budget_ns = None;
     }
     askable(&resolved.plan, &flags.fail_if)?;
@@ -263,9 +263,10 @@ enum Attempt {
     },
 }
 
-/// Goes on with the record of an earlier attempt. However many attempts there are, together they make a false claim with at most the error rate of
-/// the first: a race that has its result is only shown, a race that is not over continues with its own looks, and a race that cannot be
-/// continued on this machine leaves a new one only the alpha that its looks have not spent.
+/// Decides what becomes of the record of an earlier attempt. All attempts together make a false claim with at most the error rate of the first:
+/// - deadheat only shows a race that has its result;
+/// - it continues an open race, with the looks that are left;
+/// - where it cannot continue the race, a new one gets the alpha that the looks have not spent.
 fn attempted(
     path: &Path,
     plan: &Plan,
@@ -440,7 +441,7 @@ fn resumed(
     Ok(Stage { record, journal, recordings, interrupt, _checkouts: checkouts })
 }
 
-/// The checkouts of a race that goes on: those that this process has made already, or the same again.
+/// The checkouts for a record that is continued: those in `held` if they are the record's, else new ones. None if the race is over.
 fn checkouts_of(
     path: &Path,
     record: &Record,

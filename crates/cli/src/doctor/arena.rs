@@ -111,7 +111,7 @@ impl Arena<'_> {
                 clock: &SystemClock::start(),
                 recordings: &Recordings::new(),
             },
-            session: None,
+            pause_after: None,
         };
         let finish = race.go();
         let record = race.record;

@@ -177,7 +177,7 @@ pub(crate) struct AnswerFlags {
     pub(crate) connect_timeout: Option<Duration>,
 }
 
-/// Who is loaded, and by what way.
+/// The server to load, and how to connect to it.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct ConnectionFlags {

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
-    BodyRule, Contender, Experiment, Journal, Limits, Listen, LogContents, LogReading, Method, Metric,
-    Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, ScenarioPlan, Share, Slices, StatusRule,
-    Traffic, Typed, Why, read,
+    BodyRule, Contender, Experiment, Journal, Limits, LogContents, LogReading, Method, Metric, Objective,
+    Pinning, Plan, Probe, Record, Replay, RequestLog, ScenarioPlan, Share, Slices, StatusRule, Traffic,
+    Typed, Why, read,
 };
 
 use deadheat_host::process::profile::ProfileError;
@@ -24,16 +24,7 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
         name: (*name).into(),
         command: format!("exec {name}"),
         folder: folder.into(),
-        env: BTreeMap::new(),
-        listen: Listen::FreePort,
-        services: Vec::new(),
-        version: None,
-        measures: BTreeMap::new(),
-        artefact_bytes: None,
-        collector: None,
-        plain_http_only: false,
-        revision: None,
-        control: false,
+        ..Contender::default()
     };
     let probe = Probe {
         name: "root".into(),
@@ -125,16 +116,16 @@ fn race(
     journal: Journal,
     folder: &Path,
 ) -> (Result<Finish, RaceError>, Record) {
-    session(world, record, journal, folder, None)
+    attempt(world, record, journal, folder, None)
 }
 
 /// The same, for at most this long.
-fn session(
+fn attempt(
     world: &Rc<World>,
     record: Record,
     journal: Journal,
     folder: &Path,
-    session: Option<Duration>,
+    pause_after: Option<Duration>,
 ) -> (Result<Finish, RaceError>, Record) {
     let (host, generator) = (FakeHost(Rc::clone(world)), FakeGenerator(Rc::clone(world)));
     let clock = FakeClock(Rc::clone(world));
@@ -147,7 +138,7 @@ fn session(
         stopped: &stopped,
         observer: &mut Silence,
         place: Place { host: &host, generator: &generator, clock: &clock, recordings: &recordings },
-        session,
+        pause_after,
     };
     let finish = race.go();
     (finish, race.record)
@@ -369,9 +360,9 @@ fn an_interrupted_round_counts_for_nothing_and_the_race_goes_on_later() {
     assert_eq!(record.pilots.len(), 1, "a pilot is held once");
 }
 
-/// A session that ends pauses the race; it takes no look beside the planned ones, so that the next session goes on with all of its alpha.
+/// A pause takes no look beside the planned ones, so the next attempt has all the alpha that they left.
 #[test]
-fn a_session_pauses_at_a_look_and_the_next_one_goes_on() {
+fn an_attempt_pauses_at_a_look_and_the_next_one_continues() {
     let folder = tempfile::tempdir().unwrap();
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(100.0))]);
     let mut plan = plan(folder.path(), &["a", "b"]);
@@ -382,9 +373,9 @@ fn a_session_pauses_at_a_look_and_the_next_one_goes_on() {
     let record = Record::new("0.0.0".into(), 1_700_000_000_000, plan, machine());
     journal.append(&record.header()).unwrap();
     let (mut record, mut paused_at) = (record, Vec::new());
-    // An epoch takes 0.8 s: in the second session, there is time for the look at 6 and not for the one at 8.
+    // An epoch takes 0.8 s: in the second attempt, there is time for the look at 6 and not for the one at 8.
     for limit in [1, 5_000, 2_000, 60_000].map(Duration::from_millis) {
-        let (finish, so_far) = session(&world, record, journal, folder.path(), Some(limit));
+        let (finish, so_far) = attempt(&world, record, journal, folder.path(), Some(limit));
         let epochs = so_far.epochs_of("steady").count();
         match finish.unwrap() {
             Finish::Paused => paused_at.push(epochs),
@@ -394,7 +385,7 @@ fn a_session_pauses_at_a_look_and_the_next_one_goes_on() {
         journal = Journal::resume(&path).unwrap();
         record = so_far;
     }
-    assert_eq!(paused_at, [1, 6, 8], "each session makes progress, and pauses at a look if it can");
+    assert_eq!(paused_at, [1, 6, 8], "each attempt makes progress, and pauses at a look if it can");
     assert_eq!(record.end_of("steady"), Some(End::Maximum));
 }
 

@@ -1,20 +1,19 @@
 //! Runs the build command of each contender, once before the race. A failed build stops the race before it begins. In a race of revisions it only
 //! excludes the contender, because revisions that do not build are not the user's mistake.
 
+use std::time::Duration;
+
 use deadheat_host::command::{self, Ran, ShellCommand, values_of};
-use deadheat_host::process::StartError;
 use deadheat_record::{Contender, Plan};
 
-use super::{PrepareError, Progress};
+use super::{PrepareError, Progress, RunCommand};
 use crate::file::Study;
-
-/// Runs a build under this name to its end, or to the limit of its time.
-type RunBuild<'r> = &'r dyn Fn(&str, &ShellCommand) -> Result<Ran, StartError>;
 
 pub(super) fn all(
     study: &Study,
     plan: &Plan,
-    run: RunBuild<'_>,
+    run: RunCommand<'_>,
+    limit: Duration,
     progress: Progress<'_>,
 ) -> Result<Vec<(String, PrepareError)>, PrepareError> {
     let mut unbuilt = Vec::new();
@@ -22,7 +21,7 @@ pub(super) fn all(
         let contender = study.contenders.iter().find(|one| *one.name.get_ref() == planned.name);
         let Some(command) = contender.and_then(|one| one.build.as_ref()) else { continue };
         progress(&format!("building {} ...", planned.name));
-        match build(command.get_ref(), planned, plan, run) {
+        match build(command.get_ref(), planned, plan, run, limit) {
             Ok(()) => {}
             Err(error @ PrepareError::Failed { .. }) if planned.revision.is_some() => {
                 unbuilt.push((planned.name.clone(), error));
@@ -33,12 +32,18 @@ pub(super) fn all(
     Ok(unbuilt)
 }
 
-fn build(command: &str, planned: &Contender, plan: &Plan, run: RunBuild<'_>) -> Result<(), PrepareError> {
+fn build(
+    command: &str,
+    planned: &Contender,
+    plan: &Plan,
+    run: RunCommand<'_>,
+    limit: Duration,
+) -> Result<(), PrepareError> {
     let name = &planned.name;
     let log = plan.work.join("logs").join(command::log_name("build", name));
     let values = values_of(planned, &command::values(plan));
     let order = ShellCommand::new(command, &planned.folder, &planned.env, &values, log);
-    let ended = match run(name, &order) {
+    let ended = match run(name, &order, limit) {
         Ok(Ran::Ended(status)) if status.success() => return Ok(()),
         Ok(Ran::Ended(status)) => command::ended(status),
         Ok(Ran::TooLong(limit)) => {

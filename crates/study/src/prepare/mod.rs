@@ -97,8 +97,7 @@ pub fn prepare(
 ) -> Result<Prepared, PrepareError> {
     make_work(&plan.work)?;
     dataset::make(study, plan, run, progress)?;
-    let run = |name: &str, command: &ShellCommand| run(name, command, build_limit);
-    let unbuilt = build::all(study, plan, &run, progress)?;
+    let unbuilt = build::all(study, plan, run, build_limit, progress)?;
     artefact::all(study, plan);
     let findings = version::all(study, plan);
     let baseline = plan.contenders.iter().find(|one| one.name == plan.method.baseline);

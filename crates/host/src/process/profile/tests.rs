@@ -1,28 +1,7 @@
 //! Owns: tests with real processes that burn CPU time. They need no idle machine: they count samples relative to each other.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Command, Stdio};
-
 use super::*;
-
-/// A shell that waits for a line before it runs the command, and for another line before it ends.
-fn waiting(command: &str) -> Child {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("read go; {command}; echo done; read end")]).stdin(Stdio::piped());
-    shell.stdout(Stdio::piped()).spawn().unwrap()
-}
-
-fn go_on(shell: &mut Child) {
-    shell.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
-    let mut said = String::new();
-    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "done\n");
-}
-
-fn end(mut shell: Child) {
-    drop(shell.stdin.take());
-    shell.wait().unwrap();
-}
+use crate::process::held_shell::{end, go_on, waiting};
 
 #[test]
 fn a_tree_is_sampled_and_its_functions_have_names() {
