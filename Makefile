@@ -7,7 +7,7 @@ TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
 	@echo 'make race    race the contenders of studies/trending and give a verdict'
-	@echo 'make test    formatting, lints, all tests and a little fuzzing'
+	@echo 'make test    formatting, lints and all tests'
 	@echo 'make replay  every kept record through every renderer: the outputs in target/replay, held against their digests'
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
 	@echo 'make web     build the report page from web/ into the file that the program embeds'
@@ -25,10 +25,7 @@ race: setup
 test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	cargo test --workspace --locked --quiet --no-run
 	@scripts/tests.sh
-	fuzz/run.sh 5
 
 replay:
 	REPLAY_TO="$(CURDIR)/target/replay" cargo test --locked --quiet -p deadheat-report --test all replay

@@ -1,11 +1,22 @@
 #!/usr/bin/env bash
-# All tests, when everything is compiled: those of single crates, of the page, and of the program. `make test` calls this. All run, also
-# when one of them failed.
+# Compiles everything with clippy's lints, then runs all tests: those of single crates, of the page, and of the program. `make test` calls
+# this. All tests run, also when one of them failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 # Most tests mostly wait, so many run side by side.
 export RUST_TEST_THREADS=$(($(nproc) + 22)) DEADHEAT_TEST_SERVER=$target/debug/deadheat-test-server
+
+# Clippy compiles as rustc does, so linting needs no pass of its own over all libraries. cargo shows old warnings again.
+export RUSTC_WORKSPACE_WRAPPER=clippy-driver
+compiled=$(mktemp)
+cargo test --workspace --locked --quiet --no-run --color always 2>&1 | tee "$compiled"
+status=${PIPESTATUS[0]} warnings=$(grep -c 'warning' "$compiled")
+rm "$compiled"
+if [ "$status" -ne 0 ] || [ "$warnings" -gt 0 ]; then
+    echo 'warnings count as errors here: no test was run' >&2
+    exit 1
+fi
 
 # What runs beside the rest, each a process group of its own. It ends with this script, however that ends.
 beside=() said=$(mktemp -d)

@@ -216,9 +216,4 @@ KINDS = (
          (*FIXED, "10", "--warmup", "1s", "--measure", "1s"), (Found("bimodal-starts"),)),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}
-# Findings that answers ask for and that deadheat does not have yet, and what they would have to say.
-MISSING = {
-    "no-steady-state of a server that gets slower": "the finding tells only of rates that climb",
-    "bimodal-starts": "no finding compares a contender's starts with each other",
-}
 

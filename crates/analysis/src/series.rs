@@ -11,6 +11,8 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
+use crate::average::mean;
+
 /// One question that a scenario answers: how two contenders compare in a metric. All contests of a scenario are judged together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contest {
@@ -282,12 +284,24 @@ pub fn rates_by_epoch(record: &Record, scenario: &str, contender: usize) -> Vec<
 pub fn paces(record: &Record, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
     let given = record.plan.scenario(scenario).is_some_and(|one| one.shape.rate_per_s().is_some());
     let epochs = record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
-    let pace = |epoch: &Epoch| match given {
+    epochs.map(|epoch| pace(epoch, contender, given)).collect()
+}
+
+/// One epoch of [`paces`]; `given` says whether the load has a fixed rate.
+fn pace(epoch: &Epoch, contender: usize, given: bool) -> Vec<f64> {
+    match given {
         // Slices of older records have no CPU time.
         true => rates_of_cpu(epoch, contender).unwrap_or_default(),
         false => rates(epoch, contender),
-    };
-    epochs.map(pace).collect()
+    }
+}
+
+/// How fast each of the contenders worked in each epoch that all of them took part in, on average over its kept rounds: see [`paces`].
+pub fn epoch_paces(record: &Record, scenario: &str, contenders: &[usize]) -> Vec<Vec<f64>> {
+    let given = record.plan.scenario(scenario).is_some_and(|one| one.shape.rate_per_s().is_some());
+    let of = |epoch: &Epoch, contender: usize| mean(pace(epoch, contender, given)).filter(|pace| *pace > 0.0);
+    let epochs = record.epochs_of(scenario);
+    epochs.filter_map(|epoch| contenders.iter().map(|one| of(epoch, *one)).collect()).collect()
 }
 
 /// The values from which `contests` are judged: `[contest][epoch]`, in time order.

@@ -620,6 +620,28 @@ fn epochs_that_follow_each_other() {
     assert_eq!(with(9, 0.02), (vec![], None, None), "too few to say");
 }
 
+/// The machine's speed changes for both contenders, a contender's starts are its own.
+#[test]
+fn starts_of_two_kinds() {
+    let with = |epochs: usize, of: &[usize], change: f64| {
+        let mut race = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
+        (race.epochs, race.end) = (epochs, None);
+        let mut record = race.record();
+        for epoch in record.epochs.iter_mut().skip(1).step_by(3) {
+            for slice in epoch.rounds.iter_mut().flat_map(|round| &mut round.slices) {
+                let factor = if of.contains(&slice.contender) { change } else { 1.0 };
+                slice.rate_per_s = slice.rate_per_s.map(|rate| rate * factor);
+            }
+        }
+        found(&record)
+    };
+    assert_eq!(with(8, &[1], 0.7), one("bimodal-starts", Severity::Warn, "b"));
+    assert_eq!(with(8, &[0], 0.7), one("bimodal-starts", Severity::Warn, "a"));
+    assert_eq!(with(8, &[0, 1], 0.7), [], "the machine");
+    assert_eq!(with(8, &[1], 1.0), []);
+    assert_eq!(with(5, &[1], 0.7), one("few-epochs", Severity::Warn, ""), "too few to say");
+}
+
 #[test]
 fn a_generator_on_the_critical_path() {
     for (ratio, standard_error, seen) in [

@@ -385,6 +385,7 @@ fn gates_of_the_answers() {
     expect(&with(&|racer| racer.timeouts = 30), "errors", Severity::Invalid);
     expect(&with(&|racer| racer.closed_by_server = 200), "no-keep-alive", Severity::Warn);
     expect(&with(&|racer| racer.climb = 0.25), "no-steady-state", Severity::Invalid);
+    expect(&with(&|racer| racer.climb = -0.25), "no-steady-state", Severity::Warn);
     // The gate has no reading with fewer than four epochs, because the race first checks it then.
     for (epochs, readings) in [(3, 0), (4, 2)] {
         let race = Race { epochs, ..with(&|racer| racer.climb = 0.25) };

@@ -22,6 +22,7 @@
 
 pub mod boundary;
 pub mod condition;
+pub mod groups;
 pub mod holm;
 pub mod interval;
 pub mod letters;
@@ -43,6 +44,7 @@ pub mod welch;
 
 pub use boundary::SequentialT;
 pub use condition::{Compared, Condition, ConditionKind};
+pub use groups::TwoGroups;
 pub use interval::{LogInterval, Sample};
 pub use letters::compact_letters;
 pub use peak::{Peak, PeakEstimate, PeakSearch, PeakSettings};

@@ -103,9 +103,11 @@ pub struct Climb {
     pub high: f64,
     /// Whether `low` lies over the threshold: the rate is still rising.
     pub climbs: bool,
+    /// Whether `high` lies below the negative threshold: the rate keeps falling.
+    pub falls: bool,
 }
 
-/// Tests whether a contender's rate rises by over `threshold` (a fraction; 0.01 by the method) across an epoch.
+/// Tests whether a contender's rate rises or falls by over `threshold` (a fraction; 0.01 by the method) across an epoch.
 ///
 /// `epochs` as for [`slope`]; `alpha` is the two-sided level of the interval. `None` if there is no slope.
 pub fn climbs(epochs: &[Vec<f64>], threshold: f64, alpha: f64) -> Option<Climb> {
@@ -113,8 +115,14 @@ pub fn climbs(epochs: &[Vec<f64>], threshold: f64, alpha: f64) -> Option<Climb> 
     let steps = slope.rounds.saturating_sub(1) as f64;
     let across = |per_round: f64| (per_round * steps).exp_m1();
     let interval = slope.interval(alpha);
-    let low = across(interval.low);
-    Some(Climb { change: across(slope.per_round), low, high: across(interval.high), climbs: low > threshold })
+    let (low, high) = (across(interval.low), across(interval.high));
+    Some(Climb {
+        change: across(slope.per_round),
+        low,
+        high,
+        climbs: low > threshold,
+        falls: high < -threshold,
+    })
 }
 
 #[cfg(test)]
@@ -152,12 +160,16 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_climb_is_seen_and_a_flat_rate_is_not() {
+    fn a_steady_climb_or_fall_is_seen_and_a_flat_rate_is_neither() {
         let rising: Vec<f64> = (0..20).map(|r| 1000.0 * 1.002_f64.powi(r)).collect();
+        let falling: Vec<f64> = rising.iter().rev().copied().collect();
         let flat: Vec<f64> = (0..20).map(|r| 1000.0 + f64::from(r % 2)).collect();
         let found = climbs(&vec![rising; 6], 0.01, 0.05).unwrap();
-        assert!(found.climbs && (found.change - (1.002_f64.powi(19) - 1.0)).abs() < 1e-9);
-        assert!(!climbs(&vec![flat; 6], 0.01, 0.05).unwrap().climbs);
+        assert!(found.climbs && !found.falls && (found.change - (1.002_f64.powi(19) - 1.0)).abs() < 1e-9);
+        let found = climbs(&vec![falling; 6], 0.01, 0.05).unwrap();
+        assert!(found.falls && !found.climbs, "{found:?}");
+        let found = climbs(&vec![flat; 6], 0.01, 0.05).unwrap();
+        assert!(!found.climbs && !found.falls, "{found:?}");
     }
 
     #[test]

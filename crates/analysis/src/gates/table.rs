@@ -336,13 +336,26 @@ pub static DROPPED_ROUNDS_OF_TAILS: Gate = Gate { invalid: 0.5, ..DROPPED_ROUNDS
 /// `no-steady-state`.
 pub static NO_STEADY_STATE: Gate = Gate {
     race: Some(GateText {
-        warns: "",
-        invalid: "from four epochs on: the rate (under an open load, the work per second of CPU time) climbs by over 1 % within epochs",
+        warns: "from four epochs on: the rate (under an open load, the work per second of CPU time) falls by over 1 % within epochs",
+        invalid: "from four epochs on: it climbs by over 1 % within epochs",
         remedies: &[
             "give it a longer --warmup, or find out what it keeps doing (compiling, caching, growing)",
+            "its ratio depends on how long an epoch is: race with another --measure, or find out what it keeps doing (filling memory or a table)",
         ],
     }),
     ..Gate::new("no-steady-state", NEVER, NEVER)
+};
+
+/// `bimodal-starts`.
+pub static BIMODAL_STARTS: Gate = Gate {
+    race: Some(GateText {
+        warns: "from six epochs on: the rates of a contender's epochs, alone and against the other contenders', come in two groups far apart",
+        invalid: "",
+        remedies: &[
+            "find out what differs between its starts (layout of memory, which core, a race during the start); the ratio is that of the mix of both kinds",
+        ],
+    }),
+    ..Gate::new("bimodal-starts", NEVER, NEVER)
 };
 
 /// `too-noisy`.
@@ -1199,7 +1212,7 @@ pub static ONE_RUN_EACH: Gate = Gate {
 };
 
 /// All of them, in the order in which the book lists them.
-pub static GATES: [&Gate; 88] = [
+pub static GATES: [&Gate; 89] = [
     &NOT_PINNED,
     &PROCESSORS_SLEEP,
     &FEW_EPOCHS,
@@ -1212,6 +1225,7 @@ pub static GATES: [&Gate; 88] = [
     &FOREIGN_CPU,
     &DROPPED_ROUNDS,
     &NO_STEADY_STATE,
+    &BIMODAL_STARTS,
     &TOO_NOISY,
     &NO_KEEP_ALIVE,
     &DIFFERENT_ENCODINGS,

@@ -10,6 +10,11 @@ mod long;
 mod noise;
 mod race;
 
+use deadheat_stats::TwoGroups;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1, StandardNormal, StudentT};
+
 use noise::Noise;
 use race::{FULL, QUICK, Setup, compared_apart, tally, tally_within};
 
@@ -50,6 +55,29 @@ fn the_expectations_of_the_method_hold() {
             );
         }
         assert!((found.epochs - expected[3]).abs() <= 1.6, "s_d {sd}, truth {truth}: {found:?}");
+    }
+}
+
+#[test]
+fn one_group_is_seldom_taken_for_two() {
+    let mut rng = ChaCha8Rng::seed_from_u64(89);
+    let t3 = StudentT::new(3.0).unwrap();
+    let normal = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
+    for count in [6, 8, 12, 30] {
+        let mut taken = [0; 4];
+        for _ in 0..20_000 {
+            let mut series = |of: &dyn Fn(&mut ChaCha8Rng) -> f64| {
+                let values: Vec<f64> = (0..count).map(|_| of(&mut rng)).collect();
+                usize::from(TwoGroups::of(&values).is_some())
+            };
+            taken[0] += series(&normal);
+            taken[1] += series(&|rng| t3.sample(rng));
+            taken[2] += series(&|rng| Exp1.sample(rng));
+            taken[3] += series(&|rng| normal(rng) * if rng.random_bool(0.1) { 5.0 } else { 1.0 });
+        }
+        println!("two groups seen in {taken:?} of 20,000 series of {count} values of one");
+        // One in 1,000, and three standard errors.
+        assert!(taken.iter().all(|taken| *taken <= 34), "{count} values: {taken:?}");
     }
 }
 

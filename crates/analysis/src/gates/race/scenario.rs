@@ -4,7 +4,7 @@
 //! remedies (the table owns them).
 
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
-use deadheat_stats::{FEWEST_SLOPES, PairJudgement, Verdict};
+use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict};
 
 use super::generator;
 use super::scene::Scene;
@@ -36,6 +36,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
             generator_saturated(scene, result),
             errors(scene, result),
             no_steady_state(scene, result),
+            bimodal_starts(scene, result),
         ];
         let of_any = [mismatch(result), no_keep_alive(scene, result)].into_iter().flatten();
         let of_any = of_any.chain(generator::of_any(scene, result));
@@ -231,18 +232,46 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
         return None;
     }
     let climb = climb(scene.record, &scene.plan.name, contender)?;
-    let (word, so) = if climb.change < 0.0 { ("slower", "") } else { ("faster", ": not yet warm") };
-    let so = if climb.climbs { so } else { "" };
+    let word = if climb.change < 0.0 { "slower" } else { "faster" };
+    let (severity, case, so) = match (climb.climbs, climb.falls) {
+        (true, _) => (Some(Severity::Invalid), 0, ": not yet warm"),
+        (_, true) => (Some(Severity::Warn), 1, ": it keeps getting slower"),
+        _ => (None, 0, ""),
+    };
     // With a fixed rate, CPU time shows the change instead.
     let by = if scene.plan.shape.rate_per_s().is_some() { ", by its CPU time," } else { "" };
-    Some(table::NO_STEADY_STATE.say(
-        By::Race,
-        climb.climbs.then_some(Severity::Invalid),
-        format!(
-            "{} {word}{by} at the end of an epoch than at its beginning{so}",
-            percent(climb.change.abs())
-        ),
-    ))
+    let message = format!(
+        "{} {word}{by} at the end of an epoch than at its beginning{so}",
+        percent(climb.change.abs())
+    );
+    Some(table::NO_STEADY_STATE.say(By::Race, severity, message).case(case))
+}
+
+/// Both must show the same two groups: the contender's own rates, because a ratio does not say which side changed, and its ratios to the
+/// other contenders, because a machine that changes its speed changes all rates.
+fn bimodal_starts(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
+    let contender = scene.index_of(&result.contender)?;
+    let racing: Vec<usize> = scene.results.iter().filter_map(|one| scene.index_of(&one.contender)).collect();
+    let paces = series::epoch_paces(scene.record, &scene.plan.name, &racing);
+    let at = racing.iter().position(|one| *one == contender)?;
+    let own: Vec<f64> = paces.iter().map(|epoch| epoch[at].ln()).collect();
+    let ratios: Vec<f64> = paces
+        .iter()
+        .zip(&own)
+        .map(|(epoch, own)| own - mean(epoch.iter().map(|pace| pace.ln())).unwrap_or(*own))
+        .collect();
+    let (own, ratios) = (TwoGroups::of(&own)?, TwoGroups::of(&ratios)?);
+    let differ = (own.high - own.low).exp_m1();
+    if own.upper != ratios.upper || differ <= scene.record.plan.method.margin {
+        return None;
+    }
+    let fast = own.upper.iter().filter(|upper| **upper).count();
+    let message = format!(
+        "{} faster in {fast} of {} epochs than in the others, with nothing between: its starts are of two kinds",
+        percent(differ),
+        own.upper.len()
+    );
+    Some(table::BIMODAL_STARTS.say(By::Race, Some(Severity::Warn), message))
 }
 
 fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
