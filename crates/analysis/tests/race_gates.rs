@@ -633,13 +633,15 @@ fn starts_of_two_kinds() {
                 slice.rate_per_s = slice.rate_per_s.map(|rate| rate * factor);
             }
         }
-        found(&record)
+        let findings = Report::of(&record).unwrap().scenarios.remove(0).findings.into_iter();
+        let own = findings.filter(|one| one.code == "bimodal-starts");
+        own.map(|one| (one.code, one.severity, one.contender.unwrap_or_default())).collect::<Vec<_>>()
     };
     assert_eq!(with(8, &[1], 0.7), one("bimodal-starts", Severity::Warn, "b"));
     assert_eq!(with(8, &[0], 0.7), one("bimodal-starts", Severity::Warn, "a"));
     assert_eq!(with(8, &[0, 1], 0.7), [], "the machine");
     assert_eq!(with(8, &[1], 1.0), []);
-    assert_eq!(with(5, &[1], 0.7), one("few-epochs", Severity::Warn, ""), "too few to say");
+    assert_eq!(with(5, &[1], 0.7), [], "too few to say");
 }
 
 #[test]

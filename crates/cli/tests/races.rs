@@ -372,53 +372,6 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
     assert_eq!((scenario["epochs"].as_u64(), pair["verdict"].as_str()), (Some(5), Some("invalid")), "{pair}");
 }
 
-/// The request rate of a contender's warm-up in an epoch.
-fn warmup_per_s(part: &Value) -> f64 {
-    let [requests, ns] = ["warmup_requests", "warmup_ns"].map(|key| part[key].as_f64().unwrap());
-    requests * 1e9 / ns
-}
-
-/// At full speed, more requests would be in flight than the contenders accept. At the configured rate, that takes a pause of two seconds.
-#[test]
-fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
-    let (kit, _turn) = (kit(), turn());
-    kit.file(
-        "limited.py",
-        "import http.server, os, threading, time\n\
-         lock, flying = threading.Lock(), 0\n\
-         http.server.ThreadingHTTPServer.request_queue_size = 128\n\
-         class Limited(http.server.BaseHTTPRequestHandler):\n    \
-             protocol_version = 'HTTP/1.1'\n    \
-             def do_GET(self):\n        \
-                 global flying\n        \
-                 with lock:\n            \
-                     flying += 1\n            \
-                     status = b'200 OK' if flying <= 40 else b'503 Service Unavailable'\n        \
-                 time.sleep(0.05)\n        \
-                 with lock:\n            \
-                     flying -= 1\n        \
-                 self.wfile.write(b'HTTP/1.1 ' + status + b'\\r\\ncontent-length: 2\\r\\n\\r\\nok')\n\
-         http.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), Limited).serve_forever()\n",
-    );
-    let server = format!("exec python3 {} 2> /dev/null", kit.path().join("limited.py").display());
-    let race = kit.race().contender("a", &server).contender("b", &server);
-    let timing = ["--warmup", "300ms", "--measure", "1s", "--slice", "100ms", "--epochs", "3..3"];
-    let outcome = race.args(timing).args(["--rate", "20", "-c", "64", "--metric", "cpu"]).run();
-    let json = outcome.json();
-    assert_measured(&outcome, &json);
-    let epochs = json["record"]["epochs"].as_array().unwrap();
-    assert!(epochs.len() >= 3 && !json.to_string().contains("contender-out"), "{outcome}");
-    for part in epochs.iter().flat_map(|epoch| epoch["contenders"].as_array().unwrap()) {
-        assert!(warmup_per_s(part) < 150.0, "warmed up at its rate in the end: {part}");
-    }
-    for one in json["scenarios"][0]["results"].as_array().unwrap() {
-        // There is no value if other programs disturbed every round.
-        let per_s = one["throughput_rps"].as_f64().unwrap_or(20.0);
-        assert!((5.0..40.0).contains(&per_s), "slices of a few requests each: {per_s}/s of 20/s");
-    }
-    kit.assert_nothing_left();
-}
-
 #[test]
 fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
     let (kit, _turn) = (kit(), turn());

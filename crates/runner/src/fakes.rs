@@ -44,6 +44,8 @@ pub(crate) struct Character {
     pub dies_in_slice: Option<usize>,
     /// The body that it answers with.
     pub body: &'static str,
+    /// Whether it answers with an error status while requests come as fast as it answers, without a rate.
+    pub refuses_full_speed: bool,
     /// Whether its command cannot be started.
     pub cannot_start: bool,
     /// Time from its start until it answers.
@@ -58,6 +60,7 @@ impl Character {
             cold: (0.0, 1),
             dies_in_slice: None,
             body: "ok",
+            refuses_full_speed: false,
             cannot_start: false,
             start: Duration::ZERO,
         }
@@ -392,7 +395,11 @@ impl LoadSession for FakeSession {
             cpu_ns: elapsed_ns / 10,
             ..Tally::default()
         };
-        tally.outcomes.ok = due;
+        if character.refuses_full_speed && order.pacer.due_times().is_none() {
+            tally.outcomes.status = due;
+        } else {
+            tally.outcomes.ok = due;
+        }
         for tenth in 0..10 {
             let waited_ns = (elapsed_ns - length_ns) / 10 * (tenth + 1);
             tally.latency.record_many(service_ns as u64 + waited_ns, (due / 10).max(1));

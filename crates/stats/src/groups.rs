@@ -55,7 +55,7 @@ impl TwoGroups {
 /// are normal, exponential, from Student's t with three degrees of freedom, or normal with a five times wider tenth
 /// (`simulations::one_group_is_seldom_taken_for_two`).
 pub fn limit(n: usize) -> f64 {
-    8.0 + 60.0 / (n as f64 - 2.0)
+    10.0 + 50.0 / (n as f64 - 2.0)
 }
 
 #[cfg(test)]

@@ -444,6 +444,24 @@ fn a_rate_is_kept_by_those_that_can() {
     );
 }
 
+#[test]
+fn who_refuses_more_than_its_rate_is_warmed_up_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let limited = Character { refuses_full_speed: true, ..Character::taking_us(100.0) };
+    let world = World::of(&[("a", limited), ("b", Character::taking_us(100.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.scenarios[0].shape = Experiment::Open { connections: 4, rate_per_s: 1_000.0, poisson: true };
+    plan.scenarios[0].metrics = vec![Metric::Cpu];
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));
+    let per_s =
+        |part: &deadheat_record::ContenderEpoch| part.warmup_requests as f64 * 1e9 / part.warmup_ns as f64;
+    for epoch in record.epochs_of("steady") {
+        let warmed: Vec<f64> = epoch.contenders.iter().map(per_s).collect();
+        assert!((900.0..1_100.0).contains(&warmed[0]) && warmed[1] > 5_000.0, "{warmed:?}");
+    }
+}
+
 /// A contender that needs this many slices after each start to get warm.
 fn cold(service_us: f64, slices: usize) -> Character {
     Character { cold: (0.4, slices), ..Character::taking_us(service_us) }
