@@ -168,7 +168,7 @@ def table(lines: list[dict]) -> str:
             spread = f"{ratios[0]:.3f} to {ratios[-1]:.3f}" if ratios else ""
             times = sorted(line["took_s"] for line in of)
             rows.append(f"| {said[kind]} | {runtime} | {begun} | {sum(line['right'] for line in of)} | {spread} | {times[len(times) // 2]:.0f} |")
-    return "\n".join(rows)
+    return "\n".join(rows) if len(rows) > 2 else "No race has been held yet."
 
 
 def main() -> None:
