@@ -258,6 +258,7 @@ fn an_unusable_file_of_values_is_refused_with_its_line() {
     for command in ["race", "check"] {
         let outcome = kit.deadheat([command, "."]).run();
         outcome.assert_status(2).assert_stderr_has("study.toml:");
-        outcome.assert_stderr_has("`items.csv`: line 3: 1 values, but line 1 names 2 columns");
+        outcome
+            .assert_stderr_has("`items.csv`: line 3: the number of values is 1, and line 1 names 2 columns");
     }
 }

@@ -45,7 +45,7 @@ pub enum RowsError {
         problem: String,
     },
     /// A row has more or fewer values than there are columns.
-    #[error("line {line}: {found} values, but line 1 names {columns} columns")]
+    #[error("line {line}: the number of values is {found}, and line 1 names {columns} columns")]
     Ragged {
         /// The number of the line at which the row begins, from 1.
         line: u64,
@@ -136,14 +136,14 @@ fn read(bytes: &[u8]) -> Result<Rows, RowsError> {
         return Err(RowsError::Empty);
     }
     let mut reader = ReaderBuilder::new().from_reader(bytes);
-    let columns = columns(reader.headers().map_err(unreadable)?)?;
+    let columns = columns(reader.headers().map_err(|error| unreadable(error, &mut Lines::of(bytes)))?)?;
     let mut rows = Rows { columns, ..Rows::default() };
-    let mut row = StringRecord::new();
-    while reader.read_record(&mut row).map_err(unreadable)? {
+    let (mut row, mut lines) = (StringRecord::new(), Lines::of(bytes));
+    while reader.read_record(&mut row).map_err(|error| unreadable(error, &mut lines))? {
         if rows.values.len() == MOST_ROWS {
             return Err(RowsError::TooMany);
         }
-        rows.lines.push(row.position().map_or(0, csv::Position::line));
+        rows.lines.push(lines.of_record(row.position()));
         rows.values.push(row.iter().map(str::to_owned).collect());
     }
     if rows.values.is_empty() { Err(RowsError::NoRows) } else { Ok(rows) }
@@ -165,8 +165,32 @@ fn columns(names: &StringRecord) -> Result<Vec<String>, RowsError> {
     Ok(columns)
 }
 
-fn unreadable(error: csv::Error) -> RowsError {
-    let line = error.position().map_or(1, csv::Position::line);
+/// Counts lines. The crate's own count is of the end of the record before, which may be before empty lines and half a line break.
+struct Lines<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    line: u64,
+}
+
+impl<'b> Lines<'b> {
+    fn of(bytes: &'b [u8]) -> Self {
+        Self { bytes, at: 0, line: 1 }
+    }
+
+    /// The number of the line at which a record begins. Records are asked for in their order.
+    fn of_record(&mut self, position: Option<&csv::Position>) -> u64 {
+        let end = position.map_or(0, |position| position.byte() as usize);
+        while let Some(byte) = self.bytes.get(self.at).filter(|byte| self.at < end || b"\r\n".contains(byte))
+        {
+            self.line += u64::from(*byte == b'\n');
+            self.at += 1;
+        }
+        self.line
+    }
+}
+
+fn unreadable(error: csv::Error, lines: &mut Lines<'_>) -> RowsError {
+    let line = lines.of_record(error.position());
     match error.into_kind() {
         ErrorKind::Io(error) => RowsError::Unreadable(error),
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
@@ -198,8 +222,8 @@ mod tests {
             (b"id,name\n", "line 1 names the columns, and no row follows"),
             (b"id,,x\n1,2,3\n", "line 1: column 2 has no name"),
             (b"id,x,id\n1,2,3\n", "line 1: column 3 has the same name as column 1"),
-            (b"id,x\n1,2\n\n3\n", "line 4: 1 values, but line 1 names 2 columns"),
-            (b"id,x\n1,2\n3,4,5\n", "line 3: 3 values, but line 1 names 2 columns"),
+            (b"id,x\n1,2\n\n3\n", "line 4: the number of values is 1, and line 1 names 2 columns"),
+            (b"id,x\n1,2\n3,4,5\n", "line 3: the number of values is 3, and line 1 names 2 columns"),
             (b"id\n1\n\xff\n", "line 3: this is not UTF-8"),
             (b"\xff\n1\n", "line 1: this is not UTF-8"),
         ] {

@@ -14,6 +14,9 @@ use super::values::{header_name, is_token, json_path};
 use super::words::{nearest, one_of, shown};
 use crate::rows;
 
+/// In a body, a placeholder that is similar to a known one is a mistake from this length on.
+const SURELY_MEANT: usize = 4;
+
 /// The names that probes capture, each with the place of its probe among the probes.
 pub(super) type CapturedNames = BTreeMap<String, usize>;
 
@@ -144,15 +147,18 @@ pub(super) fn check(
     captured: &CapturedNames,
 ) {
     let columns = rows.map_or(&[][..], |rows| &rows.columns);
-    if captured.is_empty() && columns.is_empty() {
+    let unusable = fields.get("values_from").is_some() && rows.is_none();
+    // There is a complaint about an unusable file already.
+    if captured.is_empty() && columns.is_empty() || unusable {
         return;
     }
     let before = captured.iter().filter(|(_, of)| **of < at).map(|(name, _)| name.as_str());
     let known: Vec<&str> = columns.iter().map(String::as_str).chain(before).collect();
     let parts = parts(fields, probe);
+    let mut all_known = true;
     for part in &parts {
         for (_, name) in placeholders(&part.text).filter(|(_, name)| !known.contains(name)) {
-            unknown(fields, part, name, &known, captured);
+            all_known &= !complains(fields, part, name, &known, captured);
         }
     }
     if let Some(name) = columns.iter().find(|column| captured.contains_key(*column)) {
@@ -160,10 +166,17 @@ pub(super) fn check(
         let complaint = Complaint::new(fields.key_span("values_from"), title, "this file");
         fields.complain(complaint.help("give the captured value another name"));
     }
-    rows.into_iter().for_each(|rows| each_row(fields, &parts, rows));
+    rows.filter(|_| all_known).into_iter().for_each(|rows| each_row(fields, &parts, rows));
 }
 
-fn unknown(fields: &Fields<'_, '_>, part: &Part, name: &str, known: &[&str], captured: &CapturedNames) {
+/// Complains about a placeholder without a value, unless it may be meant for the server. Returns whether it complained.
+fn complains(
+    fields: &Fields<'_, '_>,
+    part: &Part,
+    name: &str,
+    known: &[&str],
+    captured: &CapturedNames,
+) -> bool {
     let place = fields.reading().part_of(&part.span, &format!("{{{name}}}"));
     let title = format!("{{{}}} has no value here", shown(name));
     if captured.contains_key(name) {
@@ -172,15 +185,17 @@ fn unknown(fields: &Fields<'_, '_>, part: &Part, name: &str, known: &[&str], cap
             complaint
                 .help("move the probe that captures it up: deadheat sends probes in the order of the file"),
         );
-        return;
+        return true;
     }
     let meant = nearest(name, known.iter().copied());
-    // Bodies contain braces of their own, such as those of GraphQL.
-    if meant.is_none() && !matches!(part.place, ValuePlace::Target | ValuePlace::Header) {
-        return;
+    // Bodies contain braces of their own, such as those of GraphQL. Short names are similar by chance.
+    let in_body = !matches!(part.place, ValuePlace::Target | ValuePlace::Header);
+    if in_body && (meant.is_none() || name.len() < SURELY_MEANT) {
+        return false;
     }
     let complaint = Complaint::new(place, title, "neither a column nor captured before").meant(meant);
     fields.complain(complaint.help(format!("available here: {}", one_of(known.iter().copied()))));
+    true
 }
 
 /// Checks that every row can be written into the request, that rows make different requests, and that all of them fit into memory.
