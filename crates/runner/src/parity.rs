@@ -45,6 +45,8 @@ pub(crate) struct Contract {
     /// Probes that stand for many requests.
     many: Vec<Many>,
     timeout: Duration,
+    /// The largest total size of the requests that the rows of one probe make, in bytes.
+    most_row_bytes: usize,
     /// The TLS settings for contenders; none for plain HTTP.
     tls: Option<TlsSettings>,
 }
@@ -232,7 +234,8 @@ impl Contract {
         files: &ProbeFiles,
         timeout: Duration,
     ) -> Result<Self, ContractError> {
-        let mut contract = Self { asked: Vec::new(), many: Vec::new(), timeout, tls: None };
+        let most_row_bytes = Rows::MOST_REQUEST_BYTES;
+        let mut contract = Self { asked: Vec::new(), many: Vec::new(), timeout, most_row_bytes, tls: None };
         for probe in probes {
             let name = || probe.name.clone();
             let rules = BodyRules::new(&comparable(probe))
@@ -404,8 +407,9 @@ impl Contract {
             };
             let prepared = one(&many.key(index), Some(&bare), rules, filling)?;
             bytes += prepared.bytes.len();
-            if matches!(many.source, ManySource::Rows(_)) && bytes > Rows::MOST_REQUEST_BYTES {
-                return Err(QuestionError::TooLarge { probe: probe.to_owned(), count: many.len() });
+            if matches!(many.source, ManySource::Rows(_)) && bytes > self.most_row_bytes {
+                let (probe, count, most_bytes) = (probe.to_owned(), many.len(), self.most_row_bytes);
+                return Err(QuestionError::TooLarge { probe, count, most_bytes });
             }
             all.push(prepared);
         }

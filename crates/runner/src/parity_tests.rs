@@ -434,3 +434,21 @@ fn a_value_that_cannot_be_sent_puts_its_contender_out_alone() {
         check(&contract, &[("a", login("good")), ("b", login("two\\r\\nlines")), ("c", login("fine"))]);
     assert_eq!(found, [("b".into(), "request".into())]);
 }
+
+#[test]
+fn requests_of_rows_that_take_too_much_memory_are_refused() {
+    let (columns, lines) = (vec!["id".to_owned()], vec![2, 3, 4, 5]);
+    let values = ["1", "2", "3", "4"].map(|id| vec![id.to_owned()]).to_vec();
+    let rows = BTreeMap::from([("p".to_owned(), Arc::new(Rows { columns: columns.clone(), values, lines }))]);
+    let file =
+        deadheat_record::ValuesFile { file: "/ids.csv".into(), sha256: String::new(), columns, rows: 4 };
+    let probe = Probe { path: "/{id}".into(), values: Some(file), ..probe(&[]) };
+    let files = ProbeFiles { rows, ..ProbeFiles::default() };
+    let mut contract = Contract::new(&[probe], &files, Duration::ZERO).unwrap();
+    let all = contract.prepared("a", "p", &Parity::default()).unwrap();
+    contract.most_row_bytes = all.iter().map(|one| one.bytes.len()).sum();
+    assert!(contract.prepared("a", "p", &Parity::default()).is_ok(), "just enough");
+    contract.most_row_bytes -= 1;
+    let refused = contract.prepared("a", "p", &Parity::default()).unwrap_err().to_string();
+    assert!(refused.starts_with("probe p: its 4 requests take more than "), "{refused}");
+}

@@ -19,14 +19,15 @@ pub enum QuestionError {
     Value(#[from] ValueError),
     /// The requests of a probe take too much memory.
     #[error(
-        "probe {probe}: its {count} requests take more than {} MiB for each contender; use fewer rows or shorter requests",
-        Rows::MOST_REQUEST_BYTES >> 20
+        "probe {probe}: its {count} requests take more than {most_bytes} bytes for each contender; use fewer rows or shorter requests"
     )]
     TooLarge {
         /// The probe's name.
         probe: String,
         /// How many requests it stands for.
         count: usize,
+        /// How many bytes they may take.
+        most_bytes: usize,
     },
 }
 

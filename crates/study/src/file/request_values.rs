@@ -1,6 +1,7 @@
 //! Reads what fills in a probe's request: `values_from` and `capture`, and checks the placeholders that use it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::path::Path;
 
@@ -26,13 +27,13 @@ pub(super) fn captured_names(probes: &[Fields<'_, '_>]) -> CapturedNames {
     for (at, fields) in probes.iter().enumerate() {
         let table = fields.get("capture").and_then(|value| value.get_ref().as_table());
         for name in table.into_iter().flat_map(|table| table.keys()) {
-            let word = name.get_ref().to_string();
-            if names.contains_key(&word) {
-                let title = format!("two probes capture `{}`", shown(&word));
-                let complaint = Complaint::new(name.span(), title, "the second");
-                fields.complain(complaint.help("give each captured value a different name"));
-            } else {
-                names.insert(word, at);
+            match names.entry(name.get_ref().to_string()) {
+                Entry::Vacant(free) => drop(free.insert(at)),
+                Entry::Occupied(taken) => {
+                    let title = format!("two probes capture `{}`", shown(taken.key()));
+                    let complaint = Complaint::new(name.span(), title, "the second");
+                    fields.complain(complaint.help("give each captured value a different name"));
+                }
             }
         }
     }
